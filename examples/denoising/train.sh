@@ -6,7 +6,7 @@
 #     bash examples/denoising/train.sh WORK mask,copy,generate --bf16
 #
 # GATES are some of mask, copy, generate, skip; all; or none, which is the plain Transformer. VARIANT is pointer
-# (the default), paper or code. All else is the same: UPDATES (600), the length of the training, with whose
+# (the default) or paper. All else is the same: UPDATES (600), the length of the training, with whose
 # last one the learning rate reaches zero; WIDTH (128); LAYERS (2) of encoder and of decoder; LR (0.003); TOKENS
 # (1500) an update; SEED (1). Flags given here come last and win. The checkpoints go to WORK/GATES-VARIANT
 # (WORK/none), or with RUN to WORK/GATES-VARIANT-RUN; the last one is the one to use.
@@ -27,8 +27,8 @@ variant="${VARIANT:-pointer}" updates="${UPDATES:-600}" width="${WIDTH:-128}" la
 seed="${SEED:-1}" run="${RUN:-}" start="${BACKBONE_START:-0}"
 name="${gates//,/-}"
 case "$variant" in
-pointer | paper | code) ;;
-*) fail "VARIANT=$variant: pointer, paper or code" ;;
+pointer | paper) ;;
+*) fail "VARIANT=$variant: pointer or paper" ;;
 esac
 [ "$gates" = none ] || name="$name-$variant"
 whole UPDATES "$updates" updates

@@ -136,7 +136,7 @@ def editing_task(
     state: CheckpointState, path: str, data: AnyPath | None = None
 ) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
-    cfg, symbols = state["cfg"].task, state.get("task_state") or {}
+    cfg, symbols = state["cfg"].task, (state.get("task_state") or {}).get("symbols")
     if cfg._name not in ("translation_edit", "translation_lev"):
         raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
     config = TranslationEditConfig()
@@ -145,8 +145,8 @@ def editing_task(
             setattr(config, name, cfg[name])
         elif isinstance(default, str) and default.startswith("${"):  # of another part of cfg
             setattr(config, name, 1 if name == "seed" else None)
-    if data is None and "source_symbols" in symbols:
-        sides = (_dictionary(symbols[f"{side}_symbols"]) for side in ("source", "target"))
+    if data is None and symbols:
+        sides = (_dictionary(symbols[side]) for side in ("source", "target"))
         return TranslationEditTask(config, *sides)
     if data is not None:
         config.data = os.fspath(data)

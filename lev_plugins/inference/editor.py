@@ -22,7 +22,6 @@ from ..io.notes import say_no_draft
 from ..nn.precision import quantize
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from ..systems.levenshtein.decoding.diversity import Diversity
 from ..systems.levenshtein.decoding.history import EditTrace
 from ..systems.levenshtein.markup import parse_markup
 from ..systems.levenshtein.task import TranslationEditTask
@@ -185,7 +184,7 @@ class LevenshteinEditor:
             candidates: candidates made for each source, ``nbest`` by default; the first is that of
                 plain decoding.
             noise_scale, seed: of the noise by which the others differ
-                (:class:`~.decoding.diversity.Diversity`).
+                (:func:`~.decoding.candidates.gumbel_noise`).
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
                 (:mod:`lev_plugins.systems.levenshtein.markup`).
             terms: for every source the terms to start from, in their order, or None; such a
@@ -203,7 +202,9 @@ class LevenshteinEditor:
             delete_threshold,
             empty_penalty=empty_penalty or 0.0,
             max_iter=max_iter,
-            diversity=Diversity(count, scale=noise_scale, seed=seed),
+            candidates=count,
+            noise_scale=noise_scale,
+            seed=seed,
             nbest=nbest,
             retain_history=history,
         )

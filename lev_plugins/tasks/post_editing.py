@@ -8,7 +8,7 @@ import copy
 import logging
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -33,7 +33,6 @@ from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, shortened
 from ..errors import UserError
-from ..fairseq_patches import refuse_other_symbols
 from ..io.notes import say_no_draft
 from ..io.text_files import few
 from ..options import OptionalStr, option

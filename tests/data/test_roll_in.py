@@ -75,27 +75,9 @@ def test_every_subset_of_a_size_is_equally_likely():
     assert chi_square(subsets, MANY / 6) < 20.5
 
 
-def test_the_ends_of_the_rate_keep_nothing_and_everything():
-    inner = torch.tensor([[False, True, True, True, False]]).expand(2, 5)
-    almost_one = 1 - 2**-24  # the largest number that is ever sampled
-    kept = random_keep(inner, torch.tensor([0.0, almost_one]), torch.rand(2, 5))
-    assert not kept[0].any()
-    assert torch.equal(kept[1], inner[1])
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=8), st.floats(0, 0.999), st.integers(0, 99))
-def test_only_inner_tokens_are_kept_and_as_many_as_the_rate_says(marks, rate, seed):
-    inner = torch.tensor([marks])
-    order = uniform(seed, 1, torch.zeros(1).long(), len(marks), 1)
-    rates = torch.tensor([rate])
-    kept = random_keep(inner, rates, order)
-    assert not (kept & ~inner).any()
-    assert int(kept.sum()) == math.floor(float(rates * (sum(marks) + 1)))
-
-
-@pytest.mark.parametrize("extra", [1, 60])
-def test_equal_random_numbers_are_ranked_alike_with_and_without_padding(extra):
+def test_equal_random_numbers_are_ranked_alike_with_and_without_padding():
     # of 60 numbers with 24 bits two are equal in one sentence of ten thousand
+    extra = 60
     order = (uniform(1, 1, torch.arange(50), 60, 1) * 8).floor() / 8
     rate = uniform(1, 1, torch.arange(50), 1, 0)[:, 0]
     inner = torch.ones_like(order, dtype=torch.bool)
@@ -122,14 +104,10 @@ def took_draft_to_insert(task, beta: float, count: int = 4000, **options) -> tor
     return wide[:, :4].eq(expected).all(1) & wide[:, 4].eq(1)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_alpha_zero_is_never_the_draft_and_alpha_one_always(task, alpha):
+def test_shares_of_zero_and_one_are_met_exactly(task):
     sample = tiny.batch(task, disjoint_rows(4000))
-    chosen = tiny.roll_in(task, sample, alpha=alpha).delete_draft
-    assert chosen.eq(bool(alpha)).all()
-
-
-def test_beta_one_always_inserts_into_the_cleaned_draft(task):
+    for alpha in (0.0, 1.0):
+        assert tiny.roll_in(task, sample, alpha=alpha).delete_draft.eq(bool(alpha)).all()
     assert took_draft_to_insert(task, 1.0).all()
 
 
@@ -180,20 +158,7 @@ def test_filling_the_gaps_with_the_labels_gives_the_target(triples, alpha, beta,
     assert not insertion.missing[boundary].any()
 
 
-@pytest.mark.parametrize("alpha, beta", [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)])
-def test_a_sentence_with_an_empty_draft_learns_from_its_own_insertions(task, alpha, beta):
-    rows = [Triple("a", "abc", ""), Triple("b", "bcd", "bd")]
-    sample = tiny.batch(task, rows)
-    alone = tiny.batch(task, rows[:1], drafted=False)
-    mixed = tiny.roll_in(task, sample, alpha=alpha, beta=beta)
-    pair = tiny.roll_in(task, alone, alpha=alpha, beta=beta)
-    assert not mixed.delete_draft[0]
-    before = tiny.letters(mixed.insertion.before[0], task.target_dictionary)
-    assert before == tiny.letters(pair.insertion.before[0], task.target_dictionary)
-
-
-@pytest.mark.parametrize("drafted", [True, False])
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("drafted", "share"), [(True, 0.3), (False, 0.0), (False, 1.0)])
 def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(task, share, drafted):
     # Eq. 7 with y⁰ = <s></s>; the others keep a number of tokens that is uniform over 0 … 8
     count, by_chance = 4000, 1 / 9
@@ -202,13 +167,6 @@ def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(task, 
     empty = state.insertion.before.ne(1).sum(1).eq(2).float().mean()
     expected = share + (1 - share) * by_chance
     assert abs(float(empty) - expected) <= 4 * math.sqrt(expected * (1 - expected) / count)
-
-
-def test_pairs_never_delete_from_a_draft(task):
-    sample = tiny.batch(task, ROWS, drafted=False)
-    state = tiny.roll_in(task, sample, alpha=1.0, beta=1.0)
-    assert not state.delete_draft.any()
-    assert state.draft.ne(1).sum(1).eq(2).all()
 
 
 # randomness belongs to the sentence ---------------------------------------------------------
@@ -262,16 +220,6 @@ def state_with_gaps(task, count: int, tokens: str, letters: str = "abc") -> Roll
     return whole
 
 
-def test_argmax_writes_the_most_likely_symbol_that_may_be_written(task):
-    state = state_with_gaps(task, 2, tokens="argmax")
-    logits = torch.zeros(6, len(task.target_dictionary))
-    never = [0, 1, 2, task.placeholder]
-    logits[:, never] = 9.0
-    best = torch.tensor([3, 4, 5, 6, 7, 8])
-    logits[torch.arange(6), best] = 1.0
-    assert torch.equal(token_predictions(logits, state, never), best)
-
-
 def test_sampled_tokens_follow_the_policy(task):
     state = state_with_gaps(task, 7000, tokens="sample")
     number = int(state.insertion.missing.sum())
@@ -289,26 +237,6 @@ def test_sampled_tokens_follow_the_policy(task):
     # neighbouring placeholders draw numbers of their own
     rows = sampled.view(-1, 3)
     assert (rows[:, 0] == rows[:, 1]).float().mean() < 0.3
-
-
-def test_the_model_is_sampled_through_the_inverse_of_its_distribution(task):
-    state = state_with_gaps(task, 1, tokens="sample")
-    logits = torch.full((3, len(task.target_dictionary)), float("-inf"))
-    logits[:, [4, 6]] = torch.tensor([0.25, 0.75]).log()
-    for point, expected in ((0.0, 4), (0.2499, 4), (0.2501, 6), (1 - 2**-24, 6)):
-        state.token_noise = torch.full_like(state.token_noise, point)
-        assert token_predictions(logits, state, [0]).tolist() == [expected] * 3
-
-
-@pytest.mark.parametrize("point", [0.0, 0.3, 0.5, 0.7, 1 - 2**-24])
-@pytest.mark.parametrize("allowed", [[3], [5], [3, 11], [7, 8]])
-def test_a_token_of_probability_zero_is_never_sampled(task, point, allowed):
-    state = state_with_gaps(task, 1, tokens="sample")
-    state.token_noise = torch.full_like(state.token_noise, point)
-    logits = torch.full((3, len(task.target_dictionary)), -1000.0)
-    logits[:, allowed] = torch.rand(3, len(allowed))
-    sampled = token_predictions(logits, state, [0, 1, 2, task.placeholder])
-    assert set(sampled.tolist()) <= set(allowed)
 
 
 @pytest.mark.parametrize("wobble", [1e-6, 0.3])
@@ -333,22 +261,6 @@ def test_a_token_of_probability_zero_is_never_sampled_from_sums_that_are_rounded
     monkeypatch.setattr(torch.Tensor, "cumsum", uneven)
     sampled = token_predictions(logits, state, [0, 1, 2, task.placeholder])
     assert set(sampled.tolist()) <= {4, 7, 8}
-
-
-@pytest.mark.parametrize("tokens", ["argmax", "sample", "random"])
-def test_a_batch_without_placeholders_predicts_nothing(task, tokens):
-    sample = tiny.batch(task, [Triple("a", "", "a"), Triple("b", "", "")])
-    state = tiny.roll_in(task, sample, tokens=tokens)
-    logits = torch.zeros(0, len(task.target_dictionary))
-    assert token_predictions(logits, state, [0, 1, 2]).shape == (0,)
-
-
-def test_predicting_leaves_the_logits_as_they_are(task):
-    state = state_with_gaps(task, 1, tokens="argmax")
-    logits = torch.randn(3, len(task.target_dictionary))
-    before = logits.clone()
-    token_predictions(logits, state, [0, 1, 2])
-    assert torch.equal(logits, before)
 
 
 # t̃ without the model: the denoising autoencoder of Table 2b -----------------------------------
@@ -394,14 +306,6 @@ def test_random_words_are_as_frequent_as_in_the_dictionary(task):
     assert int(seen.sum()) == 7 and statistic < 22.5  # by chance once in a thousand
     rows = torch.tensor(list(sampled.values()))
     assert (rows[:, 0] == rows[:, 1]).double().mean() < 0.4, "neighbours draw for themselves"
-
-
-@pytest.mark.parametrize("counts", [None, torch.zeros(13, dtype=torch.double)])
-def test_without_counts_all_words_are_alike(task, counts):
-    sampled = random_words(task, [Triple("a", "abcdefgh", "")] * 1500, counts)
-    found = torch.bincount(torch.tensor(sum(sampled.values(), [])), minlength=13).float()
-    assert not found[[0, 1, 2, 3, 12]].any()
-    assert chi_square(found[4:12], float(found.sum()) / 8) < 24.3
 
 
 def test_random_words_have_nothing_of_the_model_and_nothing_of_the_batch(task):
@@ -453,14 +357,6 @@ def test_deletion_states_are_the_draft_or_the_filled_gaps(task):
     filled = "".join(symbols[index] for index in (7, 8, 9))
     assert [tiny.letters(row, symbols) for row in inputs] == ["hhhhhh", filled, "fg"]
     assert inputs.size(1) == 8, "wider than the longest sentence"
-
-
-def test_deletion_states_are_cut_to_the_longest_sentence(task):
-    rows = [Triple("a", "ab", "hhhhhhhh")]
-    state = tiny.roll_in(task, tiny.batch(task, rows, extra=5), alpha=0.0, beta=0.0)
-    predicted = torch.full((int(state.insertion.missing.sum()),), 5)
-    inputs = join_deletion_inputs(state, predicted)
-    assert inputs.size(1) == 4
 
 
 def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():

@@ -1,14 +1,12 @@
-"""The plain record of edits: what it accepts, how it composes, how it survives JSON."""
+"""The plain record of edits: how it composes, how it survives JSON."""
 
 import json
-from dataclasses import FrozenInstanceError
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.systems.levenshtein.decoding.history import TERMINATIONS, EditTrace, Iteration
+from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
 KEEP, DELETE, INSERT = "keep", "delete", "insert"
 TOKENS = st.text(max_size=3)
@@ -49,41 +47,12 @@ TRACES = st.builds(
     text=st.text(),
     score=st.floats(allow_nan=False),
     iterations=chains(),
-    terminated=st.sampled_from(TERMINATIONS),
+    terminated=st.sampled_from(["unchanged", "loop", "max_iterations"]),
 )
 
 
 def trace(*iterations: Iteration) -> EditTrace:
     return EditTrace("source", None, "text", -0.5, iterations, "unchanged")
-
-
-@pytest.mark.parametrize(
-    ("step", "nothing_deleted", "nothing_inserted"),
-    [
-        (Iteration((), (), (), ()), True, True),
-        (script((KEEP, "a")), True, True),
-        (script((DELETE, "a")), False, True),
-        (script((INSERT, "a")), True, False),
-        (script((DELETE, "a"), (INSERT, "a")), False, False),
-    ],
-)
-def test_an_iteration_knows_what_it_did(step, nothing_deleted, nothing_inserted):
-    assert step.nothing_deleted is nothing_deleted
-    assert step.nothing_inserted is nothing_inserted
-    assert step.changed is not (nothing_deleted and nothing_inserted)
-
-
-def test_a_sentence_of_hundreds_of_tokens_is_one_iteration_as_well() -> None:
-    step = script(*[(KEEP, "a"), (DELETE, "b"), (INSERT, "c"), (INSERT, "d")] * 300)
-    assert (len(step.before), len(step.after)) == (600, 900)
-    assert trace(step).net() == step
-
-
-def test_what_was_recorded_cannot_be_changed_afterwards() -> None:
-    step = script((KEEP, "a"))
-    for kept, name in ((step, "after"), (trace(step), "iterations")):
-        with pytest.raises(FrozenInstanceError):
-            setattr(kept, name, ())
 
 
 def test_steps_counts_only_iterations_that_changed_something() -> None:
@@ -103,15 +72,6 @@ def test_net_leaves_out_what_came_and_went_and_shows_what_went_and_came_back() -
         after=("a", "b", "c"),
         inserted=(False, True, False),
     )
-
-
-def test_net_follows_positions_where_tokens_repeat() -> None:
-    net = trace(
-        script((KEEP, "a"), (INSERT, "a")),
-        script((DELETE, "a"), (KEEP, "a")),
-    ).net()
-    assert net.deleted == (True,)
-    assert net.inserted == (True,)
 
 
 @given(chains())

@@ -1,6 +1,5 @@
 """Decoding with an oracle: what it deletes and inserts is the expert's, tokens are the model's."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +9,10 @@ import torch
 from fake_policy import FakeMemory, Policy, RandomPolicy
 from hypothesis import example, given
 from hypothesis import strategies as st
-from oracle import CERTAIN, ORACLES, OraclePolicy, certain, missing_tokens, with_oracle
+from oracle import ORACLES, missing_tokens, with_oracle
 from tiny import is_subsequence
 from torch import Tensor
 
-from lev_plugins.ops.edits import Opening
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 
 SYMBOLS = tiny.dictionary()
@@ -116,19 +114,6 @@ def test_the_oracle_deletes_nothing_of_a_longest_common_subsequence(pairs):
             assert len(kept) == lcs_length(draft, target)
 
 
-@given(WORDS, st.data())
-def test_nothing_of_a_subsequence_is_deleted(target, data):
-    kept = data.draw(st.lists(st.booleans(), min_size=len(target), max_size=len(target)))
-    draft = "".join(letter for letter, stays in zip(target, kept, strict=True) if stays)
-    (one,) = decode(RandomPolicy(SYMBOLS, PLH, 5), "deletion", [(draft, target)], adaptive=False)
-    assert one["history"][1]["mask"].all()
-    tokens = stacked([draft])
-    counts = missing_tokens(tokens, stacked([target]), PAD)
-    opened = Opening(torch.tensor([len(draft) + 2]), counts)(tokens, PLH, PAD)
-    aligned = zip(tiny.letters(opened[0], SYMBOLS, PLH), target, strict=True)
-    assert all(one in (tiny.PLACEHOLDER, other) for one, other in aligned)
-
-
 @given(PAIRS, st.integers(0, 3))
 def test_for_any_state_as_many_tokens_are_missing_as_the_alignment_lacks(pairs, extra):
     drafts, targets = zip(*pairs, strict=True)
@@ -137,22 +122,6 @@ def test_for_any_state_as_many_tokens_are_missing_as_the_alignment_lacks(pairs, 
     for (draft, target), row in zip(pairs, counts, strict=True):
         assert row.ge(0).all() and not row[len(draft) + 1 :].any(), "there are no slots there"
         assert int(row.sum()) == len(target) - lcs_length(draft, target)
-
-
-@pytest.mark.parametrize(
-    "tokens, target, counts",
-    [
-        ("", "abc", [3]),
-        ("b", "abc", [1, 1]),
-        ("abc", "abc", [0, 0, 0, 0]),
-        ("hb", "abc", [1, 0, 1]),  # h splits a gap: counted in its first slot
-        ("ahhd", "abcd", [0, 2, 0, 0, 0]),
-        ("hg", "abcd", [4, 0, 0]),
-        ("bbb", "", [0, 0, 0, 0]),
-    ],
-)
-def test_what_is_missing_is_counted_slot_by_slot(tokens, target, counts):
-    assert missing_tokens(stacked([tokens]), stacked([target]), PAD).tolist() == [counts]
 
 
 MIXED = [(row.draft, row.target) for row in tiny.triples(24, 4, longest=7)]
@@ -181,112 +150,7 @@ def test_a_sentence_does_not_depend_on_its_batch(mode):
 # what is whose --------------------------------------------------------------------------------
 
 
-def test_no_oracle_is_the_policy_itself():
-    policy = RandomPolicy(SYMBOLS, PLH, 1)
-    assert with_oracle(policy, "none", stacked(["a"])) is policy
-
-
-def test_the_deletion_oracle_leaves_insertions_to_the_policy():
-    policy = RandomPolicy(SYMBOLS, PLH, 2)
-    oracle = with_oracle(policy, "deletion", stacked(["abcd", "b"]))
-    sources, tokens = stacked(["h", "gg"]), stacked(["acb?", "??"])
-    memory, own = oracle.encode(sources), policy.encode(sources)
-    where = tokens.eq(PLH)
-    assert torch.equal(
-        oracle.placeholder_logits(tokens, memory), policy.placeholder_logits(tokens, own)
-    )
-    assert torch.equal(
-        oracle.token_logits(tokens, memory, where), policy.token_logits(tokens, own, where)
-    )
-    assert policy.calls["deletion"] == 0
-
-
-@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 0.999])
-@pytest.mark.parametrize("gamma", [0.0, 3.0, 100.0])
-def test_neither_threshold_nor_penalties_overturn_the_oracle(threshold, gamma):
-    found = decode(
-        Knowing(SYMBOLS, PLH),
-        "deletion+placeholder",
-        MIXED,
-        delete_threshold=threshold,
-        empty_penalty=gamma,
-        unk_penalty=3.0,
-    )
-    assert [text(one) for one in found] == [target for _, target in MIXED]
-
-
-def test_certain_choices_have_probability_one_in_single_precision():
-    choices = torch.tensor([[2, 0], [1, 3]])
-    log_probs = certain(choices, 4).log_softmax(-1)
-    assert torch.equal(log_probs.exp(), torch.nn.functional.one_hot(choices, 4).float())
-    assert log_probs.isfinite().all() and CERTAIN > 100 * max(3.0, math.log(1e6))
-
-
-def test_a_gap_of_any_size_is_opened_at_once():
-    target = "abcdefgh" * 60
-    (one,) = decode(
-        Knowing(SYMBOLS, PLH), "deletion+placeholder", [("h", target)], max_len_b=len(target)
-    )
-    assert text(one) == target and one["steps"] == 1
-
-
-def test_the_length_limit_holds_for_the_oracle_too():
-    policy = RandomPolicy(SYMBOLS, PLH, 3)
-    (one,) = decode(policy, "deletion+placeholder", [("", "abcdefgh")], max_len_b=5, max_iter=1)
-    assert len(text(one)) == 5
-
-
-def test_with_both_oracles_every_state_is_as_long_as_the_target():
-    policy = RandomPolicy(SYMBOLS, PLH, 6)
-    found = decode(policy, "deletion+placeholder", MIXED, adaptive=False)
-    for (_, target), one in zip(MIXED, found, strict=True):
-        states = [step["tokens"] for step in one["history"][1:] if step["phase"] == "token"]
-        assert [len(state) for state in states] == [len(target) + 2] * 6
-    free = decode(policy, "deletion", MIXED, adaptive=False)
-    assert any(len(text(one)) != len(target) for one, (_, target) in zip(free, MIXED, strict=True))
-
-
-# memory and members ---------------------------------------------------------------------------
-
-
-def test_targets_stay_in_step_with_their_sentences():
-    oracle = with_oracle(RandomPolicy(SYMBOLS, PLH, 1), "deletion+placeholder", stacked("abc"))
-    rows = torch.tensor([2, 0, 2, 1])  # as for the n-best of a sentence
-    memory = oracle.encode(stacked("efg")).select(rows)
-    drafts = stacked(["ca", "ca", "ab", "b"])  # their targets: c, a, c, b
-    deleted = oracle.deletion_logits(drafts, memory).argmax(-1)[:, 1:3]
-    assert deleted[:3].tolist() == [[0, 1], [1, 0], [1, 1]] and deleted[3, 0] == 0
-    assert oracle.placeholder_logits(drafts, memory).argmax(-1).sum(1).tolist() == [0, 0, 1, 0]
-
-
 def test_targets_of_other_sentences_are_noticed():
     oracle = with_oracle(RandomPolicy(SYMBOLS, PLH, 1), "deletion", stacked("ab"))
     with pytest.raises(ValueError, match="3 sources but 2 targets"):
         oracle.encode(stacked("abc"))
-
-
-def test_the_oracle_is_a_model_like_the_one_it_advises():
-    model = tiny.model(tiny.task()).train()
-    oracle = OraclePolicy(model, stacked("a"), True)
-    assert oracle.max_positions() == model.max_positions() == (64, 64)
-    oracle.eval()
-    assert not model.training
-    fake = OraclePolicy(Policy(SYMBOLS, PLH), stacked("a"), True)
-    assert fake.eval() is fake and fake.max_positions() is None
-
-
-@pytest.mark.parametrize("mode", ORACLES[1:])
-def test_a_real_model_is_advised_as_well(mode):
-    task = tiny.task()
-    model = tiny.sharpen(tiny.model(task)).eval()
-    rows = tiny.triples(6, 3)
-    sample = tiny.batch(task, rows, left=True)
-    options = RefinementOptions(max_iter=3, retain_history=True, adaptive=False)
-    generator = RefinementGenerator(task.tgt_dict, task.placeholder, options)
-    found = generator.generate([with_oracle(model, mode, sample["target"])], sample)
-    for row, (one,) in zip(rows, found, strict=True):
-        kept = tiny.letters(one["history"][1]["tokens"], task.tgt_dict)
-        assert len(kept) == lcs_length(row.draft, row.target) and is_subsequence(kept, row.target)
-        assert len(one["history"]) == 10
-        if mode == ORACLES[2]:
-            assert len(text(one)) == len(row.target)

@@ -3,7 +3,7 @@
 import itertools
 import math
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from closeness import assert_near, near
 from fake_policy import Policy, RandomPolicy, Script, ScriptedPolicy
 from refusals import refuses
 
-from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 
 SYMBOLS = tiny.dictionary()
@@ -77,44 +76,6 @@ GROW = Script(  # one letter more in every iteration, for ever
 # termination ----------------------------------------------------------------------------------
 
 
-def test_nothing_to_delete_and_nothing_to_insert_ends_before_any_iteration():
-    hypothesis, policy = follow(Script(), "abc")
-    assert end(hypothesis) == ("abc", 0, "unchanged")
-    assert calls(policy) == (1, 1, 0)
-
-
-def test_the_figure_of_the_paper_takes_two_iterations():
-    # from nothing; then delete and insert; then nothing to delete and nothing to insert
-    script = Script(
-        insert={"": "????", "ab": "a??b"},
-        fill={"????": "aabb", "a??b": "acdb"},
-        delete={"aabb": "a--b"},
-    )
-    hypothesis, policy = follow(script, None)
-    assert end(hypothesis) == ("acdb", 2, "unchanged")
-    assert calls(policy) == (2, 3, 2)
-
-
-def test_a_direct_loop_returns_what_was_there_before_the_deletion():
-    # Algorithm 2 leaves the loop before y becomes y'
-    script = Script(insert={"a": "a?"}, fill={"a?": "ab"}, delete={"ab": "a-"})
-    hypothesis, policy = follow(script, "a")
-    assert end(hypothesis) == ("ab", 1, "loop")
-    assert calls(policy) == (2, 1, 1), "the pass that shows the loop is the deletion"
-
-
-def test_deleting_alone_ends_unchanged_without_asking_for_placeholders_again():
-    hypothesis, policy = follow(Script(delete={"abc": "a-c"}), "abc")
-    assert end(hypothesis) == ("ac", 1, "unchanged")
-    assert calls(policy) == (2, 1, 0)
-
-
-def test_deleting_everything_ends_with_the_empty_sentence():
-    hypothesis, policy = follow(Script(delete={"abc": "---"}), "abc")
-    assert end(hypothesis) == ("", 1, "unchanged")
-    assert calls(policy) == (1, 1, 0), "an empty sentence has nothing to delete"
-
-
 def ring(states: str) -> Script:
     """After the deletion: states[0], states[1], … and round again."""
     following = dict(itertools.pairwise([*states, states[0]]))
@@ -125,7 +86,7 @@ def ring(states: str) -> Script:
     )
 
 
-@pytest.mark.parametrize("states, output", [("ab", "ba"), ("abc", "ca"), ("abcdef", "fa")])
+@pytest.mark.parametrize("states, output", [("ab", "ba"), ("abcdef", "fa")])
 def test_a_loop_of_any_period_ends_when_its_first_state_comes_back(states, output):
     hypothesis, policy = follow(ring(states), "a")
     period = len(states)
@@ -133,16 +94,7 @@ def test_a_loop_of_any_period_ends_when_its_first_state_comes_back(states, outpu
     assert calls(policy) == (period + 1, period, period)
 
 
-def test_a_loop_that_comes_back_without_a_deletion_is_still_a_loop():
-    # a, ab, nothing, a: the state came back by insertion, and would continue to ab
-    script = Script(insert={"a": "a?", "": "?"}, fill={"a?": "ab", "?": "a"}, delete={"ab": "--"})
-    hypothesis, _ = follow(script, "a")
-    assert text(hypothesis) == "a" and hypothesis["steps"] == 2
-    assert hypothesis["terminated"] == "loop"
-
-
-@pytest.mark.parametrize("max_iter", [1, 2, 5, 10])
-@pytest.mark.parametrize("draft", ["", "a", None])
+@pytest.mark.parametrize(("draft", "max_iter"), [("", 2), ("a", 1), ("a", 10), (None, 5)])
 def test_at_most_t_max_iterations_are_run_and_exactly_t_max_if_nothing_ends_them(draft, max_iter):
     hypothesis, policy = follow(GROW, draft, max_iter=max_iter)
     grown = len(draft or "") + max_iter
@@ -152,9 +104,9 @@ def test_at_most_t_max_iterations_are_run_and_exactly_t_max_if_nothing_ends_them
     assert policy.calls["encode"] == 1
 
 
-@pytest.mark.parametrize("max_iter", [1, 3, 6])
 @pytest.mark.parametrize("script", [Script(), ring("ab"), GROW], ids=["still", "loop", "grow"])
-def test_without_adaptive_stopping_exactly_t_max_iterations_are_run(script, max_iter):
+def test_without_adaptive_stopping_exactly_t_max_iterations_are_run(script):
+    max_iter = 3
     hypothesis, policy = follow(script, "a", max_iter=max_iter, adaptive=False)
     assert hypothesis["steps"] == max_iter and hypothesis["terminated"] == "max_iterations"
     assert policy.calls["deletion"] == policy.calls["placeholder"] == max_iter
@@ -224,37 +176,22 @@ def test_the_unknown_penalty_is_taken_from_the_logit_of_the_unknown_symbol(penal
 # the length limit -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("room", [0, 1, 4, 7])
-def test_growth_stops_exactly_at_the_limit(room):
-    hypothesis, policy = follow(GROW, "", max_len_b=room, max_iter=20)
-    assert end(hypothesis) == ("a" * room, room, "unchanged")
-    assert policy.calls["token"] == room, "where nothing may grow nothing is written"
-
-
 @pytest.mark.parametrize(
     "a, b, source, longest",
     [
         (0.0, 3, "abcd", 3),
-        (1.0, 0, "abcd", 4),
         (2.0, 1, "abc", 7),
         (1.5, 0, "abc", 4),  # 4.5 tokens are four
         (1.0, 2, "", 2),
     ],
 )
-@pytest.mark.parametrize("left", [True, False])
-def test_the_limit_counts_the_words_of_the_source_without_padding(a, b, source, longest, left):
+def test_the_limit_counts_the_words_of_the_source_without_padding(a, b, source, longest):
     policy = ScriptedPolicy(SYMBOLS, PLH, {source: GROW, "abcdefgh": GROW})
     first, second = decode(
-        policy, [(source, None), ("abcdefgh", None)], left, 2, max_len_a=a, max_len_b=b, max_iter=30
+        policy, [(source, None), ("abcdefgh", None)], True, 2, max_len_a=a, max_len_b=b, max_iter=30
     )
     assert len(text(first)) == longest
     assert len(text(second)) == int(8 * a) + b
-
-
-def test_the_limit_never_exceeds_the_positions_of_the_policy():
-    policy = scripted(limit=9, a=GROW)
-    (hypothesis,) = decode(policy, [("a", None)], max_iter=30)
-    assert len(hypothesis["tokens"]) == 9
 
 
 # what comes back ------------------------------------------------------------------------------
@@ -294,13 +231,6 @@ def test_a_batch_of_one_is_a_batch_of_sixty_four(adaptive):
         assert len(steps) >= 4 and {one["terminated"] for one in together} >= {"unchanged", "loop"}
 
 
-@pytest.mark.parametrize("left", [True, False])
-def test_padding_of_the_source_changes_nothing(left):
-    pairs = mixed_pairs(20)
-    policy = RandomPolicy(SYMBOLS, PLH, 5)
-    assert_alike(decode(policy, pairs, max_len_b=8), decode(policy, pairs, left, 3, max_len_b=8))
-
-
 def check_history(hypothesis: Hypothesis, draft: str) -> None:
     """Every entry follows from the one before it, by its mask, and knows what stands."""
     first, *rest = hypothesis["history"]
@@ -330,8 +260,7 @@ def check_origin(origin: torch.Tensor, tokens: torch.Tensor, draft: str) -> None
     assert origin[old].diff().gt(0).all() and origin[~old].eq(-1).all()
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("growth", [-2.0, 2.0])
+@pytest.mark.parametrize(("seed", "growth"), [(0, -2.0), (1, 2.0)])
 def test_whatever_a_policy_does_the_result_is_sound(seed, growth):
     pairs = mixed_pairs(24, seed)
     policy = RandomPolicy(SYMBOLS, PLH, seed, growth)
@@ -348,21 +277,6 @@ def test_whatever_a_policy_does_the_result_is_sound(seed, growth):
         assert scores[1:-1].lt(0).all()
         check_origin(hypothesis["origin"], tokens, draft)
         check_history(hypothesis, draft)
-
-
-def test_history_is_kept_only_when_asked_for():
-    assert follow(ring("ab"), "a", retain_history=False)[0]["history"] == []
-
-
-def test_tokens_that_stand_since_the_draft_know_their_place_in_it():
-    script = Script(
-        delete={"abc": "a-c", "baac": "b-ac"},  # the a of the draft goes, the new one stays
-        insert={"ac": "?a?c"},
-        fill={"?a?c": "baac"},
-    )
-    hypothesis, _ = follow(script, "abc")
-    assert text(hypothesis) == "bac"
-    assert hypothesis["origin"].tolist() == [0, -1, -1, 3, 4]
 
 
 def test_a_score_is_the_log_probability_of_what_put_or_kept_the_token():
@@ -389,50 +303,7 @@ def test_hypotheses_share_no_memory():
             assert other["history"][0]["tokens"].tolist() != [5, 5, 5, 5]
 
 
-def test_decoding_leaves_the_batch_as_it_was():
-    source = tiny.stack([tiny.sentence("a", SYMBOLS)] * 2, SYMBOLS.pad())
-    draft = tiny.stack([tiny.sentence("ab", SYMBOLS)] * 2, SYMBOLS.pad())
-    sample = {"net_input": {"src_tokens": source}, "draft": draft}
-    before = source.clone(), draft.clone()
-    script = Script(delete={"ab": "a-"}, insert={"a": "??a"}, fill={"??a": "cca"})
-    RefinementGenerator(SYMBOLS, PLH, options()).generate([scripted(a=script)], sample)
-    assert torch.equal(source, before[0]) and torch.equal(draft, before[1])
-
-
-def test_a_placeholder_typed_as_text_is_an_unknown_word():
-    # else it would be taken for a gap, or stand in the output where nothing else is to be done
-    task = tiny.task()
-    ((source, draft),), _ = task.get_interactive_tokens_and_lengths(["a <plh>\tb <plh>"], str)
-    assert source.tolist() == tiny.sentence("a_", task.source_dictionary).tolist()
-    assert draft.tokens.tolist() == tiny.sentence("b_", task.target_dictionary).tolist()
-
-
-def test_an_empty_batch_gives_no_hypotheses():
-    sample = {"net_input": {"src_tokens": torch.zeros(0, 3).long()}}
-    assert RefinementGenerator(SYMBOLS, PLH, options()).generate([scripted()], sample) == []
-
-
 # fairseq's own rules --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("max_iter", [1, 5])
-def test_stock_rules_run_one_iteration_more_than_asked_for(max_iter):
-    policy = scripted(aaaaaaaaaa=GROW, tame=True)
-    (hypothesis,) = decode(policy, [("a" * 10, "a")], max_iter=max_iter, stock=True)
-    assert end(hypothesis) == ("a" * (max_iter + 2), max_iter, "max_iterations")
-
-
-def test_stock_rules_end_when_a_whole_iteration_changes_nothing():
-    direct = Script(insert={"a": "a?"}, fill={"a?": "ab"}, delete={"ab": "a-"})
-    hypothesis, policy = follow(direct, "ab", stock=True)
-    assert end(hypothesis) == ("ab", 0, "unchanged")
-    assert calls(policy) == (1, 1, 1), "the token pass is run before the loop is seen"
-
-
-def test_stock_rules_do_not_see_a_loop_of_period_two():
-    hypothesis, policy = follow(ring("ab"), "a", stock=True, max_iter=7)
-    assert hypothesis["terminated"] == "max_iterations"
-    assert policy.calls["placeholder"] == 8
 
 
 def test_stock_rules_refill_the_unknown_symbol():
@@ -454,64 +325,50 @@ def test_stock_rules_may_write_any_symbol_but_the_placeholder():
     assert not torch.isin(ours["tokens"][1:-1], torch.tensor(FORBIDDEN)).any()
 
 
-@pytest.mark.parametrize("source, limit", [("abcdefgh", 20), ("a", 10)])
-def test_the_stock_length_limit_is_twice_the_source_at_least_ten_and_soft(source, limit):
-    policy = ConstantPolicy(placeholder=(0.0, 0.0, 0.0, 1.0), token=torch.eye(len(SYMBOLS))[5])
-    (hypothesis,) = decode(policy, [(source, "b")], stock=True, max_iter=30)
-    size, steps = 3, 0
-    while size < limit:
-        size, steps = size + 3 * (size - 1), steps + 1
-    assert len(hypothesis["tokens"]) == size > limit
-    assert hypothesis["steps"] == steps
-
-
 # options --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "values, message",
+    ("values", "flag"),
     [
-        ({"max_iter": 0}, "--iter-decode-max-iter 0: at least one iteration"),
-        ({"max_iter": -3}, "--iter-decode-max-iter -3"),
-        ({"delete_threshold": -0.1}, "--delete-threshold -0.1"),
+        ({"max_iter": 0}, "--iter-decode-max-iter 0"),
         ({"delete_threshold": 1.5}, "--delete-threshold 1.5"),
         ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
+        ({"candidates": 0}, "--iter-decode-with-beam 0"),
+        ({"noise_scale": -0.1}, "--noise-scale -0.1"),
+        ({"nbest": 3, "candidates": 2}, "--iter-decode-with-beam 3"),
+        ({"nbest": 0}, "--nbest 0"),
+        ({"length_penalty": float("nan")}, "--lenpen nan"),
+        ({"empty_penalty": float("inf")}, "--iter-decode-eos-penalty inf"),
     ],
 )
-def test_options_out_of_range_are_refused_in_one_line(values, message):
-    with refuses(match=message):
+def test_options_out_of_range_are_refused_in_one_line(values, flag):
+    with refuses(flag):
         RefinementOptions(**values)
 
 
 @pytest.mark.parametrize("flag", [{"sampling": True}, {"lm_path": "lm.pt"}])
 def test_what_edit_models_cannot_do_is_refused(flag):
-    with pytest.raises(UserError, match="--" + next(iter(flag)).replace("_", "-")):
+    with refuses("--" + next(iter(flag)).replace("_", "-")):
         RefinementOptions.from_generation(Namespace(**flag))
 
 
 def test_options_are_read_from_the_flags_of_fairseq_generate():
-    flags: Mapping[str, Any] = {
+    flags = {
         "iter_decode_max_iter": 4,
         "iter_decode_eos_penalty": 1.5,
-        "iter_decode_force_max_iter": True,
         "retain_iter_history": True,
         "max_len_a": 1.2,
         "max_len_b": 17,
         "unkpen": 0.5,
+        "iter_decode_with_beam": 5,
+        "nbest": 3,
+        "iter_decode_with_external_reranker": True,
+        "lenpen": 0.7,
     }
-    expected = RefinementOptions(
-        max_iter=4,
-        empty_penalty=1.5,
-        delete_threshold=0.6,
-        adaptive=False,
-        retain_history=True,
-        max_len_a=1.2,
-        max_len_b=17,
-        unk_penalty=0.5,
-        stock=True,
+    found = RefinementOptions.from_generation(
+        Namespace(**flags, iter_decode_force_max_iter=True), delete_threshold=0.6, stock=True
     )
-    assert (
-        RefinementOptions.from_generation(Namespace(**flags), delete_threshold=0.6, stock=True)
-        == expected
-    )
+    told = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.5, 1, 3, True, 0.7, True)
+    assert found == RefinementOptions(*told)
     assert RefinementOptions.from_generation(Namespace()) == RefinementOptions()

@@ -1,7 +1,5 @@
 """An autoregressive model of fairseq as a judge of finished sentences."""
 
-import math
-import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -17,12 +15,17 @@ from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
 from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_scorer import SequenceScorer
+from fake_policy import RandomPolicy
+from refusals import refuses
 from torch import Tensor, nn
 
-from lev_plugins.errors import UserError
-from lev_plugins.systems.levenshtein.decoding.reranker import Reranker
+from lev_plugins.systems.levenshtein.decoding import (
+    RefinementGenerator,
+    RefinementOptions,
+    candidates,
+)
+from lev_plugins.systems.levenshtein.decoding.candidates import Reranker
 from lev_plugins.systems.transformer_concat.config import TransformerConcatConfig
-from lev_plugins.systems.transformer_concat.dataset import join_draft
 from lev_plugins.systems.transformer_concat.model import TransformerConcatModel
 
 # said by fairseq, of masks of different types
@@ -90,7 +93,7 @@ def sentence(letters: str) -> Tensor:
     return tiny.sentence(letters, SYMBOLS)
 
 
-def scored_by_fairseq(model: nn.Module, left_pad_source: bool) -> list[list[float]]:
+def scored_by_fairseq(model: nn.Module) -> list[list[float]]:
     """All pairs in one batch of fairseq's translation data, scored by fairseq's own scorer."""
     pairs = [(s, c) for s, row in zip(SOURCES, CANDIDATES, strict=True) for c in row]
     source, target = ([tiny.sentence(pair[side], WITHOUT)[1:] for pair in pairs] for side in (0, 1))
@@ -101,7 +104,6 @@ def scored_by_fairseq(model: nn.Module, left_pad_source: bool) -> list[list[floa
         target,
         [len(one) for one in target],
         WITHOUT,
-        left_pad_source=left_pad_source,
     )
     batch = data.collater([data[i] for i in range(len(pairs))])
     found = SequenceScorer(WITHOUT).generate([model], batch)
@@ -122,75 +124,41 @@ def assert_close(first: Sequence[Sequence[float]], second: Sequence[Sequence[flo
 @pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
 def test_scores_are_those_of_fairseqs_own_scorer(build: Callable[[], nn.Module]):
     model = build()
-    scores = score(Reranker(model, SYMBOLS))
-    assert_close(scores, scored_by_fairseq(model, True))
+    scores = score(Reranker(model, SYMBOLS, PLH))
+    assert_close(scores, scored_by_fairseq(model))
     assert len({round(one, 3) for row in scores for one in row}) == 12, "two are there twice"
     assert all(-20 < one < 0 for row in scores for one in row)
 
 
-def test_the_types_of_fairseqs_masks_are_no_matter_for_users():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        score(Reranker(transformer(), SYMBOLS))
-        with pytest.raises(UserWarning, match="another"):
-            warnings.warn("another", UserWarning, stacklevel=1)
-        before = list(warnings.filters)
-        Reranker(transformer(), SYMBOLS)
-        assert warnings.filters == before, "changed filters show what was shown once more"
-
-
 def test_a_length_penalty_divides_by_a_power_of_the_length_as_in_beam_search():
     model = transformer()
-    means, lengths = score(Reranker(model, SYMBOLS)), [[len(c) + 1 for c in r] for r in CANDIDATES]
+    means, lengths = (
+        score(Reranker(model, SYMBOLS, PLH)),
+        [[len(c) + 1 for c in r] for r in CANDIDATES],
+    )
     for penalty in (0.0, 1.5):
         wanted = [
             [mean * n ** (1 - penalty) for mean, n in zip(row, sizes, strict=True)]
             for row, sizes in zip(means, lengths, strict=True)
         ]
-        assert_close(score(Reranker(model, SYMBOLS, length_penalty=penalty)), wanted)
-
-
-def test_sources_can_be_padded_on_the_right():
-    model = transformer()
-    scores = score(Reranker(model, SYMBOLS, left_pad_source=False))
-    assert_close(scores, scored_by_fairseq(model, False))
+        assert_close(score(Reranker(model, SYMBOLS, PLH, length_penalty=penalty)), wanted)
 
 
 @pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
-def test_neither_batches_nor_padding_change_a_score(build: Callable[[], nn.Module]):
+def test_neither_batches_nor_padding_change_a_score(build: Callable[[], nn.Module], monkeypatch):
     model = build()
-    scores = score(Reranker(model, SYMBOLS))
-    for max_tokens in (1, 12, 30):
-        assert_close(score(Reranker(model, SYMBOLS, max_tokens=max_tokens)), scores)
-    assert_close(score(Reranker(model, SYMBOLS), left=True, extra=2), scores)
-
-
-@torch.no_grad()
-def test_a_score_is_the_mean_over_the_tokens_and_the_end():
-    model = transformer().eval()
-    source = tiny.sentence("hg", WITHOUT)[1:].unsqueeze(0)
-    total, before = 0.0, [WITHOUT.eos()]
-    for token in tiny.sentence("abb", WITHOUT)[1:].tolist():
-        out = model(source, torch.tensor([3]), torch.tensor([before]))[0]
-        total += float(out[0, -1].log_softmax(-1)[token])
-        before.append(token)
-    ((found,),) = Reranker(model, SYMBOLS).score(
-        tiny.sentence("hg", SYMBOLS).unsqueeze(0), None, [[sentence("abb")]]
-    )
-    assert found == near(total / 4)
+    scores = score(Reranker(model, SYMBOLS, PLH))
+    assert_close(score(Reranker(model, SYMBOLS, PLH), left=True, extra=2), scores)
+    for max_tokens in (1, 30):
+        monkeypatch.setattr(candidates, "MAX_TOKENS", max_tokens)
+        assert_close(score(Reranker(model, SYMBOLS, PLH)), scores)
 
 
 def test_a_model_in_training_is_put_into_evaluation_mode():
     model = transformer(dropout=0.5).train()
-    first, second = (score(Reranker(model, SYMBOLS)) for _ in range(2))
+    first, second = (score(Reranker(model, SYMBOLS, PLH)) for _ in range(2))
     assert first == second and not model.training
     assert not any(parameter.grad is not None for parameter in model.parameters())
-
-
-def test_nothing_to_score_is_no_score():
-    reranker = Reranker(transformer(), SYMBOLS)
-    assert reranker.score(torch.zeros(0, 3).long(), None, []) == []
-    assert reranker.score(tiny.sentence("a", SYMBOLS).unsqueeze(0), None, [[]]) == [[]]
 
 
 # what the model is given ----------------------------------------------------------------------
@@ -225,30 +193,19 @@ def raw(letters: str) -> list[int]:
     return [special.get(one, SYMBOLS.index(one)) for one in letters]
 
 
-def test_a_stock_model_reads_the_source_as_it_was_trained():
-    model = Listening()
-    score(Reranker(model, SYMBOLS))
-    ((sources, lengths, previous),) = model.heard
-    rows = ["hgfedcba~"] * 3 + [".....efg~"] * 5 + [".....abc~"] * 3 + ["........~"]
-    assert sorted(sources.tolist()) == sorted(map(raw, rows))
-    assert lengths == [9] * 3 + [4] * 8 + [1], "the longest first, as an LSTM has to have them"
-    assert raw("~gagagagaga") in previous.tolist() and raw("~..........") in previous.tolist()
-    assert len(previous) == 12, "what is there twice is scored once"
-
-
 @pytest.mark.parametrize("drafted", [True, False])
 def test_a_model_that_joins_drafts_reads_both(drafted):
     model = Listening(joins_draft=True)
     pad = SYMBOLS.pad()
     sources = tiny.stack([sentence("ab"), sentence("")], pad, left=True)
-    drafts = tiny.stack([sentence("c"), sentence("def")], pad)
-    Reranker(model, SYMBOLS, left_pad_source=False).score(
-        sources, drafts if drafted else None, [[sentence("a")], [sentence("b")]]
-    )
-    ((heard, lengths, _),) = model.heard
-    expected = ["ab~c~", "~def~"] if drafted else ["ab~~", "~~.."]
-    assert heard.tolist() == [raw(one) for one in expected]
-    assert lengths == [len(one.rstrip(".")) for one in expected]
+    drafts = tiny.stack([sentence("c"), sentence("def")], pad) if drafted else None
+    targets = [[sentence("a")], [sentence("b")]]
+    Reranker(model, SYMBOLS, PLH).score(sources, drafts, targets)
+    expected = ["ab~c~", "~def~"] if drafted else ["ab~~", "..~~"]
+    assert model.heard[0][0].tolist() == [raw(one) for one in expected]
+    plain = Listening()
+    Reranker(plain, SYMBOLS, PLH).score(sources, drafts, targets)
+    assert plain.heard[0][0].tolist() == [raw("ab~"), raw("..~")], "others are not told"
 
 
 @torch.no_grad()
@@ -257,29 +214,22 @@ def test_the_baseline_for_post_editing_scores_what_it_joins_itself():
     model = TransformerConcatModel.build_model(cfg, stock_task(WITHOUT))
     tiny.sharpen(model, 1.5).eval()
     source, draft = sentence("abc").unsqueeze(0), sentence("cbadef").unsqueeze(0)
-    ((found, other),) = Reranker(model, SYMBOLS).score(
+    ((found, other),) = Reranker(model, SYMBOLS, PLH).score(
         source, draft, [[sentence("hg"), sentence("abcdef")]]
     )
-    tokens = join_draft(source, draft, WITHOUT.pad(), WITHOUT.bos())
+    tokens = torch.cat([source[:, 1:], draft[:, 1:]], 1)
     previous = torch.tensor([[WITHOUT.eos(), *sentence("hg")[1:-1].tolist()]])
     out = model(tokens, torch.tensor([tokens.size(1)]), previous)[0]
     expected = out.log_softmax(-1)[0].gather(1, sentence("hg")[1:].unsqueeze(1)).mean()
     assert found == near(float(expected)) and found != other
-    ((without,),) = Reranker(model, SYMBOLS).score(source, None, [[sentence("hg")]])
+    ((without,),) = Reranker(model, SYMBOLS, PLH).score(source, None, [[sentence("hg")]])
     assert without != pytest.approx(found, abs=1e-3), "the draft is read"
-
-
-def test_only_a_model_that_joins_drafts_is_told_about_them():
-    model = Listening()
-    drafts = tiny.stack([sentence("ccc")], SYMBOLS.pad())
-    Reranker(model, SYMBOLS).score(sentence("ab").unsqueeze(0), drafts, [[sentence("a")]])
-    assert model.heard[0][0].tolist() == [raw("ab~")]
 
 
 def test_words_beyond_the_dictionary_are_unknown():
     model = Listening(joins_draft=True)
     beyond = torch.tensor([SYMBOLS.bos(), len(SYMBOLS), len(SYMBOLS) + 7, SYMBOLS.eos()])
-    Reranker(model, SYMBOLS).score(
+    Reranker(model, SYMBOLS, PLH).score(
         sentence("a").unsqueeze(0), beyond.unsqueeze(0), [[beyond, sentence("a")]]
     )
     unk = SYMBOLS.unk()
@@ -287,39 +237,44 @@ def test_words_beyond_the_dictionary_are_unknown():
     assert model.heard[0][2][0].tolist() == [SYMBOLS.eos(), unk, unk]
 
 
-def test_every_symbol_is_as_likely_as_any_other():
-    (row,) = Reranker(Listening(), SYMBOLS).score(
-        sentence("a").unsqueeze(0), None, [[sentence(""), sentence("abc")]]
-    )
-    assert row == pytest.approx([-math.log(len(SYMBOLS))] * 2)
-
-
 # models that do not fit -----------------------------------------------------------------------
 
 
 def test_the_dictionary_may_lack_the_placeholder_alone():
-    Reranker(transformer(WITHOUT), SYMBOLS)
-    Reranker(transformer(SYMBOLS), SYMBOLS)
-    for other in ("abcdefg", "bacdefgh", "abcdefghi"):
-        with pytest.raises(UserError, match="another target dictionary"):
-            Reranker(transformer(tiny.dictionary(other)), SYMBOLS)
-
-
-def test_an_edit_model_cannot_rank():
-    with pytest.raises(UserError, match="LevenshteinEditorModel cannot rank"):
-        Reranker(tiny.model(tiny.task()), SYMBOLS)
-    with pytest.raises(UserError, match="Linear cannot rank"):
-        Reranker(nn.Linear(1, 1), SYMBOLS)
-
-
-def test_words_that_fairseq_has_joined_are_no_part_of_the_dictionary():
-    # as fairseq-generate adds them with --post-process
-    grown = tiny.dictionary()
-    grown.add_symbol("<plh>")
-    symbols = list(grown.symbols)
-    for word in ("Hogwarts", "ab"):
+    grown = tiny.dictionary()  # as fairseq-generate adds words to it with --post-process
+    for word in ("<plh>", "Hogwarts", "ab"):
         grown.add_symbol(word)
-    expected = score(Reranker(transformer(), SYMBOLS))
-    assert score(Reranker(transformer(), grown, symbols=symbols)) == expected
-    with pytest.raises(UserError, match="another target dictionary"):
-        Reranker(transformer(), grown)
+    expected = score(Reranker(transformer(), SYMBOLS, PLH))
+    assert score(Reranker(transformer(), grown, PLH)) == expected
+    Reranker(transformer(SYMBOLS), SYMBOLS, PLH)
+    for other in ("abcdefg", "bacdefgh", "abcdefghi"):
+        with refuses("another target dictionary"):
+            Reranker(transformer(tiny.dictionary(other)), SYMBOLS, PLH)
+    for model in (tiny.model(tiny.task()), nn.Linear(1, 1)):
+        with refuses(f"{type(model).__name__} cannot rank"):
+            Reranker(model, SYMBOLS, PLH)
+
+
+def test_the_last_model_ranks_the_candidates():
+    """The same candidates as without it, in the order of its scores."""
+    policy, model = RandomPolicy(SYMBOLS, PLH, 3), transformer()
+    pairs = [(row.source, row.draft) for row in tiny.triples(10, seed=5, longest=4)]
+    sources, drafts = ([sentence(text) for text in side] for side in zip(*pairs, strict=True))
+    source, draft = (tiny.stack(side, SYMBOLS.pad()) for side in (sources, drafts))
+    sample = {"net_input": {"src_tokens": source}, "draft": draft}
+    how = {"candidates": 4, "nbest": 4, "max_iter": 3, "max_len_b": 8}
+    own, ranked = (
+        RefinementGenerator(SYMBOLS, PLH, RefinementOptions(**how, **more)).generate(some, sample)
+        for some, more in (
+            ([policy], {}),
+            ([policy, model], {"external_reranker": True, "length_penalty": 1.2}),
+        )
+    )
+    tokens = [[one["tokens"] for one in group] for group in ranked]
+    judge = Reranker(model, SYMBOLS, PLH, length_penalty=1.2)
+    for group, scores, before in zip(ranked, judge.score(source, draft, tokens), own, strict=True):
+        assert [one["score"] for one in group] == near(scores)
+        assert scores == sorted(scores, reverse=True)
+        written = [sorted(one["tokens"].tolist() for one in some) for some in (group, before)]
+        assert written[0] == written[1]
+    assert [group[0]["tokens"].tolist() for group in own] != [row[0].tolist() for row in tokens]

@@ -24,7 +24,6 @@ from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.diversity import Diversity
 from lev_plugins.systems.levenshtein.markup import DROP, JOINED, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
 
@@ -115,7 +114,7 @@ def test_losses_of_edits(options, drafted):
         {},
         {"stock": True},
         {"members": 2},
-        {"diversity": Diversity(count=3), "nbest": 3},
+        {"candidates": 3, "nbest": 3},
         {"marked": True},
         {"empty_penalty": 1.0, "unk_penalty": 1.0, "delete_threshold": 0.7},
     ],

@@ -15,7 +15,7 @@ from concat_models import CONCAT
 from contract import assert_loads_names_of_0_5, same_parameters
 from fairseq.sequence_generator import SequenceGeneratorWithAlignment
 from fairseq.sequence_scorer import SequenceScorer
-from gated_models import DIVERSITY, GATED
+from gated_models import GATED, VARIANTS
 from pbd_models import PBD
 from seq2seq_models import EXACT, Pair, Seq2Seq, assert_same, tokens
 
@@ -231,7 +231,7 @@ def test_a_prefix_is_kept_and_scored(system: Seq2Seq, kind):
 def ensemble(system: Seq2Seq):
     """Two models, or one of each variant."""
     if system is GATED:
-        return [system.build(i, 1.5, gate_variant=name) for i, name in enumerate(DIVERSITY)]
+        return [system.build(i, 1.5, gate_variant=name) for i, name in enumerate(VARIANTS)]
     return [system.build(seed, 1.5) for seed in (6, 4)]
 
 

@@ -38,18 +38,12 @@ SETTINGS = {
     "one target table": "--share-decoder-input-output-embed --activation-fn gelu",
     "other architecture": "--arch levenshtein_transformer_wmt_en_de_big --decoder-layers 3",
     "early exit": "--early-exit 1,2,3",
-    "deletion apart": "--no-share-discriminator --early-exit 2,3,3",
-    "placeholders apart": "--no-share-maskpredictor --early-exit 3,2,3",
     "all apart": "--no-share-discriminator --no-share-maskpredictor --early-exit 1,2,3",
-    "tokens apart": "--no-share-discriminator --share-discriminator-maskpredictor "
-    "--early-exit 2,3,3",
     "tokens apart, unequal exits": "--no-share-discriminator --share-discriminator-maskpredictor "
     "--early-exit 2,1,3 --encoder-normalize-before --decoder-normalize-before",
     # stock's --early-exit is 6,6,6 unless it is given: a stack of its own has six layers
     "deletion deeper than the decoder": "--no-share-discriminator --decoder-layers 2",
     "placeholders deeper than the decoder": "--no-share-maskpredictor --early-exit 1,4,3",
-    "both deeper than the decoder": "--no-share-discriminator --no-share-maskpredictor "
-    "--decoder-layers 1 --early-exit 2,3,1",
     "a shared stack deeper than the decoder": "--no-share-discriminator "
     "--share-discriminator-maskpredictor --decoder-layers 2",
 }
@@ -244,9 +238,6 @@ def test_outputs_are_the_stock_decoders_token_for_token(setting):
     "how",
     [
         Decoding(max_iter=0),
-        Decoding(max_iter=1),
-        Decoding(max_iter=3),
-        Decoding(penalty=1.5),
         Decoding(max_iter=3, penalty=3.0),
         Decoding(max_iter=4, force=True),
     ],
@@ -262,7 +253,7 @@ def without_repeats(states: list[list[int]]) -> list[list[int]]:
     return [one for one, _ in itertools.groupby(states)]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 3])
 def test_the_history_is_the_stock_decoders_state_for_state(lively, size):
     task, model = converted(lively)
     how = Decoding(history=True)
@@ -283,7 +274,7 @@ def test_the_history_is_the_stock_decoders_state_for_state(lively, size):
             own = [one.masked_fill(one == plh, unk).tolist() for one in own]
             assert without_repeats(own) == without_repeats(states)
             compared += len(states)
-    assert compared > 50
+    assert compared > 20
 
 
 def test_drafts_are_edited_as_the_stock_decoder_would_edit_them(lively):
@@ -294,14 +285,6 @@ def test_drafts_are_edited_as_the_stock_decoder_would_edit_them(lively):
     outcomes, deleted = by_us(lively, drafts=drafts)
     assert outcomes == by_stock(lively, drafts=drafts)
     assert outcomes != by_us(lively)[0] and deleted > 0
-
-
-def test_what_the_stock_decoder_ends_with_is_left_alone_as_a_draft(lively):
-    ended = by_stock(lively)
-    outcomes, _ = by_us(lively, drafts=[torch.tensor(tokens) for tokens, _ in ended])
-    settled = [i for i, (_, steps) in enumerate(ended) if steps < 9]
-    assert len(settled) > 6
-    assert [outcomes[i] for i in settled] == [(ended[i][0], 0) for i in settled]
 
 
 def test_the_placeholder_starts_as_a_copy_of_the_unknown_symbol(lively):
@@ -315,8 +298,15 @@ def test_the_placeholder_starts_as_a_copy_of_the_unknown_symbol(lively):
     assert is_stock(state) and not is_stock(made)
 
 
-@pytest.mark.parametrize("sharing", ["all", "none"])
-@pytest.mark.parametrize("setting", ["post-norm", "pre-norm", "one table", "one target table"])
+@pytest.mark.parametrize(
+    ("setting", "sharing"),
+    [
+        ("post-norm", "all"),
+        ("pre-norm", "none"),
+        ("one table", "none"),
+        ("one target table", "all"),
+    ],
+)
 def test_an_autoregressive_transformer_is_a_start(setting, sharing):
     """Its blocks compute here what they compute there if they may look ahead."""
     flags = SETTINGS[setting].split()
@@ -348,12 +338,9 @@ def test_an_autoregressive_transformer_is_a_start(setting, sharing):
     assert torch.equal(model.placeholder_head.weight, heads[1])
 
 
-@pytest.mark.parametrize("flag", ["--no-scale-embedding", "--no-token-positional-embeddings"])
-def test_options_that_the_parameters_do_not_tell_of_are_refused_by_name(flag):
-    with refuses(flag, "not supported"):
-        editor_config(stock_options(flag))
-
-
-def test_tokens_that_leave_the_decoder_early_are_refused():
-    with refuses("--early-exit 3,3,2", "for tokens, exactly 3"):
+def test_what_the_model_does_not_have_is_refused_by_name():
+    for flag in ("--no-scale-embedding", "--no-token-positional-embeddings"):
+        with refuses(flag):
+            editor_config(stock_options(flag))
+    with refuses("--early-exit 3,3,2"):
         exit_depths(editor_config(stock_options("--early-exit 3,3,2")))

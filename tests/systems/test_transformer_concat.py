@@ -3,22 +3,29 @@
 What it has in common with other systems: ``test_seq2seq.py``.
 """
 
+import numpy as np
 import pytest
 import saved
 import tiny
 import torch
 from concat_models import CONCAT, KINDS, ROWS, SYMBOLS, batch, build, config, logits
+from fairseq.data import ListDataset
 from fairseq.models.transformer import TransformerModelBase
+from hypothesis import given
+from hypothesis import strategies as st
 from seq2seq_models import SIZES, task
 
 from lev_plugins.systems.transformer_concat.config import stock_config
+from lev_plugins.systems.transformer_concat.model import parts_and_positions
+from lev_plugins.systems.transformer_concat.task import JoinedDataset
 
 pytestmark = [
     # said by fairseq and by torch about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
     pytest.mark.filterwarnings(r"ignore:\s*'config' is validated:UserWarning"),
 ]
-PAD = SYMBOLS.pad()
+PAD, EOS = SYMBOLS.pad(), SYMBOLS.eos()
+words = st.lists(st.integers(SYMBOLS.nspecial, len(SYMBOLS) - 1), max_size=6)
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 SHORT = {"max_source_positions": 16, "max_target_positions": 16}
 
@@ -56,11 +63,6 @@ def test_positions_restart_with_the_draft(model):
     assert torch.allclose(same, again, **EXACT)
 
 
-def test_a_position_within_the_part_matters(model):
-    first, _ = encoded(without_language(model), "aa", "b")
-    assert (first[0] - first[1]).abs().max() > 1e-3
-
-
 def test_the_side_on_which_a_token_stands_changes_it(model):
     source, draft = encoded(model, "abc", "abc")
     assert (source - draft).abs().amax(1).min() > 1e-3
@@ -83,22 +85,13 @@ def test_every_token_of_a_part_has_the_language_of_that_part(model):
         assert torch.allclose(row[: sum(sizes)], expected, **EXACT)
 
 
-def test_a_draft_changes_its_own_sentence_and_no_other(model):
-    before = logits(model, ROWS)
-    changed = [row._replace(draft="fade") if i == 1 else row for i, row in enumerate(ROWS)]
-    after = logits(model, changed)
-    CONCAT.same(before[:1] + before[2:], after[:1] + after[2:])
-    assert (before[1] - after[1]).abs().max() > 1e-3
-
-
 def stock(**values):
     torch.manual_seed(3)
     cfg = stock_config(config(**{**SIZES, **values}))
     return TransformerModelBase.build_model(cfg, task(SYMBOLS)).eval()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize(("kind", "left"), zip(KINDS, [True, False, True]))
 def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, left):
     """Taking over fairseq's parameters sets the language to zero; one part is a plain source."""
     other = stock(**KINDS[kind])
@@ -117,21 +110,14 @@ def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, 
     assert difference.abs().max() > 1e-4, "a draft has positions of its own"
 
 
-def test_both_languages_are_learnt(model):
-    CONCAT.loss_of(model.train(), ROWS).backward()
-    language = model.encoder.embed_positions.language.weight.grad
-    assert (language.abs().sum(1) > 0).all()
-
-
-@pytest.mark.parametrize("left", [True, False])
-def test_the_limit_of_learned_positions_holds_for_each_part(left):
+def test_the_limit_of_learned_positions_holds_for_each_part():
     model = build(encoder_learned_pos=True, **SHORT)
     assert model.max_positions() == (16, 16)
     longest = "abcdefghabcdefg"  # sixteen tokens with </s>
-    logits(model, [tiny.Triple(longest, "a", longest), ROWS[0]], left=left)
+    logits(model, [tiny.Triple(longest, "a", longest), ROWS[0]])
     for row in (tiny.Triple(longest + "h", "a", ""), tiny.Triple("a", "a", longest + "h")):
         with pytest.raises(IndexError):
-            logits(model, [row, ROWS[0]], left=left)
+            logits(model, [row, ROWS[0]])
 
 
 def test_sinusoids_have_no_end():
@@ -168,10 +154,89 @@ def test_an_architecture_sets_the_sizes(arch, layers, width, hidden, heads, pre_
     assert stock.max_source_positions == stock.max_target_positions == 1024
 
 
-def test_what_the_user_sets_is_set_and_the_decoder_follows_the_encoder():
-    flags = "--encoder-embed-dim 64 --decoder-layers 7 --encoder-layerdrop 0.2 --activation-fn gelu"
-    stock = stock_config(parsed("transformer_concat_char", *flags.split()))
-    assert stock.encoder.embed_dim == stock.decoder.embed_dim == 64
-    assert stock.decoder.output_dim == 64
-    assert (stock.encoder.layers, stock.decoder.layers) == (2, 7)
-    assert stock.encoder.layerdrop == 0.2 and stock.activation_fn == "gelu"
+# parts and batches ------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.lists(words, min_size=1, max_size=3), min_size=1, max_size=4),
+    st.booleans(),
+    st.integers(0, 3),
+)
+def test_parts_and_positions_are_those_of_counting_token_by_token(sentences, left, extra):
+    rows = [
+        torch.tensor([token for part in parts for token in [*part, EOS]]) for parts in sentences
+    ]
+    tokens = tiny.stack(rows, PAD, left=left, extra=extra)
+    found_parts, found_positions = parts_and_positions(tokens, PAD, EOS)
+    for row, one_parts, one_positions in zip(tokens, found_parts, found_positions, strict=True):
+        part = position = 0
+        for token, found_part, found_position in zip(
+            row.tolist(), one_parts.tolist(), one_positions.tolist(), strict=True
+        ):
+            if token == PAD:
+                assert found_position == PAD
+                continue
+            position += 1
+            assert (found_part, found_position) == (part, PAD + position)
+            if token == EOS:
+                part, position = part + 1, 0
+
+
+TYPED = [
+    tiny.Triple("abc", "abh", "ab"),
+    tiny.Triple("a", "bcdefgh", "cdefgh"),
+    tiny.Triple("", "h", ""),
+    tiny.Triple("abcdefgh", "a", "b"),
+]
+
+
+def data_set(**options):
+    def texts(side):
+        made = [tiny.sentence(text, SYMBOLS)[1:] for text in side]
+        return ListDataset(made, np.array([len(tokens) for tokens in made]))
+
+    source, target, draft = map(texts, zip(*TYPED, strict=True))
+    return JoinedDataset(source, draft, SYMBOLS, target, **options)
+
+
+def test_a_batch_joins_source_and_draft_and_feeds_the_target_back():
+    data = data_set()
+    made = data.collater([data[i] for i in range(4)])
+    assert sorted(made["id"].tolist()) == [0, 1, 2, 3]
+    for i, number in enumerate(made["id"].tolist()):
+        row = TYPED[number]
+        source, draft, target = (
+            tiny.sentence(text, SYMBOLS)[1:].tolist()
+            for text in (row.source, row.draft, row.target)
+        )
+        net_input = made["net_input"]
+        read, written, fed = (
+            tokens[i][tokens[i].ne(PAD)].tolist()
+            for tokens in (net_input["src_tokens"], made["target"], net_input["prev_output_tokens"])
+        )
+        assert (read, written, fed) == (source + draft, target, [EOS, *target[:-1]])
+        assert net_input["src_tokens"][i, 0] != PAD, "padded on the right"
+
+
+def test_source_and_draft_count_together_and_batches_hold_every_sentence():
+    data = data_set(shuffle=False)
+    assert data.num_tokens_vec(np.arange(4)).tolist() == [7, 9, 2, 11]
+    assert data.ordered_indices().tolist() == [2, 0, 1, 3] and data.size(1) == (2, 8, 7)
+    batches = data.batch_by_size(data.ordered_indices(), max_sentences=3)
+    assert sorted(i for batch in batches for i in batch) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ((9, 8), [0, 1, 2, 3]),
+        ((8, 8), [0, 1, 2]),
+        ((6, 8), [0, 2]),  # the second draft has seven tokens
+        ((9, 7), [0, 2, 3]),
+        (4, [0, 2]),
+        (None, [0, 1, 2, 3]),
+    ],
+)
+def test_source_and_draft_are_each_held_to_the_sources_limit(limits, kept):
+    found, ignored = data_set().filter_indices_by_size(np.arange(4), limits)
+    assert found.tolist() == kept and sorted([*found, *ignored]) == [0, 1, 2, 3]

@@ -186,10 +186,11 @@ def test_terms_are_whole_words_however_they_come_in():
     assert task.encode_terms(["Fluss", "Winter"], encode).marks.tolist()[1:-1] == wanted
     assert typed("[+Fluss+] [+Winter+]") == typed("[=Fluss=] [=Winter=]") == wanted
     net = tiny.sharpen(tiny.model(task), 2.0).eval()
-    constraints = packed(task, [[encode(one) for one in pieces]])
+    terms = packed(task, [[encode(one) for one in pieces]])
+    data = task.build_dataset_for_inference([torch.tensor([0, 4, 2])], [3], terms)
     generator = task.build_generator([net], Namespace(iter_decode_max_iter=3, max_len_b=12))
-    sample = {"net_input": {"src_tokens": torch.tensor([[0, 4, 2]])}}
-    ((found,),) = task.inference_step(generator, [net], sample, constraints=constraints)
+    sample = data.collater([data[0]])
+    ((found,),) = task.inference_step(generator, [net], sample, constraints=sample["constraints"])
     text = "".join(words_of(task, found["tokens"])[1:-1]).replace("▁", " ")
     assert {"Fluss", "Winter"} <= set(text.replace(".", " ").split())
 

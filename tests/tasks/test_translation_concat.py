@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+import numpy as np
 import pytest
 import tiny
 import torch
@@ -10,10 +11,8 @@ from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEn
 from refusals import refuses
 
 from lev_plugins.systems.transformer_concat import TransformerConcatConfig, TransformerConcatModel
-from lev_plugins.systems.transformer_concat.task import (
-    TranslationConcatConfig,
-    TranslationConcatTask,
-)
+from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
+from lev_plugins.tasks.post_editing import PostEditingConfig
 
 ROWS = [
     tiny.Triple("abcd", "abcdefgh", "abdgh"),
@@ -26,7 +25,7 @@ ROWS = [
 def make_task(**values):
     symbols = tiny.dictionary()
     values = {"required_seq_len_multiple": 1, "max_source_positions": 16, **values}
-    return TranslationConcatTask(TranslationConcatConfig(**values), symbols, symbols)
+    return TranslationConcatTask(PostEditingConfig(**values), symbols, symbols)
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ class Sides(list):
 
     @property
     def sizes(self):
-        return [len(one) for one in self]
+        return np.array([len(one) for one in self])
 
 
 def data_set(task, rows=ROWS, drafted=True):

@@ -9,24 +9,21 @@ from ...nn.seq2seq.config import Seq2SeqConfig
 from ...options import OptionalStr, option
 from .gates import chosen_gates
 
-DIVERSITY = ChoiceEnum(["paper", "code", "pointer"])
+GATE_VARIANT = ChoiceEnum(["pointer", "paper"])
 
 
 @dataclass
 class GatedTransformerConfig(Seq2SeqConfig):
     gates: str = option(
         "mask,copy,generate",
-        (
-            "the gates that are on, any of mask,copy,generate,skip in any "
-            "order, or all; none makes it the plain Transformer"
-        ),
+        "the gates that are on, any of mask,copy,generate,skip in any order, or all; none makes "
+        "it the plain Transformer",
     )
-    gate_variant: DIVERSITY = option(  # type: ignore[valid-type]
+    gate_variant: GATE_VARIANT = option(  # type: ignore[valid-type]
         "pointer",
         "what the decoder's gates do. pointer: copies from the source, and starts nearly as the "
         "model without gates. paper: Eq. 3-8 as printed, on hidden states; a trained model or "
-        "backbone loses its output layer. code: as in the authors' programs, on logits, which it "
-        "flattens to at most 0.58 of what they were",
+        "backbone loses its output layer",
     )
     backbone: OptionalStr = option(
         None,
@@ -42,26 +39,17 @@ class GatedTransformerConfig(Seq2SeqConfig):
     )
 
 
-def gate_names(cfg: GatedTransformerConfig, mask: int | None) -> list[str]:
+def gate_names(cfg: GatedTransformerConfig) -> list[str]:
     """The gates that are on.
 
-    Args:
-        mask: index of the mask symbol in the target's dictionary, None without one.
-
     Raises:
-        UserError: an unknown name, or a gate that cannot work alone.
+        UserError: an unknown name, or gates that cannot work alone.
     """
-    names, variant = chosen_gates(cfg.gates), str(cfg.gate_variant)
-    decoding = [name for name in names if name != "mask"]
-    if variant == "pointer" and decoding and "generate" not in decoding:
+    names = chosen_gates(cfg.gates)
+    alone = "generate" not in names and bool({"copy", "skip"}.intersection(names))
+    if str(cfg.gate_variant) == "pointer" and alone:
         raise UserError(
             f"--gates {cfg.gates} --gate-variant pointer: without the generate gate nothing can "
             "be written that is not in the source; add generate"
-        )
-    if variant == "code" and "skip" in decoding and mask is None:
-        raise UserError(
-            f"--gates {cfg.gates} --gate-variant code: the skip gate needs a mask symbol "
-            "([MASK], <mask> or <extra_id_0>) in the target's dictionary; add a line `<mask> 1` "
-            "to it before preprocessing, or leave skip out"
         )
     return names

@@ -1,20 +1,19 @@
 """The decoder: a backbone's, whose every token is copied, generated or skipped (Eq. 3-8).
 
-Three readings of the paper (``--gate-variant``):
+Two readings of the paper (``--gate-variant``):
 
 =========  ===========================  ============================  ===========================
-           the generate gate looks at   the softmax (Eq. 6) is over   the gates weigh (Eq. 7)
+           the generate gate looks at   before the softmax (Eq. 6)    the gates weigh (Eq. 7)
 =========  ===========================  ============================  ===========================
-paper      the encoder's state (Eq. 4)  the gates that are on         hidden states
-code       the decoder's state          all three, 0 where one is     logits
-                                        off
-pointer    the decoder's state          the gates that are on, with   probabilities; *copy* is of
-                                        no sigmoid before it          the source
+pointer    the decoder's state          nothing                       probabilities; *copy* is of
+                                                                      the source
+paper      the encoder's state (Eq. 4)  a sigmoid                     hidden states
 =========  ===========================  ============================  ===========================
 
 *pointer*, the default, is ours: what copying means elsewhere (See et al., 2017); a trained model
 answers with fresh gates nearly as without them. *paper* is as printed: the output layer of a
-trained model gets other states than it was trained with. *code* is what the authors' programs do.
+trained model gets other states than it was trained with.
+
 Shapes: B sentences, T' newest target tokens, S source tokens, C channels, V symbols, G gates that
 are on.
 """
@@ -34,13 +33,11 @@ class GatedDecoder(TransformerDecoder):
     """A backbone's decoder with copy, generate and skip gates.
 
     Args:
-        dictionary: of the target.
-        source: dictionary of the source, from which *pointer* copies.
+        dictionary, source: of the target, and of the source, from which *pointer* copies.
         backbone: its parts.
         names: the gates that are on; none makes it the backbone's own decoder.
-        variant: paper, code or pointer.
+        variant: pointer or paper.
         vector: emb_mask.
-        mask: index of the mask symbol in the target's dictionary, needed by *code* for *skip*.
         limit: the longest target, in tokens.
     """
 
@@ -52,7 +49,6 @@ class GatedDecoder(TransformerDecoder):
         names: list[str],
         variant: str,
         vector: MaskVector,
-        mask: int | None,
         limit: int,
     ) -> None:
         super().__init__(
@@ -64,11 +60,8 @@ class GatedDecoder(TransformerDecoder):
             limit,
             backbone.bias,
         )
-        self.variant, self.mask_symbol = variant, mask
-        self.gates = None
-        if names:
-            dim = backbone.target.table.embedding_dim
-            self.gates = DecoderGates(dim, names, variant == "code", variant != "pointer")
+        self.variant, dim = variant, backbone.target.table.embedding_dim
+        self.gates = DecoderGates(dim, names, bounded=variant == "paper") if names else None
         self.mask_vector = vector if variant == "paper" and "skip" in names else None
         if variant == "pointer":
             symbols = torch.tensor([dictionary.index(symbol) for symbol in source.symbols])
@@ -101,9 +94,7 @@ class GatedDecoder(TransformerDecoder):
         extra["gates"] = gates = self.gates(x, near)
         if self.variant == "pointer":
             return self._pointer(x, gates, extra["attn"][0], memory), extra
-        previous = prev_output_tokens[:, first:]
-        answer = self._paper if self.variant == "paper" else self._code
-        return answer(x, gates, previous), extra
+        return self._paper(x, gates, prev_output_tokens[:, first:]), extra
 
     def _beside(self, tokens: Tensor, memory: Memory, first: int) -> Tensor | None:
         """What the generate gate of *paper* looks at (Eq. 4): B × T' × C."""
@@ -126,23 +117,9 @@ class GatedDecoder(TransformerDecoder):
             parts.append(copy * self.embed.vectors(previous))
         if (generate := self._weight(gates, "generate")) is not None:
             parts.append(generate * x.sigmoid())
-        if (skip := self._weight(gates, "skip")) is not None:
-            assert self.mask_vector is not None
+        if self.mask_vector is not None and (skip := self._weight(gates, "skip")) is not None:
             parts.append(skip * self.mask_vector())
         return self.output(torch.stack(torch.broadcast_tensors(*parts)).sum(0))
-
-    def _code(self, x: Tensor, gates: Tensor, previous: Tensor) -> Tensor:
-        """g · log p + c · onehot(previous token) + s · onehot(mask); log p whole where g is off."""
-        logits = self.output(x).log_softmax(2)
-        if (generate := self._weight(gates, "generate")) is not None:
-            logits = logits * generate
-        for name, index in (("copy", previous), ("skip", self.mask_symbol)):
-            if (weight := self._weight(gates, name)) is not None:
-                if not isinstance(index, Tensor):
-                    assert index is not None, "checked when the model was built"
-                    index = torch.full_like(previous, index)
-                logits = logits.scatter_add(2, index.unsqueeze(2), weight.to(logits.dtype))
-        return logits
 
     def _pointer(self, x: Tensor, gates: Tensor, looks: Tensor, memory: GatedMemory) -> Tensor:
         """log(g · p + c · source + s · source moved on by one), as logits.

@@ -5,7 +5,6 @@ the decoder that are on.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -16,9 +15,8 @@ from ...errors import UserError
 ENCODER_GATE = "mask"
 DECODER_GATES = ("copy", "generate", "skip")
 GATES = (ENCODER_GATE, *DECODER_GATES)
-# A trained model answers with fresh gates nearly as without them: u of Eq. 1 is 0.0025, and copying
-# and skipping weigh 0.047 each to 0.953 beside generating. Zero weights make that so for states of
-# any size. Were u 0.5, it could grow until the whole source is hidden before anything reads it.
+# A trained model answers with fresh gates nearly as without them: u of Eq. 1 is 0.0025, copying and
+# skipping weigh 0.047 each. Were u 0.5, it could grow until the whole source is hidden.
 MASK_START = -6.0
 COPY_START = -3.0
 
@@ -83,18 +81,11 @@ class MaskGate(nn.Module):
         super().__init__()
         self.gate, self.vector = _gate(dim, MASK_START), vector
 
-    def forward(self, states: Tensor) -> "Masked":
-        """B × S × C → the states with what looks wrong replaced, and how wrong it looked."""
+    def forward(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """B × S × C → the states with what looks wrong replaced, and u of Eq. 1, B × S."""
         probability = self.gate(states).sigmoid()
         hidden = probability * self.vector() + (1 - probability) * states
-        return Masked(hidden, probability.squeeze(2))
-
-
-class Masked(NamedTuple):
-    """States after the mask gate, B × S × C, and u of Eq. 1, B × S."""
-
-    states: Tensor
-    probability: Tensor
+        return hidden, probability.squeeze(2)
 
 
 class DecoderGates(nn.Module):
@@ -103,36 +94,28 @@ class DecoderGates(nn.Module):
     Args:
         dim: C.
         names: the gates that are on.
-        off_counts: a gate that is off still takes part in the softmax, with 0 (the authors' code).
         bounded: a sigmoid before the softmax (Eq. 3-5), which holds every gate of three within
             0.155 … 0.576. Without it they start nearly at generating alone.
     """
 
-    def __init__(self, dim: int, names: Sequence[str], off_counts: bool, bounded: bool) -> None:
+    def __init__(self, dim: int, names: Sequence[str], bounded: bool) -> None:
         super().__init__()
-        self.names = list(names)
-        self.off = len(DECODER_GATES) - len(self.names) if off_counts else 0
-        self.bounded = bounded
+        self.names, self.bounded = list(names), bounded
         starts = {name: 0.0 if name == "generate" else COPY_START for name in self.names}
         self.gates = nn.ModuleDict(
             {name: _gate(dim, None if bounded else starts[name]) for name in self.names}
         )
 
     def forward(self, states: Tensor, generate: Tensor | None = None) -> Tensor:
-        """Weights that sum to 1 (with those of gates that are off): B × T' × G.
+        """Weights that sum to 1: B × T' × G.
 
         Args:
             states: h', B × T' × C.
             generate: what the generate gate looks at instead, B × T' × C (the paper's Eq. 4).
         """
-        scores = [
-            self.gates[name](generate if name == "generate" and generate is not None else states)
-            for name in self.names
-        ]
-        found = torch.cat(scores, 2)
-        found = found.sigmoid() if self.bounded else found
-        found = F.pad(found, (0, self.off))
-        return found.softmax(2)[..., : len(self.names)]
+        read = {"generate": states if generate is None else generate}
+        found = torch.cat([self.gates[name](read.get(name, states)) for name in self.names], 2)
+        return (found.sigmoid() if self.bounded else found).softmax(2)
 
 
 def aligned_states(states: Tensor, real: Tensor, places: Tensor) -> Tensor:

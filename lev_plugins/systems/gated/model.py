@@ -1,13 +1,15 @@
 """The model: a backbone between the mask gate and the decoder's gates (paper, §3)."""
 
+import json
 import logging
 import os
 import re
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
 from fairseq.data import Dictionary
-from fairseq.models import register_model
+from fairseq.models import register_model, register_model_architecture
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig
 from torch import Tensor, nn
@@ -16,8 +18,9 @@ from ...errors import UserError
 from ...fairseq_patches import origin
 from ...nn.backbone import Backbone, transformer
 from ...nn.seq2seq import Seq2SeqModel
-from ...nn.seq2seq.config import check_shared, transformer_size
+from ...nn.seq2seq.config import check_shared, set_character_size, transformer_size
 from ...optim.backbone_adam import mark_backbone
+from ...options import set_defaults
 from ...pretrained import build_backbone, describe_backbone, load_backbone
 from .config import GatedTransformerConfig, gate_names
 from .decoder import GatedDecoder
@@ -35,8 +38,7 @@ MASK_SYMBOLS = ("[MASK]", "<mask>", "<extra_id_0>", "▁<extra_id_0>")
 class GatedTransformerModel(Seq2SeqModel):
     """gated-Trans, for the tasks ``noisy_translation`` and fairseq's ``translation``.
 
-    With ``--gates none`` it is the backbone itself: fairseq's own Transformer, where none is
-    given.
+    With ``--gates none`` it is the backbone itself, fairseq's own Transformer where none is given.
     """
 
     @classmethod
@@ -49,19 +51,14 @@ class GatedTransformerModel(Seq2SeqModel):
         if cfg.backbone:
             cfg.backbone = os.path.abspath(cfg.backbone)
             cfg.backbone_plan = describe_backbone(cfg.backbone)
-            said = "sizes of %s, whatever --encoder-layers and the like say: %s"
-            logger.info(said, cfg.backbone, cfg.backbone_plan)
+            logger.info("sizes are those of %s: %s", cfg.backbone, cfg.backbone_plan)
 
     @classmethod
     def check_resumed(cls, cfg: GatedTransformerConfig, stored: DictConfig, path: str) -> None:
         """Called before a training resumes: its gates have to be those of the checkpoint.
 
-        Args:
-            stored: the checkpoint's settings of its model.
-            path: of the checkpoint.
-
         Raises:
-            UserError: they are not. Of the variant no parameter tells.
+            UserError: they are not those of ``stored``. Of the variant no parameter tells.
         """
         if getattr(stored, "gates", None) is None:  # another model's, which fails by itself
             return
@@ -81,9 +78,7 @@ class GatedTransformerModel(Seq2SeqModel):
         The decoder's gates mean something else in each variant, the mask gate does not.
 
         Args:
-            stored: the other's settings of its model.
-            state: its parameters, changed in place.
-            path: of its checkpoint.
+            stored, state: the other's settings, and its parameters, which are changed in place.
         """
         own = {name: one for name, one in self.state_dict().items() if _GATES.match(name)}
         gates = getattr(stored, "gates", None)
@@ -97,13 +92,10 @@ class GatedTransformerModel(Seq2SeqModel):
         fresh = {name: one for name, one in own.items() if name not in state}
         state.update(fresh)
         gone = [name for name in theirs if name not in state]
+        said = f"{path}: was trained with --gates {gates} --gate-variant {stored.gate_variant}"
         for names, what in ((fresh, "begin anew"), (gone, "are left out")):
-            if names:
-                found = sorted({name.rpartition(".")[0] for name in names})
-                logger.info(
-                    f"{path}: was trained with --gates {gates} --gate-variant "
-                    f"{stored.gate_variant}; {what}: {', '.join(found)}"
-                )
+            if found := sorted({name.rpartition(".")[0] for name in names}):
+                logger.info("%s; %s: %s", said, what, ", ".join(found))
 
     @classmethod
     def build_model(cls, cfg: GatedTransformerConfig, task: FairseqTask) -> "GatedTransformerModel":
@@ -126,12 +118,9 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
 
     A checkpoint has both directory and plan, and brings the weights: its directory is not read.
     """
-    options: dict[str, Any] = {
-        "dropout": cfg.dropout,
-        "attention_dropout": cfg.attention_dropout,
-        "activation_dropout": cfg.activation_dropout,
-        "tie": cfg.tie_backbone,
-    }
+    names = ("dropout", "attention_dropout", "activation_dropout")
+    options: dict[str, Any] = {name: getattr(cfg, name) for name in names}
+    options["tie"] = cfg.tie_backbone
     if cfg.backbone and origin() is None:
         return load_backbone(cfg.backbone, source, target, **options)
     if cfg.backbone_plan:
@@ -159,36 +148,75 @@ def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:
 
 def mask_symbol(dictionary: Dictionary) -> int | None:
     """Index of the symbol that stands for a masked token, None where there is none."""
-    for symbol in MASK_SYMBOLS:
-        if symbol in dictionary:
-            return int(dictionary.index(symbol))
-    return None
+    return next((dictionary.index(one) for one in MASK_SYMBOLS if one in dictionary), None)
 
 
 def build(
     cfg: GatedTransformerConfig, backbone: Backbone, source: Dictionary, target: Dictionary
 ) -> tuple[GatedEncoder, GatedDecoder]:
     """Encoder and decoder around a backbone, with the gates that are on."""
-    mask = mask_symbol(target)
-    names = gate_names(cfg, mask)
+    names = gate_names(cfg)
     table = backbone.source.table
     row = mask_symbol(source) if backbone.mask is None else backbone.mask
     vector = MaskVector(table, row, backbone.source.scale)
     gate = MaskGate(table.embedding_dim, vector) if ENCODER_GATE in names else None
-    limits = cfg.max_source_positions, cfg.max_target_positions
-    limits = (
-        min(limits[0], backbone.max_source or limits[0]),
-        min(limits[1], backbone.max_target or limits[1]),
-    )
-    encoder = GatedEncoder(source, backbone.source, backbone.encoder, gate, limits[0])
-    decoder = GatedDecoder(
-        target,
-        source,
-        backbone,
-        [name for name in names if name != ENCODER_GATE],
-        str(cfg.gate_variant),
-        vector,
-        mask,
-        limits[1],
-    )
+    asked = cfg.max_source_positions, cfg.max_target_positions
+    source_limit = min(asked[0], backbone.max_source or asked[0])
+    target_limit = min(asked[1], backbone.max_target or asked[1])
+    encoder = GatedEncoder(source, backbone.source, backbone.encoder, gate, source_limit)
+    names = [name for name in names if name != ENCODER_GATE]
+    variant = str(cfg.gate_variant)
+    decoder = GatedDecoder(target, source, backbone, names, variant, vector, target_limit)
     return encoder, decoder
+
+
+# The model's own name is also that of a Transformer's base size (6 + 6 blocks, d = 512, 8 heads),
+# which are the defaults of its configuration.
+
+
+@register_model_architecture(MODEL, "gated_transformer_char")
+def gated_transformer_char(args: Namespace) -> None:
+    """For characters: 2 + 2 blocks, d = 256, 4 heads, pre-norm; trains on two cores."""
+    set_character_size(args, decoder_layers=2)
+
+
+def _plan(args: Namespace, kind: str, mask: str, **sizes: object) -> None:
+    """The sizes of a pre-trained model, randomly initialised unless ``--backbone`` brings its
+    own.
+    """
+    plan = json.dumps({"kind": kind, "mask": mask, "plan": sizes})
+    set_defaults(args, backbone_plan=plan, dropout=0.1, attention_dropout=0.1)
+
+
+def _bert(args: Namespace, **sizes: object) -> None:
+    sizes = {"rows": 30522, "heads": 12, "positions": 512, **sizes}
+    _plan(args, "bert", "[MASK]", activation="gelu", eps=1e-12, **sizes)
+
+
+@register_model_architecture(MODEL, "gated_bert_base")
+def gated_bert_base(args: Namespace) -> None:
+    """BERT-base in encoder and decoder (paper, §4.2): 12 + 12 blocks, d = 768, 12 heads."""
+    _bert(args, dim=768, hidden=3072, layers=12, head=True)
+
+
+@register_model_architecture(MODEL, "gated_bert_minilm")
+def gated_bert_minilm(args: Namespace) -> None:
+    """A small BERT that PyPI has (all-MiniLM-L6-v2): 6 + 6 blocks, d = 384, 12 heads."""
+    _bert(args, dim=384, hidden=1536, layers=6, head=False)
+
+
+@register_model_architecture(MODEL, "gated_bart_base")
+def gated_bart_base(args: Namespace) -> None:
+    """BART-base (paper, §4.2): 6 + 6 blocks, d = 768, 12 heads."""
+    side = {"heads": 12, "hidden": 3072, "layers": 6}
+    sizes = {"rows": 50265, "dim": 768, "encoder": side, "decoder": side, "positions": 1024}
+    _plan(args, "bart", "<mask>", activation="gelu", scaled=False, bias=True, **sizes)
+
+
+@register_model_architecture(MODEL, "gated_t5_base")
+def gated_t5_base(args: Namespace) -> None:
+    """T5 1.1 base (paper, §4.2): 12 + 12 blocks, d = 768, 12 heads."""
+    sizes = {"rows": 32128, "dim": 768, "heads": 12, "head_dim": 64, "hidden": 2048}
+    sizes |= {"encoder_layers": 12, "decoder_layers": 12, "buckets": 32, "longest": 128}
+    others = {"feed_forward": "gated-gelu", "eps": 1e-6, "tied": False, "scaled": False}
+    _plan(args, "t5", "<extra_id_0>", **sizes, **others)

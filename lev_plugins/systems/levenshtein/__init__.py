@@ -12,12 +12,11 @@ criterion             §3.2 and Alg. 1, the loss
 task                  batches with their roll-in; interactive; models, old and stock ones too
 drafts, markup        beyond the paper: drafts as tokens, what has to stay, to go, to be written
 decoding/policy       §3.1, what decoding asks of a model; ensembles
-decoding/generator    §3.3, from a batch to hypotheses; how candidates are rated
+decoding/generator    §3.3, from a batch to hypotheses
 decoding/loop         §3.3 and Alg. 2: delete, insert placeholders, fill them; γ
 decoding/state        §2, the environment: what stands, what is finished, what happened
 decoding/options      T_max, γ and all else that a decoding is told
-decoding/diversity    §3.3, noisy parallel decoding
-decoding/reranker     §3.3, an autoregressive model ranks the candidates
+decoding/candidates   §3.3, noisy parallel decoding; ranking, also by an autoregressive model
 decoding/history      Fig. 3, what was done to a sentence, as plain data
 stock                 checkpoints of fairseq's levenshtein_transformer
 ===================== =============================================================================
@@ -28,13 +27,6 @@ Alignment and edits as tensors (Eq. 7 and 8, the expert and the environment) are
 
 from . import criterion, task
 from .config import LevenshteinEditorConfig
-from .criterion import EditPolicyLoss
 from .model import LevenshteinEditorModel
 
-__all__ = [
-    "EditPolicyLoss",
-    "LevenshteinEditorConfig",
-    "LevenshteinEditorModel",
-    "criterion",
-    "task",
-]
+__all__ = ["LevenshteinEditorConfig", "LevenshteinEditorModel", "criterion", "task"]

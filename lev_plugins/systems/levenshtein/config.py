@@ -12,7 +12,6 @@ from ...nn.seq2seq.config import TwoSidedConfig
 from ...options import OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
-WEIGHT_SHARING = ChoiceEnum(["all", "plh-tok", "tok-del", "plh-del", "none"])
 SOURCE_COPY = ChoiceEnum(["uniform", "none"])
 HEADS = ("deletion", "placeholder", "token")
 # which stack of blocks each head (in the order of HEADS) runs through
@@ -23,6 +22,7 @@ STACKS = {
     "plh-del": ("deletion", "deletion", "token"),
     "none": ("deletion", "placeholder", "token"),
 }
+WEIGHT_SHARING = ChoiceEnum(list(STACKS))
 ROLL_IN_TOKENS = ChoiceEnum(["argmax", "sample", "random"])
 KEPT_TOKENS = ChoiceEnum(["uniform", "incomplete"])
 TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
@@ -34,9 +34,7 @@ class LevenshteinEditorConfig(TwoSidedConfig):
     decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
     decoder_attention_heads: int = option(8, "decoder attention heads")
     share_decoder_input_output_embed: bool = option(
-        False,
-        "the default here (paper, Eq. 5) unless --separate-output-embed is given; accepted as "
-        "fairseq users type it",
+        False, "the default here (paper, Eq. 5); accepted as fairseq users type it"
     )
     separate_output_embed: bool = option(False, "an output table of its own for the token head")
     apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
@@ -53,8 +51,7 @@ class LevenshteinEditorConfig(TwoSidedConfig):
     source_copy: SOURCE_COPY = option(  # type: ignore[valid-type]
         "uniform",
         "what a placeholder is read as: uniform, its embedding plus the state of the encoder at "
-        "the same relative place of the source (Gu et al., 2018); none, its embedding alone, as "
-        "checkpoints of 0.5.0 and of fairseq's model have it",
+        "the same relative place of the source (Gu et al., 2018); none, its embedding alone",
     )
     max_insertions: int = option(
         255, "K_max: most tokens inserted at one slot in one iteration (paper, Eq. 4)"
@@ -78,15 +75,13 @@ class TranslationEditConfig(PostEditingConfig):
     beta_start: OptionalFloat = option(None, "beta at the first update (see --roll-in-updates)")
     roll_in_updates: float = option(
         0,
-        "updates over which alpha and beta move linearly from their start values to --alpha and "
-        "--beta: learn to generate first, then to edit drafts; below 1 the share of the time of "
-        "--lr-scheduler time_budget",
+        "updates over which alpha and beta move linearly from their start values: learn to "
+        "generate first, then to edit drafts; below 1 the share of --lr-scheduler time_budget",
     )
     roll_in_tokens: ROLL_IN_TOKENS = option(  # type: ignore[valid-type]
         "argmax",
         "what stands for the model's own insertions when it learns to delete: argmax (Alg. 1), "
-        "sample (Eq. 6), or random, words sampled by frequency: nothing of the model itself, the "
-        "DAE of Table 2b",
+        "sample (Eq. 6), or random words by their frequency (the DAE of Table 2b)",
     )
     kept_tokens: KEPT_TOKENS = option(  # type: ignore[valid-type]
         "uniform",
@@ -96,8 +91,7 @@ class TranslationEditConfig(PostEditingConfig):
     token_masking: TOKEN_MASKING = option(  # type: ignore[valid-type]
         "none",
         "uniform: the token head learns to predict a uniform share of the tokens that stand as "
-        "well, as a masked language model does; placeholders and deletions are learnt as before. "
-        "It gets more labels from a batch",
+        "well, as a masked language model does: it gets more labels from a batch",
     )
     delete_threshold: OptionalFloat = option(
         None,
@@ -116,8 +110,7 @@ class TranslationEditConfig(PostEditingConfig):
     )
     markup: bool = option(
         False,
-        "interactive: drafts have marks: [=stays=], [-goes-], [+term+]; a backslash before [ makes "
-        "it text",
+        "interactive: drafts have marks, [=stays=], [-goes-], [+term+]; \\[ is the bracket itself",
     )
     seed: int = II("common.seed")
 

@@ -1,18 +1,18 @@
 """Drafts as tokens: text, marks, terms and words that are not known."""
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
-from fairseq.data import data_utils
 from fairseq.token_generation_constraints import unpack_constraints
 from torch import Tensor
 
 from ...errors import UserError
 from ...tasks.post_editing import PostEditingTask
 from .config import TranslationEditConfig
-from .markup import JOINED, KEEP, Joining, Mark, parse_markup, token_marks, whole_words
+from .markup import Joining, Mark, parse_markup, token_marks, whole_words
 
 
 class Draft(NamedTuple):
@@ -42,9 +42,8 @@ class DraftEncoding(PostEditingTask):
         Raises:
             UserError: marks that cannot be read, or a term with a word that is not known.
         """
-        if self.cfg.markup if markup is None else markup:
-            return self._coded(*parse_markup(text), encode_fn)
-        return self._coded(text, [], encode_fn)
+        marked = self.cfg.markup if markup is None else markup
+        return self._coded(*(parse_markup(text) if marked else (text, [])), encode_fn)
 
     def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
         """Terms as the draft to start from, each to stay whole (Susanto et al., 2020).
@@ -52,14 +51,11 @@ class DraftEncoding(PostEditingTask):
         Raises:
             UserError: an empty term, or a word that is not known.
         """
-        text, marks = "", []
-        for term in terms:
-            if not term.strip():
-                raise UserError("a term is empty; leave it out, or give its text")
-            text += " " if text else ""
-            marks.append(Mark(len(text), len(text) + len(term), "term"))
-            text += term
-        return self._coded(text, marks, encode_fn)
+        if not all(map(str.strip, terms)):
+            raise UserError("a term is empty; leave it out, or give its text")
+        ends = itertools.accumulate(len(term) + 1 for term in terms)
+        marks = [Mark(end - len(term) - 1, end - 1, "term") for term, end in zip(terms, ends)]
+        return self._coded(" ".join(terms), marks, encode_fn)
 
     def _coded(self, plain: str, spans: Sequence[Mark], encode_fn: Callable[[str], str]) -> Draft:
         """A draft from its plain text and the marks on it.
@@ -70,12 +66,11 @@ class DraftEncoding(PostEditingTask):
         if spans and len(encode_fn(plain).split()) + 2 > self.cfg.max_target_positions:
             spans = []
         words, bits = token_marks(plain, spans, encode_fn)
-        numbers = [self.tgt_dict.index(word) for word in words]
-        tokens = [one if self._knows(one) else self.tgt_dict.unk() for one in numbers]
-        terms = [plain[one.start : one.end] for one in spans if one.kind == "term"]
-        for term in terms:
+        tokens = [self._known(word) for word in words]
+        bos, eos, unk = self.tgt_dict.bos(), self.tgt_dict.eos(), self.tgt_dict.unk()
+        for term in (plain[one.start : one.end] for one in spans if one.kind == "term"):
             for word in encode_fn(term).split():
-                if not self._knows(self.tgt_dict.index(word)) and word in words:
+                if self._known(word) == unk and word in words:
                     raise UserError(
                         f"the term {term!r} has {word!r}, which is not in the vocabulary; the "
                         "model cannot place what it does not know: choose another word, or mark it "
@@ -83,7 +78,6 @@ class DraftEncoding(PostEditingTask):
                     )
         if any(bits):
             bits = whole_words(words, bits, self.joining)
-        bos, eos = self.tgt_dict.bos(), self.tgt_dict.eos()
         return Draft(torch.tensor([bos, *tokens, eos]), torch.tensor([0, *bits, 0]))
 
     @functools.cached_property
@@ -91,31 +85,27 @@ class DraftEncoding(PostEditingTask):
         """How tokens of the target join into words."""
         return Joining(self.tgt_dict.symbols[: self.placeholder])
 
-    def _knows(self, token: int) -> bool:
-        """Whether it stands for text; a special symbol typed as text is not a special symbol."""
-        return self.tgt_dict.nspecial <= token < self.placeholder
+    def _known(self, word: str) -> int:
+        """Its index; a special symbol typed as text is not a special symbol, but unknown."""
+        token: int = self.tgt_dict.index(word)
+        text = self.tgt_dict.nspecial <= token < self.placeholder
+        return token if text else self.tgt_dict.unk()
 
-    def check_terms(self, constraints: Tensor) -> None:
+    def encode_packed_terms(self, constraints: Tensor) -> list[Draft]:
+        """The drafts that lines begin with: their terms in order, each whole.
+
+        Args:
+            constraints: lines × …, terms as fairseq-interactive packs them under ``--constraints``.
+
+        Raises:
+            UserError: a term that is empty or has a word that is not known.
+        """
+        drafts = []
         for number, packed in enumerate(constraints, start=self.lines_before + 1):
-            for term in unpack_constraints(packed):
-                if not len(term) or not all(map(self._knows, term.tolist())):
-                    raise UserError(
-                        f"input line {number}: a term of --constraints is empty or has a word that "
-                        "is not in the vocabulary; choose another word"
-                    )
-
-    def drafts_of_terms(self, constraints: Tensor) -> Tensor:
-        """Packed terms → drafts and marks, B × 2 × N: the terms in their order, each whole."""
-        bos, eos, pad = self.tgt_dict.bos(), self.tgt_dict.eos(), self.tgt_dict.pad()
-        drafts, marks = [], []
-        for packed in constraints.cpu():
-            tokens, bits = [bos], [0]
-            for term in unpack_constraints(packed):
-                words = [self.tgt_dict[token] for token in term.tolist()]
-                whole = [KEEP | JOINED] * (len(term) - 1) + [KEEP]
-                tokens += term.tolist()
-                bits += whole_words(words, whole, self.joining)
-            drafts.append(torch.tensor([*tokens, eos]))
-            marks.append(torch.tensor([*bits, 0]))
-        sides = (data_utils.collate_tokens(drafts, pad), data_utils.collate_tokens(marks, 0))
-        return torch.stack(sides, 1).to(constraints.device)
+            terms = unpack_constraints(packed)
+            texts = [" ".join(map(self.tgt_dict.__getitem__, term.tolist())) for term in terms]
+            try:
+                drafts.append(self.encode_terms(texts, str))
+            except UserError as error:
+                raise UserError(f"input line {number}: {error}") from error
+        return drafts

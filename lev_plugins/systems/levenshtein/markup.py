@@ -8,17 +8,16 @@ r"""Orders: marks that a person puts on a draft, and terms that are wanted, from
 ``\+]`` are. A backslash right before any of these is written twice: ``C:\\[=x=]`` is ``C:\`` and a
 mark. A backslash anywhere else is a backslash. Marks do not stand inside each other.
 
-What stays is whole words where it begins or ends with one: nothing is written onto them.
-
-The marks of a token are bits: KEEP, DROP, JOINED (to the token that follows), BEGINS and ENDS (a
-word that stays, onto which something could be written before or behind the token). Decoding
-follows them by the origin of each token (:class:`EditConstraints`).
+What stays is whole words where it begins or ends with one: nothing is written onto them. The marks
+of a token are bits: KEEP, DROP, JOINED (to the token that follows), BEGINS and ENDS (a word that
+stays, onto which something could be written). Decoding follows them by the origin of each token.
 
 Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P tokens to be written,
 V symbols.
 """
 
 import functools
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -32,9 +31,11 @@ from ...errors import UserError
 KEEP, DROP, JOINED, BEGINS, ENDS = 1, 2, 4, 8, 16
 _BITS = {"keep": KEEP, "drop": DROP, "term": KEEP}
 _KINDS = {"=": "keep", "-": "drop", "+": "term"}
-_SIGNS = {kind: sign for sign, kind in _KINDS.items()}
-# what is meant by the bracket is told by the backslashes before it: an odd number, the bracket
-_OPENING = re.compile(r"(?<!\\)(\\*)\[([=+-])")
+# What ends a stretch of text outside of marks, and inside each; behind an odd number of backslashes
+# it is text. In ``[=a[=]`` the last three characters are a bracket and the mark's end.
+_EDGES = {"": re.compile(r"(?<!\\)(\\*)(\[[=+-])")} | {
+    sign: re.compile(rf"(?<!\\)(\\*)(\[(?!\{sign}\])[=+-]|\{sign}\])") for sign in _KINDS
+}
 
 
 @dataclass(frozen=True)
@@ -55,58 +56,29 @@ def parse_markup(text: str) -> tuple[str, list[Mark]]:
     Raises:
         UserError: a mark that is not closed, is empty, or stands inside another.
     """
-    plain: list[str] = []
-    marks: list[Mark] = []
-    length = position = 0
-    while found := _OPENING.search(text, position):
-        escaped, before = _backslashes(found[1])
-        before = text[position : found.start()] + before
+    plain, marks = "", []
+    sign, opened, start, position = "", 0, 0, 0
+    while found := _EDGES[sign].search(text, position):
+        backslashes, edge = found.groups()
+        plain += text[position : found.start()] + backslashes[: len(backslashes) // 2]
         position = found.end()
-        if escaped:
-            piece = f"{before}[{found[2]}"
-            plain.append(piece)
-            length += len(piece)
-            continue
-        inside, position = _inside(text, found.end() - 2, position, found[2])
-        plain += [before, inside]
-        start = length + len(before)
-        length = start + len(inside)
-        marks.append(Mark(start, length, _KINDS[found[2]]))
-    plain.append(text[position:])
-    return "".join(plain), marks
-
-
-def _inside(text: str, opening: int, start: int, sign: str) -> tuple[str, int]:
-    """What a mark holds, and where the text continues behind it."""
-    close = re.compile(rf"(?<!\\)(\\*)\{sign}\]")
-    shown = text[opening : opening + 20]
-    pieces, position = [], start
-    while found := close.search(text, position):
-        escaped, before = _backslashes(found[1])
-        pieces.append(text[position : found.start()] + before + (f"{sign}]" if escaped else ""))
-        position = found.end()
-        if escaped:
-            continue
-        inside = "".join(pieces)
-        openings = _OPENING.finditer(text, start, found.start())
-        if any(len(one[1]) % 2 == 0 for one in openings):  # marks do not stand inside each other
+        if len(backslashes) % 2:
+            plain += edge
+        elif not sign:
+            sign, opened, start = edge[1], position - 2, len(plain)
+        elif edge[0] == "[":  # marks do not stand inside each other
             break
-        if not inside.strip():
+        elif not plain[start:].strip():
             raise UserError(f"the mark '[{sign}{sign}]' is empty; put the text inside")
-        return _unescaped(inside), position
-    raise UserError(
-        f"the mark {shown!r} is not closed; end it with '{sign}]', or write \\[{sign} for the "
-        "characters themselves"
-    )
-
-
-def _backslashes(run: str) -> tuple[bool, str]:
-    """Whether the backslashes before a bracket make it one, and those of them that are text."""
-    return len(run) % 2 == 1, run[: len(run) // 2]
-
-
-def _unescaped(inside: str) -> str:
-    return _OPENING.sub(lambda found: f"{_backslashes(found[1])[1]}[{found[2]}", inside)
+        else:
+            marks.append(Mark(start, len(plain), _KINDS[sign]))
+            sign = ""
+    if sign:
+        raise UserError(
+            f"the mark {text[opened : opened + 20]!r} is not closed; end it with '{sign}]', or "
+            f"write \\[{sign} for the characters themselves"
+        )
+    return plain + text[position:], marks
 
 
 def escape_markup(text: str, before_mark: bool = False) -> str:
@@ -115,23 +87,18 @@ def escape_markup(text: str, before_mark: bool = False) -> str:
     Args:
         before_mark: a mark follows, which the end of the text must not change.
     """
-    text = re.sub(r"(?<!\\)(\\*)(\[[=+-])", r"\1\1\\\2", text)
+    text = _EDGES[""].sub(r"\1\1\\\2", text)
     return _doubled_at_the_end(text) if before_mark else text
 
 
 def write_mark(text: str, kind: str) -> str:
-    """The mark that holds a text, whatever it is.
+    """The mark that holds a text, which is not blank.
 
     Args:
         kind: keep, drop or term.
-
-    Raises:
-        UserError: the text is blank, or the kind is none.
     """
-    if kind not in _SIGNS or not text.strip():
-        raise UserError(f"no mark {kind!r} on {text[:20]!r}; kinds are {', '.join(_SIGNS)}")
-    sign = _SIGNS[kind]
-    inside = re.sub(rf"(?<!\\)(\\*)(\{sign}\])", r"\1\1\\\2", escape_markup(text))
+    sign = {name: sign for sign, name in _KINDS.items()}[kind]
+    inside = _EDGES[sign].sub(r"\1\1\\\2", text)
     return f"[{sign}{_doubled_at_the_end(inside)}{sign}]"
 
 
@@ -175,17 +142,14 @@ class Joining:
 def _sign(symbols: Sequence[str]) -> str:
     """What tells words apart in these symbols; "" where every symbol is a word."""
     for space in SPACES:
-        starts = sum(symbol.startswith(space) for symbol in symbols)
         if space in symbols and all(len(symbol) == 1 for symbol in symbols):
             return space
-        if 20 * starts > len(symbols):  # a few may be words that were typed with it
+        # a few may be words that were typed with it
+        if 20 * sum(symbol.startswith(space) for symbol in symbols) > len(symbols):
             return space
-    continued = {
-        "##": sum(symbol.startswith("##") for symbol in symbols),
-        "@@": sum(symbol.endswith("@@") for symbol in symbols),
-    }
-    best = max(continued, key=lambda sign: continued[sign])
-    return best if continued[best] else ""
+    hashes = sum(symbol.startswith("##") for symbol in symbols)
+    ats = sum(symbol.endswith("@@") for symbol in symbols)
+    return "##" if hashes and hashes >= ats else "@@" if ats else ""
 
 
 def _in_word(character: str) -> bool:
@@ -203,14 +167,11 @@ def token_marks(
     """Tokens of the plain text and the mark bits of each.
 
     A mark that begins or ends inside a token covers the whole token. Tokens are found by coding
-    the text on both sides of a border, so any tokenizer and any subwords will do.
+    the text on both sides of a border, so any tokenizer and any subwords will do. Of a term, and
+    of what goes, every token but the last is JOINED to the next.
 
     Args:
         encode: text → tokens separated by spaces.
-
-    Returns:
-        the tokens, and for each its bits. Of a term, and of what goes, every token but the last
-        is JOINED to the next.
 
     Raises:
         UserError: a mark that covers no token, or a token that is to stay and to go.
@@ -255,31 +216,21 @@ def whole_words(tokens: Sequence[str], bits: Sequence[int], joining: Joining) ->
 
 
 def _border(
-    text: str, place: int, tokens: Sequence[str], encode: Callable[[str], str]
+    text: str, place: int, tokens: list[str], encode: Callable[[str], str]
 ) -> tuple[int, int]:
     """How many tokens stand before a place in the text: at least, and at most.
 
     The numbers differ where the place is inside a token.
     """
     before, behind = encode(text[:place]).split(), encode(text[place:]).split()
-    least = _common(before, tokens)
-    most = len(tokens) - _common(behind[::-1], tokens[::-1])
+    least = len(os.path.commonprefix([before, tokens]))
+    most = len(tokens) - len(os.path.commonprefix([behind[::-1], tokens[::-1]]))
     # one side may look different at a cut, such as the last piece of a word ("ab@@" and "ab")
     if least == len(before):
         return least, least
     if len(tokens) - most == len(behind):
         return most, most
     return least, most
-
-
-def _common(part: Sequence[str], whole: Sequence[str]) -> int:
-    """How many tokens both begin with."""
-    length = 0
-    for one, other in zip(part, whole):
-        if one != other:
-            break
-        length += 1
-    return length
 
 
 # decoding -------------------------------------------------------------------------------------
@@ -301,22 +252,15 @@ class EditConstraints:
         self.removed = [_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
         self.removes = any(self.removed)
 
-    def _standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
-        """R' × T, bool: tokens that stand since the draft and carry the mark."""
+    def standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × T, bool: tokens that stand since the draft and carry the mark.
+
+        Args:
+            bit: KEEP: must stay; DROP: has to go; JOINED: nothing may be inserted behind it.
+            origin: R' × T. rows: R', the sentences' numbers.
+        """
         marks = self.marks.index_select(0, rows).gather(1, origin.clamp(min=0))
         return (origin >= 0) & marks.bitwise_and(bit).ne(0)
-
-    def must_keep(self, origin: Tensor, rows: Tensor) -> Tensor:
-        """Which of the tokens with ``origin`` (R' × T), of the sentences ``rows``, must stay."""
-        return self._standing(KEEP, origin, rows)
-
-    def dropped(self, origin: Tensor, rows: Tensor) -> Tensor:
-        """Which of the tokens have to go."""
-        return self._standing(DROP, origin, rows)
-
-    def no_insert(self, origin: Tensor, rows: Tensor) -> Tensor:
-        """R' × (T − 1), bool: slots in which nothing may be inserted."""
-        return self._standing(JOINED, origin, rows)[:, :-1]
 
     def grown_together(self, tokens: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
         """R' × (T − 1), bool: slots where a word that stays would continue in what stands beside
@@ -325,8 +269,8 @@ class EditConstraints:
         Args:
             tokens: R' × T, what stands, without placeholders.
         """
-        behind = self._standing(ENDS, origin, rows)[:, :-1] & self.continues[tokens[:, 1:]]
-        before = self._standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
+        behind = self.standing(ENDS, origin, rows)[:, :-1] & self.continues[tokens[:, 1:]]
+        before = self.standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
         return behind | before
 
     def growing(self, where: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
@@ -335,63 +279,34 @@ class EditConstraints:
         Args:
             where: R' × T, bool, the places to write at, P true.
         """
-        ends, begins = (self._standing(bit, origin, rows) for bit in (ENDS, BEGINS))
+        ends, begins = (self.standing(bit, origin, rows) for bit in (ENDS, BEGINS))
         behind = torch.nn.functional.pad(ends, (1, -1))[where]
         before = torch.nn.functional.pad(begins, (-1, 1))[where]
         return (behind.unsqueeze(1) & self.continues) | (before.unsqueeze(1) & self.continued)
 
-    def check_room(self, cap: Tensor) -> None:
-        """Refuses what cannot be kept.
-
-        Args:
-            cap: R, the length limit of every sentence, <s> and </s> included.
-
-        Raises:
-            UserError: more tokens have to stay than a sentence may have.
-        """
-        wanted = self.marks.bitwise_and(KEEP).ne(0).sum(1) + 2
-        for number, limit in zip(wanted.tolist(), cap.tolist()):
-            if number > limit:
-                raise UserError(
-                    f"{number - 2} tokens of a draft are marked to stay where the length limit is "
-                    f"{limit - 2}; leave out --stock-decoding, which sets it, or mark fewer"
-                )
-
     def mask_forbidden(self, logits: Tensor, where: Tensor, tokens: Tensor, rows: Tensor) -> Tensor:
-        """The likeliest tokens that do not write again what was removed.
+        """The likeliest tokens that do not write again what was removed: P, long.
 
         Args:
             logits: P × V, of the tokens at ``where`` (R' × T, bool, P true), row-major; changed.
             tokens: R' × T, what stands, the likeliest tokens filled in; changed.
             rows: R', the sentences' numbers.
-
-        Returns:
-            P, long.
         """
         index = where.flatten().cumsum(0).view_as(where) - 1
         for i, row in enumerate(rows.tolist()):
             new = where[i].tolist()
-            while (position := self.rewritten(row, tokens[i].tolist(), new)) is not None:
-                answer = int(index[i, position])
-                logits[answer, int(tokens[i, position])] = float("-inf")
-                tokens[i, position] = logits[answer].argmax()
+            while (place := self._rewritten(row, tokens[i].tolist(), new)) is not None:
+                answer = int(index[i, place])
+                logits[answer, int(tokens[i, place])] = float("-inf")
+                tokens[i, place] = logits[answer].argmax()
         return torch.masked_select(tokens, where)
 
-    def rewritten(self, row: int, tokens: list[int], new: list[bool]) -> int | None:
-        """Where something that was removed is being written again.
-
-        Args:
-            row: the sentence. tokens: what stands, without padding. new: which tokens were
-                written just now.
-
-        Returns:
-            the first new token of a sequence that was marked to go; None where there is none.
-        """
+    def _rewritten(self, row: int, tokens: list[int], new: list[bool]) -> int | None:
+        """The first ``new`` token of a sequence that was removed and is being written again."""
         for run in self.removed[row]:
             for start in range(len(tokens) - len(run) + 1):
-                places = range(start, start + len(run))
-                if tokens[start : start + len(run)] == run and any(new[i] for i in places):
-                    return next(i for i in places if new[i])
+                if tokens[start : start + len(run)] == run and any(new[start : start + len(run)]):
+                    return new.index(True, start)
         return None
 
 
@@ -403,8 +318,7 @@ def symbol_edges(symbols: tuple[str, ...]) -> Tensor:
 
 def _runs(tokens: list[int], marks: list[int]) -> list[list[int]]:
     """The sequences of tokens that have to go, one for each mark, without repetition."""
-    runs: list[list[int]] = []
-    run: list[int] = []
+    runs, run = [], list[int]()
     for token, mark in zip(tokens + [0], marks + [0]):
         if mark & DROP:
             run.append(token)

@@ -26,33 +26,35 @@ from ...nn.seq2seq.config import check_heads, check_shared, set_both_sides
 from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy
+from .decoding.state import equal_rows
 from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
-from .stock import complete, convert_parameters, is_stock, is_transformer
+from .stock import COPY, complete, convert_parameters, is_stock
 
 if TYPE_CHECKING:
     from .task import TranslationEditTask
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
-COPY = "source_copy"
 
 
 @dataclass
 class EditMemory(Memory):
     """What the encoder leaves for the policies.
 
-    known: sequences, B × T, and the features that the heads for deleting and for inserting read
-    of them, B × T × C; None where the two heads read different ones, or no sequence was read yet.
+    known: sequences, B × T, and what the heads for deleting and for inserting read of them,
+    B × T × C; None where the two heads read different features, or no sequence was read yet.
     """
 
     known: tuple[Tensor, Tensor] | None = None
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
-        known = self.known
-        if known is not None:
-            known = known[0].index_select(0, rows), known[1].index_select(0, rows)
-        return replace(super().select(rows), known=known)
+        memory, known = super().select(rows), self.known
+        if known is None:
+            return memory
+        return replace(
+            memory, known=(known[0].index_select(0, rows), known[1].index_select(0, rows))
+        )
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
@@ -70,27 +72,21 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         self.cfg = cfg
         self.pad = target_dictionary.pad()
         self.bos, self.eos = target_dictionary.bos(), target_dictionary.eos()
-        self.unk = target_dictionary.unk()
-        self.plh = plh
+        self.unk, self.plh = target_dictionary.unk(), plh
+        self.never = sorted({self.pad, self.bos, self.eos, plh})  # is written
         dim = cfg.encoder_embed_dim
         self.scale = dim**0.5
-        self.encoder_embed = token_table(len(source_dictionary), dim, self.pad)
-        self.decoder_embed = (
-            self.encoder_embed
-            if cfg.share_all_embeddings
-            else token_table(len(target_dictionary), dim, self.pad)
-        )
-        self.encoder_positions = Positions(
-            cfg.max_source_positions, dim, self.pad, cfg.encoder_learned_pos
-        )
-        self.decoder_positions = Positions(
-            cfg.max_target_positions, dim, self.pad, cfg.decoder_learned_pos
-        )
+        self.encoder_embed = self.decoder_embed = token_table(len(source_dictionary), dim, self.pad)
+        if not cfg.share_all_embeddings:
+            self.decoder_embed = token_table(len(target_dictionary), dim, self.pad)
+        longest = cfg.max_source_positions, cfg.max_target_positions
+        self.encoder_positions = Positions(longest[0], dim, self.pad, cfg.encoder_learned_pos)
+        self.decoder_positions = Positions(longest[1], dim, self.pad, cfg.decoder_learned_pos)
         self.encoder = _stack(cfg, "encoder", cfg.encoder_layers)
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
         self._build_decoder(cfg, dim, len(target_dictionary))
         # kept with the parameters: those of a model that has learned without it are read without it
-        self.copies_source = str(getattr(cfg, "source_copy", "none")) == "uniform"
+        self.copies_source = str(cfg.source_copy) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
             self._bert_init()
@@ -98,9 +94,15 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
         self.depths = dict(zip(HEADS, exit_depths(cfg)))
         self.stack_of = dict(zip(HEADS, STACKS[str(cfg.weight_sharing)]))
-        self.decoder = nn.ModuleDict(
-            {stack: _stack(cfg, "decoder", depth) for stack, depth in self._stack_depths().items()}
-        )
+        # each as deep as the deepest head that runs through it
+        depth = {
+            stack: max(self.depths[head] for head in HEADS if self.stack_of[head] == stack)
+            for stack in HEADS
+            if stack in self.stack_of.values()
+        }
+        self.decoder = nn.ModuleDict({one: _stack(cfg, "decoder", depth[one]) for one in depth})
+        paths = [(self.stack_of[head], self.depths[head]) for head in ("deletion", "placeholder")]
+        self.same_exit = paths[0] == paths[1]  # these heads read the same features
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
         self.deletion_head = token_table(2, dim)
         self.placeholder_head = token_table(cfg.max_insertions + 1, 2 * dim)
@@ -110,14 +112,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         self.token_head = token_table(vocabulary, dim) if cfg.separate_output_embed else None
         self.int8_head: nn.Module | None = None
 
-    def _stack_depths(self) -> dict[str, int]:
-        """The stacks that exist, each as deep as the deepest head that runs through it."""
-        return {
-            stack: max(self.depths[head] for head in HEADS if self.stack_of[head] == stack)
-            for stack in HEADS
-            if stack in self.stack_of.values()
-        }
-
     def _bert_init(self) -> None:
         modules = [self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed]
         for module in modules:
@@ -126,8 +120,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
                     nn.init.normal_(parameter, std=0.02)
                 elif name.endswith("bias"):
                     nn.init.zeros_(parameter)
-        with torch.no_grad():
-            self.decoder_embed.weight[self.pad].zero_()
+        nn.init.zeros_(self.decoder_embed.weight[self.pad])
 
     @classmethod
     def build_model(
@@ -167,7 +160,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def encode(self, src_tokens: Tensor) -> EditMemory:
         """B × S tokens → what every decoder pass reads."""
         layout = Layout.of(src_tokens.ne(self.pad), self.training)
-        x = self._embed(src_tokens, self.encoder_embed, self.encoder_positions)
+        x = self.scale * self.encoder_embed(src_tokens) + self.encoder_positions(src_tokens)
+        x = dropout(x, self.cfg.dropout, self.training)
         x = self.encoder(x, layout.mask, layout=layout)
         return EditMemory(x if self.encoder_norm is None else self.encoder_norm(x), layout.mask)
 
@@ -177,15 +171,14 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         With it no pass is made to ask :meth:`deletion_logits` about these tokens, nor to ask
         :meth:`placeholder_logits` about those sentences that nothing is deleted from.
         """
-        if not self._same_exit():
+        if not self.same_exit:
             return memory
         return replace(memory, known=(tokens, self.features(tokens, memory, "deletion")))
 
     def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
-        if memory.known is not None and memory.known[0] is tokens:
-            features = memory.known[1]
-        else:
+        before, features = memory.known or (None, None)
+        if features is None or before is not tokens:
             features = self.features(tokens, memory, "deletion")
         return linear(features, self.deletion_head.weight)
 
@@ -197,8 +190,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def token_logits(self, tokens: Tensor, memory: Memory, where: Tensor) -> Tensor:
         """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
         return self._project(self.features(tokens, memory, "token")[where])
-
-    # fewer bits ------------------------------------------------------------------------------
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         """Called by fairseq before it decodes."""
@@ -218,18 +209,13 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
 
     def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
         """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
-        copied = None
+        x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
         if head == "token" and self.copies_source:
-            copied = source_at_placeholders(tokens, memory, self.pad, self.plh)
-        x = self._embed(tokens, self.decoder_embed, self.decoder_positions, copied)
+            x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
+        x = dropout(x, self.cfg.dropout, self.training)
         layout = Layout.of(tokens.ne(self.pad), self.training)
         x = self.decoder[self.stack_of[head]](x, layout.mask, memory, self.depths[head], layout)
         return x if self.decoder_norm is None else self.decoder_norm(x)
-
-    def _same_exit(self) -> bool:
-        """Whether the heads for deleting and for inserting read the same features."""
-        heads = ("deletion", "placeholder")
-        return len({(self.stack_of[head], self.depths[head]) for head in heads}) == 1
 
     def _known_features(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Features for the placeholder head, B × T × C.
@@ -240,26 +226,13 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         if memory.known is None or memory.known[0].size(1) < width:
             return self.features(tokens, memory, "placeholder")
         before, known = memory.known
-        lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
-        rows = lost.nonzero().squeeze(1)
+        rows = (~equal_rows(before, tokens, self.pad)).nonzero().squeeze(1)
         if len(rows) == len(tokens):
             return self.features(tokens, memory, "placeholder")
         if not len(rows):
             return known[:, :width]
         made = self.features(tokens[rows], replace(memory, known=None).select(rows), "placeholder")
         return known[:, :width].index_copy(0, rows, made)
-
-    def _embed(
-        self,
-        tokens: Tensor,
-        table: nn.Embedding,
-        positions: Positions,
-        copied: Tensor | None = None,
-    ) -> Tensor:
-        x = self.scale * table(tokens) + positions(tokens)
-        if copied is not None:
-            x = x + copied
-        return dropout(x, self.cfg.dropout, self.training)
 
     def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
         # concat(h_i, h_i+1) · Bᵀ without making the concatenation
@@ -295,16 +268,12 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             written = token.detach()
             if roll_in.masked is not None:  # for deletion these stand as they are
                 written = written[insertion.missing[where]]
-            predicted = token_predictions(written, roll_in, self.never_predicted())
+            predicted = token_predictions(written, roll_in, self.never)
             inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion").flatten(0, 1)
         inner = flat(roll_in.may_go(inputs))
         deletion = linear(rows_at(features, inner), self.deletion_head.weight)
         return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
-
-    def never_predicted(self) -> list[int]:
-        """Symbols that the token policy must never write."""
-        return sorted({self.pad, self.bos, self.eos, self.plh})
 
     # checkpoints --------------------------------------------------------------------------------
 
@@ -315,23 +284,21 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             UserError: the embeddings do not fit the dictionaries.
         """
         if is_stock(state_dict):
-            warm_start = is_transformer(state_dict)
             converted = convert_parameters(state_dict, self.unk)
+            if "deletion_head.weight" not in converted:
+                complete(converted, self.state_dict())
+                logger.info("begins with a transformer's parameters; its heads for editing are new")
             state_dict.clear()
             state_dict.update(converted)
-            if warm_start:
-                complete(state_dict, self.state_dict(), (COPY, "deletion_head", "placeholder_head"))
-                logger.info("begins with a transformer's parameters; its heads for editing are new")
-        # parameters of 0.5.0 and of fairseq's model have learned without it
-        copies = state_dict.setdefault(COPY, torch.zeros(1))
-        self.copies_source = bool(copies.any())
+        # parameters of fairseq's model have learned without it
+        self.copies_source = bool(state_dict.setdefault(COPY, torch.zeros(1)).any())
         for table in ("encoder_embed", "decoder_embed"):
-            saved = state_dict.get(f"{table}.weight")
             here = getattr(self, table).weight
-            if saved is not None and saved.size(0) != here.size(0):
+            saved = state_dict.get(f"{table}.weight", here)
+            if len(saved) != len(here):
                 raise UserError(
-                    f"the checkpoint has {saved.size(0)} symbols in {table}, the dictionary "
-                    f"{here.size(0)}; give the data folder with the dictionaries that the "
+                    f"the checkpoint has {len(saved)} symbols in {table}, the dictionary "
+                    f"{len(here)}; give the data folder with the dictionaries that the "
                     "checkpoint was trained with"
                 )
 
@@ -347,10 +314,8 @@ def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder
     Returns:
         B × T × C.
     """
-    states = memory.states
-    real = states.new_ones(states.shape[:2], dtype=torch.bool)
-    if memory.mask is not None:
-        real = memory.mask.flatten(1)
+    states, mask = memory.states, memory.mask
+    real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
     first, last = real.int().argmax(1, keepdim=True), real.sum(1, keepdim=True) - 1
     end = tokens.ne(pad).sum(1, keepdim=True) - 1
     place = torch.arange(tokens.size(1), device=tokens.device)

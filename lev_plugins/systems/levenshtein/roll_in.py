@@ -23,12 +23,10 @@ _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class RollInOptions:
-    """alpha: share of deletion states that are y⁰ (Eq. 6); beta: share of insertion states that
-    are ℰ(y⁰, d*) (Eq. 7), the empty sentence where there is no draft; tokens: t̃ is the policy's
-    argmax (Alg. 1), a sample of it (Eq. 6), or random, sampled by the words' frequencies without
-    the policy (the DAE of Table 2b); seed: of the run; kept: how many tokens π^RND keeps (see
-    :func:`random_keep`); masking: ``uniform`` masks a uniform share of the tokens that stand, for
-    the token head alone."""
+    """As the task's options say: alpha, beta (Eq. 6 and 7); tokens: t̃ is the policy's argmax
+    (Alg. 1), a sample of it (Eq. 6), or random, by the words' frequencies without the policy (the
+    DAE of Table 2b); seed: of the run; kept: see :func:`random_keep`; masking: ``uniform`` masks a
+    uniform share of the tokens that stand, for the token head alone."""
 
     alpha: float
     beta: float
@@ -115,34 +113,32 @@ def build_roll_in(
 ) -> RollIn:
     """States and expert labels for a batch.
 
+    A sentence without a draft has nothing to delete: for deletion it takes the model's insertions,
+    for insertion ℰ(y⁰, d*) is the empty sentence, where generation begins.
+
     Args:
         target: y*, B × M, with <s> and </s>.
         draft: y⁰, B × N, or None where there are only pairs; then y⁰ is empty.
-        sentences: B, indices in the data set, which seed the randomness together with the
-            run's seed and ``epoch``.
+        sentences: B, indices in the data set: they, ``epoch`` and the run's seed seed all noise.
         dictionary: of the target, for its special symbols. placeholder: index of ``<plh>``.
         frequencies: V, of the target's symbols; None or all zero: all words alike.
-
-    A sentence whose draft is empty has nothing to delete: for deletion it always takes the model's
-    insertion. For insertion ℰ(y⁰, d*) is then the empty sentence, where generation begins.
     """
     pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
     if draft is None:
         draft = target.new_tensor([[bos, eos]]).expand(target.size(0), 2)
     random = functools.partial(uniform, options.seed, epoch, sentences)
-    width = target.size(1)
-    mixture = random(3, _MIXTURE)
+    width, mixture = target.size(1), random(3, _MIXTURE)
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
     kept = random_keep(inner, mixture[:, 2], random(width, _DROP), options.kept)
     if options.beta > 0:
         aligned = lcs_masks(draft, target, pad)[1] if draft.size(1) > 2 else boundary
         kept = torch.where((mixture[:, 1] < options.beta).unsqueeze(1), aligned, kept)
-    masked = None
+    masked, words = None, None
     if options.masking == "uniform":
         masked = (random(width, _MASKED) >= random(1, _MASK)) & inner & kept
     if options.tokens == "random":
-        frequencies = _word_frequencies(frequencies, dictionary, placeholder, target.device)
+        words = _word_frequencies(frequencies, dictionary, placeholder, target.device)
     return RollIn(
         target=target,
         draft=draft,
@@ -152,7 +148,7 @@ def build_roll_in(
         pad=pad,
         bos=bos,
         eos=eos,
-        frequencies=frequencies if options.tokens == "random" else None,
+        frequencies=words,
         masked=masked,
     )
 

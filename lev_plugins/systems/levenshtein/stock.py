@@ -23,28 +23,13 @@ STOCK_ARCHS = (
     "levenshtein_transformer_vaswani_wmt_en_de_big",
     "levenshtein_transformer_wmt_en_de_big",
 )
-_SIDES = [
-    f"{side}_{name}"
-    for side in ("encoder", "decoder")
-    for name in (
-        "embed_dim",
-        "ffn_embed_dim",
-        "layers",
-        "attention_heads",
-        "normalize_before",
-        "learned_pos",
-    )
-]
-_SAME_NAME = (
-    *_SIDES,
-    "dropout",
-    "attention_dropout",
-    "activation_dropout",
-    "activation_fn",
-    "share_all_embeddings",
-    "max_source_positions",
-    "max_target_positions",
+# options that have the same names here
+_SIZES = "embed_dim ffn_embed_dim layers attention_heads normalize_before learned_pos"
+_OTHERS = (
+    "dropout attention_dropout activation_dropout activation_fn share_all_embeddings "
+    "max_source_positions max_target_positions"
 )
+COPY = "source_copy"  # of a model's parameters: whether placeholders copy from the source
 # of what ours does not have, that which would leave no trace in the parameters
 _UNSUPPORTED = ("no_scale_embedding", "no_token_positional_embeddings", "cross_self_attention")
 
@@ -60,42 +45,31 @@ def editor_config(stock: object) -> LevenshteinEditorConfig:
             flag = "--" + name.replace("_", "-")
             raise UserError(f"the stock checkpoint was trained with {flag}, which is not supported")
     cfg = LevenshteinEditorConfig()
-    for name in _SAME_NAME:
+    sizes = [f"{side}_{name}" for side in ("encoder", "decoder") for name in _SIZES.split()]
+    for name in (*sizes, *_OTHERS.split()):
         default = 1024 if name.startswith("max_") else getattr(cfg, name)
         value = getattr(stock, name, None)
         setattr(cfg, name, default if value is None else value)
     cfg.separate_output_embed = not (
         cfg.share_all_embeddings or getattr(stock, "share_decoder_input_output_embed", False)
     )
-    apart = (
-        bool(getattr(stock, "no_share_discriminator", False)),
-        bool(getattr(stock, "no_share_maskpredictor", False)),
-    )
-    cfg.weight_sharing = {
-        (False, False): "all",
-        (True, False): "plh-tok",
-        (False, True): "tok-del",
-        (True, True): "none",
-    }[apart]
+    deletion = getattr(stock, "no_share_discriminator", False)
+    placeholder = getattr(stock, "no_share_maskpredictor", False)
     if getattr(stock, "share_discriminator_maskpredictor", False):
         cfg.weight_sharing = "plh-del"
-    cfg.early_exit = _early_exit(stock, cfg.decoder_layers, cfg.weight_sharing)
+    elif deletion:
+        cfg.weight_sharing = "none" if placeholder else "plh-tok"
+    else:
+        cfg.weight_sharing = "tok-del" if placeholder else "all"
+    exits = [int(part) for part in getattr(stock, "early_exit", "6,6,6").split(",")]
+    if cfg.weight_sharing == "plh-del":  # the stack is as deep as deletion needs it
+        exits[1] = min(exits[:2])
+    # beyond the last layer of the tokens' stack it means all layers; other stacks are that deep
+    own = [stack != "token" for stack in STACKS[str(cfg.weight_sharing)]]
+    exits = [exit if apart else min(exit, cfg.decoder_layers) for exit, apart in zip(exits, own)]
+    cfg.early_exit = ",".join(map(str, exits))
     cfg._name = "levenshtein_editor"
     return cfg
-
-
-def _early_exit(stock: object, layers: int, sharing: str) -> str:
-    """Stock exits may lie beyond the last layer of the tokens' stack, where they mean all layers.
-
-    A stack of its own has as many layers as its exit says. Tokens that leave before the last
-    layer are not for us: :func:`.config.exit_depths` refuses them.
-    """
-    given = getattr(stock, "early_exit", "6,6,6")
-    deletion, placeholder, token = (int(part) for part in given.split(","))
-    if sharing == "plh-del":  # the stack is as deep as deletion needs it
-        placeholder = min(placeholder, deletion)
-    depths = zip((deletion, placeholder, token), STACKS[sharing])
-    return ",".join(str(min(d, layers) if stack == "token" else d) for d, stack in depths)
 
 
 _RENAMES = (
@@ -115,18 +89,20 @@ _RENAMES = (
     (r"\.self_attn\.out_proj\.", ".self_attention.output."),
     (r"\.encoder_attn\.out_proj\.", ".cross_attention.output."),
     (r"\.encoder_attn\.q_proj\.", ".cross_attention.query."),
+    (r"\.self_attn\.q_proj\.", ".self_attention.inputs."),
+    (r"\.encoder_attn\.k_proj\.", ".cross_attention.inputs."),
 )
-_IGNORED = re.compile(r"(\.version|_float_tensor|embed_positions\.(?!weight$).*)$")
+# projections that are one matrix here, by the first of them
+_JOINED = {".self_attn.q_proj.": "qkv", ".encoder_attn.k_proj.": "kv"}
+_IGNORED = re.compile(
+    r"(\.version|_float_tensor|embed_positions\.(?!weight$).*)$"
+    r"|\.self_attn\.[kv]_proj\.|\.encoder_attn\.v_proj\."
+)
 
 
 def is_stock(names: Collection[str]) -> bool:
     """Whether parameters are those of fairseq's levenshtein_transformer or transformer."""
     return "decoder.embed_tokens.weight" in names
-
-
-def is_transformer(names: Collection[str]) -> bool:
-    """Whether they are those of fairseq's transformer, which has no heads for editing."""
-    return is_stock(names) and "decoder.embed_word_del.weight" not in names
 
 
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
@@ -139,19 +115,17 @@ def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
     converted: dict[str, Tensor] = {}
     repeated = _repeated(state)
     for name, value in state.items():
-        if _IGNORED.search(name) or re.search(r"\.(k|v)_proj\.", name) or name in repeated:
+        if _IGNORED.search(name) or name in repeated:
             continue
-        if name.endswith((".self_attn.q_proj.weight", ".self_attn.q_proj.bias")):
-            parts = [state[name.replace("q_proj", f"{p}_proj")] for p in "qkv"]
-            converted[_renamed(name).replace(".self_attn.q_proj.", ".self_attention.inputs.")] = (
-                torch.cat(parts)
-            )
-            continue
-        if ".encoder_attn.q_proj." in name:
-            parts = [state[name.replace("q_proj", f"{p}_proj")] for p in "kv"]
-            inputs = name.replace(".encoder_attn.q_proj.", ".cross_attention.inputs.")
-            converted[_renamed(inputs)] = torch.cat(parts)
-        converted[_renamed(name)] = value
+        renamed = name
+        for pattern, replacement in _RENAMES:
+            renamed = re.sub(pattern, replacement, renamed)
+        converted[renamed] = value
+        for projection, letters in _JOINED.items():
+            if projection in name:
+                first = f"{letters[0]}_proj"
+                parts = [state[name.replace(first, f"{letter}_proj")] for letter in letters]
+                converted[renamed] = torch.cat(parts)
     for name in ("encoder_embed.weight", "decoder_embed.weight", "token_head.weight"):
         if name in converted:
             table = converted[name]
@@ -172,21 +146,15 @@ def _repeated(state: dict[str, Tensor]) -> set[str]:
     return repeated
 
 
-def _renamed(name: str) -> str:
-    for pattern, replacement in _RENAMES:
-        name = re.sub(pattern, replacement, name)
-    return name
-
-
-def complete(state: dict[str, Tensor], own: dict[str, Tensor], new: Collection[str]) -> None:
-    """Adds what a transformer's parameters lack: stacks like that of the tokens.
+def complete(state: dict[str, Tensor], own: dict[str, Tensor]) -> None:
+    """Adds what a transformer's parameters lack: heads for editing, stacks like that of the tokens.
 
     Args:
-        own: a new model's parameters. new: parts of which these stay as they are.
+        own: a new model's parameters.
     """
     for name, value in own.items():
-        if name.split(".")[0] in new:
-            state[name] = value
         alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
         if alike in state:
             state.setdefault(name, state[alike])
+        elif name in (COPY, "deletion_head.weight", "placeholder_head.weight"):
+            state[name] = value

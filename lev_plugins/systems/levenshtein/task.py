@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
 from ...errors import UserError
-from ...fairseq_patches import compare_symbols
 from ...tasks.post_editing import PLACEHOLDER, without_placeholder
 from .config import TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
@@ -53,13 +52,9 @@ class TranslationEditTask(DraftEncoding):
             dictionary.add_symbol(PLACEHOLDER)
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
-        self.trained_here = False  # this task has trained the checkpoint that is loaded
         self.edits = False  # whether the model built last is an edit model
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
         self.frequencies = torch.tensor(tgt_dict.count[: len(tgt_dict)], dtype=torch.double)
-        self.state.merge_state_dict(
-            {"source_symbols": list(src_dict.symbols), "target_symbols": list(tgt_dict.symbols)}
-        )
 
     @classmethod
     def setup_task(cls, cfg: TranslationEditConfig, **kwargs: object) -> Self:
@@ -85,10 +80,9 @@ class TranslationEditTask(DraftEncoding):
         shuffle: bool,
     ) -> EditDataset:
         """Every side with <s> in front."""
-        bos = self.tgt_dict.bos()
-        source = PrependTokenDataset(source, bos)
-        target, draft = (
-            None if side is None else PrependTokenDataset(side, bos) for side in (target, draft)
+        source, target, draft = (
+            None if side is None else PrependTokenDataset(side, self.tgt_dict.bos())
+            for side in (source, target, draft)
         )
         return EditDataset(
             source,
@@ -97,11 +91,10 @@ class TranslationEditTask(DraftEncoding):
             target,
             None if target is None else target.sizes,
             self.tgt_dict,
-            draft=draft,
-            draft_sizes=None if draft is None else draft.sizes,
+            draft,
+            None if draft is None else draft.sizes,
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
-            num_buckets=self.cfg.num_batch_buckets,
             shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
@@ -134,14 +127,15 @@ class TranslationEditTask(DraftEncoding):
         Raises:
             UserError: a term that is empty or has a word that is not known.
         """
-        bos = self.src_dict.bos()
-        pairs = [item if isinstance(item, tuple) else (item, None) for item in src_tokens]
-        if constraints is not None:
-            self.check_terms(constraints)
-        sources = [s if s[0] == bos else torch.cat([s.new_tensor([bos]), s]) for s, _ in pairs]
+        bos = torch.tensor([self.src_dict.bos()])
         empty = torch.tensor([bos, self.tgt_dict.eos()])
-        nothing = Draft(empty, torch.zeros_like(empty))
-        drafts = [nothing if draft is None else draft for _, draft in pairs]
+        sources, drafts = [], []
+        for item in src_tokens:
+            source, draft = item if isinstance(item, tuple) else (item, None)
+            sources.append(source if source[0] == bos else torch.cat([bos.to(source), source]))
+            drafts.append(Draft(empty, torch.zeros_like(empty)) if draft is None else draft)
+        if constraints is not None:
+            drafts = self.encode_packed_terms(constraints)
         return EditDataset(
             sources,
             [len(source) for source in sources],
@@ -149,8 +143,7 @@ class TranslationEditTask(DraftEncoding):
             tgt_dict=self.tgt_dict,
             draft=[draft.tokens for draft in drafts],
             draft_sizes=[len(draft.tokens) for draft in drafts],
-            marks=[draft.marks for draft in drafts] if constraints is None else None,
-            constraints=constraints,
+            marks=[draft.marks for draft in drafts],
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )
@@ -205,27 +198,18 @@ class TranslationEditTask(DraftEncoding):
         return at(self.cfg.alpha_start, self.cfg.alpha), at(self.cfg.beta_start, self.cfg.beta)
 
     def with_roll_in(
-        self,
-        sample: Batch,
-        epoch: int,
-        mixture: tuple[float, float] | None = None,
+        self, sample: Batch, epoch: int, mixture: tuple[float, float] | None = None
     ) -> TrainingBatch:
-        """A batch with its ``roll_in``; ``mixture`` is α and β, by default those of this moment."""
+        """A batch with its ``roll_in``; ``mixture`` is α and β, by default the final ones."""
         cfg = self.cfg
-        mixture = mixture or self.mixture()
-        options = RollInOptions(
-            *mixture,
-            str(cfg.roll_in_tokens),
-            cfg.seed,
-            str(cfg.kept_tokens),
-            str(cfg.token_masking),
-        )
+        alpha, beta = mixture or self.mixture()
+        kept, masking = str(cfg.kept_tokens), str(cfg.token_masking)
         roll_in = build_roll_in(
             sample["target"],
             sample.get("draft"),
             sample["id"],
             epoch,
-            options,
+            RollInOptions(alpha, beta, str(cfg.roll_in_tokens), cfg.seed, kept, masking),
             self.tgt_dict,
             self.placeholder,
             self.frequencies,
@@ -241,25 +225,24 @@ class TranslationEditTask(DraftEncoding):
             UserError: a checkpoint's that is of another task, or one to train that does not edit.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
-        found = ARCH_MODEL_REGISTRY.get(name)
-        if not from_checkpoint and found is not None and not is_edit_model(found):
+        edits = is_edit_model(ARCH_MODEL_REGISTRY.get(name))
+        if not from_checkpoint and not edits:
             raise UserError(
                 f"--arch {name} is no edit model of ours; --task translation_edit goes with "
                 "--arch levenshtein_editor"
             )
-        if from_checkpoint and name in STOCK_ARCHS:
+        if name in STOCK_ARCHS:
             cfg = OmegaConf.structured(editor_config(cfg))
-        elif from_checkpoint and not self.trained_here:
-            if self.edits:  # it stands behind an edit model: a re-ranker
-                return FairseqTask.build_model(self._without_placeholder(), cfg, from_checkpoint)
+        elif self.edits and not edits:  # behind an edit model: a re-ranker
+            return FairseqTask.build_model(self._without_placeholder(), cfg, from_checkpoint)
+        elif not edits:
             raise UserError(
                 f"the checkpoint holds a model of the kind {name}, which another task has trained; "
                 "run it with that task (such as --task translation), or give a checkpoint trained "
                 "with --task translation_edit or of a levenshtein_transformer"
             )
-        model = super().build_model(cfg, from_checkpoint)
-        self.edits = is_edit_model(model)
-        return model
+        self.edits = True
+        return super().build_model(cfg, from_checkpoint)
 
     def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
         """Builds the criterion; raises :class:`UserError` for fairseq's, which know no roll-in."""
@@ -309,26 +292,12 @@ class TranslationEditTask(DraftEncoding):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> Sequence[Sequence[Hypothesis]]:
-        """``constraints`` carries drafts and marks, or terms, in interactive."""
+        """``constraints`` carries drafts and marks in interactive."""
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)
         if prefix_tokens is not None:
             raise UserError("--prefix-size is not supported by edit models; give the draft instead")
         if constraints is not None:
-            if constraints.dim() == 2:  # as --constraints packs them
-                constraints = self.drafts_of_terms(constraints)
             sample = {**sample, "draft": constraints[:, 0], "marks": constraints[:, 1]}
         with torch.no_grad():
             return generator.generate(models, sample)
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Checks that a checkpoint was trained with the same dictionaries.
-
-        Raises:
-            UserError: it was not.
-        """
-        compare_symbols(self, state_dict)
-        self.trained_here = "target_symbols" in state_dict
-        for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
-            saved = state_dict.get(f"{side}_symbols", dictionary.symbols)
-            self.refuse_other_symbols(f"another {side} dictionary", saved, dictionary)

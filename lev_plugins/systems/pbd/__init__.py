@@ -4,8 +4,7 @@ The decoder also sees the source to the right of where it writes, and shares the
 parameters.
 """
 
-from . import arch
 from .config import PBDTransformerConfig
 from .model import PBDTransformerModel
 
-__all__ = ["PBDTransformerConfig", "PBDTransformerModel", "arch"]
+__all__ = ["PBDTransformerConfig", "PBDTransformerModel"]

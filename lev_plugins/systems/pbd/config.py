@@ -15,8 +15,7 @@ COPIED_STATES = ChoiceEnum(["input", "output"])
 class PBDTransformerConfig(Seq2SeqConfig):
     decoder_layers: OptionalInt = option(
         None,
-        "number of decoder blocks; default: the encoder's, and with parameter sharing or future "
-        "modelling nothing else",
+        "decoder blocks; default: the encoder's, with parameter sharing or future modelling always",
     )
     no_future_modelling: bool = option(
         False, "a causal decoder: no copied source states (paper, Table 1, ablation)"
@@ -46,18 +45,10 @@ def decoder_depth(cfg: PBDTransformerConfig) -> int:
         raise UserError(
             f"--encoder-layers {encoder}, --decoder-layers {decoder}: at least 1 is needed"
         )
-    needing = [
-        f"--no-{name}"
-        for name, off in (
-            ("future-modelling", cfg.no_future_modelling),
-            ("parameter-sharing", cfg.no_parameter_sharing),
-        )
-        if not off
-    ]
-    if needing and encoder != decoder:
+    if encoder != decoder and not (cfg.no_future_modelling and cfg.no_parameter_sharing):
         raise UserError(
             f"--encoder-layers {encoder} and --decoder-layers {decoder} differ, but decoder block "
-            f"l works with encoder block l; leave --decoder-layers out, or give "
-            f"{' and '.join(needing)}"
+            "l works with encoder block l; leave --decoder-layers out, or give "
+            "--no-future-modelling and --no-parameter-sharing"
         )
     return decoder

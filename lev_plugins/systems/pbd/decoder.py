@@ -24,7 +24,6 @@ class PBDDecoderBlock(DecoderBlock):
     """Self-attention with pseudo future, attention to the source, feed-forward.
 
     Args:
-        cfg: the model's options.
         index: which of the encoder's blocks it copies from.
         block: its self-attention, feed-forward layer and their norms; the encoder's block where
             parameters are shared (§2.2).

@@ -6,7 +6,7 @@ Shapes: B sentences, S source tokens, C channels, N real tokens of a packed batc
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import torch
 from fairseq.data import Dictionary
@@ -33,12 +33,10 @@ class PBDMemory(SourceMemory):
     packing: Packing | None = None
     real: Tensor = field(default_factory=lambda: torch.empty(0))
 
-    def moved(self, rows: Tensor, chosen: Tensor) -> "PBDMemory":
+    def moved(self, rows: Tensor, chosen: Tensor) -> Self:
         """The memory of the sentences at ``rows``."""
-        base = super().moved(rows, chosen)
-        assert isinstance(base, PBDMemory)
         return dataclasses.replace(
-            base,
+            super().moved(rows, chosen),
             copied=[states.index_select(0, rows) for states in self.copied],
             real=self.real.index_select(0, rows),
         )

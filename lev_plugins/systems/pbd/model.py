@@ -1,7 +1,9 @@
 """The model: encoder and decoder, of one set of parameters unless told otherwise (paper, §2.2)."""
 
+from argparse import Namespace
+
 from fairseq.data import Dictionary
-from fairseq.models import register_model
+from fairseq.models import register_model, register_model_architecture
 from fairseq.tasks import FairseqTask
 
 from ...errors import UserError
@@ -9,7 +11,12 @@ from ...nn import Positions
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import TokenEmbedding, token_table
 from ...nn.seq2seq import Seq2SeqModel
-from ...nn.seq2seq.config import transformer_size
+from ...nn.seq2seq.config import (
+    check_shared,
+    set_character_size,
+    set_sizes,
+    transformer_size,
+)
 from .config import PBDTransformerConfig, decoder_depth
 from .decoder import PBDDecoder, PBDDecoderBlock
 from .encoder import PBDEncoder
@@ -21,8 +28,7 @@ MODEL = "pbd_transformer"
 class PBDTransformerModel(Seq2SeqModel):
     """Pseudo-Bidirectional Decoding, for fairseq's task ``translation``.
 
-    Without future modelling, parameter sharing and segment embeddings it is fairseq's own
-    Transformer.
+    Without future modelling, sharing and segment embeddings it is fairseq's own Transformer.
     """
 
     @classmethod
@@ -33,18 +39,14 @@ class PBDTransformerModel(Seq2SeqModel):
             UserError: options that contradict each other, or one table for two dictionaries.
         """
         source, target = task.source_dictionary, task.target_dictionary
-        one_table = cfg.share_all_embeddings or not cfg.no_parameter_sharing
-        if one_table and source != target:
-            ways = "--share-all-embeddings"
-            if not cfg.no_parameter_sharing:
-                ways = "parameter sharing; give --no-parameter-sharing"
+        check_shared(cfg, source, target)
+        if not cfg.no_parameter_sharing and source != target:
             raise UserError(
                 f"source and target have different dictionaries ({len(source)} and {len(target)} "
-                "symbols), but one table for both is wanted: preprocess with "
-                f"--joined-dictionary, or do without {ways}"
+                "symbols), but one table for both is wanted: preprocess with --joined-dictionary, "
+                "or give --no-parameter-sharing"
             )
-        encoder, decoder = build(cfg, source, target)
-        return cls(encoder, decoder)
+        return cls(*build(cfg, source, target))
 
 
 def build(
@@ -73,3 +75,19 @@ def build(
     ]
     output = TiedOutput(table if tied else token_table(len(target), dim))
     return encoder, PBDDecoder(cfg, target, embed, blocks, norm, output)
+
+
+# The model's own name is also that of a Transformer's base size (6 + 6 blocks, d = 512, 8 heads),
+# which are the defaults of its configuration.
+
+
+@register_model_architecture(MODEL, "pbd_transformer_big")
+def pbd_transformer_big(args: Namespace) -> None:
+    """The paper's size for grammar (§3.1, transformer-big): 6 + 6 blocks, d = 1024, 16 heads."""
+    set_sizes(args, dim=1024, hidden=4096, layers=6, heads=16, dropout=0.3)
+
+
+@register_model_architecture(MODEL, "pbd_transformer_char")
+def pbd_transformer_char(args: Namespace) -> None:
+    """For the characters of words (§3.2): 2 + 2 blocks, d = 256, 4 heads, pre-norm."""
+    set_character_size(args)

@@ -16,11 +16,9 @@ ACTIVATIONS = ChoiceEnum(utils.get_available_activation_fns())
 
 @dataclass
 class TransformerConcatConfig(TwoSidedConfig):
-    encoder_embed_path: OptionalStr = option(
-        None, "file of pre-trained embeddings for source and draft"
-    )
+    encoder_embed_path: OptionalStr = option(None, "file of embeddings for source and draft")
     encoder_layerdrop: float = option(0.0, "share of encoder blocks left out at random in training")
-    decoder_embed_path: OptionalStr = option(None, "file of pre-trained embeddings for the target")
+    decoder_embed_path: OptionalStr = option(None, "file of embeddings for the target")
     decoder_layerdrop: float = option(0.0, "share of decoder blocks left out at random in training")
     activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     layernorm_embedding: bool = option(False, "layer norm after the embeddings")

@@ -24,15 +24,30 @@ from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from ...errors import UserError
 from ...nn.precision import decoding_precision, quantize
 from ...nn.seq2seq.config import check_shared, set_both_sides
-from ...tasks.post_editing import PostEditingTask
 from .config import TransformerConcatConfig, stock_config
-from .dataset import parts_and_positions
 
 MODEL = "transformer_concat"
 LANGUAGES = 2  # the source's and the draft's
+
+
+def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Tensor]:
+    """In which part every token stands, and where in it; each part ends with its </s>.
+
+    Args:
+        tokens: B × T, padded on either side.
+        pad, eos: indices of the padding and of </s>.
+
+    Returns:
+        parts: B × T, how many </s> come before the token. positions: B × T, numbers as fairseq
+        counts them, ``pad + 1`` for the first token of every part, ``pad`` for padding.
+    """
+    real, end = tokens.ne(pad), tokens.eq(eos)
+    count = real.cumsum(1)
+    parts = end.cumsum(1) - end.long()
+    done = F.pad((count * end).cummax(1).values[:, :-1], (1, 0))  # tokens in the parts before
+    return parts, (count - done) * real + pad
 
 
 class PartPositions(nn.Module):
@@ -57,13 +72,11 @@ class PartPositions(nn.Module):
         """B × T tokens → B × T × C."""
         parts, index = parts_and_positions(tokens, self.pad, self.eos)
         rows = self.pad + 1 + index.size(1)
-        if isinstance(self.positions, nn.Embedding):
-            table = self.positions.weight
-        elif rows > self.positions.weights.size(0):
-            table = self.positions.get_embedding(rows, self.positions.embedding_dim, self.pad)
-            self.positions.weights = table = table.to(self.positions.weights)
-        else:
-            table = self.positions.weights
+        learned = isinstance(self.positions, nn.Embedding)
+        table = self.positions.weight if learned else self.positions.weights
+        if rows > len(table) and not learned:  # sinusoids have no end
+            more = self.positions.get_embedding(rows, self.positions.embedding_dim, self.pad)
+            self.positions.weights = table = more.to(table)
         return F.embedding(index, table) + self.language(parts.clamp(max=LANGUAGES - 1))
 
 
@@ -95,27 +108,17 @@ class ConcatHub(hub_utils.GeneratorHubInterface):
     """fairseq's Python interface; a sentence is ``source`` or ``source<TAB>draft``."""
 
     def encode(self, sentence: str) -> Tensor:
-        """A sentence as the tokens of ``source </s> draft </s>``.
-
-        Raises:
-            UserError: more than one tab.
-        """
-        source, *rest = sentence.split("\t")
-        if len(rest) > 1:
-            raise UserError(f"{sentence!r} has {len(rest)} tabs; write source, or source<TAB>draft")
-        parts = source, *(rest or [""])
+        """A sentence as the tokens of ``source </s>`` or ``source </s> draft </s>``."""
         cut = lambda text: self.apply_bpe(self.tokenize(text))  # noqa: E731
-        return torch.cat([PostEditingTask.encode_text(p, cut, self.src_dict)[1:] for p in parts])
+        ((pair,), _) = self.task.get_interactive_tokens_and_lengths([sentence], cut)
+        return torch.cat([side[1:] for side in pair if side is not None])
 
 
 @register_model(MODEL, dataclass=TransformerConcatConfig)
 class TransformerConcatModel(TransformerModelBase):
-    """The autoregressive baseline for post-editing; its decoder is the Transformer's.
+    """The autoregressive baseline for post-editing; its decoder is the Transformer's."""
 
-    Attributes:
-        joins_draft: that ``src_tokens`` are source and draft joined (:func:`.dataset.join_draft`).
-    """
-
+    #: ``src_tokens`` are source and draft joined.
     joins_draft = True
 
     @classmethod
@@ -146,17 +149,9 @@ class TransformerConcatModel(TransformerModelBase):
         return ConcatEncoder(cfg, src_dict, embed_tokens)
 
     @classmethod
-    def from_pretrained(
-        cls,
-        model_name_or_path: str,
-        checkpoint_file: str = "model.pt",
-        data_name_or_path: str = ".",
-        **kwargs: object,
-    ) -> ConcatHub:
+    def from_pretrained(cls, *where: str, **kwargs: object) -> ConcatHub:
         """fairseq's ``from_pretrained``, for sentences of the form ``source<TAB>draft``."""
-        found = hub_utils.from_pretrained(
-            model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
-        )
+        found = hub_utils.from_pretrained(*where, **kwargs)
         return ConcatHub(found["args"], found["task"], found["models"])
 
 

@@ -4,27 +4,65 @@ The task of autoregressive models that post-edit (paper, §C.2), with fairseq's 
 beam search and its options of both.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
 import torch
-from fairseq.data import Dictionary, FairseqDataset
+from fairseq.data import (
+    ConcatSentencesDataset,
+    Dictionary,
+    FairseqDataset,
+    LanguagePairDataset,
+    ListDataset,
+)
 from fairseq.tasks import register_task
 from torch import Tensor
 
 from ...errors import UserError
-from ...fairseq_patches import compare_symbols
 from ...tasks.post_editing import PostEditingConfig, PostEditingTask
-from .dataset import ConcatEditDataset
 
 
-@dataclass
-class TranslationConcatConfig(PostEditingConfig):
-    """The options of all tasks on triples."""
+class JoinedDataset(LanguagePairDataset):
+    """fairseq's language pairs, whose sources are ``source </s> draft </s>``.
+
+    Args:
+        source, draft: with </s> and without <s>; an empty draft is </s> alone.
+        dictionary: of all sides.
+        target: likewise, or None.
+        **options: of :class:`~fairseq.data.LanguagePairDataset`.
+    """
+
+    def __init__(
+        self,
+        source: FairseqDataset,
+        draft: FairseqDataset,
+        dictionary: Dictionary,
+        target: FairseqDataset | None = None,
+        **options: object,
+    ) -> None:
+        joined = ConcatSentencesDataset(source, draft)
+        sides = joined, joined.sizes, dictionary, target, target and target.sizes, dictionary
+        super().__init__(*sides, left_pad_source=False, **options)
+        self.parts = np.stack([source.sizes, draft.sizes], 1)
+
+    def size(self, index: int) -> tuple[int, ...]:
+        """Lengths of source, target and draft in tokens."""
+        source, draft = self.parts[index].tolist()
+        return source, 0 if self.tgt_sizes is None else int(self.tgt_sizes[index]), draft
+
+    def filter_indices_by_size(
+        self, indices: np.ndarray, max_sizes: None | int | Sequence[int]
+    ) -> tuple[np.ndarray, list[int]]:
+        """Source and draft are held to the source's limit, each by itself."""
+        limits = max_sizes if isinstance(max_sizes, (tuple, list)) else (max_sizes, max_sizes)
+        source, target = (np.inf if limit is None else limit for limit in limits)
+        fits = self.parts[indices].max(1) <= source
+        if self.tgt_sizes is not None:
+            fits &= self.tgt_sizes[indices] <= target
+        return indices[fits], indices[~fits].tolist()
 
 
-@register_task("translation_concat", dataclass=TranslationConcatConfig)
+@register_task("translation_concat", dataclass=PostEditingConfig)
 class TranslationConcatTask(PostEditingTask):
     """fairseq's translation task with ``source </s> draft </s>`` in the place of the source.
 
@@ -32,18 +70,13 @@ class TranslationConcatTask(PostEditingTask):
         UserError: source and target have different dictionaries.
     """
 
-    cfg: TranslationConcatConfig
-
-    def __init__(
-        self, cfg: TranslationConcatConfig, src_dict: Dictionary, tgt_dict: Dictionary
-    ) -> None:
+    def __init__(self, cfg: PostEditingConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         if src_dict != tgt_dict:
             raise UserError(
                 f"{cfg.data}: dict.{cfg.source_lang}.txt and dict.{cfg.target_lang}.txt differ, "
                 "but source and draft are read with one; preprocess with --joined-dictionary"
             )
         super().__init__(cfg, src_dict, tgt_dict)
-        self.state.merge_state_dict({"joined_symbols": list(src_dict.symbols)})
 
     def make_dataset(
         self,
@@ -51,19 +84,15 @@ class TranslationConcatTask(PostEditingTask):
         target: FairseqDataset | None,
         draft: FairseqDataset | None,
         shuffle: bool,
-    ) -> ConcatEditDataset:
+    ) -> JoinedDataset:
         """Sides as they were binarised; without drafts every draft is empty."""
-        empty = [torch.tensor([self.tgt_dict.eos()])] * len(source)
-        return ConcatEditDataset(
+        if draft is None:
+            draft = _listed([torch.tensor([self.tgt_dict.eos()])] * len(source))
+        return JoinedDataset(
             source,
-            source.sizes,
+            draft,
             self.src_dict,
             target,
-            None if target is None else target.sizes,
-            self.tgt_dict,
-            draft=empty if draft is None else draft,
-            draft_sizes=[1] * len(source) if draft is None else draft.sizes,
-            left_pad_source=self.cfg.left_pad_source,
             left_pad_target=self.cfg.left_pad_target,
             shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
@@ -74,7 +103,7 @@ class TranslationConcatTask(PostEditingTask):
         src_tokens: Sequence[Tensor | tuple[Tensor, Tensor | None]],
         src_lengths: Sequence[int],
         constraints: Tensor | None = None,
-    ) -> ConcatEditDataset:
+    ) -> JoinedDataset:
         """Data of (source, draft) pairs as interactive reads them, or of the two joined.
 
         Raises:
@@ -82,36 +111,17 @@ class TranslationConcatTask(PostEditingTask):
         """
         if constraints is not None:
             raise UserError("--constraints is not supported by translation_concat")
-        pairs = [self._pair(item) for item in src_tokens]
-        sources, drafts = [source for source, _ in pairs], [draft for _, draft in pairs]
-        return ConcatEditDataset(
-            sources,
-            [len(source) for source in sources],
-            self.src_dict,
-            tgt_dict=self.tgt_dict,
-            draft=drafts,
-            draft_sizes=[len(draft) for draft in drafts],
-            left_pad_source=self.cfg.left_pad_source,
-            shuffle=False,
-        )
+        source, draft = map(_listed, zip(*map(self._pair, src_tokens)))
+        return JoinedDataset(source, draft, self.src_dict, shuffle=False)
 
     def _pair(self, item: Tensor | tuple[Tensor, Tensor | None]) -> list[Tensor]:
         """Source and draft without <s>; without a draft, an empty one."""
-        bos, eos = self.src_dict.bos(), self.src_dict.eos()
-        if isinstance(item, Tensor):
-            end = int(item.eq(eos).nonzero()[0]) + 1
-            item = (item[:end], item[end:])
-        source, draft = item
-        if draft is None or len(draft) == 0:
-            draft = source.new_tensor([eos])
-        return [side[side.ne(bos)] for side in (source, draft)]
+        sides = item if isinstance(item, tuple) else (item,)
+        tokens = torch.cat([side for side in sides if side is not None])
+        tokens = tokens[tokens.ne(self.src_dict.bos())]
+        end = int(tokens.eq(self.src_dict.eos()).nonzero()[0]) + 1
+        return [tokens[:end], tokens[end:] if end < len(tokens) else tokens[-1:]]
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Checks that a checkpoint was trained with the same dictionary.
 
-        Raises:
-            UserError: it was not.
-        """
-        compare_symbols(self, state_dict)
-        saved = state_dict.get("joined_symbols", self.src_dict.symbols)
-        self.refuse_other_symbols("another dictionary", saved, self.src_dict)
+def _listed(rows: Sequence[Tensor]) -> ListDataset:
+    return ListDataset(rows, np.array([len(row) for row in rows]))

@@ -6,17 +6,15 @@ the reason why they ended. Tokens are strings; ``<s>`` and ``</s>`` are left out
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, get_args
+from itertools import compress
+from typing import Any, Literal
 
 from .... import html
 
-T = TypeVar("T")
 Termination = Literal["unchanged", "loop", "max_iterations"]
 #: What became of a token.
 Mark = Literal["kept", "deleted", "inserted"]
-TERMINATIONS: tuple[Termination, ...] = get_args(Termination)
 
 
 @dataclass(frozen=True)
@@ -24,10 +22,9 @@ class Iteration:
     """One refinement iteration.
 
     Args:
-        before: the tokens that enter the iteration.
-        deleted: ``deleted[i]`` says whether ``before[i]`` was deleted.
-        after: the tokens once deletion and filling are done.
-        inserted: ``inserted[j]`` says whether ``after[j]`` is new in this iteration.
+        before, after: the tokens that enter the iteration, and those that leave it.
+        deleted: of each of ``before``, whether it was deleted.
+        inserted: of each of ``after``, whether it is new in this iteration.
         delete_probabilities: of deleting each of ``before``, in [0, 1]; empty if unknown.
         token_probabilities: of what put or kept each of ``after``: the token's at its place where
             it was inserted, that of keeping it elsewhere; empty if unknown. Neither counts when
@@ -58,16 +55,8 @@ class Iteration:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; probabilities only where they are known."""
-        found: dict[str, Any] = {
-            "before": list(self.before),
-            "deleted": list(self.deleted),
-            "after": list(self.after),
-            "inserted": list(self.inserted),
-        }
-        for name in ("delete_probabilities", "token_probabilities"):
-            if values := getattr(self, name):
-                found[name] = list(values)
-        return found
+        fields = vars(self).items()
+        return {name: list(one) for name, one in fields if one or "probabilities" not in name}
 
     @property
     def nothing_deleted(self) -> bool:
@@ -82,7 +71,7 @@ class Iteration:
     @property
     def changed(self) -> bool:
         """Something was deleted or inserted, be it to come to the same tokens again."""
-        return not (self.nothing_deleted and self.nothing_inserted)
+        return any(self.deleted) or any(self.inserted)
 
 
 @dataclass(frozen=True)
@@ -134,7 +123,7 @@ class EditTrace:
         # For each token of the running sequence, its index in `before`; None if it is newer.
         origin: list[int | None] = list(range(len(before)))
         for iteration in self.iterations:
-            kept = iter(_unmarked(origin, iteration.deleted))
+            kept = compress(origin, (not gone for gone in iteration.deleted))
             origin = [None if new else next(kept) for new in iteration.inserted]
         survivors = set(origin)
         return Iteration(
@@ -149,15 +138,7 @@ class EditTrace:
 
         JSON knows no infinite numbers: such a score becomes ``"inf"``, ``"-inf"`` or ``"nan"``.
         """
-        return {
-            "source": self.source,
-            "draft": self.draft,
-            "text": self.text,
-            "score": self.score if math.isfinite(self.score) else str(self.score),
-            "terminated": self.terminated,
-            "iterations": [step.to_dict() for step in self.iterations],
-        }
-
-
-def _unmarked(items: Sequence[T], marks: Sequence[bool]) -> list[T]:
-    return [item for item, marked in zip(items, marks, strict=True) if not marked]
+        score = self.score if math.isfinite(self.score) else str(self.score)
+        steps = [step.to_dict() for step in self.iterations]
+        found = {name: getattr(self, name) for name in ("source", "draft", "text")}
+        return {**found, "score": score, "terminated": self.terminated, "iterations": steps}

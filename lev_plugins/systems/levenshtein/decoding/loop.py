@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
-from ..markup import EditConstraints
-from .diversity import sentence_keys
+from ..markup import DROP, JOINED, KEEP, EditConstraints
+from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
 from .policy import EditPolicy, MemoryT
 from .state import EditHypothesis, RefinementState, equal_rows
@@ -24,6 +24,7 @@ class Decoding(Generic[MemoryT]):
     Args:
         memory: of the sources (R × S), row for row with the drafts (R × T).
         dictionary, placeholder, options: as of :class:`.generator.RefinementGenerator`.
+        constraints: what a person has ordered.
     """
 
     def __init__(
@@ -35,30 +36,21 @@ class Decoding(Generic[MemoryT]):
         dictionary: Dictionary,
         placeholder: int,
         options: RefinementOptions,
+        constraints: EditConstraints | None = None,
     ) -> None:
-        self.policy, self.options, self.diversity = policy, options, options.diversity
+        self.policy, self.options = policy, options
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
         self.state = RefinementState(draft, memory, self.pad, self.options.retain_history)
         self.cap = self._length_cap(source, draft)
-        self.keys: Tensor | None = None
-        if self.diversity.count > 1:
-            self.keys = sentence_keys(source, draft, self.pad)
-        self.constraints: EditConstraints | None = None
-
-    def set_constraints(self, constraints: EditConstraints) -> None:
-        """Follows what a person has ordered."""
-        constraints.check_room(self.cap)
+        differ = options.candidates > 1
+        self.keys = sentence_keys(source, draft, self.pad) if differ else None
         self.constraints = constraints
 
     def run(self) -> list[EditHypothesis]:
-        """One hypothesis for every row, in order."""
-        if self.options.stock:
-            self._run_stock()
-        else:
-            self._run()
-        # both loops end when every sentence is finished
+        """One hypothesis for every row, in order: loops end when every sentence is finished."""
+        (self._run_stock if self.options.stock else self._run)()
         return cast(list[EditHypothesis], self.state.finished)
 
     def _run(self) -> None:
@@ -81,7 +73,7 @@ class Decoding(Generic[MemoryT]):
         state.finish(everyone, self.options.max_iter, "max_iterations")
 
     def _delete(self, step: int) -> tuple[Tensor, Tensor]:
-        """Deletes, unless a sentence is then where it was before: such sentences leave.
+        """Deletes; sentences that are then where they were before leave as they stand.
 
         Returns:
             of those that stay which tokens were kept, R × T, and whether all were, R.
@@ -128,8 +120,8 @@ class Decoding(Generic[MemoryT]):
         log_probs = torch.log_softmax(logits, dim=-1)
         delete = log_probs[..., 1].exp() > self.options.delete_threshold
         if self.constraints is not None:
-            delete = delete & ~self.constraints.must_keep(state.origin, state.rows)
-            delete = delete | self.constraints.dropped(state.origin, state.rows)
+            delete = delete & ~self.constraints.standing(KEEP, state.origin, state.rows)
+            delete = delete | self.constraints.standing(DROP, state.origin, state.rows)
         state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
         state.deleting = log_probs[..., 1]
         return real & ~(inner & delete)
@@ -141,7 +133,7 @@ class Decoding(Generic[MemoryT]):
         logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
-            slots = slots & ~self.constraints.no_insert(state.origin, state.rows)
+            slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
         counts = self._adjusted(logits, step).argmax(-1).masked_fill(~slots, 0)
         if self.constraints is not None and self.constraints.whole_words:
             # what would grow onto a word that stays is set apart by one token at least
@@ -167,7 +159,8 @@ class Decoding(Generic[MemoryT]):
     def _noise(self, candidates: Tensor, stream: int, places: Tensor, classes: int) -> Tensor:
         """What the candidates (P) differ by at ``places`` (P): P × ``classes``."""
         assert self.keys is not None
-        return self.diversity.noise(self.keys[candidates], candidates, stream, places, classes)
+        keys = self.keys[candidates]
+        return gumbel_noise(self.options, keys, candidates, stream, places, classes)
 
     def _insert(self, counts: Tensor, step: int) -> None:
         """Opens the slots and fills every placeholder."""
@@ -179,7 +172,7 @@ class Decoding(Generic[MemoryT]):
         if self.options.stock:
             refilled = state.tokens.eq(self.unk)
             if self.constraints is not None:
-                refilled = refilled & ~self.constraints.must_keep(state.origin, state.rows)
+                refilled = refilled & ~self.constraints.standing(KEEP, state.origin, state.rows)
             where = where | refilled
         if bool(where.any()):
             self._fill(where, step)
@@ -190,10 +183,11 @@ class Decoding(Generic[MemoryT]):
         state, constraints = self.state, self.constraints
         logits = self.policy.token_logits(state.tokens, state.memory, where)
         place = None if self.keys is None else where.nonzero()
-        onto = None
-        if constraints is not None and constraints.whole_words:
-            onto = constraints.growing(where, state.origin, state.rows)
-        removes = constraints is not None and constraints.removes  # looked for in all at once
+        onto, removes = None, False
+        if constraints is not None:
+            removes = constraints.removes  # looked for in all at once
+            if constraints.whole_words:
+                onto = constraints.growing(where, state.origin, state.rows)
         size = len(logits) if removes else rows_at_once(logits)
         tokens, scores = [], []
         for first in range(0, len(logits), size):
@@ -218,8 +212,6 @@ class Decoding(Generic[MemoryT]):
         if self.options.unk_penalty:
             logits[:, self.unk] -= self.options.unk_penalty
         return logits
-
-    # limits ---------------------------------------------------------------------------------
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, beyond which nothing is inserted."""

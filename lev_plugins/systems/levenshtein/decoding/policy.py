@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
-
-from ....errors import UserError
 
 
 class Memory(Protocol):
@@ -50,11 +49,7 @@ class EditPolicy(Generic[MemoryT]):
         raise NotImplementedError
 
     def with_features(self, tokens: Tensor, memory: MemoryT) -> MemoryT:
-        """The memory with what deletion and placeholders read of B × T tokens.
-
-        A policy whose two heads read the same features can then compute them once. Nothing but
-        the time that it takes depends on it.
-        """
+        """The memory with what deletion and placeholders read of B × T tokens, to save time."""
         return memory
 
     def max_positions(self) -> tuple[int, int] | None:
@@ -81,7 +76,7 @@ class EnsembleMemory:
     members: tuple[Memory, ...]
 
     def select(self, rows: Tensor) -> "EnsembleMemory":
-        """The memories of the sentences at ``rows`` (long indices)."""
+        """The memories of the sentences at ``rows``."""
         return EnsembleMemory(tuple(member.select(rows) for member in self.members))
 
 
@@ -89,13 +84,13 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
     """A policy whose probabilities are the mean of its members'; it returns their logarithms.
 
     The members share their dictionaries and may differ in all else; one that can insert fewer
-    tokens at once gives more a probability of 0. A single member answers as if it were alone.
+    tokens at once gives more a probability of 0.
     """
 
     def __init__(self, policies: Sequence[AnyPolicy]) -> None:
         self.policies = tuple(policies)
 
-    def eval(self) -> "EnsemblePolicy":
+    def eval(self) -> Self:
         """Sets all members for decoding."""
         for policy in self.policies:
             policy.eval()
@@ -104,9 +99,7 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
     def max_positions(self) -> tuple[int, int] | None:
         """The tightest limits of the members: source and target in tokens; None without any."""
         known = [one for policy in self.policies if (one := policy.max_positions()) is not None]
-        if not known:
-            return None
-        return min(limit[0] for limit in known), min(limit[1] for limit in known)
+        return (min(one[0] for one in known), min(one[1] for one in known)) if known else None
 
     def encode(self, src_tokens: Tensor) -> EnsembleMemory:
         """B × S tokens → the memories of all members."""
@@ -118,45 +111,21 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
         return EnsembleMemory(tuple(policy.with_features(tokens, own) for policy, own in pairs))
 
     def deletion_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
-        """Of keeping (0) and deleting (1) each of B × T tokens: B × T × 2."""
+        """B × T × 2."""
         return self._mean(memory, lambda policy, own: policy.deletion_logits(tokens, own))
 
     def placeholder_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
-        """Of the number of missing tokens: B × (T − 1) × (K + 1), K the largest of the members'."""
-        return self._mean(memory, lambda policy, own: policy.placeholder_logits(tokens, own), True)
+        """B × (T − 1) × (K + 1), K the largest of the members'."""
+        return self._mean(memory, lambda policy, own: policy.placeholder_logits(tokens, own))
 
     def token_logits(self, tokens: Tensor, memory: EnsembleMemory, where: Tensor) -> Tensor:
-        """Of the tokens at ``where`` (B × T, bool, P true): P × V.
-
-        Raises:
-            UserError: the members' vocabularies are of different sizes.
-        """
+        """P × V."""
         return self._mean(memory, lambda policy, own: policy.token_logits(tokens, own, where))
 
-    def _mean(
-        self,
-        memory: EnsembleMemory,
-        ask: Callable[[AnyPolicy, Memory], Tensor],
-        widen: bool = False,
-    ) -> Tensor:
-        """Logarithm of the mean of the members' probabilities, over the last dimension.
-
-        ``widen``: members with fewer classes give the others a probability of 0.
-        """
-        outputs = [ask(policy, own) for policy, own in zip(self.policies, memory.members)]
-        if len(outputs) == 1:
-            return outputs[0]
-        sizes = [answer.size(-1) for answer in outputs]
-        if not widen and len(set(sizes)) > 1:
-            raise UserError(
-                f"the checkpoints of the ensemble have vocabularies of {', '.join(map(str, sizes))}"
-                " symbols; give checkpoints that were trained with the same dictionary"
-            )
-        width = max(sizes)
-        logs = [
-            torch.nn.functional.pad(
-                torch.log_softmax(answer.float(), dim=-1), (0, width - size), value=-math.inf
-            )
-            for answer, size in zip(outputs, sizes)
-        ]
-        return torch.logsumexp(torch.stack(logs), dim=0) - math.log(len(logs))
+    def _mean(self, memory: EnsembleMemory, ask: Callable[[AnyPolicy, Memory], Tensor]) -> Tensor:
+        """Logarithm of the mean of the members' probabilities, over the last dimension."""
+        pairs = zip(self.policies, memory.members)
+        logs = [torch.log_softmax(ask(policy, own).float(), dim=-1) for policy, own in pairs]
+        width = max(one.size(-1) for one in logs)
+        wide = [F.pad(one, (0, width - one.size(-1)), value=-math.inf) for one in logs]
+        return torch.logsumexp(torch.stack(wide), dim=0) - math.log(len(logs))

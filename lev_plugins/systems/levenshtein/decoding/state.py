@@ -14,7 +14,9 @@ from .policy import MemoryT
 class Step(TypedDict):
     """A sentence after a phase (draft, delete, placeholder or token), its tensors on the host.
 
-    tokens, origin: T, with <s> and </s>. mask, scores: as :meth:`RefinementState.record` says.
+    tokens, origin: T, with <s> and </s>. mask: for ``delete``, which tokens of the state before
+    were kept; for ``token``, which of the present ones are new. scores: log-probabilities (nats)
+    of deleting each token of the state before, or of what put or kept the present ones.
     """
 
     phase: str
@@ -25,10 +27,7 @@ class Step(TypedDict):
 
 
 class EditHypothesis(Hypothesis):
-    """What was written for a sentence, and how.
-
-    See :meth:`.generator.RefinementGenerator.generate`. alignment, attention: None, for fairseq.
-    """
+    """What was written for a sentence; see :meth:`.generator.RefinementGenerator.generate`."""
 
     actions: float
     alignment: None
@@ -104,12 +103,7 @@ class RefinementState(Generic[MemoryT]):
         self.actions = self.actions + self.scores.masked_fill(~where, 0.0).sum(1)
 
     def record(self, phase: str, mask: Tensor | None = None) -> None:
-        """Notes the present tokens as the outcome of a phase.
-
-        ``mask`` is, for ``delete``, which tokens of the state before were kept and, for
-        ``token``, which of the present tokens are new. With it come scores: the log-probabilities
-        (nats) of deleting each token of the state before, and of what put or kept the present ones.
-        """
+        """Notes the present tokens as the outcome of a phase (:class:`Step`)."""
         if self.history is None:
             return
         scores = (self.deleting if phase == "delete" else self.scores).cpu()
@@ -128,28 +122,17 @@ class RefinementState(Generic[MemoryT]):
     def finish(
         self, done: Tensor, steps: int, reason: Termination, *companions: Tensor
     ) -> list[Tensor]:
-        """Lets the sentences at ``done`` (B, bool) leave with what stands now.
-
-        Args:
-            steps: iterations that were carried out on them.
-            reason: unchanged, loop or max_iterations.
-            companions: other tensors of B rows.
+        """Lets the sentences at ``done`` (B, bool) leave with what stands now, after ``steps``.
 
         Returns:
-            the companions' rows of the sentences that stay.
+            of the companions, other tensors of B rows, those of the sentences that stay.
         """
         if not bool(done.any()):
             return list(companions)
-        self._finish(done.nonzero().squeeze(1), steps, reason)
-        staying = (~done).nonzero().squeeze(1)
-        self._select(staying)
-        return [companion.index_select(0, staying) for companion in companions]
-
-    def _finish(self, leaving: Tensor, steps: int, reason: Termination) -> None:
-        """Hypotheses of the sentences at ``leaving`` (long)."""
+        leaving, staying = done.nonzero().squeeze(1), (~done).nonzero().squeeze(1)
+        state = (self.tokens, self.origin, self.scores, self.rows, self.actions)
         tokens, origin, scores, rows, actions = (
-            one.index_select(0, leaving).cpu()
-            for one in (self.tokens, self.origin, self.scores, self.rows, self.actions)
+            one.index_select(0, leaving).cpu() for one in state
         )
         for i, (row, action) in enumerate(zip(rows.tolist(), actions.tolist())):
             real = tokens[i].ne(self.pad)
@@ -166,14 +149,12 @@ class RefinementState(Generic[MemoryT]):
                 "terminated": reason,
                 "history": self.history[row] if self.history is not None else [],
             }
+        self._select(staying)
+        return [companion.index_select(0, staying) for companion in companions]
 
     def _select(self, rows: Tensor) -> None:
-        self.tokens = self.tokens.index_select(0, rows)
-        self.scores = self.scores.index_select(0, rows)
-        self.actions = self.actions.index_select(0, rows)
-        self.deleting = self.deleting.index_select(0, rows)
-        self.origin = self.origin.index_select(0, rows)
-        self.rows = self.rows.index_select(0, rows)
+        for name in ("tokens", "scores", "actions", "deleting", "origin", "rows"):
+            setattr(self, name, getattr(self, name).index_select(0, rows))
         self.seen = [tokens.index_select(0, rows) for tokens in self.seen]
         if rows.numel():
             self.memory = self.memory.select(rows)

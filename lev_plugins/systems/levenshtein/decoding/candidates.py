@@ -1,0 +1,213 @@
+"""Several candidates for a sentence: noisy parallel decoding (Cho, 2016; paper, §3.3).
+
+How the candidates differ, how those to one sentence are compared, and the autoregressive model
+that can rank them instead.
+
+Shapes: B sentences, S source tokens, N draft tokens, R candidates in all, T tokens, P places.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from fairseq.data import Dictionary, data_utils
+from fairseq.models import FairseqEncoderDecoderModel
+from torch import Tensor
+
+from ....data.batching import by_budget
+from ....errors import UserError
+from ....fairseq_patches import filter_mask_warning
+from ....ops.randomness import uniform
+from .options import RefinementOptions
+from .policy import EditPolicy, MemoryT, is_edit_model
+from .state import EditHypothesis
+
+_LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
+_NOISE_STREAM = 7  # apart from those of the roll-in
+MAX_TOKENS = 4096  # padded, of either side, in one pass of a re-ranker
+
+
+def gumbel_noise(
+    options: RefinementOptions,
+    keys: Tensor,
+    rows: Tensor,
+    stream: int,
+    positions: Tensor,
+    classes: int,
+) -> Tensor:
+    """Noise on the logits of insertions and tokens; 0 for candidate 0, that of plain decoding.
+
+    It depends on the seed, the sentence and the candidate alone.
+
+    Args:
+        options: candidates a sentence; the noise's scale, of which 1 samples from the policies.
+        keys: P, long, what a sentence's noise depends on (:func:`sentence_keys`).
+        rows: P, candidates. positions: P, places in the sentence. stream: iteration and phase.
+
+    Returns:
+        P × ``classes``, float.
+    """
+    number = rows.remainder(options.candidates)
+    lines = (keys + number) * _LINES + positions
+    points = uniform(options.seed, stream, lines, classes, _NOISE_STREAM)
+    gumbel = -(-points.clamp(min=1e-7, max=1 - 1e-7).log()).log()
+    return options.noise_scale * gumbel * number.ne(0).unsqueeze(1)
+
+
+def sentence_keys(source: Tensor, draft: Tensor, pad: int) -> Tensor:
+    """R, long: numbers that depend on the tokens of source and draft alone, not on padding."""
+    keys = torch.zeros(source.size(0), dtype=torch.long, device=source.device)
+    for tokens in (source, draft):
+        real = tokens.ne(pad)
+        # mixed before they are added: else words that change places, or weigh the same, are lost
+        mixed = (tokens * 2_654_435_761 + real.cumsum(1)) * 0x2127599BF4325C37
+        mixed = (mixed ^ (mixed >> 32)) * 0x2545F4914F6CDD1D
+        keys = keys * 1_000_003 + (mixed * real).sum(1)
+    return keys.bitwise_and((1 << 40) - 1)
+
+
+def rate(
+    policy: EditPolicy[MemoryT],
+    memory: MemoryT,
+    hypotheses: Sequence[EditHypothesis],
+    dictionary: Dictionary,
+    device: torch.device | None = None,
+) -> None:
+    """Gives candidates a ``score`` by which those to one sentence can be compared.
+
+    It is the sum, in nats, of log p of every deletion and of every token written on the way
+    (``actions``), of keeping each token of the answer, and of inserting nothing in each of its
+    slots: what was done, and that nothing is left to do. A mean over tokens favours short ones.
+
+    Args:
+        memory: of the encoder, row for row with ``hypotheses`` (R).
+        dictionary: of the target.
+        device: of the policy; None where the hypotheses' tokens are there already.
+    """
+    if not hypotheses:
+        return
+    pad = dictionary.pad()
+    tokens = torch.nn.utils.rnn.pad_sequence(
+        [one["tokens"] for one in hypotheses], batch_first=True, padding_value=pad
+    ).to(device)
+    fixed = tokens.eq(pad) | tokens.eq(dictionary.bos()) | tokens.eq(dictionary.eos())
+    memory = policy.with_features(tokens, memory)
+    keep = policy.deletion_logits(tokens, memory).float().log_softmax(-1)[..., 0]
+    close = policy.placeholder_logits(tokens, memory).float().log_softmax(-1)[..., 0]
+    settled = keep.masked_fill(fixed, 0.0).sum(1)
+    settled = settled + close.masked_fill(tokens[:, 1:].eq(pad), 0.0).sum(1)
+    for hypothesis, final in zip(hypotheses, settled.tolist()):
+        hypothesis["score"] = hypothesis["actions"] + final
+
+
+def best(candidates: Sequence[EditHypothesis], number: int) -> list[EditHypothesis]:
+    """The ``number`` best different candidates; of equal ones the first."""
+    different: list[EditHypothesis] = []
+    for answer in sorted(candidates, key=lambda answer: -answer["score"]):
+        if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
+            different.append(answer)
+    return different[:number]
+
+
+class Reranker:
+    """An encoder-decoder model of fairseq that says how likely each hypothesis is.
+
+    The source is given as fairseq's ``translation`` task gives it in training: without <s>, padded
+    on the left. A model with the attribute ``joins_draft`` reads source </s> draft </s> instead.
+
+    Args:
+        model: an autoregressive model; it is put into evaluation mode.
+        dictionary: that of the hypotheses.
+        placeholder: index of the symbol that no hypothesis has, and the model's dictionary may
+            lack; fairseq adds words that it has joined (--post-process) behind it.
+        length_penalty: as fairseq's ``--lenpen``: 1 ranks by the mean over tokens; above 1 long
+            hypotheses gain, below 1 short ones.
+
+    Raises:
+        UserError: the model is not autoregressive, or was trained with another target
+            dictionary.
+    """
+
+    def __init__(
+        self, model: object, dictionary: Dictionary, placeholder: int, length_penalty: float = 1.0
+    ) -> None:
+        if not isinstance(model, FairseqEncoderDecoderModel) or is_edit_model(model):
+            raise UserError(
+                f"{type(model).__name__} cannot rank hypotheses; give an autoregressive model, "
+                "such as one trained with --task translation --arch transformer"
+            )
+        own = (getattr(model.decoder, "dictionary", None) or dictionary).symbols
+        if own not in (dictionary.symbols[:placeholder], dictionary.symbols[: placeholder + 1]):
+            raise UserError(
+                "the reranker was trained with another target dictionary; give a model trained on "
+                "the same data"
+            )
+        filter_mask_warning()
+        self.model = model
+        self.model.eval()  # in fairseq-generate it returns nothing
+        self.dictionary, self.size, self.length_penalty = dictionary, len(own), length_penalty
+
+    @torch.no_grad()
+    def score(
+        self,
+        src_tokens: Tensor,
+        draft: Tensor | None,
+        hypotheses: Sequence[Sequence[Tensor]],
+    ) -> list[list[float]]:
+        """The log-probability (nats) of each candidate's n tokens, </s> counted and <s> not.
+
+        It is divided by n to the power of the length penalty: by default the mean, as fairseq's
+        ``SequenceScorer`` gives it. What the model has no symbol for is an unknown word to it.
+
+        Args:
+            src_tokens: B × S, <s> … </s>, padded on either side.
+            draft: B × N, <s> … </s>, or None: empty drafts; read by a model that joins drafts.
+            hypotheses: for each of B sentences its candidates, <s> … </s>, without padding.
+        """
+        sources = list(map(self._stripped, src_tokens.cpu()))
+        if getattr(self.model, "joins_draft", False):
+            empty = src_tokens.new_full((len(sources), 1), self.dictionary.eos())
+            drafts = map(self._written, (empty if draft is None else draft).cpu())
+            sources = [torch.cat(sides) for sides in zip(sources, drafts, strict=True)]
+        # candidates of one sentence often come out the same: each is scored once
+        keys = [
+            [(row, tuple(self._written(one.cpu()).tolist())) for one in candidates]
+            for row, candidates in enumerate(hypotheses)
+        ]
+        sizes = {key: (len(sources[key[0]]), len(key[1])) for row in keys for key in row}
+        # the longest sources first, as fairseq's LSTM wants them
+        order = sorted(sizes, key=sizes.__getitem__, reverse=True)
+        found: dict[tuple[int, tuple[int, ...]], float] = {}
+        for chunk in by_budget([max(sizes[key]) for key in order], MAX_TOKENS):
+            part = [order[i] for i in chunk]
+            targets = [torch.tensor(target) for _, target in part]
+            found |= zip(part, self._score([sources[row] for row, _ in part], targets))
+        return [[found[key] for key in row] for row in keys]
+
+    def _stripped(self, tokens: Tensor) -> Tensor:
+        """A sentence without padding and without <s>."""
+        return tokens[tokens.ne(self.dictionary.pad()) & tokens.ne(self.dictionary.bos())]
+
+    def _written(self, sentence: Tensor) -> Tensor:
+        """A draft or a hypothesis, as the model reads it."""
+        tokens = self._stripped(sentence)
+        return tokens.masked_fill(tokens >= self.size, self.dictionary.unk())
+
+    def _score(self, sources: list[Tensor], targets: list[Tensor]) -> list[float]:
+        pad, eos = self.dictionary.pad(), self.dictionary.eos()
+        device = next(self.model.parameters()).device
+        source = data_utils.collate_tokens(sources, pad, left_pad=True)
+        previous = data_utils.collate_tokens(targets, pad, eos, move_eos_to_beginning=True)
+        target = data_utils.collate_tokens(targets, pad).to(device)
+        net_output = self.model(
+            src_tokens=source.to(device),
+            src_lengths=torch.tensor(list(map(len, sources)), device=device),
+            prev_output_tokens=previous.to(device),
+        )
+        log_probs = self.model.get_normalized_probs(
+            net_output, log_probs=True, sample={"target": target}
+        )
+        real = target.ne(pad)
+        chosen = log_probs.gather(2, target.unsqueeze(2)).squeeze(2).float()
+        sums = chosen.masked_fill(~real, 0.0).sum(1)
+        scores: list[float] = (sums / real.sum(1).pow(self.length_penalty)).tolist()
+        return scores
