@@ -78,7 +78,6 @@ class TestReading:
             ("text".encode("utf-16"), "line 1, byte offset 0"),
             (b"ok\none\rtwo\n", "line 2, byte offset 6"),
             (b"one\r\r\n", "line 1, byte offset 3"),
-            (b"ok\r\nno end\r", "line 2, byte offset 10"),
             (b"\xef\xbb\xbfok\n", "line 1"),
         ],
     )

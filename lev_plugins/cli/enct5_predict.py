@@ -68,9 +68,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
         written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
-        if model.metadata.texts > 1 and not lines.is_stream(args.input):
-            for _ in _texts(args, model):  # as check_lines does, and for its tabs
-                pass
         records = progress(_found(model, args), "lines", lines_of(args.input), args.output)
         for number, found in enumerate(records, start=1):
             out.write(written(number, found))
