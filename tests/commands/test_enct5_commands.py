@@ -123,8 +123,7 @@ def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
     (other.data / "enct5.json").write_text(json.dumps(description))
     new = f"--max-update 1 --disable-validation --save-dir {tmp_path}/new"
     error = other(other.train(f"--restore-file {checkpoint} {new}")).error
-    assert f"{other.data}: its labels are not those that the checkpoint was trained with" in error
-    assert "(number 1 is 'z', there 'b')" in error
+    assert f"{other.data}: other labels" in error and "'z'" in error
     assert not list(tmp_path.glob("new/*.pt"))
     log = other.done(other.train(f"--finetune-from-model {checkpoint} --lr 0 {new}")).out
     assert "trained for other labels or another --kind (multilabel_pooled)" in log
@@ -141,4 +140,4 @@ def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
 def test_fairseq_generate_points_to_the_command_that_predicts(corpus, tmp_path):
     made = corpus("tagging")
     error = made(f"fairseq-generate {made.data} --path {tmp_path}/any.pt --cpu").error
-    assert error.endswith("EncT5 writes none; use lev-predict")
+    assert "lev-predict" in error
