@@ -46,7 +46,7 @@ def read_column(path: str) -> Sequence[Tensor]:
     return column
 
 
-def pack(sizes: Sequence[Sequence[int]], limits: tuple[int, int]) -> list[list[int]]:
+def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]:
     """Puts examples into rows, so that little of a batch is padding (paper, §4.1).
 
     A row begins with the longest example left. The next longest follows if it fits, else the
@@ -59,7 +59,7 @@ def pack(sizes: Sequence[Sequence[int]], limits: tuple[int, int]) -> list[list[i
     Returns:
         the examples of each row, each example once; one that is longer than a row has its own.
     """
-    waiting = deque(sorted(range(len(sizes)), key=sizes.__getitem__))
+    waiting = deque(sorted(range(len(sizes)), key=lambda one: sizes[one]))
     rows: list[list[int]] = []
     while waiting:
         example = waiting.pop()
