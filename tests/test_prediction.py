@@ -264,13 +264,6 @@ def test_a_subset_of_the_labels_keeps_the_scores_of_all(models, kind):
             assert set(other.labels) == set(one.labels) & set(wanted)
 
 
-def test_what_is_cut_off_does_not_count(models):
-    model = models["classification"]
-    long, short = model.predict(["a" * (LIMIT + 5), "a" * (LIMIT - 1)])
-    assert (long.label, long.cut, short.cut) == (short.label, True, False)
-    assert long.score == pytest.approx(short.score, abs=1e-6)
-
-
 # the same in any batch ----------------------------------------------------------------------
 
 TEXTS = st.lists(st.text(st.sampled_from("ab ö☃\t"), max_size=LIMIT + 10), max_size=9)
@@ -301,14 +294,6 @@ def batch_shapes(model: EncT5, texts: list[str]) -> list[tuple[int, int]]:
     model.predict(texts)
     hook.remove()
     return seen
-
-
-def test_batches_keep_to_their_budget_and_hold_everything(models):
-    model = EncT5(models["classification"].model, models["classification"].task, 50)
-    lengths = [3, LIMIT, 7, 1, 20, 20, 2, 12, 9, 3]
-    shapes = batch_shapes(model, ["a" * (length - 1) for length in lengths])
-    assert sum(rows for rows, _ in shapes) == len(lengths) > len(shapes)
-    assert all(rows == 1 or rows * columns <= 50 for rows, columns in shapes)
 
 
 def test_decoder_positions_count_against_the_budget(models):

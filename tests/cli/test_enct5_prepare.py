@@ -116,7 +116,7 @@ def folder(
 
 def test_a_text_and_its_class_a_line(folder):
     folder.write(train="good\tI like it .\nbad\tno\tnever\ngood\té</s>\n", valid="bad\tx\n")
-    said = folder.prepare("classification", "--valid", "valid")
+    said = folder.prepare("classification", "--valid", "valid,train")
     assert folder.texts() == ["I like it .|", "no|", "é</s>|"]
     assert folder.names() == [["good"], ["bad"], ["good"]] and folder.names("valid") == [["bad"]]
     found = folder.description()
@@ -128,6 +128,7 @@ def test_a_text_and_its_class_a_line(folder):
         "train (train): 3 examples, 22 pieces",
         "labels: 2 (good 2, bad 1)",
         "valid (valid): 1 examples, 2 pieces",
+        "valid1 (train): 3 examples, 22 pieces",
         "prepared in data",
     ]
 
@@ -209,13 +210,6 @@ def test_windows_line_ends_change_nothing(folder, kind, form, content):
         folder.prepare(kind, "--format", form)
         assert (folder.texts(), folder.names()) == plain
         shutil.rmtree("data")
-
-
-def test_several_validation_sets_are_numbered(folder):
-    folder.write(train=TSV, a="odd\ta\n", b="even\tb\n")
-    folder.prepare("classification", "--valid", "a,,b,a", "--test", "b,a")
-    found = [folder.texts(name) for name in ("valid", "valid1", "valid2", "test", "test1")]
-    assert found == [["a|"], ["b|"], ["a|"], ["b|"], ["a|"]]
 
 
 def test_labels_of_a_file_have_its_order_and_may_be_new_to_training(folder):
@@ -565,25 +559,6 @@ def test_unknown_pieces_are_counted(folder):
 
 
 # real data -------------------------------------------------------------------------------------
-
-
-def test_every_word_of_english_ewt_keeps_its_tag(folder, lev_data):
-    source = lev_data / "ud_ewt"
-    words, tags = (
-        [line.split() for line in (source / f"dev.{name}").read_text("utf-8").splitlines()]
-        for name in ("tok", "upos")
-    )
-    sentences = zip(words, tags, strict=True)
-    lines = ["".join(f"{w}\t{t}\n" for w, t in zip(*one, strict=True)) for one in sentences]
-    folder.write(train="\n".join(lines))
-    said = folder.prepare("tagging", "--format", "columns", "--max-length", "64")
-    assert folder.names() == tags
-    spans = folder.split().spans
-    lost = sum(len(one) - max(span) for one, span in zip(words, spans, strict=True))
-    assert f"; {lost:,} words lost" in said
-    for text, one, span in zip(folder.texts(), words, spans):
-        kept = " ".join(one[: max(span)])
-        assert text == kept[: 63 if max(span) == 1 else None] + "|"
 
 
 def test_the_most_frequent_labels_are_shown(folder):

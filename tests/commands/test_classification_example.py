@@ -1,6 +1,5 @@
 """The example that tags and classifies with EncT5: its data, scores, scripts and configurations."""
 
-import argparse
 import gzip
 import json
 import random
@@ -12,8 +11,7 @@ from pathlib import Path
 import checkpoints
 import pytest
 import torch
-from example_scripts import modules, refusal, trained_with
-from fairseq import options
+from example_scripts import modules, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_files import put
@@ -137,22 +135,6 @@ def test_conllu_gives_words_and_tags_and_spaces_in_words_are_told(tags, wanted, 
     assert capsys.readouterr().err.count("1 words hold a space and got _ for it") == 3
 
 
-@pytest.mark.parametrize("hold_out", [0, 3])
-def test_without_a_test_set_dev_is_it_and_lines_of_train_choose(hold_out, tmp_path):
-    put(tmp_path / "train.tsv", [f"1\tt{number}" for number in range(1, 8)])
-    put(tmp_path / "dev.tsv", ["0\td1", "1\td2"])
-    flags = ["--hold-out", str(hold_out)]
-    (tmp_path / "text").mkdir()
-    prepare.main(["classification", str(tmp_path), str(tmp_path / "text"), *flags])
-    train, valid, test = (
-        [one.text for one in texts.classified(tmp_path / "text" / f"{part}.tsv")]
-        for part in ("train", "valid", "test")
-    )
-    assert test == ["d1", "d2"]
-    assert valid == (["t3", "t6"] if hold_out else test) and "t7" in train
-    assert len(train) == (5 if hold_out else 7) and not set(train) & set(valid)
-
-
 @pytest.mark.parametrize(
     "arguments, said",
     [([], "has no data"), (["--systems", "x"], "--systems x: there is no"), ([None], "nothing is")],
@@ -171,47 +153,6 @@ def test_what_cannot_be_scored_is_refused(arguments, said, tmp_path):
 
 SIZES = {"UPDATES": "3", "WIDTH": "16", "LAYERS": "1", "TOKENS": "400", "VOCAB": "60", "PACK": "32"}
 WORDS = ("cat", "dog", "mat", "sat", "ran", "the", "a", "on")
-
-
-def training_command(folder: Path, kind: str, *flags: str, **environ: str) -> argparse.Namespace:
-    """What train.sh asks fairseq-train for, as its parser reads it."""
-    (folder / "data").mkdir()
-    put(folder / "kind", [kind])
-    words = trained_with(folder, "classification/train.sh", folder, *flags, **environ)
-    assert words[0] == str(folder / "data")
-    return options.parse_args_and_arch(options.get_training_parser(), words)
-
-
-@pytest.mark.parametrize(
-    "kind, metric, updates",
-    [
-        ("tagging", "word_accuracy", 5000),
-        ("multilabel", "micro_f1_tuned", 4000),
-        ("classification", "mcc", 500),
-    ],
-)
-def test_each_kind_is_trained_and_its_best_checkpoint_kept(kind, metric, updates, tmp_path):
-    args = training_command(tmp_path, kind, "--lr", "0.5", DECODER_LAYERS="3", RUN="deep")
-    assert (args.task, args.arch, args.criterion) == ("enct5", "enct5_tiny", "enct5")
-    assert args.best_checkpoint_metric == metric and args.maximize_best_checkpoint_metric
-    assert args.max_update == int(args.total_num_update) == updates
-    heads = args.encoder_attention_heads * args.attention_head_dim
-    assert args.encoder_embed_dim == heads == 128
-    assert args.lr == [0.5] and args.decoder_layers == 3 and args.pack_length == 128 and args.pack
-    assert args.save_dir == str(tmp_path / f"{kind}-deep")
-
-
-def test_a_start_from_a_t5_or_a_bert_has_its_own_recipe(tmp_path):
-    bert = checkpoints.bert(tmp_path / "bert-folder")
-    for name, recipe in (
-        ("t5", {"optimizer": "adafactor", "lr": [0.001], "scale_parameter": True}),
-        ("bert", {"optimizer": "backbone_adam", "lr": [0.0005], "max_update": 300}),
-    ):
-        work = tmp_path / f"from-{name}"
-        put(work / name, [str(bert)])
-        args = training_command(work, "classification")
-        assert getattr(args, f"{name}_dir") == str(bert) and args.dropout == 0.1
-        assert {option: getattr(args, option) for option in recipe} == recipe
 
 
 def write_data(folder: Path, kind: str) -> Path:

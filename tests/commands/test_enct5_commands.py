@@ -69,12 +69,11 @@ def test_a_metric_with_an_odd_name_selects_checkpoints(corpus):
 
 @pytest.mark.slow
 def test_stopping_in_the_middle_of_a_later_epoch_changes_no_bit(corpus, tmp_path):
-    """Ten batches an epoch. The threshold is kept where no validation finds another one."""
+    """In the second epoch. The threshold is kept where no validation finds another one."""
     made = corpus("multilabel")
     model = "--arch enct5_tiny --encoder-embed-dim 32 --dropout 0.2"
     flags = f"{PACKED} --batch-size 7 --lr-scheduler inverse_sqrt --save-dir {tmp_path}"
-    whole = made.done(made.train(f"{flags}/whole --max-update 18", model)).out
-    assert re.search(r"grouped total_num_itrs = (\d+)", whole)[1] == "10"
+    made.done(made.train(f"{flags}/whole --max-update 18", model))
     first = made.done(made.train(f"{flags}/parts --max-update 14", model)).out
     halfway = tensors(tmp_path / "parts" / "checkpoint_last.pt")
     more = f"{flags}/parts --max-update 18 --disable-validation"

@@ -26,7 +26,7 @@ from lev_plugins.systems.enct5.dataset import (
     read_column,
 )
 from lev_plugins.systems.enct5.metadata import DESCRIPTION, Metadata
-from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType, bits_of, values_of
+from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType, bits_of
 from lev_plugins.systems.enct5.tokenizer import Tokenizer
 
 LABELS = 5
@@ -67,14 +67,6 @@ def test_what_is_no_description_is_named(tmp_path: Path, content: str | None):
 
 
 # kinds -----------------------------------------------------------------------------------------
-
-
-@given(values=st.lists(st.floats(allow_nan=False), max_size=5))
-def test_values_survive_as_integers(values):
-    bits = bits_of(values)
-    assert bits.dtype == torch.int32 and len(bits) == 2 * len(values)
-    for stored in (bits, bits.long(), torch.cat([bits.new_zeros(1), bits])[1:]):
-        assert values_of(stored).tolist() == values
 
 
 # packing ---------------------------------------------------------------------------------------

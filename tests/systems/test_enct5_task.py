@@ -165,26 +165,6 @@ def test_validation_begins_with_the_figure_of_the_most_frequent_label(task, capl
 # batches --------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")
-@pytest.mark.parametrize("settings", [{}, {"pack": True, "pack_length": 12}])
-def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up(task, settings):
-    found = []
-    for epoch in (1, 3):
-        made = task("tagging", **settings)
-        made.load_dataset("train")
-        iterator = batches(made, epoch=epoch)
-        assert iterator.epoch == epoch
-        found.append([list(map(int, batch)) for batch in iterator.frozen_batches])
-        for _ in iterator.next_epoch_itr():
-            pass
-        again = batches(made, epoch=epoch + 1)
-        assert again is iterator and again.next_epoch_idx == epoch + 1
-    assert found[0] == found[1]
-    made.load_dataset("train")
-    anew = batches(made, epoch=3, update_epoch_batch_itr=True).frozen_batches
-    assert [list(map(int, batch)) for batch in anew] != found[0]
-
-
 def test_examples_that_are_too_long_are_named(task, caplog):
     made = task("tagging")
     for split in ("train", "valid2"):
@@ -327,17 +307,6 @@ def test_a_selection_that_cannot_be_is_refused_before_training(task, kind, best,
         criterion(made)
     made.trains = False  # fairseq-validate
     criterion(made)
-
-
-@pytest.mark.parametrize("kind", [kind.value for kind in ProblemType])
-def test_every_metric_but_the_threshold_can_select(task, kind):
-    for name in ("loss", *task(kind).metric_names):
-        maximize = name not in ("loss", "mse")
-        settings = {"best_checkpoint_metric": name, "maximize_best_checkpoint_metric": maximize}
-        made = task(kind, **settings)
-        made.trains = True
-        if name != "threshold":
-            criterion(made)
 
 
 # checkpoints ----------------------------------------------------------------------------------
