@@ -151,9 +151,8 @@ def _labels(args: argparse.Namespace, layout: "Layout") -> "Labels":
 
     if layout.kind is ProblemType.REGRESSION:
         return Labels(layout.kind)
-    if args.labels:
-        return Labels(layout.kind, listed_labels(args.labels, layout))
-    return Labels(layout.kind, found_labels(layout.read(args.train), layout.kind, args.train))
+    names = listed_labels(args.labels, layout) if args.labels else found_labels(args.train, layout)
+    return Labels(layout.kind, names)
 
 
 def _cutter(args: argparse.Namespace, layout: "Layout") -> "Tokenizer":

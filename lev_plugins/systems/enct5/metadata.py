@@ -46,14 +46,7 @@ class Metadata:
 
     @classmethod
     def of(cls, values: object, where: str) -> "Metadata":
-        """From plain values.
-
-        Args:
-            where: they were read, for the errors.
-
-        Raises:
-            UserError: they describe no data of EncT5.
-        """
+        """From plain values; raises :class:`UserError` where they describe no data of EncT5."""
         if not isinstance(values, dict):
             raise UserError(f"{where}: holds no description of EncT5's data")
         try:
@@ -66,11 +59,7 @@ class Metadata:
 
     @classmethod
     def read(cls, folder: str) -> "Metadata":
-        """What ``lev-enct5-prepare`` wrote.
-
-        Raises:
-            UserError: it is not there or not whole.
-        """
+        """What ``lev-enct5-prepare`` wrote; raises :class:`UserError` unless it is whole."""
         path = os.path.join(folder, DESCRIPTION)
         try:
             with open(path, encoding="utf-8") as file:
@@ -86,14 +75,11 @@ class Metadata:
             file.write("\n")
 
     def check_same(self, kept: "Metadata", where: str, *names: str) -> None:
-        """Refuses a checkpoint that was trained on other data.
+        """Raises :class:`UserError` where a checkpoint was trained on other data.
 
         Args:
             kept: what the checkpoint says of its data. where: these are, for messages.
             names: what has to be equal, of :data:`SAME`.
-
-        Raises:
-            UserError: something differs.
         """
         for name in names:
             here, there = getattr(self, name), getattr(kept, name)
@@ -106,14 +92,7 @@ class Metadata:
                     )
 
     def tokenizer(self, where: str = DESCRIPTION) -> Tokenizer:
-        """What cuts text as these data were cut.
-
-        Args:
-            where: the description was read, for the errors.
-
-        Raises:
-            UserError: the model or the subwords are damaged.
-        """
+        """What cuts text as these data were cut; raises :class:`UserError` if it is damaged."""
         if self.wordpiece is not None:
             return WordpieceTokenizer(self.wordpiece, self.pieces, where)
         return Tokenizer(self.model, self.pieces, where)

@@ -1,7 +1,7 @@
 """Labelled text from files: TSV, CoNLL-U, and a word and its tag a line."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -165,11 +165,9 @@ def _need(where: str, cells: Sequence[str], count: int) -> None:
 
 
 class Labels:
-    """What is known of the labels of some data.
+    """What is known of the labels of some data: their names in order, none for values.
 
-    Args:
-        kind: what is predicted.
-        names: all of them in order; none for values.
+    Its methods raise :class:`UserError` with the line of what they refuse.
     """
 
     def __init__(self, kind: ProblemType, names: Sequence[str] = ()) -> None:
@@ -177,11 +175,7 @@ class Labels:
         self.index = {label: number for number, label in enumerate(names)}
 
     def ids(self, example: Labelled) -> list[int]:
-        """Numbers of the labels; of many labels each once.
-
-        Raises:
-            UserError: one that is not known.
-        """
+        """Numbers of the labels; of many labels each once. One that is not known is refused."""
         for place, label in enumerate(example.labels):
             if label not in self.index:
                 where = example.lines[place] if example.lines else example.where
@@ -193,11 +187,7 @@ class Labels:
         return list(dict.fromkeys(found)) if self.kind.many else found
 
     def value(self, example: Labelled) -> float:
-        """The value.
-
-        Raises:
-            UserError: no number, or one that is too large to be predicted.
-        """
+        """The value; what is no number, or too large to be predicted, is refused."""
         (written,) = example.labels
         try:
             found = float(written)
@@ -210,11 +200,7 @@ class Labels:
         return found
 
     def stored(self, example: Labelled) -> Tensor:
-        """As the data hold them: numbers of labels, or the bits of a value, int32.
-
-        Raises:
-            UserError: they cannot be.
-        """
+        """As the data hold them: numbers of labels, or the bits of a value, int32."""
         if self.kind is ProblemType.REGRESSION:
             return bits_of([self.value(example)])
         return torch.tensor(self.ids(example), dtype=torch.int32)
@@ -242,17 +228,10 @@ def listed_labels(path: str, layout: Layout) -> list[str]:
     return _enough(list(found), layout.kind, path)
 
 
-def found_labels(examples: Iterable[Labelled], kind: ProblemType, path: str) -> list[str]:
-    """All labels of some examples, in the order of their characters.
-
-    Args:
-        path: of their file, for the error.
-
-    Raises:
-        UserError: too few.
-    """
-    found = sorted({label for example in examples for label in example.labels})
-    return _enough(found, kind, path)
+def found_labels(path: str, layout: Layout) -> list[str]:
+    """All labels of the examples of a file, in the order of their characters."""
+    found = {label for example in layout.read(path) for label in example.labels}
+    return _enough(sorted(found), layout.kind, path)
 
 
 def _enough(labels: list[str], kind: ProblemType, path: str) -> list[str]:

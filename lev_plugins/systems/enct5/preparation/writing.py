@@ -36,20 +36,12 @@ ALPHA, SEED = 0.2, 1
 
 
 def file_cutter(path: str) -> Tokenizer:
-    """A sentencepiece model's.
-
-    Raises:
-        UserError: it cannot be read.
-    """
+    """A sentencepiece model's; raises :class:`UserError` where it is none."""
     return Tokenizer(_content(path), name=path)
 
 
 def directory_cutter(path: str) -> Tokenizer:
-    """That of a local T5.
-
-    Raises:
-        UserError: it lacks something.
-    """
+    """That of a local T5; raises :class:`UserError` where it lacks something."""
     directory = T5Directory(path)
     pieces, model = directory.pieces(), piece_model(directory.place)
     if model is None:
@@ -137,9 +129,8 @@ def _content(path: str) -> str:
 class Summary:
     """What a split was made of.
 
-    examples, words, pieces: how many; words for tagging. unknown: subwords that are <unk>. cut:
-    examples that are too long. lost: words that were cut off. counts: how often there is each
-    label. low, high: least and greatest value.
+    words: for tagging. unknown: subwords that are <unk>. cut: examples that are too long. lost:
+    words that were cut off. counts: how often there is each label. values: of regression.
     """
 
     examples: int = 0
@@ -149,8 +140,7 @@ class Summary:
     cut: LineNumbers = field(default_factory=LineNumbers)
     lost: int = 0
     counts: Counter[int] = field(default_factory=Counter)
-    low: float = np.inf
-    high: float = -np.inf
+    values: list[float] = field(default_factory=list)
 
     def __str__(self) -> str:
         words = f"{self.words:,} words, " if self.words else ""
@@ -167,11 +157,7 @@ def write_split(
 ) -> Summary:
     """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
 
-    Args:
-        max_length: most subwords of an example, ``</s>`` included.
-
-    Raises:
-        UserError: a label that is not known, or a value that is no number.
+    No example has more than ``max_length`` subwords, ``</s>`` included.
     """
     tagging = labels.kind is ProblemType.TAGGING
     cut = tokenizer.words if tagging else tokenizer.texts
@@ -193,11 +179,10 @@ def write_split(
         if found.cut_off:
             summary.cut.add(number)
             summary.lost += len(example.texts) - found.reached
-        if labels.kind is ProblemType.REGRESSION:
-            value = labels.value(example)
-            summary.low, summary.high = min(summary.low, value), max(summary.high, value)
-        else:
+        if labels.names:
             summary.counts.update(labels.ids(example))
+        else:
+            summary.values.append(labels.value(example))
     for name, builder in builders.items():
         builder.finalize(f"{prefix}.{name}.idx")
     return summary
@@ -229,9 +214,6 @@ def write_all(
         max_length: most subwords of an example, ``</s>`` included.
         say: gets what is worth knowing, line by line.
         copies: of the examples of ``train``, behind them, with subwords that are sampled.
-
-    Raises:
-        UserError: a label that is not known, or a value that is no number.
     """
     metadata = Metadata(
         kind=layout.kind.value,
@@ -265,8 +247,8 @@ def _keep_targets(metadata: Metadata, train: Summary, say: Callable[[str], None]
     """Notes the values or the frequencies of labels in the training set."""
     names = metadata.labels
     if not names:
-        metadata.low, metadata.high = train.low, train.high
-        say(f"values: {train.low:g} to {train.high:g} in train")
+        metadata.low, metadata.high = min(train.values), max(train.values)
+        say(f"values: {metadata.low:g} to {metadata.high:g} in train")
         return
     metadata.counts = [train.counts[i] for i in range(len(names))]
     usual = [f"{names[i]} {count:,}" for i, count in train.counts.most_common(6)]
