@@ -199,12 +199,9 @@ class EncT5:
         self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
     ) -> Wanted:
         ranked = self.kind is not ProblemType.REGRESSION
-        options = {
-            "top_k": (top_k, ranked),
-            "labels": (labels, ranked),
-            "threshold": (threshold, self.kind.many),
-        }
-        for name, (value, has) in options.items():
+        options = {"top_k": top_k, "labels": labels, "threshold": threshold}
+        for name, value in options.items():
+            has = self.kind.many if name == "threshold" else ranked
             if value is not None and not has:
                 raise UserError(f"{name}: has no meaning for {self.kind.value}; leave it out")
         threshold = self.threshold if threshold is None else threshold

@@ -46,6 +46,68 @@ CONLLU = """# newpar
 """
 
 
+CONLL = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+Peter NNP B-NP B-PER
+"""
+TWO_TEXTS = "first\tsecond\tid\tlabel\na b\tc\t7\tyes\nd\te\t8\tno\n"
+READ = [  # kind, flags, content → texts and labels
+    (
+        "classification",
+        "--header --label-column 4 --text-columns 2,1",
+        TWO_TEXTS,
+        ["c|a b|", "e|d|"],
+        ["yes", "no"],
+    ),
+    (
+        "classification",
+        "--text-columns 2,3 --max-length 9",
+        "a\tyes\tno no no\nb\tx\ty\n",
+        ["yes|no n|", "x|y|"],  # the longer one is cut
+        ["a", "b"],
+    ),
+    ("tagging", "", "DET NOUN\tthe  cat \nVERB\tgo\n", ["the cat|", "go|"], ["DET NOUN", "VERB"]),
+    (
+        "tagging",
+        "--format conllu",
+        CONLLU,
+        ["do n't go|", "10 000 #|"],
+        ["AUX PART VERB", "NUM SYM"],
+    ),
+    (
+        "tagging",
+        "--format conllu --tags xpos",
+        CONLLU,
+        ["do n't go|", "10 000 #|"],
+        ["VB RB VB", "CD NN"],
+    ),
+    (
+        "tagging",
+        "--format columns",
+        "\n\nthe\tD\nold man\tN\n\n \n# S\ngo   V",
+        ["the old man|", "# go|"],
+        ["D N", "S V"],
+    ),
+    (
+        "tagging",
+        "--format columns --label-column 4",
+        CONLL,
+        ["EU rejects|", "Peter|"],
+        ["B-ORG O", "B-PER"],
+    ),
+    (
+        "tagging",
+        "--format columns --label-column 2",
+        CONLL,
+        ["EU rejects|", "Peter|"],
+        ["NNP VBZ", "NNP"],
+    ),
+]
+
+
 class Split(NamedTuple):
     """What was written of one split."""
 
@@ -133,12 +195,15 @@ def test_a_text_and_its_class_a_line(folder):
     ]
 
 
-def test_columns_of_a_tsv_are_named_by_number(folder):
-    folder.write(train="first\tsecond\tid\tlabel\na b\tc\t7\tyes\nd\te\t8\tno\n")
-    folder.prepare("classification", "--header", "--label-column", "4", "--text-columns", "2,1")
-    assert folder.texts() == ["c|a b|", "e|d|"]
-    assert folder.names() == [["yes"], ["no"]]
-    assert folder.description().texts == 2
+@pytest.mark.parametrize(("kind", "flags", "content", "texts", "labels"), READ)
+def test_every_format_is_read(folder, kind, flags, content, texts, labels):
+    folder.write(train=content)
+    folder.prepare(kind, *flags.split())
+    assert folder.texts() == texts
+    assert [" ".join(one) for one in folder.names()] == labels
+    assert folder.description().texts == (2 if "," in flags else 1)
+    counts = [len(one.split()) for one in labels]
+    assert [max(spans) for spans in folder.split().spans] == (counts if kind == "tagging" else [])
 
 
 def test_any_number_of_labels_and_none(folder):
@@ -158,37 +223,6 @@ def test_values_are_kept_to_the_last_bit(folder):
     found = folder.description()
     assert (found.low, found.high, found.labels, found.counts) == (-1e-300, 1e18, [], [])
     assert "values: -1e-300 to 1e+18 in train" in said
-
-
-def test_tags_and_words_of_a_tsv_stand_between_spaces(folder):
-    folder.write(train="DET NOUN\tthe  cat \nVERB\tgo\n")
-    folder.prepare("tagging")
-    assert folder.names() == [["DET", "NOUN"], ["VERB"]]
-    assert folder.texts() == ["the cat|", "go|"]
-    assert folder.split().spans == [[1, 1, 1, 2, 2, 2, 2, 0], [1, 1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("tags", "names"),
-    [
-        ("upos", [["AUX", "PART", "VERB"], ["NUM", "SYM"]]),
-        ("xpos", [["VB", "RB", "VB"], ["CD", "NN"]]),
-    ],
-)
-def test_conllu_without_ranges_empty_nodes_and_comments(folder, tags, names):
-    folder.write(train=CONLLU)
-    folder.prepare("tagging", "--format", "conllu", "--tags", tags)
-    assert folder.names() == names
-    assert folder.texts() == ["do n't go|", "10 000 #|"]
-    assert max(folder.split().spans[1]) == 2  # a word may hold a space
-
-
-@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
-def test_a_word_and_its_tag_a_line(folder, end):
-    folder.write(train=f"\n\nthe\tD\nold man\tN\n\n \n# S\ngo   V{end}")
-    folder.prepare("tagging", "--format", "columns")
-    assert folder.names() == [["D", "N"], ["S", "V"]]
-    assert folder.texts() == ["the old man|", "# go|"]
 
 
 @pytest.mark.parametrize(
@@ -397,12 +431,6 @@ def test_sizes_of_vocabularies_that_cannot_be_are_named(folder):
     assert "pieces: 17\n" in folder.prepare("classification", pieces=("--vocab-size", "17"))
 
 
-def test_little_text_gives_fewer_pieces_than_were_asked_for(folder):
-    folder.write(train="a\thello world\nb\thello\n")
-    folder.prepare("classification", pieces=("--vocab-size", "100"))
-    assert len(folder.description().pieces) < 30
-
-
 def test_copies_spell_the_same_words_with_other_subwords_and_come_back(folder):
     words = ["under", "standing", "understanding", "stand", "standings", "undergo", "going", "go"]
     lines = [f"{' '.join('AB' * 3)}\t{' '.join(six)}\n" for six in itertools.permutations(words, 6)]
@@ -544,13 +572,6 @@ def test_what_is_cut_off_is_told(folder):
     assert folder.description().max_length == 7
 
 
-def test_pairs_are_cut_at_the_longer_one(folder):
-    folder.write(train="a\tyes\tno no no\nb\tx\ty\n")
-    said = folder.prepare("classification", "--text-columns", "2,3", "--max-length", "9")
-    assert folder.texts() == ["yes|no n|", "x|y|"]
-    assert "(examples 1)\n" in said
-
-
 def test_unknown_pieces_are_counted(folder):
     folder.write(train=TSV, valid="odd\tone ☃ ☃\n")
     pieces = ("--vocab-size", "40")
@@ -566,26 +587,6 @@ def test_the_most_frequent_labels_are_shown(folder):
     folder.write(train="".join(f"{label}\tx\n" * count for label, count in counts.items()))
     told = folder.prepare("classification")
     assert "labels: 6 (b 7, f 5, e 4, c 3, d 2, …)\n" in told
-
-
-# CoNLL-2003 -----------------------------------------------------------------------------------
-
-CONLL = """-DOCSTART- -X- -X- O
-
-EU NNP B-NP B-ORG
-rejects VBZ B-VP O
-
-Peter NNP B-NP B-PER
-"""
-
-
-def test_the_tag_of_several_columns_is_named(folder):
-    folder.write(train=CONLL)
-    folder.prepare("tagging", "--format", "columns", "--label-column", "4")
-    assert folder.names() == [["B-ORG", "O"], ["B-PER"]]
-    shutil.rmtree("data")
-    folder.prepare("tagging", "--format", "columns", "--label-column", "2")
-    assert folder.names() == [["NNP", "VBZ"], ["NNP"]]
 
 
 @pytest.mark.parametrize("flags", [[], ["--label-column", "5"]])
