@@ -57,12 +57,12 @@ class Layout(NamedTuple):
     @property
     def pieces(self) -> int:
         """All that are real."""
-        return int(self.dataset.row_sizes[:, 0].sum())
+        return int(self.dataset.sizes[:, 0].sum())
 
     @property
     def padding(self) -> float:
         """The share of the encoder's positions that hold none, in percent."""
-        lengths = self.dataset.row_sizes[:, 0]
+        lengths = self.dataset.sizes[:, 0]
         positions = sum(len(one) * int(lengths[one].max()) for one in self.batches)
         return 100 * (1 - self.pieces / positions)
 
@@ -122,7 +122,7 @@ def layouts(args: argparse.Namespace) -> list[Layout]:
 def _layout(
     name: str, dataset: EncT5Dataset, order: np.ndarray, args: argparse.Namespace
 ) -> Layout:
-    longest = int(dataset.row_sizes.max())
+    longest = int(dataset.sizes.max())
     if longest > args.tokens:
         raise UserError(f"--tokens {args.tokens}: there is a row of {longest}; give as many")
     return Layout(name, dataset, dataset.batch_by_size(order, max_tokens=args.tokens))
