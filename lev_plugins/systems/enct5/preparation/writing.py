@@ -41,7 +41,11 @@ def file_cutter(path: str) -> Tokenizer:
 
 
 def directory_cutter(path: str) -> Tokenizer:
-    """That of a local T5; raises :class:`UserError` where it lacks something."""
+    """That of a local T5.
+
+    Raises:
+        UserError: it lacks something.
+    """
     directory = T5Directory(path)
     pieces, model = directory.pieces(), piece_model(directory.place)
     if model is None:
