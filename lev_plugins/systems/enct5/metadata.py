@@ -55,6 +55,7 @@ class Metadata:
             raise UserError(f"{where}: not a description of EncT5's data ({error})") from error
         if found.kind not in KINDS:
             raise UserError(f"{where}: the kind of its data is {found.kind!r:.40}")
+        found.tokenizer(where)  # which refuses a damaged one
         return found
 
     @classmethod
