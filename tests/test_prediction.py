@@ -19,7 +19,7 @@ from refusals import refuses
 from saved import write
 from torch import Tensor
 
-from lev_plugins import EncT5, UserError
+from lev_plugins import EncT5
 from lev_plugins.inference.enct5 import Prediction, Tagged
 from lev_plugins.systems.enct5 import EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.dataset import Example, collate
@@ -109,28 +109,25 @@ def models(folder: Path) -> dict[str, EncT5]:
     return {name: EncT5.from_pretrained(str(folder / name)) for name in os.listdir(folder)}
 
 
-def numbers(found: Prediction | Tagged) -> list[float]:
-    """All scores in it."""
-    if isinstance(found, Tagged):
-        return [*found.scores, *(one.score for word in found.top or () for one in word)]
-    alone = [one for one in (found.score, found.value) if one is not None]
-    return [*alone, *(found.scores or ()), *(one.score for one in found.top or ())]
-
-
-def names(found: Prediction | Tagged) -> Any:
-    """All of it but the scores."""
-    if isinstance(found, Tagged):
-        top = [[one.label for one in word] for word in found.top or ()]
-        return found.words, found.tags, top, found.windows, found.cut
-    top = [one.label for one in found.top or ()]
-    return found.texts, found.label, found.labels, top, found.cut
+def without_scores(value: Any, scores: list[float]) -> Any:
+    """A record as JSON without its scores, which are added to the list."""
+    if isinstance(value, float):
+        scores.append(value)
+        return None
+    if isinstance(value, dict):
+        return {name: without_scores(one, scores) for name, one in value.items()}
+    return [without_scores(one, scores) for one in value] if isinstance(value, list) else value
 
 
 def assert_same(one: list[Any], other: list[Any]) -> None:
-    """The same answers; scores may differ in their last digits."""
-    for first, second in zip(one, other, strict=True):
-        assert names(first) == names(second)
-        assert numbers(first) == near(numbers(second))
+    """The same records, as objects or as JSON; scores may differ in their last digits."""
+    sides: list[tuple[Any, list[float]]] = []
+    for records in (one, other):
+        plain = [each if isinstance(each, dict) else each.to_dict() for each in records]
+        scores: list[float] = []
+        sides.append((without_scores(plain, scores), scores))
+    assert sides[0][0] == sides[1][0]
+    assert sides[0][1] == near(sides[1][1])
 
 
 def answers(model: EncT5, texts: list[Any], **options: Any) -> list[Any]:
@@ -149,6 +146,7 @@ def given_to(model: EncT5, texts: list[str]) -> list[Any]:
 
 def test_a_checkpoint_needs_neither_its_data_nor_its_t5(folder, models, tmp_path):
     def began_with_a_t5(state):
+        state["cfg"]["model"].pop("feed_forward")  # an option that came later
         folders = {"t5_dir": "/nowhere/t5", "bert_dir": "/nowhere/bert"}
         state["cfg"]["model"].update(folders, decoder_init="t5")
         state["cfg"]["task"]["data"] = "/nowhere/data"
@@ -164,24 +162,18 @@ def test_the_rows_that_a_t5_has_to_spare_come_back(tmp_path):
     assert EncT5.from_pretrained(str(path)).model.embed.table.num_embeddings == 300
 
 
-def test_options_that_came_after_its_training_have_their_defaults(models, folder, tmp_path):
-    (tmp_path / "model.pt").write_bytes((folder / "tagging/checkpoint_best.pt").read_bytes())
-    changed(tmp_path / "model.pt", lambda state: state["cfg"]["model"].pop("feed_forward"))
-    older = EncT5.from_pretrained(str(tmp_path))
-    assert_same(older.predict_tags(["a bc d"]), models["tagging"].predict_tags(["a bc d"]))
-
-
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda s: s.pop("task_state"), "not a description of EncT5's data"),
-        (lambda s: s["task_state"].update(threshold=1.5), "threshold is 1.5"),
+        (lambda s: s.pop("task_state"), "description"),
+        (lambda s: s["task_state"]["description"].update(kind="x"), "'x'"),
+        (lambda s: s["task_state"]["description"].update(pieces=["a"]), "model.pt"),
         (lambda s: s["model"].pop("head.weight"), "head.weight"),
     ],
 )
 def test_a_checkpoint_that_does_not_serve_is_named(tmp_path, change, message):
     path = save(tmp_path / "model.pt", "tagging")
-    with pytest.raises(UserError, match=message):
+    with refuses(message):
         EncT5.from_pretrained(changed(path, change))
 
 
@@ -213,11 +205,9 @@ def test_the_class_is_the_likeliest(models, kind):
 
 
 def test_a_value_is_the_models(models):
-    model = models["regression"]
-    texts = ["one", "", "two three"]
-    wanted = [scores_of(model, model.tokenizer.texts([text], LIMIT))[0] for text in texts]
-    assert [[one.value] for one in model.predict(texts)] == [pytest.approx(w) for w in wanted]
-    assert len({one.value for one in model.predict(texts)}) == 3
+    model, texts = models["regression"], ["one", "", "two three"]
+    wanted = [scores_of(model, model.tokenizer.texts([text], LIMIT))[0][0] for text in texts]
+    assert [one.value for one in model.predict(texts)] == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("kind", ["multilabel", "multilabel_pooled"])
@@ -274,19 +264,12 @@ def test_a_subset_of_the_labels_keeps_the_scores_of_all(models, kind):
             assert set(other.labels) == set(one.labels) & set(wanted)
 
 
-def test_what_is_cut_off_does_not_count(models):
-    model = models["classification"]
-    long, short = model.predict(["a" * (LIMIT + 5), "a" * (LIMIT - 1)])
-    assert (long.label, long.cut, short.cut) == (short.label, True, False)
-    assert long.score == pytest.approx(short.score, abs=1e-6)
-
-
 # the same in any batch ----------------------------------------------------------------------
 
 TEXTS = st.lists(st.text(st.sampled_from("ab ö☃\t"), max_size=LIMIT + 10), max_size=9)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(texts=TEXTS, budget=st.integers(1, 120), buffer=st.integers(1, 9))
 @pytest.mark.parametrize("name", [*KINDS, "pairs", "pieces"])
 def test_a_text_has_the_same_answer_alone_and_in_any_batch(models, name, texts, budget, buffer):
@@ -313,15 +296,6 @@ def batch_shapes(model: EncT5, texts: list[str]) -> list[tuple[int, int]]:
     return seen
 
 
-@settings(max_examples=30)
-@given(lengths=st.lists(st.integers(1, LIMIT), max_size=30), budget=st.integers(1, 100))
-def test_batches_keep_to_their_budget_and_hold_everything(models, lengths, budget):
-    model = EncT5(models["classification"].model, models["classification"].task, budget)
-    shapes = batch_shapes(model, ["a" * (length - 1) for length in lengths])
-    assert sum(rows for rows, _ in shapes) == len(lengths)
-    assert all(rows == 1 or rows * columns <= budget for rows, columns in shapes)
-
-
 def test_decoder_positions_count_against_the_budget(models):
     """Five labels a text are five positions, however short the text is."""
     model = EncT5(models["multilabel"].model, models["multilabel"].task, 10)
@@ -331,7 +305,7 @@ def test_decoder_positions_count_against_the_budget(models):
 # tags ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @example([1] * 40)
 @given(lengths=st.lists(st.integers(1, LIMIT + 4), min_size=1, max_size=30))
 def test_long_sentences_are_read_in_windows_of_whole_words(models, lengths):
@@ -367,11 +341,10 @@ def test_entities_that_tags_mark_are_named(tmp_path):
     assert found.entities == tuple(entities(found.tags)) and len(set(found.tags)) > 1
     told = [{"label": one.label, "start": one.start, "end": one.end} for one in found.entities]
     assert found.to_dict()["entities"] == told
-
-
-def test_tags_of_another_kind_name_no_entities_and_words_have_so_many_as_were_asked_for(models):
-    (found,) = models["tagging"].predict_tags(["a b"], 2)
-    assert found.entities is None and [len(word) for word in found.top] == [2, 2]
+    (other,) = EncT5.from_pretrained(str(save(tmp_path / "other.pt", "tagging"))).predict_tags(
+        ["a b"], 2
+    )
+    assert other.entities is None and [len(word) for word in other.top] == [2, 2]
 
 
 # without an end -----------------------------------------------------------------------------
@@ -403,26 +376,26 @@ def test_a_stream_takes_no_more_than_its_buffer(models, kind):
 @pytest.mark.parametrize(
     "name, call, message",
     [
-        ("tagging", lambda m: m.predict(["a"]), r"tags words; use predict_tags\(\)"),
-        ("multilabel", lambda m: m.predict_tags(["a"]), r"for multilabel .* use predict\(\)"),
+        ("tagging", lambda m: m.predict(["a"]), "predict_tags()"),
+        ("multilabel", lambda m: m.predict_tags(["a"]), "predict()"),
         ("classification", lambda m: m.predict("a b"), "texts: takes a list"),
         ("tagging", lambda m: m.predict_tags("a b"), "sentences: takes a list"),
-        ("classification", lambda m: m.predict(["a", ("a", "b")]), "'b'.* trained on single texts"),
-        ("pairs", lambda m: m.predict([("a", "b"), "ab"]), "'ab': .* trained on pairs"),
+        ("classification", lambda m: m.predict(["a", ("a", "b")]), "single texts"),
+        ("pairs", lambda m: m.predict([("a", "b"), "ab"]), "'ab'"),
         ("classification", lambda m: m.predict(["a", None]), "None is no text"),
-        ("tagging", lambda m: m.predict_tags([["a", 3]]), "3.* is no text"),
-        ("tagging", lambda m: m.predict_tags([], labels=["pink"]), "no 'pink'; it has red, green"),
-        ("multilabel", lambda m: m.predict([], labels="red"), "labels: takes a list"),
-        ("multilabel", lambda m: m.predict([], labels=[]), "labels: name one at least"),
-        ("multilabel", lambda m: m.predict([], threshold=1.01), "threshold 1.01: must be between"),
-        ("multilabel", lambda m: m.predict([], threshold=math.nan), "threshold nan: must be"),
-        ("classification", lambda m: m.predict([], threshold=0.5), "threshold: has no meaning"),
-        ("regression", lambda m: m.predict([], top_k=1), "top_k: has no meaning for regression"),
-        ("regression", lambda m: m.predict([], labels=["red"]), "labels: has no meaning"),
+        ("tagging", lambda m: m.predict_tags([["a", 3]]), "3"),
+        ("tagging", lambda m: m.predict_tags([], labels=["pink"]), "pink"),
+        ("multilabel", lambda m: m.predict([], labels="red"), "labels"),
+        ("multilabel", lambda m: m.predict([], labels=[]), "labels"),
+        ("multilabel", lambda m: m.predict([], threshold=1.01), "threshold 1.01"),
+        ("multilabel", lambda m: m.predict([], threshold=math.nan), "threshold nan"),
+        ("classification", lambda m: m.predict([], threshold=0.5), "threshold"),
+        ("regression", lambda m: m.predict([], top_k=1), "top_k"),
+        ("regression", lambda m: m.predict([], labels=["red"]), "labels"),
     ],
 )
 def test_wrong_use_is_told_in_one_line(models, name, call, message):
-    with refuses(match=message):
+    with refuses(message):
         call(models[name])
 
 
@@ -430,18 +403,10 @@ def test_wrong_use_is_told_in_one_line(models, name, call, message):
 
 
 def test_records_have_what_the_kind_has():
-    scored = Prediction(("a", "b"), label="red", score=0.12345678)
-    assert scored.to_dict() == {
-        "texts": ["a", "b"],
-        "label": "red",
-        "score": 0.123457,
-        "cut": False,
-    }
-    assert Prediction(("a",), value=1234.56789, cut=True).to_dict() == {
-        "text": "a",
-        "value": 1234.568,
-        "cut": True,
-    }
+    scored = Prediction(("a", "b"), label="red", score=0.12345678).to_dict()
+    assert scored == {"texts": ["a", "b"], "label": "red", "score": 0.123457, "cut": False}
+    valued = Prediction(("a",), value=1234.56789, cut=True).to_dict()
+    assert valued == {"text": "a", "value": 1234.568, "cut": True}
     none = Prediction(("",), labels=(), scores=(), top=())
     assert none.to_dict() == {"text": "", "labels": [], "scores": [], "top": [], "cut": False}
     assert Tagged(("a",), ("red",), (0.5,)).to_dict() == {

@@ -61,16 +61,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..inference.enct5 import EncT5
     from ..reports.predictions import ReadingReport, json_record, tsv_record
 
-    _check(args)
+    at_least_one(args, "top_k", "batch_tokens")
+    if args.top_k is not None and args.format == "tsv":
+        raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
+    if args.labels is not None:
+        args.labels = [label for label in args.labels.split(",") if label]
+    refuse_overwriting({"--output": args.output}, [("--input", args.input)])
+    lines.check_lines(args.input)
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
         out = stack.enter_context(report_file(args.output))
         model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
         written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
-        if model.metadata.texts > 1 and not lines.is_stream(args.input):
-            for _ in _texts(args, model):  # as check_lines does, and for its tabs
-                pass
         records = progress(_found(model, args), "lines", lines_of(args.input), args.output)
         for number, found in enumerate(records, start=1):
             out.write(written(number, found))
@@ -80,31 +83,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     report.close("" if args.output == STANDARD_STREAM else f" written to {args.output}")
 
 
-def _texts(args: argparse.Namespace, model: "EncT5") -> Iterator[str | list[str]]:
-    """What each line holds for the model; for one that reads one text a tab is a space."""
-    count = model.metadata.texts
-    if count == 1:
-        return lines.input_lines(args.input, _PROMPT)
-    form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
-    return lines.input_fields(args.input, _PROMPT, {count}, form)
-
-
-def _check(args: argparse.Namespace) -> None:
-    """What can be told without the model."""
-    at_least_one(args, "top_k", "batch_tokens")
-    if args.top_k is not None and args.format == "tsv":
-        raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
-    if args.labels is not None:
-        args.labels = [label for label in args.labels.split(",") if label]
-    refuse_overwriting({"--output": args.output}, [("--input", args.input)])
-    lines.check_lines(args.input)
-
-
 def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction | Tagged]":
-    """What is found in all lines; memory holds :data:`BUFFER` of them."""
+    """What is found in all lines; for a model that reads one text a tab is a space."""
     from ..systems.enct5.problem_types import ProblemType
 
-    size, texts = lines.chunk_size(args.input, BUFFER), _texts(args, model)
+    texts: Iterator[str | list[str]] = lines.input_lines(args.input, _PROMPT)
+    if model.metadata.texts > 1:
+        form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
+        texts = lines.input_fields(args.input, _PROMPT, {2}, form)
+    size = lines.chunk_size(args.input, BUFFER)
     if model.kind is not ProblemType.TAGGING:
         return model.stream(texts, args.top_k, args.threshold, args.labels, size)
     if args.threshold is not None:

@@ -22,8 +22,7 @@ from .options import adder, make_parser
 
 if TYPE_CHECKING:
     from ..systems.enct5.metadata import Metadata
-    from ..systems.enct5.preparation.labels import Labels
-    from ..systems.enct5.preparation.reading import Layout
+    from ..systems.enct5.preparation.reading import Labels, Layout
     from ..systems.enct5.tokenizer import Tokenizer
 
 #: as :class:`.ProblemType`, :data:`.reading.FORMATS` and :data:`.reading.CONLLU_TAGS` have them,
@@ -78,14 +77,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register(lean=True)
-    from ..systems.enct5.preparation.writing import Sampling, longest_text, write_all
+    from ..systems.enct5.preparation.writing import longest_text, write_all
 
     kept = None if args.subwords_of is None else _kept_subwords(args.subwords_of)
     # a BERT's: no text may be longer than its positions
     most = None if kept is None or kept.wordpiece is None else kept.max_length
+    layout = _layout(args)
     if args.max_length is None:
         args.max_length = most or longest_text(args.bert_dir)
-    layout, files = _layout(args, most is not None or args.bert_dir is not None), _files(args)
+    least = 1 + len(layout.texts) + (most is not None or args.bert_dir is not None)
+    if args.max_length < least:
+        raise UserError(f"--max-length {args.max_length}: give {least} or more")
+    files = {"train": args.train}
+    for split in ("valid", "test"):
+        paths = filter(None, (getattr(args, split) or "").split(","))
+        files.update({f"{split}{number or ''}": path for number, path in enumerate(paths)})
     require_files([*files.values(), *filter(None, (args.labels, args.sentencepiece_model))])
     if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
         raise UserError(f"--destdir {args.destdir}: is there already; name another folder")
@@ -94,84 +100,59 @@ def main(argv: Sequence[str] | None = None) -> None:
         for example in layout.read(path):
             labels.stored(example)
     tokenizer = _cutter(args, layout) if kept is None else kept.tokenizer(args.subwords_of)
+    say = partial(print, file=sys.stderr)
     with staged(args.destdir) as folder:
-        sizes, say = (args.max_length, args.vocab_size), partial(print, file=sys.stderr)
-        copies = Sampling(args.sampled_copies)
-        write_all(folder, layout, files, labels, tokenizer, *sizes, say, copies)
-    print(f"prepared in {args.destdir}", file=sys.stderr)
+        sizes = args.max_length, say, args.sampled_copies
+        write_all(folder, layout, files, labels, tokenizer, *sizes)
+    say(f"prepared in {args.destdir}")
 
 
-def _layout(args: argparse.Namespace, of_bert: bool) -> "Layout":
-    """How the files are written; ``of_bert``: whether something stands before every text."""
-    from ..systems.enct5.metadata import LARGEST
+def _layout(args: argparse.Namespace) -> "Layout":
+    """How the files are written."""
     from ..systems.enct5.preparation.reading import Layout
     from ..systems.enct5.problem_types import ProblemType
 
     kind = ProblemType(args.kind)
-    tagging, valued = kind is ProblemType.TAGGING, kind is ProblemType.REGRESSION
-    for fits, where, names in (
-        (tagging or args.format == "tsv", "--kind tagging", ("format",)),
-        (args.format == "tsv", "--format tsv", ("text_columns", "header")),
-        (args.format != "conllu", "--format tsv or columns", ("label_column",)),
-        (args.format == "conllu", "--format conllu", ("tags",)),
-        (kind.many, "--kind multilabel", ("label_separator",)),
-        (not valued, "labels, not for values", ("labels",)),
-        (not (args.bytes or args.bert_dir), "subwords that can be sampled", ("sampled_copies",)),
+    tagging, tsv = kind is ProblemType.TAGGING, args.format == "tsv"
+    for name, fits, where in (
+        ("format", tagging or tsv, "--kind tagging"),
+        ("text_columns", tsv, "--format tsv"),
+        ("header", tsv, "--format tsv"),
+        ("label_column", args.format != "conllu", "--format tsv or columns"),
+        ("tags", args.format == "conllu", "--format conllu"),
+        ("label_separator", kind.many, "--kind multilabel"),
+        ("labels", kind is not ProblemType.REGRESSION, "labels, not for values"),
+        ("sampled_copies", not (args.bytes or args.bert_dir), "subwords that can be sampled"),
     ):
-        for name in () if fits else names:
-            if getattr(args, name):
-                raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
-    label, texts = _columns(args)
-    least = 1 + len(texts) + of_bert
-    if not least <= args.max_length <= LARGEST:
-        raise UserError(f"--max-length {args.max_length}: give {least} or more")
-    if args.vocab_size is not None and args.vocab_size < 4:
-        raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 subwords are T5's own")
-    if args.sampled_copies < 0:
-        raise UserError(f"--sampled-copies {args.sampled_copies}: give 0 or more")
-    if tagging and len(texts) > 1:
-        raise UserError(f"--text-columns {args.text_columns}: words are tagged of one text")
-    separator = "," if args.label_separator is None else args.label_separator
-    if separator == "" or "\t" in separator:
-        raise UserError(f"--label-separator {separator!r}: give a character, but no tab")
-    return Layout(kind, args.format, label, texts, args.header, separator, args.tags or TAGS[0])
-
-
-def _columns(args: argparse.Namespace) -> tuple[int | None, list[int]]:
-    """Columns of the label and of the texts, from 0; None where two columns say which it is."""
+        if getattr(args, name) and not fits:
+            raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
     label = 1 if args.label_column is None else args.label_column
-    if label < 1 or args.format == "columns" and args.label_column == 1:
-        raise UserError(f"--label-column {label}: from 1, or 2 where the first holds the words")
-    if args.format == "columns":
-        return args.label_column and label - 1, [0]
-    written = "2" if args.text_columns is None else args.text_columns
-    columns = written.split(",")
-    if len(columns) > 2 or not all(column.isdecimal() and int(column) > 0 for column in columns):
-        raise UserError(f"--text-columns {written}: give one or two, as 2 or 2,3")
-    texts = [int(column) for column in columns]
-    if args.format == "tsv" and len({label, *texts}) < 1 + len(texts):
-        raise UserError(f"--label-column {label} --text-columns {written}: a column is named twice")
-    return label - 1, [column - 1 for column in texts]
-
-
-def _files(args: argparse.Namespace) -> dict[str, str]:
-    """Split → file."""
-    files = {"train": args.train}
-    for split in ("valid", "test"):
-        paths = filter(None, (getattr(args, split) or "").split(","))
-        files.update({f"{split}{number or ''}": path for number, path in enumerate(paths)})
-    return files
+    written = (args.text_columns or "2").split(",") if tsv else ["0"]
+    texts = [int(one) if one.isdecimal() else -1 for one in written]
+    if tsv and (min(texts) < 1 or len(texts) > 1 + (not tagging) or label in texts or label < 1):
+        raise UserError(
+            f"--label-column {label} --text-columns {','.join(written)}: columns count from 1; "
+            "give one or two for the text, for tagging one, and another for the label"
+        )
+    if args.format == "columns" and args.label_column is not None and label < 2:
+        raise UserError(f"--label-column {label}: from 2; the first holds the words")
+    separator = args.label_separator or ","
+    if "\t" in separator:
+        raise UserError("--label-separator: a tab stands between columns; give another character")
+    column = None if args.format == "columns" and args.label_column is None else label - 1
+    columns = [one - 1 for one in texts] if tsv else [0]
+    tags = args.tags or TAGS[0]
+    return Layout(kind, args.format, column, columns, args.header, separator, tags)
 
 
 def _labels(args: argparse.Namespace, layout: "Layout") -> "Labels":
-    from ..systems.enct5.preparation.labels import Labels, found_labels, listed_labels
+    from ..systems.enct5.preparation.reading import Labels, found_labels, listed_labels
     from ..systems.enct5.problem_types import ProblemType
 
     if layout.kind is ProblemType.REGRESSION:
         return Labels(layout.kind)
-    if args.labels:
-        return Labels(layout.kind, listed_labels(args.labels, layout.kind, layout.separator))
-    return Labels(layout.kind, found_labels(layout.read(args.train), layout.kind, args.train))
+    names = listed_labels(args.labels, layout) if args.labels else found_labels(args.train, layout)
+    return Labels(layout.kind, names)
 
 
 def _cutter(args: argparse.Namespace, layout: "Layout") -> "Tokenizer":
@@ -197,12 +178,12 @@ def _kept_subwords(path: str) -> "Metadata":
     """What prepared data, or a checkpoint, say of their subwords."""
     from ..inference.checkpoints import find_checkpoint, load_state
     from ..systems.enct5.metadata import DESCRIPTION, Metadata
-    from ..systems.enct5.starting import description
 
     if os.path.isfile(os.path.join(path, DESCRIPTION)):
         return Metadata.read(path)
     checkpoint = find_checkpoint(path)
-    return description(load_state(checkpoint).get("task_state"), checkpoint)
+    state = load_state(checkpoint).get("task_state") or {}
+    return Metadata.of(state.get("description"), checkpoint)
 
 
 if __name__ == "__main__":

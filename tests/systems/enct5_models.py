@@ -103,9 +103,14 @@ def answers(
 
 def loss(model: EncT5Model, rows: Sequence[Row], kind: ProblemType, number: int = NUMBER) -> Tensor:
     """The summed loss of all examples."""
-    labels = [one.labels[: one.words] if one.words else one.labels for row in rows for one in row]
-    logits = answers(model, rows, kind, number)
-    return kind.loss(logits, kind.targets(labels, number))
+    return kind.loss(answers(model, rows, kind, number), labelled(kind, rows, number))
+
+
+def labelled(kind: ProblemType, rows: Sequence[Row], number: int = NUMBER) -> Tensor:
+    """The targets of rows, words that were cut off left out."""
+    tagging = kind is ProblemType.TAGGING
+    labels = [one.labels[: one.words] if tagging else one.labels for row in rows for one in row]
+    return kind.targets(labels, number)
 
 
 class Projections(NamedTuple):

@@ -1,7 +1,6 @@
 """EncT5's model: its answers from the equations, rows of several examples, and gradients."""
 
 import dataclasses
-import io
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +8,7 @@ from typing import Any
 import enct5_models
 import pytest
 import torch
-from closeness import assert_near
-from enct5_models import EXACT, NUMBER, Slow, answers, exact, loss
+from enct5_models import EXACT, NUMBER, Slow, answers, exact, labelled, loss
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,8 +16,6 @@ from refusals import refuses
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lev_plugins.nn import embedding, transformer
-from lev_plugins.nn import t5 as t5_blocks
 from lev_plugins.nn.t5 import Symbols, t5
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, network
 from lev_plugins.systems.enct5.config import t5_size
@@ -29,8 +25,8 @@ from lev_plugins.systems.enct5.problem_types import ProblemType
 
 pytestmark = pytest.mark.kernels
 
-ALL = list(ProblemType)
-each_kind = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.value)
+TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
+each_kind = pytest.mark.parametrize("kind", list(ProblemType), ids=lambda kind: kind.value)
 LAYERS = [1, 2, 3]  # of the decoder
 # answers are from 1 to some thousands with such parameters
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -57,8 +53,7 @@ def groupings(draw: Any) -> tuple[int, list[int], list[list[int]]]:
 
 
 @each_kind
-@pytest.mark.parametrize("feed_forward", ["relu", "gated-gelu"])
-@pytest.mark.parametrize("layers", LAYERS)
+@pytest.mark.parametrize("layers, feed_forward", [(1, "gated-gelu"), (2, "relu")])
 def test_the_answers_are_those_of_the_equations(kind, layers, feed_forward):
     model = exact(kind, layers, feed_forward)
     texts = examples(kind, 1, 12, 2, 7, 4)
@@ -81,19 +76,6 @@ def test_packed_rows_answer_as_rows_of_their_own(kind, grouping, layers, wide):
 
 
 @each_kind
-@pytest.mark.parametrize("layers", LAYERS)
-def test_packed_rows_answer_alike_in_single_precision(kind, layers):
-    model = enct5_models.build(kind, decoder_layers=layers).eval()
-    texts = examples(kind, 30, 3, 17, 9, 1, 22, 12)
-    packed = answers(model, [texts[:3], texts[3:4], texts[4:]], kind)
-    padded = answers(model, [[one] for one in texts], kind)
-    alone = torch.cat([answers(model, [[one]], kind) for one in texts])
-    assert float(alone.detach().std()) > 0.1
-    assert_near(packed, alone)
-    assert_near(padded, alone)
-
-
-@each_kind
 def test_a_row_that_asks_for_nothing_changes_nothing(kind):
     model, texts = exact(kind, 2), examples(kind, 7, 2)
     batch = collate([[one] for one in texts], kind, NUMBER)
@@ -102,37 +84,7 @@ def test_a_row_that_asks_for_nothing_changes_nothing(kind):
     torch.testing.assert_close(model(**batch), answers(model, [texts[:1]], kind), **EXACT)
 
 
-@each_kind
-def test_answers_have_the_shapes_that_the_losses_take(kind):
-    texts = examples(kind, 4, 2, 9)
-    found = answers(exact(kind), [texts[:2], texts[2:]], kind)
-    shape = {
-        ProblemType.CLASSIFICATION: (3, NUMBER),
-        ProblemType.REGRESSION: (3, 1),
-        ProblemType.MULTILABEL: (3, NUMBER, 2),
-        ProblemType.MULTILABEL_POOLED: (3, NUMBER),
-        ProblemType.TAGGING: (sum(one.words for one in texts), NUMBER),
-    }
-    assert found.shape == shape[kind]
-    latents = NUMBER if kind is ProblemType.MULTILABEL else 1
-    assert exact(kind).decoder.table.num_embeddings == latents
-
-
 # who sees whom -------------------------------------------------------------------------------
-
-
-@each_kind
-def test_piece_0_is_a_piece_and_is_trained(kind):
-    model = exact(kind)
-    spans = torch.tensor([1, 2, 2, 0] if kind is ProblemType.TAGGING else [])
-    first, other = (
-        Example(torch.tensor([5, piece, 7, 1]), spans, torch.zeros(2)) for piece in (0, 4)
-    )
-    one, two = (answers(model, [[text]], kind) for text in (first, other))
-    assert not torch.allclose(one, two)
-    assert torch.allclose(one, Slow(model, kind).answer(first))
-    (grad,) = torch.autograd.grad(one.sum(), model.embed.table.weight)
-    assert float(grad[0].abs().sum()) > 0
 
 
 def test_the_masks_are_those_of_segments_and_spans():
@@ -153,13 +105,11 @@ def test_the_masks_are_those_of_segments_and_spans():
     assert bool(full.any(2).all())  # padding without padding to look at
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-def test_a_word_without_pieces_is_tagged_from_its_text_packed_or_not(layers):
-    model = exact(ProblemType.TAGGING, layers)
+def test_a_word_without_pieces_is_tagged_from_its_text_packed_or_not():
+    model = exact(TAGGING, 2)
     text = Example(torch.tensor([5, 4, 7, 1]), torch.tensor([1, 3, 3, 0]), torch.zeros(3))
-    other = enct5_models.example(ProblemType.TAGGING, 6)
-    alone = answers(model, [[text]], ProblemType.TAGGING)
-    packed = answers(model, [[other, text]], ProblemType.TAGGING)
+    alone = answers(model, [[text]], TAGGING)
+    packed = answers(model, [[enct5_models.example(TAGGING, 6), text]], TAGGING)
     assert alone.shape == (3, NUMBER) and bool(alone.isfinite().all())
     torch.testing.assert_close(packed[-3:], alone, **EXACT)
 
@@ -170,9 +120,7 @@ def test_a_word_without_pieces_is_tagged_from_its_text_packed_or_not(layers):
 class Sizes(TorchDispatchMode):
     """How many numbers the largest tensor has that anything makes."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = 0
+    largest = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
@@ -183,41 +131,29 @@ class Sizes(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("number, size", [(4271, network.SLICE), (200, 20)])
-def test_no_table_of_labels_by_labels_is_made_and_they_hear_each_other_once(
-    monkeypatch, number, size
-):
+def test_no_table_of_labels_by_labels_is_made(monkeypatch, number, size):
     monkeypatch.setattr(network, "SLICE", size)
-    kind, texts = ProblemType.MULTILABEL, examples(ProblemType.MULTILABEL, 5, 9, 3)
-    model = enct5_models.build(kind, number, encoder_attention_heads=1)
-    projected = []
-    layer = model.decoder.blocks[0].block.self_attention.inputs
-    layer.register_forward_hook(lambda module, inputs, output: projected.append(inputs[0].shape))
+    texts = examples(MULTILABEL, 5, 9, 3)
+    model = enct5_models.build(MULTILABEL, number, encoder_attention_heads=1)
     with Sizes() as sizes, torch.set_grad_enabled(number < 1000):
-        found = loss(model, [texts[:2], texts[2:]], kind, number)
+        found = loss(model, [texts[:2], texts[2:]], MULTILABEL, number)
         if found.requires_grad:
             found.backward()
     assert sizes.largest < number * number
-    assert projected == [(1, number, 8)]  # once for the batch
 
 
 def test_latents_that_ask_in_slices_hear_the_same(monkeypatch):
-    kind, number = ProblemType.MULTILABEL, 23
-    model = enct5_models.opinionated(enct5_models.build(kind, number))
+    number = 23
+    model = enct5_models.opinionated(enct5_models.build(MULTILABEL, number))
     block = model.decoder.blocks[0]
     whole = model.decoder.latent_self_attention(block)
     weights = torch.randn_like(whole)
     parts = [*block.block.self_attention.parameters(), *model.decoder.bias.parameters()]
     expected = torch.autograd.grad((whole * weights).sum(), parts[:1] + parts[-1:])
-    stack = enct5_models.decoder_of(model)
-    h = enct5_models.norm(model.decoder.table.weight, stack.layers[0].norms[0], stack.eps)
-    bias = enct5_models.places(stack.places, False, number)
-    seen = torch.ones(number, number).bool()
-    slow = enct5_models.attention(h, h, stack.layers[0].own, bias, seen)
-    torch.testing.assert_close(whole, slow, **EXACT)
     for size in (1, 5, 22):
         monkeypatch.setattr(network, "SLICE", size)
         found = model.decoder.latent_self_attention(block)
-        torch.testing.assert_close(found, slow, **EXACT)
+        torch.testing.assert_close(found, whole, **EXACT)
         grads = torch.autograd.grad((found * weights).sum(), parts[:1] + parts[-1:])
         torch.testing.assert_close(grads, expected, **EXACT)
 
@@ -243,31 +179,19 @@ def batches(kind: ProblemType) -> Iterator[list[list[Example]]]:
     """Rows that are short of something."""
     empty = enct5_models.example(kind, 1)  # nothing but </s>, or a word that is <unk>
     long, short = examples(kind, 40, 2)
-    yield [[empty]]
     yield [[empty], [long]]  # much padding
     yield [[short] * 12, [long]]  # more decoder positions in the row with fewer subwords
-    if kind is ProblemType.TAGGING:
+    if kind is TAGGING:
         yield [[long._replace(labels=torch.cat([long.labels, long.labels]))]]  # words cut off
         yield [[short], [Example(torch.tensor([3, 1]), torch.tensor([0, 0]), torch.zeros(0))]]
     if kind.many:
         yield [[long._replace(labels=torch.zeros(0))], [long._replace(labels=torch.arange(NUMBER))]]
 
 
-def labelled(kind: ProblemType, rows: list[list[Example]]) -> Tensor:
-    """The targets of rows, words that were cut off left out."""
-    reached = [
-        one.labels[: one.words] if kind is ProblemType.TAGGING else one.labels
-        for row in rows
-        for one in row
-    ]
-    return kind.targets(reached, NUMBER)
-
-
 @each_kind
-@pytest.mark.parametrize("layers", [1, 2])
-def test_rows_that_are_short_of_something_train_every_parameter(kind, layers):
+def test_rows_that_are_short_of_something_train_every_parameter(kind):
     for rows in batches(kind):
-        model = enct5_models.build(kind, decoder_layers=layers, dropout=0.1).train()
+        model = enct5_models.build(kind, decoder_layers=2, dropout=0.1).train()
         found = kind.loss(answers(model, rows, kind), labelled(kind, rows))
         found.backward()
         assert bool(found.isfinite())
@@ -275,21 +199,6 @@ def test_rows_that_are_short_of_something_train_every_parameter(kind, layers):
             # none at all would stop a training on several processes
             assert parameter.grad is not None, name
             assert bool(parameter.grad.isfinite().all()), name
-
-
-@each_kind
-def test_gradients_reach_every_parameter_that_has_a_say(kind):
-    model = enct5_models.build(kind, decoder_layers=2)
-    loss(model, [examples(kind, 9, 4), examples(kind, 7)], kind).backward()
-    alone = kind in (
-        ProblemType.CLASSIFICATION,
-        ProblemType.REGRESSION,
-        ProblemType.MULTILABEL_POOLED,
-    )
-    for name, parameter in model.named_parameters():
-        reached = float(parameter.grad.abs().sum()) > 0
-        # nobody beside a single latent: where it looks is settled
-        assert reached or alone and name == "decoder.bias.table.weight", name
 
 
 @each_kind
@@ -305,26 +214,6 @@ def test_training_draws_its_dropout_from_the_seed_and_evaluation_draws_nothing(k
     first = answers(model.eval(), rows, kind)
     assert torch.equal(first, answers(model, rows, kind))
     assert torch.equal(state, torch.random.get_rng_state())
-
-
-def test_dropout_is_wherever_t5_has_one(monkeypatch):
-    model, places = (
-        enct5_models.build(ProblemType.TAGGING, decoder_layers=3, dropout=0.25).train(),
-        [],
-    )
-
-    def dropout(x: Tensor, p: float, training: bool) -> Tensor:
-        if p:
-            places.append((p, training, len(x.flatten(0, -2))))
-        return x
-
-    for module in (embedding, network, t5_blocks, transformer):
-        monkeypatch.setattr(module, "dropout", dropout)
-    answers(model, [[enct5_models.example(ProblemType.TAGGING, 9)] * 2], ProblemType.TAGGING)
-    # embeddings, sub-layers, inside each feed-forward layer, after the last norm
-    assert len(places) == (1 + 2 * (2 + 1) + 1) + (1 + 3 * (3 + 1) + 1)
-    assert {one[:2] for one in places} == {(0.25, True)}
-    assert [count for _, _, count in places[:8]] == [18] * 8
 
 
 def test_dropout_falls_on_each_position_by_itself():
@@ -362,107 +251,49 @@ def test_published_sizes_have_their_numbers_of_parameters(arch):
     parts = [there.source, there.encoder, *there.blocks, there.norm, there.bias, there.output]
     assert count(model) == ours
     assert count(*parts) == whole
-    assert ours / whole < 0.51
+    assert arch != "enct5_base" or size == t5_size(EncT5Config())
 
 
 def count(*modules: nn.Module) -> int:
     return sum(parameter.numel() for module in modules for parameter in module.parameters())
 
 
-def test_the_name_of_the_model_is_that_of_the_base_size():
-    assert t5_size(EncT5Config()) == t5_size(config("enct5_base"))
-
-
 @each_kind
 def test_kinds_differ_in_latents_and_head_alone(kind):
-    cfg, number = config("enct5_base"), 4271
+    number = 4271
     with torch.device("meta"):
-        model = EncT5Model.build_model(cfg, enct5_models.task(kind, number))
-    latents, outputs = {
-        ProblemType.CLASSIFICATION: (1, number),
-        ProblemType.REGRESSION: (1, 1),
-        ProblemType.MULTILABEL: (number, 2 * number),
-        ProblemType.MULTILABEL_POOLED: (1, number),
-        ProblemType.TAGGING: (1, number),
-    }[kind]
+        model = EncT5Model.build_model(config("enct5_base"), enct5_models.task(kind, number))
+    outputs = {ProblemType.REGRESSION: 1, MULTILABEL: 2 * number}.get(kind, number)
+    latents = number if kind is MULTILABEL else 1
     without = 119_071_490 - 768 - 2 * 769
     assert count(model) == without + 768 * latents + 769 * outputs
-
-
-@each_kind
-def test_a_seed_fixes_the_parameters(kind):
-    found = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        found.append(enct5_models.build(kind))
-    pairs = zip(found[0].parameters(), found[1].parameters())
-    assert all(torch.equal(one, other) for one, other in pairs)
-    pairs = zip(found[0].parameters(), found[2].parameters())
-    assert any(not torch.equal(one, other) for one, other in pairs)
-
-
-@each_kind
-def test_a_checkpoint_brings_back_the_same_model(kind):
-    rows = [examples(kind, 6, 3), examples(kind, 8)]
-    model, other = (enct5_models.build(kind, decoder_layers=2).eval() for _ in "ab")
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    file.seek(0)
-    state = torch.load(file, weights_only=True)
-    assert state.keys() == {name for name, _ in model.named_parameters()}
-    assert not torch.allclose(answers(model, rows, kind), answers(other, rows, kind))
-    other.load_state_dict(state, strict=True)
-    assert torch.equal(answers(model, rows, kind), answers(other, rows, kind))
 
 
 # half precision ------------------------------------------------------------------------------
 
 
 @each_kind
-@pytest.mark.parametrize("layers", [1, 2])
-def test_bfloat16_trains_with_finite_losses_near_those_of_single_precision(kind, layers):
-    model = enct5_models.build(kind, decoder_layers=layers)
+@pytest.mark.parametrize("automatic", [False, True])
+def test_bfloat16_trains_with_finite_losses_near_those_of_single_precision(kind, automatic):
+    model = enct5_models.build(kind, decoder_layers=2)
     rows = [examples(kind, 9, 4), examples(kind, 7)]
     expected = loss(model, rows, kind).detach()
-    found = kind.loss(answers(model.bfloat16(), rows, kind).float(), labelled(kind, rows))
+    with torch.autocast("cpu", torch.bfloat16, enabled=automatic):
+        found = answers(model if automatic else model.bfloat16(), rows, kind)
+    found = kind.loss(found.float(), labelled(kind, rows))
     found.backward()
     assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
     torch.testing.assert_close(found.detach(), expected, rtol=0.1, atol=0.3)
 
 
 @each_kind
-@pytest.mark.parametrize("layers", [1, 2])
-def test_half_precision_holds_states_that_outgrow_it(kind, layers):
-    model = enct5_models.build(kind, decoder_layers=layers).eval()
+def test_half_precision_holds_states_that_outgrow_it(kind):
+    model = enct5_models.build(kind, decoder_layers=2).eval()
     for module in model.modules():
         if hasattr(module, "fc2"):
             module.fc2.weight.data.mul_(3e4)
     found = answers(model.half(), [examples(kind, 9, 4), examples(kind, 7)], kind)
     assert found.dtype == torch.float16 and bool(found.isfinite().all())
-
-
-@each_kind
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_a_gpu_trains_in_half_precision(kind, dtype):
-    model = enct5_models.build(kind, decoder_layers=2).to("cuda", dtype)
-    rows = [examples(kind, 9, 4), examples(kind, 7)]
-    batch = {name: value.cuda() for name, value in collate(rows, kind, NUMBER).items()}
-    found = kind.loss(model(**batch).float(), labelled(kind, rows).cuda())
-    found.backward()
-    assert bool(found.isfinite())
-    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
-
-
-@each_kind
-def test_autocast_mixes_precisions(kind):
-    model = enct5_models.build(kind, decoder_layers=2)
-    rows = [examples(kind, 9, 4), examples(kind, 7)]
-    with torch.autocast("cpu", torch.bfloat16):
-        found = answers(model, rows, kind)
-    kind.loss(found.float(), labelled(kind, rows)).backward()
-    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
-    torch.testing.assert_close(found.float(), answers(model, rows, kind), rtol=0.1, atol=0.2)
 
 
 # settings ------------------------------------------------------------------------------------
@@ -471,20 +302,15 @@ def test_autocast_mixes_precisions(kind):
 @pytest.mark.parametrize(
     "values, said",
     [
-        ({"decoder_layers": 0}, "--decoder-layers 0: give 1 or more"),
-        ({"encoder_layers": 0}, "--encoder-layers 0: give 1 or more"),
-        ({"encoder_embed_dim": -8}, "--encoder-embed-dim -8: give 1 or more"),
-        ({"encoder_attention_heads": 0}, "--encoder-attention-heads 0: give 1 or more"),
-        ({"attention_head_dim": 0}, "--attention-head-dim 0: give 1 or more"),
-        ({"encoder_ffn_embed_dim": 0}, "--encoder-ffn-embed-dim 0: give 1 or more"),
-        ({"dropout": 1.0}, "--dropout 1.0: give 0 or more, and less than 1"),
-        ({"dropout": -0.1}, "--dropout -0.1: give 0 or more, and less than 1"),
-        ({"layer_norm_epsilon": -1.0}, "--layer-norm-epsilon -1.0: give 0 or more"),
-        ({"t5_rows": -1}, "--t5-rows -1: give 0 or more"),
+        ({"decoder_layers": 0}, "--decoder-layers 0"),
+        ({"encoder_embed_dim": -8}, "--encoder-embed-dim -8"),
+        ({"dropout": 1.0}, "--dropout 1.0"),
+        ({"layer_norm_epsilon": -1.0}, "--layer-norm-epsilon -1.0"),
+        ({"t5_rows": -1}, "--t5-rows -1"),
         ({"relative_attention_buckets": 7}, "--relative-attention-buckets 7"),
-        ({"relative_attention_distance": 4}, "--relative-attention-distance 4: give an even"),
-        ({"relative_attention_distance": 2**24}, "above half of it, 1048576 at most"),
-        ({"decoder_init": "t5"}, "--decoder-init t5 needs the T5: give --t5-dir DIR"),
+        ({"relative_attention_distance": 4}, "--relative-attention-distance 4"),
+        ({"relative_attention_distance": 2**24}, f"--relative-attention-distance {2**24}"),
+        ({"decoder_init": "t5"}, "--t5-dir"),
     ],
 )
 def test_settings_that_cannot_be_are_named(values, said):

@@ -24,8 +24,7 @@ from lev_plugins.pretrained import load_backbone
 from lev_plugins.pretrained.bert import BertEncoder
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.bert_directory import BertDirectory
-from lev_plugins.systems.enct5.binarized import BinarizedSplit
-from lev_plugins.systems.enct5.dataset import Example
+from lev_plugins.systems.enct5.dataset import Example, read_column
 from lev_plugins.systems.enct5.metadata import Metadata
 from lev_plugins.systems.enct5.preparation.writing import bert_cutter
 from lev_plugins.systems.enct5.problem_types import ProblemType
@@ -134,7 +133,6 @@ def test_without_the_library_the_way_out_is_told(folder, monkeypatch):
 @pytest.mark.parametrize(
     "changes, said",
     [
-        ({"wordpiece": 3}, "here: wordpiece is no text"),
         ({"wordpiece": "{"}, "here: its WordPiece tokenizer is damaged"),
         ({"wordpiece": '{"rows": [], "tokenizer": {}}'}, "its WordPiece tokenizer is damaged"),
         ({"pieces": PIECES[:-1]}, "here: the vocabulary is not that of its WordPiece tokenizer"),
@@ -147,7 +145,7 @@ def test_a_damaged_tokenizer_is_told_in_one_line(folder, changes, said):
         Metadata("classification", ["A", "B"], made.pieces, wordpiece=made.wordpiece)
     )
     with refuses("here: ", said):
-        Metadata.of({**values, **changes}, "here")
+        Metadata.of({**values, **changes}, "here").tokenizer("here")
 
 
 # the model -----------------------------------------------------------------------------------
@@ -251,19 +249,13 @@ def test_a_training_from_a_bert_is_resumed_with_it(folder):
     EncT5Model.check_resumed(settings(folder), settings(None), "last.pt")
 
 
-def test_data_are_held_against_what_stands_before_a_text_and_its_length(folder, tmp_path):
+def test_prepared_texts_begin_with_a_symbol_of_no_word(folder, tmp_path):
     text = tmp_path / "text.tsv"
     text.write_text("A B\tthe cats\nB\tmat\n")
     flags = ["--kind", "tagging", "--train", str(text), "--bert-dir", str(folder)]
     enct5_prepare.main([*flags, "--destdir", str(tmp_path / "data")])
-    sizes = str(tmp_path / "data" / "train"), TAGGING, 2, len(PIECES)
-    found = BinarizedSplit(*sizes, *Metadata.read(str(tmp_path / "data")).limits())
-    assert found.spans is not None
-    assert [one.tolist() for one in found.spans] == [[0, 1, 2, 2, 0], [0, 1, 0]]
-    with refuses("train.spans: damaged, or of other data"):
-        BinarizedSplit(*sizes)
-    with refuses("train.pieces: damaged, or of other data"):
-        BinarizedSplit(*sizes, first=1, longest=4)
+    spans = read_column(str(tmp_path / "data" / "train.spans"))
+    assert [one.tolist() for one in spans] == [[0, 1, 2, 2, 0], [0, 1, 0]]
 
 
 def test_a_folder_of_another_model_is_refused(tmp_path):

@@ -4,45 +4,31 @@ The model's own name is also the name of the base size, which are the defaults o
 configuration.
 """
 
-from argparse import Namespace
+from functools import partial
 
 from fairseq.models import register_model_architecture
 
 from ...nn.seq2seq.config import set_sizes
 from .model import MODEL
 
+#: name → width, width of the feed-forward layers, blocks, heads, width of a head
+SIZES = {
+    "tiny": (128, 256, 2, 4, 32),  # for two cores, from scratch
+    "small": (512, 1024, 8, 6, 64),
+    "base": (768, 2048, 12, 12, 64),
+    "large": (1024, 2816, 24, 16, 64),
+    "xl": (2048, 5120, 24, 32, 64),
+    "xxl": (4096, 10240, 24, 64, 64),
+}
 
-@register_model_architecture(MODEL, "enct5_tiny")
-def enct5_tiny(args: Namespace) -> None:
-    """For two cores, from scratch: 2 blocks, d = 128, 4 heads."""
-    set_sizes(args, dim=128, hidden=256, layers=2, heads=4, attention_head_dim=32)
-
-
-@register_model_architecture(MODEL, "enct5_small")
-def enct5_small(args: Namespace) -> None:
-    """T5 1.1 small: 8 blocks, d = 512, 6 heads."""
-    set_sizes(args, dim=512, hidden=1024, layers=8, heads=6, attention_head_dim=64)
-
-
-@register_model_architecture(MODEL, "enct5_base")
-def enct5_base(args: Namespace) -> None:
-    """T5 1.1 base: 12 blocks, d = 768, 12 heads."""
-    set_sizes(args, dim=768, hidden=2048, layers=12, heads=12, attention_head_dim=64)
-
-
-@register_model_architecture(MODEL, "enct5_large")
-def enct5_large(args: Namespace) -> None:
-    """T5 1.1 large: 24 blocks, d = 1024, 16 heads."""
-    set_sizes(args, dim=1024, hidden=2816, layers=24, heads=16, attention_head_dim=64)
-
-
-@register_model_architecture(MODEL, "enct5_xl")
-def enct5_xl(args: Namespace) -> None:
-    """T5 1.1 XL: 24 blocks, d = 2048, 32 heads."""
-    set_sizes(args, dim=2048, hidden=5120, layers=24, heads=32, attention_head_dim=64)
-
-
-@register_model_architecture(MODEL, "enct5_xxl")
-def enct5_xxl(args: Namespace) -> None:
-    """T5 1.1 XXL: 24 blocks, d = 4096, 64 heads."""
-    set_sizes(args, dim=4096, hidden=10240, layers=24, heads=64, attention_head_dim=64)
+for _name, (_dim, _hidden, _layers, _heads, _head_dim) in SIZES.items():
+    register_model_architecture(MODEL, f"enct5_{_name}")(
+        partial(
+            set_sizes,
+            dim=_dim,
+            hidden=_hidden,
+            layers=_layers,
+            heads=_heads,
+            attention_head_dim=_head_dim,
+        )
+    )

@@ -1,16 +1,29 @@
-"""The options of ``enct5``; names and meanings follow fairseq's transformer where it has them."""
+"""The options of model and task ``enct5``; names follow fairseq's transformer where it has them."""
 
 from dataclasses import dataclass, fields
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import II, DictConfig, OmegaConf
 
 from ...errors import UserError
 from ...nn.t5 import FEED_FORWARD, LONGEST, T5Size
 from ...options import OptionalStr, option
+from .problem_types import KINDS, ProblemType
 
 INITS = ChoiceEnum(["scratch", "t5"])
 FEEDS = ChoiceEnum(list(FEED_FORWARD))
+#: option of the model → its least value; fractions stay below 1
+LEAST = {
+    "decoder_layers": 1,
+    "encoder_layers": 1,
+    "encoder_embed_dim": 1,
+    "encoder_ffn_embed_dim": 1,
+    "encoder_attention_heads": 1,
+    "attention_head_dim": 1,
+    "t5_rows": 0,
+    "layer_norm_epsilon": 0,
+    "dropout": 0,
+}
 
 
 @dataclass
@@ -28,11 +41,8 @@ class EncT5Config(FairseqDataclass):
     decoder_layers: int = option(1, "number of decoder blocks (paper: 1)")
     decoder_init: INITS = option(  # type: ignore[valid-type]
         "scratch",
-        (
-            "the decoder's blocks, bias and last norm: randomly initialised "
-            "(scratch), or the first ones of --t5-dir's (t5); latents and head "
-            "are always random"
-        ),
+        "the decoder's blocks, bias and last norm: randomly initialised (scratch), or the first "
+        "ones of --t5-dir's (t5); latents and head are always random",
     )
     encoder_layers: int = option(12, "number of encoder blocks")
     encoder_embed_dim: int = option(768, "width of the model")
@@ -41,7 +51,7 @@ class EncT5Config(FairseqDataclass):
     attention_head_dim: int = option(64, "width of an attention head, which T5 sets by itself")
     feed_forward: FEEDS = option(  # type: ignore[valid-type]
         "gated-gelu",
-        ("kind of the feed-forward layers; T5 1.0 has relu, 1.1 gated-gelu, which means gelu_new"),
+        "kind of the feed-forward layers; T5 1.0 has relu, 1.1 gated-gelu, which means gelu_new",
     )
     relative_attention_buckets: int = option(32, "buckets of distances that attention tells apart")
     relative_attention_distance: int = option(128, "distances from this one on share a bucket")
@@ -57,31 +67,58 @@ class EncT5Config(FairseqDataclass):
     )
 
 
+@dataclass
+class EncT5TaskConfig(FairseqDataclass):
+    data: OptionalStr = option(None, "folder made by lev-enct5-prepare")
+    kind: OptionalStr = option(
+        None,
+        f"what is predicted, {', '.join(KINDS)}; default: what the data were prepared "
+        "for. multilabel and multilabel_pooled take the same data",
+    )
+    pack: bool = option(
+        False, "several examples in a row in training, to save padding (paper, §4.1)"
+    )
+    pack_length: int = option(
+        0,
+        "subwords to which --pack fills rows; short rows save attention; longer examples stand "
+        "alone (default: --max-source-positions)",
+    )
+    max_source_positions: int = option(512, "most subwords in a row")
+    max_target_positions: int = option(1024, "most decoder positions (labels, words) in a row")
+    # what the commands are told; a task is given nothing but its own options
+    train_subset: str = II("dataset.train_subset")
+    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
+    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
+    save_dir: str = II("checkpoint.save_dir")
+    restore_file: str = II("checkpoint.restore_file")
+    continue_once: OptionalStr = II("checkpoint.continue_once")
+    finetune_from_model: OptionalStr = II("checkpoint.finetune_from_model")
+
+
+def problem_type(name: str) -> ProblemType:
+    """By the name that ``--kind`` has."""
+    if name not in KINDS:
+        raise UserError(f"--kind {name}: there are {', '.join(KINDS)}")
+    return ProblemType(name)
+
+
+def resolved(setting: str | None) -> str | None:
+    """What a command was told; None outside of one, where there is nothing to look it up in."""
+    return None if setting is None or str(setting).startswith("${") else str(setting)
+
+
 def t5_size(cfg: EncT5Config) -> T5Size:
     """The numbers that the modules are made of.
 
     Raises:
         UserError: numbers that cannot be.
     """
-    for name in (
-        "decoder_layers",
-        "encoder_layers",
-        "encoder_embed_dim",
-        "encoder_ffn_embed_dim",
-        "encoder_attention_heads",
-        "attention_head_dim",
-    ):
+    for name, low in LEAST.items():
         value = getattr(cfg, name)
-        if value < 1:
-            raise UserError(f"--{name.replace('_', '-')} {value}: give 1 or more")
-    if cfg.t5_rows < 0:
-        raise UserError(f"--t5-rows {cfg.t5_rows}: give 0 or more")
-    if not 0 <= cfg.layer_norm_epsilon < 1:
-        raise UserError(
-            f"--layer-norm-epsilon {cfg.layer_norm_epsilon}: give 0 or more, and less than 1"
-        )
-    if not 0 <= cfg.dropout < 1:
-        raise UserError(f"--dropout {cfg.dropout}: give 0 or more, and less than 1")
+        share = isinstance(value, float)
+        if value < low or share and not value < 1:
+            below = ", and less than 1" if share else ""
+            raise UserError(f"--{name.replace('_', '-')} {value}: give {low} or more{below}")
     buckets, longest = cfg.relative_attention_buckets, cfg.relative_attention_distance
     if buckets < 4 or buckets % 2 or not buckets // 2 < longest <= LONGEST:
         raise UserError(

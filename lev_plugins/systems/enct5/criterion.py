@@ -27,13 +27,8 @@ class EncT5Criterion(FairseqCriterion):
     """Cross-entropy, squared error or binary cross-entropy, whichever the task's kind needs.
 
     The loss is the mean over predictions: classes, values, labels or words. Logging outputs are
-    sums, in validation with those that the task's metrics are made of.
-
-    Args:
-        task: what is predicted.
-
-    Raises:
-        UserError: it is another task than ``enct5``.
+    sums, in validation with those that the task's metrics are made of. Raises :class:`UserError`
+    for another task than ``enct5``.
     """
 
     def __init__(self, task: FairseqTask) -> None:

@@ -3,17 +3,16 @@
 Shapes: B rows, S subwords of a row, L decoder positions of a row, N labels.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from fairseq.data import FairseqDataset
+from fairseq.data import FairseqDataset, indexed_dataset
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from .entities import Sentences
-from .packing import pack
 from .problem_types import ProblemType
 
 #: what the model reads, each B × S or B × L (see :class:`.model.EncT5Model`)
@@ -38,6 +37,46 @@ class Example(NamedTuple):
         return int(self.spans.max()) if len(self.spans) else 0
 
 
+def read_column(path: str) -> Sequence[Tensor]:
+    """What ``lev-enct5-prepare`` wrote of a split: its pieces, labels or spans, by example."""
+    index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
+    if not index.sizes.any():  # no example has a label, and nothing cannot be mapped
+        return [torch.zeros(0, dtype=torch.long)] * len(index)
+    column: Sequence[Tensor] = indexed_dataset.MMapIndexedDataset(path)
+    return column
+
+
+def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]:
+    """Puts examples into rows, so that little of a batch is padding (paper, §4.1).
+
+    A row begins with the longest example left. The next longest follows if it fits, else the
+    shortest; where neither does, the row is done.
+
+    Args:
+        sizes: subwords and decoder positions of each example, 1 or more.
+        limits: most of both in a row.
+
+    Returns:
+        the examples of each row, each example once; one that is longer than a row has its own.
+    """
+    waiting = deque(sorted(range(len(sizes)), key=lambda one: sizes[one]))
+    rows: list[list[int]] = []
+    while waiting:
+        example = waiting.pop()
+        inside, (pieces, latents) = [example], sizes[example]
+        while waiting:
+            for next_one in (waiting[-1], waiting[0]):
+                more, needs = sizes[next_one]
+                if pieces + more <= limits[0] and latents + needs <= limits[1]:
+                    break
+            else:
+                break
+            inside.append(waiting.pop() if next_one == waiting[-1] else waiting.popleft())
+            pieces, latents = pieces + more, latents + needs
+        rows.append(inside)
+    return rows
+
+
 class EncT5Dataset(FairseqDataset):
     """Rows of examples.
 
@@ -45,8 +84,7 @@ class EncT5Dataset(FairseqDataset):
         pieces, spans, labels: fairseq's data sets, one entry an example; spans for tagging.
         kind: what is predicted.
         number: N.
-        row: with packing the most subwords in a row, else None.
-        most: most decoder positions in a row.
+        limits: with packing the most subwords and decoder positions in a row, else None.
         shuffle: whether rows of one length stand in an order given by the seed.
     """
 
@@ -57,84 +95,65 @@ class EncT5Dataset(FairseqDataset):
         labels: FairseqDataset,
         kind: ProblemType,
         number: int,
-        row: int | None = None,
-        most: int = 1024,
+        limits: tuple[int, int] | None = None,
         shuffle: bool = False,
     ) -> None:
         self.pieces, self.spans, self.labels = pieces, spans, labels
         self.kind, self.number, self.shuffle = kind, number, shuffle
-        sizes = np.stack([np.asarray(pieces.sizes, dtype=np.int64), self._positions()])
+        words = [0] if spans is None else [int(spans[i].max()) for i in range(len(pieces))]
+        positions = [len(kind.latents(one, number)) for one in words]
         self.rows = [[i] for i in range(len(pieces))]
-        if row is not None:
-            self.rows = pack(sizes[0].tolist(), sizes[1].tolist(), row, most)
-        order = np.array([i for inside in self.rows for i in inside], dtype=np.int64)
-        row_of = np.repeat(np.arange(len(self.rows)), [len(inside) for inside in self.rows])
-        self.row_sizes = np.zeros((len(self.rows), 2), dtype=np.int64)
-        np.add.at(self.row_sizes, row_of, sizes[:, order].T)
-
-    def _positions(self) -> np.ndarray:
-        """Decoder positions of each example."""
-        if self.kind is not ProblemType.TAGGING:
-            same = self.kind.latents(0, self.number).numel()
-            return np.full(len(self.pieces), same, dtype=np.int64)
-        assert self.spans is not None
-        words = [int(self.spans[i].max()) for i in range(len(self.pieces))]
-        return np.array(words, dtype=np.int64)
-
-    def example(self, index: int) -> Example:
-        """One example."""
-        spans = torch.zeros(0) if self.spans is None else self.spans[index]
-        return Example(self.pieces[index].long(), spans.long(), self.labels[index].long())
+        #: rows × 2: subwords and decoder positions
+        self.sizes = np.stack(np.broadcast_arrays(np.int64(pieces.sizes), positions), 1)
+        if limits is not None:
+            self.rows = pack(self.sizes.tolist(), limits)
+            packed = [self.sizes[row].sum(0) for row in self.rows]
+            self.sizes = np.array(packed, dtype=np.int64).reshape(-1, 2)
 
     def __getitem__(self, index: int) -> list[Example]:
-        return [self.example(i) for i in self.rows[index]]
+        return [self._example(i) for i in self.rows[index]]
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    def _example(self, index: int) -> Example:
+        spans = torch.zeros(0) if self.spans is None else self.spans[index]
+        return Example(self.pieces[index].long(), spans.long(), self.labels[index].long())
+
     def collater(self, samples: Sequence[list[Example]]) -> dict[str, Any]:
         """Rows of examples → a batch; ``target`` are the labels of its examples in order.
 
-        ``cut``: how many words the length limit cut off. ``sentences``: for tagging, the tags of
-        each sentence.
+        ``sentences``: for tagging, of each the ids of all its tags, and how many of its words the
+        model sees; the length limit cut off the rest.
         """
         if not samples:
             return {}
         rows = collate(samples, self.kind, self.number)
         examples = [example for row in samples for example in row]
-        reached = [self._reached(example) for example in examples]
-        sentences = Sentences([one.labels for one in examples], [len(tags) for tags in reached])
+        tagging = self.kind is ProblemType.TAGGING
+        reached = [one.labels[: one.words] if tagging else one.labels for one in examples]
+        tags = [one.labels.tolist() for one in examples] if tagging else []
         return {
             "nsentences": len(examples),
             "ntokens": int(rows["segments"].ne(0).sum()),
             "net_input": rows,
             "target": self.kind.targets(reached, self.number),
-            "cut": sum(map(len, sentences.tags)) - sum(sentences.reached),
-            "sentences": sentences,
+            "sentences": list(zip(tags, map(len, reached))),
         }
-
-    def _reached(self, example: Example) -> Tensor:
-        tagging = self.kind is ProblemType.TAGGING
-        return example.labels[: example.words] if tagging else example.labels
 
     def num_tokens(self, index: int) -> int:
         """What a row costs: its subwords or its decoder positions, whichever are more."""
-        return int(self.row_sizes[index].max())
-
-    def size(self, index: int) -> tuple[int, int]:
-        """Subwords and decoder positions of a row."""
-        pieces, latents = self.row_sizes[index].tolist()
-        return pieces, latents
+        return int(self.sizes[index].max())
 
     def num_tokens_vec(self, indices: Sequence[int]) -> np.ndarray:
         """:meth:`num_tokens` of several rows."""
-        found: np.ndarray = self.row_sizes[indices].max(1)
+        found: np.ndarray = self.sizes[indices].max(1)
         return found
 
-    @property
-    def sizes(self) -> np.ndarray:
-        """Rows × 2: subwords and decoder positions."""
-        return self.row_sizes
+    def size(self, index: int) -> tuple[int, int]:
+        """Subwords and decoder positions of a row."""
+        pieces, latents = self.sizes[index].tolist()
+        return pieces, latents
 
     def ordered_indices(self) -> np.ndarray:
         """Rows by size, then by subwords; alike ones in an order given by the seed.
@@ -142,7 +161,7 @@ class EncT5Dataset(FairseqDataset):
         Where there are many labels most rows cost as much as these: subwords still differ.
         """
         order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))
-        sizes = self.row_sizes[order]
+        sizes = self.sizes[order]
         return order[np.lexsort((sizes[:, 0], sizes.max(1)))]
 
 

@@ -8,7 +8,6 @@ after O, after E, L, S or U, or where the type changes.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from torch import Tensor
@@ -25,19 +24,6 @@ class Entity(NamedTuple):
     label: str
     start: int
     end: int
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """The words of a batch, sentence by sentence.
-
-    Args:
-        tags: ids of the right tags of all words, on the CPU.
-        reached: how many words of each sentence the model sees; the length limit cut off the rest.
-    """
-
-    tags: Sequence[Tensor]
-    reached: Sequence[int]
 
 
 def marks_entities(labels: Sequence[str]) -> bool:
@@ -63,17 +49,19 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 
 
 def entity_statistics(
-    labels: Sequence[str], found: Tensor, sentences: Sentences
+    labels: Sequence[str], found: Tensor, sentences: Sequence[tuple[Sequence[int], int]]
 ) -> dict[str, float]:
     """How many entities are right there, found, and both, as sums over sentences.
 
     Args:
         labels: the tags by id.
         found: ids of the tags of all words that the model sees, one sentence after the other.
-        sentences: what is right.
+        sentences: of each the ids of its right tags, and how many of its words the model sees.
     """
     true = said = both = 0.0
-    for ids, here in zip(sentences.tags, found.split(list(sentences.reached))):
-        wanted, given = (set(entities([labels[i] for i in one])) for one in (ids, here))
+    seen = found.split([reached for _, reached in sentences])
+    for (ids, _), here in zip(sentences, seen):
+        tags = ids, here.tolist()
+        wanted, given = (set(entities([labels[i] for i in one])) for one in tags)
         true, said, both = true + len(wanted), said + len(given), both + len(wanted & given)
     return {"entities_true": true, "entities_said": said, "entities_both": both}

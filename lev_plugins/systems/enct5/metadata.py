@@ -1,22 +1,26 @@
 """What a prepared data folder holds, and what a checkpoint keeps of it."""
 
 import json
-import math
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from ...errors import UserError
-from ...fairseq_patches import difference
+from ...fairseq_patches import read_checkpoint
+from .config import EncT5TaskConfig, problem_type, resolved
 from .problem_types import KINDS, ProblemType
 from .tokenizer import Tokenizer, WordpieceTokenizer
 
 DESCRIPTION = "enct5.json"
+LAST = "checkpoint_last.pt"  # fairseq looks for it in --save-dir, for others where they are
 PIECES, SPANS, LABELS = "pieces", "spans", "labels"
-#: most subwords of an example, and most examples that have a label: what files can count
-LARGEST = 2**31 - 1
-_LISTS = {"labels": str, "pieces": str, "counts": int}
+#: what has to be as it was in a training → how data are prepared with it
+SAME = {
+    "kind": "its --kind",
+    "labels": "the same --labels",
+    "pieces": "--subwords-of CHECKPOINT",
+}
 
 
 @dataclass
@@ -41,112 +45,29 @@ class Metadata:
     wordpiece: str | None = None
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], where: str) -> "Metadata":
-        """From plain values.
-
-        Args:
-            where: they were read, for the errors.
-
-        Raises:
-            UserError: some are missing, of another type, or contradict each other.
-        """
+    def of(cls, values: object, where: str) -> "Metadata":
+        """From plain values; raises :class:`UserError` where they describe no data of EncT5."""
+        if not isinstance(values, dict):
+            raise UserError(f"{where}: holds no description of EncT5's data")
         try:
             found = cls(**values)
         except TypeError as error:
             raise UserError(f"{where}: not a description of EncT5's data ({error})") from error
-        fault = found._wrong_type() or found._contradiction()
-        if fault:
-            raise UserError(f"{where}: {fault}; it is damaged: make or copy it again")
-        found.tokenizer(where)
+        if found.kind not in KINDS:
+            raise UserError(f"{where}: the kind of its data is {found.kind!r:.40}")
+        found.tokenizer(where)  # which refuses a damaged one
         return found
-
-    def _wrong_type(self) -> str | None:
-        """A field that has another type than it should, or a number that cannot be."""
-        for name, kind in _LISTS.items():
-            value = getattr(self, name)
-            if not isinstance(value, list) or any(type(one) is not kind for one in value):
-                return f"{name} is no list of {kind.__name__}"
-        if self.kind not in KINDS:
-            return f"kind is {self.kind!r:.40}; known are {', '.join(KINDS)}"
-        if not all(_finite(value) for value in (self.low, self.high)) or self.low > self.high:
-            return f"low and high are {self.low!r:.40} and {self.high!r:.40}"
-        if not _count(self.texts, 1, 2):
-            return f"texts is {self.texts!r:.40}, neither 1 nor 2"
-        if not _count(self.max_length, 2, LARGEST):
-            return f"max_length is {self.max_length!r:.40}"
-        for name in ("model", "wordpiece"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, str):
-                return f"{name} is no text"
-        return None
-
-    def _contradiction(self) -> str | None:
-        """Fields that do not belong together."""
-        values = ProblemType(self.kind) is ProblemType.REGRESSION
-        if bool(self.labels) == values:
-            return f"{len(self.labels)} labels for {self.kind}"
-        if len(set(self.labels)) < len(self.labels):
-            return "a label is there twice"
-        if len(self.counts) not in (0, len(self.labels)):
-            return f"{len(self.labels)} labels, and {len(self.counts)} counts of them"
-        if not all(_count(one, 0, LARGEST) for one in self.counts):
-            return "counts are no numbers of examples"
-        return None
 
     @classmethod
     def read(cls, folder: str) -> "Metadata":
-        """What ``lev-enct5-prepare`` wrote.
-
-        Raises:
-            UserError: it is not there or not whole.
-        """
+        """What ``lev-enct5-prepare`` wrote; raises :class:`UserError` unless it is whole."""
         path = os.path.join(folder, DESCRIPTION)
         try:
             with open(path, encoding="utf-8") as file:
-                values = json.load(file)
-        except FileNotFoundError as error:
-            raise UserError(
-                f"{path} does not exist; make the data with lev-enct5-prepare"
-            ) from error
-        except OSError as error:
-            raise UserError(f"{path} cannot be read ({error.strerror}); check the path") from error
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path} is damaged ({error}); prepare the data again") from error
-        if not isinstance(values, dict):
-            raise UserError(f"{path}: holds no JSON object; prepare the data again")
-        return cls.of(values, path)
-
-    def check_same(self, kept: "Metadata", where: str) -> None:
-        """Refuses a checkpoint that was trained on other data.
-
-        Args:
-            kept: what the checkpoint says of its data. where: these are, for messages.
-
-        Raises:
-            UserError: of another kind, or with other labels or subwords.
-        """
-        if kept.kind != self.kind:
-            raise UserError(
-                f"{where} was prepared for {self.kind}, and the checkpoint is of {kept.kind}"
-            )
-        _check_equal("labels", self.labels, kept.labels, where, "the same --labels")
-        self.check_subwords(kept, where)
-
-    def check_subwords(self, kept: "Metadata", where: str) -> None:
-        """Refuses a checkpoint that reads other subwords.
-
-        Args:
-            kept: what the checkpoint says of its data. where: these are, for messages.
-
-        Raises:
-            UserError: they differ.
-        """
-        way_out = "--subwords-of CHECKPOINT"
-        _check_equal("subwords", self.pieces, kept.pieces, where, way_out)
-
-    def predicts_the_same(self, other: "Metadata") -> bool:
-        """Whether both are of one kind and have the same labels."""
-        return (self.kind, self.labels) == (other.kind, other.labels)
+                return cls.of(json.load(file), path)
+        except (OSError, json.JSONDecodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise UserError(f"{path}: {why}; make the data with lev-enct5-prepare") from error
 
     def write(self, folder: str) -> None:
         """Writes it into a folder."""
@@ -154,41 +75,59 @@ class Metadata:
             json.dump(asdict(self), file, ensure_ascii=False)
             file.write("\n")
 
-    def limits(self) -> tuple[int, int | None]:
-        """How many subwords stand before every text, and how many a model takes at most, if any."""
-        if self.wordpiece is None:
-            return 0, None
-        return len(WordpieceTokenizer.FIRST), self.max_length
-
-    def tokenizer(self, where: str = DESCRIPTION) -> Tokenizer:
-        """What cuts text as these data were cut.
+    def check_same(self, kept: "Metadata", where: str, *names: str) -> None:
+        """Raises :class:`UserError` where a checkpoint was trained on other data.
 
         Args:
-            where: the description was read, for the errors.
-
-        Raises:
-            UserError: the model or the subwords are damaged.
+            kept: what the checkpoint says of its data. where: these are, for messages.
+            names: what has to be equal, of :data:`SAME`.
         """
+        for name in names:
+            here, there = getattr(self, name), getattr(kept, name)
+            sides = ([here], [there]) if name == "kind" else (here, there)
+            for at, (one, other) in enumerate(zip_longest(*sides)):
+                if one != other:
+                    raise UserError(
+                        f"{where}: other {name} than the checkpoint was trained with (number {at} "
+                        f"is {one!r}, there {other!r}); prepare the data with {SAME[name]}"
+                    )
+
+    def tokenizer(self, where: str = DESCRIPTION) -> Tokenizer:
+        """What cuts text as these data were cut; raises :class:`UserError` if it is damaged."""
         if self.wordpiece is not None:
             return WordpieceTokenizer(self.wordpiece, self.pieces, where)
         return Tokenizer(self.model, self.pieces, where)
 
 
-def _check_equal(
-    name: str, here: Sequence[str], there: Sequence[str], where: str, way_out: str
-) -> None:
-    found = difference(here, there)
-    if found is not None:
-        index, one, other = found
-        raise UserError(
-            f"{where}: its {name} are not those that the checkpoint was trained with "
-            f"(number {index} is {one}, there {other}); prepare the data with {way_out}"
-        )
+class Start(NamedTuple):
+    """A checkpoint: the state of its task, what it says of its data, and its ``--kind``.
+
+    finetuned: whether it is that of ``--finetune-from-model``.
+    """
+
+    state: dict[str, Any]
+    metadata: Metadata
+    kind: ProblemType
+    finetuned: bool
 
 
-def _finite(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e300 and not math.isnan(value)
+def starting_checkpoint(cfg: EncT5TaskConfig) -> Start | None:
+    """The checkpoint that a training begins with; None where it begins anew.
 
-
-def _count(value: object, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most
+    Raises:
+        UserError: it cannot be read, or was not trained with this task.
+    """
+    restored = resolved(cfg.restore_file)
+    if restored == LAST:
+        restored = os.path.join(resolved(cfg.save_dir) or "", LAST)
+    finetuned = resolved(cfg.finetune_from_model)
+    starts = (restored, resolved(cfg.continue_once), finetuned)
+    path = next((path for path in starts if path and os.path.isfile(path)), None)
+    if path is None:
+        return None
+    checkpoint = read_checkpoint(path, mmap=True)
+    state = checkpoint.get("task_state") or {}
+    metadata = Metadata.of(state.get("description"), path)
+    settings = (checkpoint.get("cfg") or {}).get("task") or {}
+    kind = problem_type(resolved(settings.get("kind")) or metadata.kind)
+    return Start(state, metadata, kind, path == finetuned)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from ...errors import printable
 from .problem_types import ProblemType
 
 TOP = (1, 3, 5)
@@ -25,18 +24,15 @@ Statistics = dict[str, float]
 
 
 def label_groups(counts: Sequence[int]) -> dict[str, Tensor]:
-    """Labels by how often training has them: group → N, bool.
+    """Labels by how often training has them: group → N, bool; those that have some.
 
     Args:
         counts: of each label in the training set.
     """
-    seen = torch.as_tensor(list(counts))
-    return {
-        "all": torch.ones(len(seen), dtype=torch.bool),
-        "frequent": seen > FREQUENT,
-        "few": (seen >= 1) & (seen <= FREQUENT),
-        "zero": seen == 0,
-    }
+    seen = torch.tensor(counts)
+    frequent, few = seen > FREQUENT, (seen >= 1) & (seen <= FREQUENT)
+    groups = zip(GROUPS, (torch.ones_like(frequent), frequent, few, seen == 0))
+    return {name: members for name, members in groups if bool(members.any())}
 
 
 def statistics(
@@ -69,7 +65,7 @@ def summary(
     """The metrics, in percent but for the threshold and the squared error.
 
     Args:
-        sums: of the statistics.
+        sums: of the statistics; for entities those of :func:`.entity_statistics` too.
         threshold: of ``micro_f1_tuned``, for many labels; None: the best one for these sums.
     """
     if kind is ProblemType.REGRESSION:
@@ -77,89 +73,13 @@ def summary(
     return _label_summary(sums, threshold) if kind.many else _class_summary(kind, sums)
 
 
-def names(
-    kind: ProblemType,
-    number: int,
-    groups: Mapping[str, Tensor] | None = None,
-    entities: bool = False,
-) -> list[str]:
-    """The metrics that there are.
-
-    Args:
-        number: of labels or classes.
-        groups: see :func:`label_groups`; those without a label have no metrics.
-        entities: whether tags mark entities.
-    """
-    if kind is ProblemType.REGRESSION:
-        return ["pearson", "spearman", "mse"]
-    if kind is ProblemType.TAGGING:
-        return ["word_accuracy", *(ENTITY_METRICS if entities else [])]
-    if kind is ProblemType.CLASSIFICATION:
-        return ["accuracy", "macro_f1", "mcc", *(["f1"] if number == 2 else [])]
-    found = ["micro_f1", "micro_f1_tuned", "threshold"]
-    for group in GROUPS:
-        if group == "all" or (groups is not None and bool(groups[group].any())):
-            found += [f"{_group(group)}{name}@{k}" for k in TOP for name in ("rp", "ndcg")]
-    return found
-
-
-def _group(name: str) -> str:
-    return "" if name == "all" else f"{name}_"
-
-
-# each label --------------------------------------------------------------------------------
-
-
-def label_counts(found: Tensor, truth: Tensor) -> Statistics:
-    """How often each label is right, is said, and both.
-
-    Args:
-        found, truth: whether a label holds, E × N, bool.
-    """
-    sums: Statistics = {}
-    for name, held in (("true", truth), ("said", found), ("both", found & truth)):
-        sums.update(_numbered(name, held.sum(0)))
-    return sums
-
-
-def label_table(sums: Mapping[str, float], labels: Sequence[str]) -> str:
-    """Precision, recall and F1 of each label, and their means over all labels.
-
-    Args:
-        sums: with those of :func:`label_counts`.
-        labels: N names.
-
-    Returns:
-        Lines; a label that neither the texts nor the answers have is left out, and counted.
-    """
-    true, said, both = (_series(sums, name, len(labels)) for name in ("true", "said", "both"))
-    ratios = (both / said, both / true, 2 * both / (true + said))
-    scores = torch.stack([100 * one.nan_to_num(0.0) for one in ratios], 1)
-    form = "{:>9}  {:>6}  {:>6}  {:>8}  {:>9}  {}".format
-    lines = [form("precision", "recall", "F1", "examples", "predicted", "label")]
-    for i, label in enumerate(labels):
-        if true[i] or said[i]:
-            counts = int(true[i]), int(said[i])
-            lines.append(form(*(f"{one:.2f}" for one in scores[i]), *counts, printable(label)))
-    means, absent = scores.mean(0), len(labels) + 1 - len(lines)
-    ending = f"mean of {len(labels)} labels" + (f", {absent} of them absent: 0" if absent else "")
-    total = int(true.sum()), int(said.sum())
-    return "\n".join([*lines, form(*(f"{one:.2f}" for one in means), *total, ending)])
-
-
 # one class an example, or a word -----------------------------------------------------------
 
 
 def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> Statistics:
-    right = found.eq(targets)
-    counts = {
-        "true": torch.bincount(targets, minlength=number),
-        "said": torch.bincount(found, minlength=number),
-        "both": torch.bincount(targets[right], minlength=number),
-    }
     sums: Statistics = {"cut": float(cut)}
-    for name, per_class in counts.items():
-        sums.update(_numbered(name, per_class))
+    for name, ids in (("true", targets), ("said", found), ("both", targets[found.eq(targets)])):
+        sums.update(_numbered(name, torch.bincount(ids, minlength=number)))
     return sums
 
 
@@ -167,19 +87,16 @@ def _class_summary(kind: ProblemType, sums: Mapping[str, float]) -> dict[str, fl
     number = sum(name.startswith("true_") for name in sums)
     true, said, both = (_series(sums, name, number) for name in ("true", "said", "both"))
     total, right = float(true.sum()), float(both.sum())
-    answers = total + sums.get("cut", 0.0)
-    accuracy = _percent(right, answers)
+    accuracy = _percent(right, total + sums.get("cut", 0.0))
     if kind is ProblemType.TAGGING:
         return {"word_accuracy": accuracy, **_entity_summary(sums)}
     f1 = 2 * both / (true + said).clamp(min=1)
     found = {"accuracy": accuracy, "macro_f1": 100 * float(f1.mean())}
-    if number == 2:
-        found["f1"] = 100 * float(f1[1])
     # Gorodkin (2004): the correlation of two assignments to any number of classes
     across = right * total - float((true * said).sum())
     spread = (total**2 - float((said**2).sum())) * (total**2 - float((true**2).sum()))
     found["mcc"] = 100 * across / spread**0.5 if spread > 0 else 0.0
-    return found
+    return {**found, "f1": 100 * float(f1[1])} if number == 2 else found
 
 
 def _entity_summary(sums: Mapping[str, float]) -> dict[str, float]:
@@ -195,12 +112,12 @@ def _entity_summary(sums: Mapping[str, float]) -> dict[str, float]:
 
 
 def _label_statistics(scores: Tensor, truth: Tensor, groups: Mapping[str, Tensor]) -> Statistics:
-    # how many of the thresholds a score is above
-    above = torch.bucketize(scores.double(), _thresholds())
+    # how many of the thresholds 0.00 to 0.99 a score is above
+    above = torch.bucketize(scores.double(), torch.arange(BINS, dtype=torch.double) / BINS)
     sums: Statistics = {}
     for name, chosen in (("right", truth), ("wrong", ~truth)):
         sums.update(_numbered(name, torch.bincount(above[chosen], minlength=BINS + 1)))
-    for name, members in {"all": torch.ones(truth.size(1), dtype=torch.bool), **groups}.items():
+    for name, members in {"all": truth.new_ones(truth.size(1)), **groups}.items():
         sums.update(_ranking_statistics(scores[:, members], truth[:, members], name))
     return sums
 
@@ -211,7 +128,7 @@ def _ranking_statistics(scores: Tensor, truth: Tensor, group: str) -> Statistics
     scores, truth = scores[with_some], truth[with_some]
     sums = {f"{group}_examples": float(len(truth))}
     best = min(max(TOP), scores.size(1))
-    order = scores.topk(best, dim=1).indices if best else scores.long()
+    order = scores.topk(best, dim=1).indices
     hits = truth.gather(1, order).double()
     positives = truth.sum(1).double()
     gain = 1 / torch.log2(torch.arange(2, best + 2, dtype=torch.double))
@@ -220,14 +137,9 @@ def _ranking_statistics(scores: Tensor, truth: Tensor, group: str) -> Statistics
         ranks = torch.arange(best) < ideal.unsqueeze(1)
         precision = hits[:, :k].sum(1) / ideal
         quality = (hits[:, :k] * gain[:k]).sum(1) / (ranks[:, :k] * gain[:k]).sum(1)
-        sums[f"{group}_rp{k}"] = float(precision.sum())
-        sums[f"{group}_ndcg{k}"] = float(quality.sum())
+        sums[f"{group}_rp@{k}"] = float(precision.sum())
+        sums[f"{group}_ndcg@{k}"] = float(quality.sum())
     return sums
-
-
-def _thresholds() -> Tensor:
-    """0.00 to 0.99; a label holds where its score is above the threshold."""
-    return torch.arange(BINS, dtype=torch.double) / BINS
 
 
 def _label_summary(sums: Mapping[str, float], threshold: float | None) -> dict[str, float]:
@@ -243,11 +155,11 @@ def _label_summary(sums: Mapping[str, float], threshold: float | None) -> dict[s
         "threshold": best / BINS,
     }
     for group in GROUPS:
-        examples = sums.get(f"{group}_examples", 0.0)
-        for k in TOP:
-            for name in ("rp", "ndcg"):
-                total = sums.get(f"{group}_{name}{k}", 0.0)
-                found[f"{_group(group)}{name}@{k}"] = _percent(total, examples)
+        if f"{group}_examples" in sums:
+            shown = "" if group == "all" else f"{group}_"
+            for name in (f"{name}@{k}" for k in TOP for name in ("rp", "ndcg")):
+                total = sums[f"{group}_{name}"], sums[f"{group}_examples"]
+                found[shown + name] = _percent(*total)
     return found
 
 

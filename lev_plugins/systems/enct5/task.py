@@ -5,12 +5,12 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import ConcatDataset, EpochBatchIterator, FairseqDataset
+from fairseq.data import ConcatDataset
 from fairseq.logging import metrics as log
 from fairseq.logging.meters import MetersDict
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
@@ -20,25 +20,21 @@ from torch import Tensor
 
 from ...errors import UserError
 from ...io.program import running_command
-from . import metrics
-from .binarized import BinarizedSplit
-from .config import strip_pretrained
+from ...io.text_files import few
+from .config import EncT5TaskConfig, problem_type, resolved, strip_pretrained
 from .criterion import CRITERION
-from .dataset import EncT5Dataset
+from .dataset import EncT5Dataset, read_column
 from .entities import entity_statistics, marks_entities
-from .metadata import PIECES, Metadata
-from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
+from .metadata import LABELS, PIECES, SPANS, Metadata, starting_checkpoint
+from .metrics import PREFIX, Statistics, label_groups, statistics, summary
 from .model import EncT5Model
 from .problem_types import ProblemType
-from .starting import anew_for, check_resumed_kind, description, starting_state
-from .task_config import EncT5TaskConfig, problem_type, resolved
 from .tokenizer import SubwordDictionary
 
 logger = logging.getLogger(__name__)
 
 TASK = "enct5"
 SUMS = "_statistics"
-PREDICT = "lev-predict"
 PREPARE = "lev-enct5-prepare"
 #: of which less is better; the threshold is neither good nor bad
 LESS = ("loss", "mse")
@@ -66,14 +62,16 @@ class EncT5Task(FairseqTask):
         super().__init__(cfg)
         self.metadata = metadata
         self.kind = problem_type(cfg.kind or metadata.kind)
-        self.dictionary = SubwordDictionary(metadata.pieces)
+        #: labels or classes; 1 for values
+        self.number = max(len(metadata.labels), 1)
         self._check()
-        self.groups: dict[str, Tensor] | None = None
-        if self.kind.many and metadata.counts:
-            self.groups = label_groups(metadata.counts)
+        self.dictionary = SubwordDictionary(metadata.pieces)
+        self.groups = label_groups(metadata.counts) if self.kind.many and metadata.counts else {}
         self.entities = self.kind is ProblemType.TAGGING and marks_entities(metadata.labels)
-        self.metric_names = names(self.kind, self.number, self.groups, self.entities)
-        self.state.merge_state_dict({"description": asdict(metadata), "threshold": 0.5})
+        no_scores, nothing = torch.zeros(0, self.number), self.kind.targets([], self.number)
+        none = self.statistics(no_scores, nothing, {"sentences": []})
+        self.metric_names = list(summary(self.kind, none))
+        self.state.merge_state_dict({"description": asdict(metadata), NEITHER: 0.5})
         self.trains = False
         self.first_subset = False
         self.summed: tuple[Tensor | None, dict[str, float]] = (None, {})
@@ -95,8 +93,6 @@ class EncT5Task(FairseqTask):
                 f"{self.number} labels are more than --max-target-positions {most}; raise it, or "
                 "give --kind multilabel_pooled"
             )
-        if self.dictionary.symbols != self.metadata.pieces:
-            raise UserError(f"{where}: the subwords are not T5's, or one is there twice")
 
     @classmethod
     def setup_task(cls, cfg: EncT5TaskConfig, **kwargs: object) -> "EncT5Task":
@@ -105,22 +101,11 @@ class EncT5Task(FairseqTask):
         Raises:
             UserError: nothing that was prepared, or a command that writes text.
         """
-        command = running_command()
-        if command in ("generate", "interactive"):
-            raise UserError(f"fairseq-{command} writes text, and EncT5 writes none; use {PREDICT}")
+        if running_command() in ("generate", "interactive"):
+            raise UserError("fairseq-generate writes text, and EncT5 writes none; use lev-predict")
         if not cfg.data:
             raise UserError(f"no data folder given; name the one that {PREPARE} made")
         return cls(cfg, Metadata.read(cfg.data))
-
-    @property
-    def number(self) -> int:
-        """Labels or classes; 1 for values."""
-        return max(len(self.metadata.labels), 1)
-
-    @property
-    def threshold(self) -> float:
-        """A label holds where its score is above this; best in the last validation, first 0.5."""
-        return float(self.state.threshold)
 
     @property
     def source_dictionary(self) -> SubwordDictionary:
@@ -132,12 +117,10 @@ class EncT5Task(FairseqTask):
         """None: nothing is written."""
         return None
 
-    @classmethod
-    def load_dictionary(cls, filename: str) -> SubwordDictionary:
-        """A dictionary's file, with T5's special subwords in front."""
-        dictionary = SubwordDictionary()
-        dictionary.add_from_file(filename)
-        return dictionary
+    @property
+    def threshold(self) -> float:
+        """A label holds where its score is above this; best in the last validation, first 0.5."""
+        return float(self.state.threshold)
 
     # model and checkpoint ---------------------------------------------------------------------
 
@@ -158,11 +141,10 @@ class EncT5Task(FairseqTask):
         return model
 
     def build_criterion(self, cfg: DictConfig, from_checkpoint: bool = False) -> FairseqCriterion:
-        """Builds the criterion; what a training begins with and selects by is checked here too.
+        """Builds the criterion; what a training selects by is checked here too.
 
         Raises:
-            UserError: another criterion, a metric that validation does not give, or a checkpoint
-                of other data.
+            UserError: another criterion, or a metric that validation does not give.
         """
         name = getattr(cfg, "_name", None) or CRITERION
         if name != CRITERION:
@@ -181,12 +163,10 @@ class EncT5Task(FairseqTask):
                 f"--best-checkpoint-metric {best}: validation of {self.kind.value} gives "
                 f"{', '.join(known)}"
             )
-        flag = "--maximize-best-checkpoint-metric"
         if (best not in LESS) != bool(self.cfg.maximize_best_checkpoint_metric):
-            way = f"higher is better; give {flag}"
-            if best in LESS:
-                way = f"lower is better; leave {flag} out"
-            raise UserError(f"--best-checkpoint-metric {best}: {way}")
+            way = "lower is better; leave out" if best in LESS else "higher is better; give"
+            flag = "--maximize-best-checkpoint-metric"
+            raise UserError(f"--best-checkpoint-metric {best}: {way} {flag}")
 
     def restore_task_state(self) -> tuple[str, ...]:
         """Takes over what the checkpoint keeps with which a training begins.
@@ -199,28 +179,39 @@ class EncT5Task(FairseqTask):
         Raises:
             UserError: it was trained on other subwords, or on other labels and is resumed.
         """
-        kept, finetuned = starting_state(self.cfg)
-        if kept is None:
+        start = starting_checkpoint(self.cfg)
+        if start is None:
             return ()
-        anew: tuple[str, ...] = ()
-        if finetuned:
-            anew = anew_for(self.metadata, self.kind, kept, str(self.cfg.data))
-        if not anew:
-            self.load_state_dict(kept)
-            check_resumed_kind(self.kind, kept)
-        return anew
+        before, where = start.metadata, str(self.cfg.data)
+        same = start.kind is self.kind and before.labels == self.metadata.labels
+        if start.finetuned and not same:
+            self.metadata.check_same(before, where, "pieces")
+            logger.info(
+                "the checkpoint was trained for other labels or another --kind (%s): encoder and "
+                "decoder blocks begin with its parameters, the output layer with random ones",
+                start.kind.value,
+            )
+            # a latent of its own for each label, or one for all
+            latents = ProblemType.MULTILABEL in (start.kind, self.kind)
+            return ("head.", "decoder.table.") if latents else ("head.",)
+        self.load_state_dict(start.state)
+        if start.kind is not self.kind:
+            raise UserError(
+                f"--kind {self.kind.value}: the checkpoint was trained with --kind "
+                f"{start.kind.value}; give that, or begin with it in another --save-dir by "
+                "--finetune-from-model"
+            )
+        return ()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what a checkpoint keeps.
 
         Raises:
-            UserError: it was trained on other labels or subwords, or holds something else.
+            UserError: it was trained on other labels or subwords.
         """
-        self.metadata.check_same(description(state_dict), str(self.cfg.data))
-        threshold = state_dict.get("threshold")
-        if not isinstance(threshold, float) or not 0 <= threshold <= 1:
-            raise UserError(f"the checkpoint's threshold is {threshold!r}, no number from 0 to 1")
-        self.state.merge_state_dict({"threshold": threshold})
+        kept = Metadata.of(state_dict.get("description"), "the checkpoint")
+        self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces")
+        self.state.merge_state_dict({NEITHER: float(state_dict[NEITHER])})
 
     # data -------------------------------------------------------------------------------------
 
@@ -228,61 +219,48 @@ class EncT5Task(FairseqTask):
         """Loads a split; with ``combine`` together with its further parts (valid1, valid2 …).
 
         Raises:
-            UserError: there is none, or it is damaged.
+            UserError: there is none.
         """
         prefixes = [os.path.join(self.cfg.data or "", split)]
         while combine and os.path.isfile(f"{prefixes[0]}{len(prefixes)}.{PIECES}.idx"):
             prefixes.append(f"{prefixes[0]}{len(prefixes)}")
         if not os.path.isfile(f"{prefixes[0]}.{PIECES}.idx"):
-            known = split if split in ("train", "valid", "test") else "valid or --test"
             raise UserError(
                 f"{self.cfg.data} has no {split} data ({split}.{PIECES}.idx is missing); name "
-                f"another split, or prepare it with {PREPARE} --{known} FILE"
+                f"another split, or prepare it with {PREPARE}"
             )
-        stored = [
-            BinarizedSplit(
-                prefix, self.kind, self.number, len(self.dictionary), *self.metadata.limits()
-            )
-            for prefix in prefixes
-        ]
+        names = [PIECES, LABELS, *([SPANS] if self.kind is ProblemType.TAGGING else [])]
+        columns = {
+            name: ConcatDataset([read_column(f"{prefix}.{name}") for prefix in prefixes])
+            for name in names
+        }
         training = split in ("train", resolved(self.cfg.train_subset))
+        row = self.cfg.pack_length or self.cfg.max_source_positions
+        packs = training and self.cfg.pack
         self.datasets[split] = EncT5Dataset(
-            _joined([one.pieces for one in stored]),
-            _joined([one.spans for one in stored]) if self.kind is ProblemType.TAGGING else None,
-            _joined([one.labels for one in stored]),
+            columns[PIECES],
+            columns.get(SPANS),
+            columns[LABELS],
             self.kind,
             self.number,
-            row=self._packed_row() if training else None,
-            most=self.cfg.max_target_positions,
+            limits=(row, self.cfg.max_target_positions) if packs else None,
             shuffle=training,
         )
+        if not training and self.metadata.counts:
+            self._log_baseline(split, columns[LABELS])
 
-    def _packed_row(self) -> int | None:
-        """Most subwords in a row of several examples, None without packing."""
-        return (self.cfg.pack_length or self.cfg.max_source_positions) if self.cfg.pack else None
+    def _log_baseline(self, split: str, labels: Sequence[Tensor]) -> None:
+        """What the most frequent label of training scores on a set, said of every text or word."""
+        usual = int(np.argmax(self.metadata.counts))
+        ids = torch.cat([labels[i] for i in range(len(labels))])
+        said = len(labels) if self.kind.many else len(ids)
+        score = 200 * int((ids == usual).sum()) / max(said + len(ids), 1)
+        name, label = self.metric_names[0], self.metadata.labels[usual]
+        logger.info("%s: always %s, the most frequent label: %s %.2f", split, label, name, score)
 
     def max_positions(self) -> tuple[int, int]:
         """Most subwords and decoder positions in a row."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
-
-    def get_batch_iterator(
-        self,
-        dataset: FairseqDataset,
-        *args: object,
-        max_tokens: int | None = None,
-        max_positions: tuple[int, int] | None = None,
-        **options: object,
-    ) -> EpochBatchIterator:
-        """fairseq's; what is longer than a batch may be is told in validation too.
-
-        There fairseq fails an assertion.
-        """
-        if max_tokens is not None:
-            given = (max_tokens, max_tokens) if max_positions is None else max_positions
-            max_positions = min(given[0], max_tokens), min(given[1], max_tokens)
-        return super().get_batch_iterator(
-            dataset, *args, max_tokens=max_tokens, max_positions=max_positions, **options
-        )
 
     def filter_indices_by_size(
         self,
@@ -299,31 +277,18 @@ class EncT5Task(FairseqTask):
         long = (dataset.sizes[indices] > np.asarray(max_positions)).any(1)
         if not long.any():
             return indices
-        rows = sorted(int(row) for row in indices[long])
+        rows = sorted(indices[long].tolist())
         split = next((name for name, one in self.datasets.items() if one is dataset), "data")
-        pieces, latents = dataset.size(rows[0])
-        most, most_latents = max_positions
-        size = (
-            f"{pieces} subwords and {latents} decoder positions where {most} and "
-            f"{most_latents} are "
-            "allowed"
-        )
-        if len(dataset.rows[rows[0]]) > 1:
-            less = [f"--pack-length {most}"] if pieces > most else []
-            less += [f"--max-target-positions {most_latents}"] if latents > most_latents else []
-            raise UserError(
-                f"{split}: a packed row has {size}; raise --max-tokens, or give {' '.join(less)}"
-            )
-        shown = ", ".join(str(dataset.rows[row][0] + 1) for row in rows[:20])
-        shown += " …" if len(rows) > 20 else ""
+        told = f"{split}: too long are examples {few([dataset.rows[row][0] + 1 for row in rows])}"
         if ignore_invalid_inputs and not dataset.shuffle:
-            logger.warning("%s: %d examples are too long and skipped: %s", split, len(rows), shown)
+            logger.warning("%s; %d are skipped", told, len(rows))
             return indices[~long]
+        pieces, latents = dataset.size(rows[0])
         raise UserError(
-            f"{split}: {len(rows)} examples are too long ({shown}); number "
-            f"{dataset.rows[rows[0]][0] + 1} has {size}; raise --max-source-positions, "
-            "--max-target-positions or --max-tokens, or prepare the data with a smaller "
-            "--max-length"
+            f"{told}; a row has {pieces} subwords and {latents} decoder positions where "
+            f"{max_positions[0]} and {max_positions[1]} are allowed; raise --max-tokens, "
+            "--max-source-positions or --max-target-positions, lower --pack-length, or prepare "
+            "the data with a smaller --max-length"
         )
 
     # metrics ----------------------------------------------------------------------------------
@@ -343,13 +308,12 @@ class EncT5Task(FairseqTask):
 
     def statistics(self, scores: Tensor, targets: Tensor, sample: Mapping[str, Any]) -> Statistics:
         """What a validation batch adds to the metrics."""
-        span = self.metadata.low, self.metadata.high
-        sums = statistics(self.kind, scores, targets, sample["cut"], self.groups, span)
+        sentences, span = sample["sentences"], (self.metadata.low, self.metadata.high)
+        cut = sum(len(tags) - reached for tags, reached in sentences)
+        sums = statistics(self.kind, scores, targets, cut, self.groups, span)
         if self.entities:
             labels, found = self.metadata.labels, scores.argmax(-1)
-            sums.update(entity_statistics(labels, found, sample["sentences"]))
-        if self.kind.many and running_command() == "validate":
-            sums.update(metrics.label_counts(scores > self.threshold, targets.bool()))
+            sums.update(entity_statistics(labels, found, sentences))
         return sums
 
     def reduce_metrics(
@@ -366,9 +330,6 @@ class EncT5Task(FairseqTask):
         counted = [key.removeprefix(PREFIX) for key in keys]
         for name in self.metric_names:
             log.log_derived(name, functools.partial(self._metric, name, counted))
-        if self.metadata.labels and running_command() == "validate":
-            table = metrics.label_table(dict(zip(counted, sums)), self.metadata.labels)
-            logger.info("scores of each label:\n%s", table)
 
     def _metric(self, name: str, counted: Sequence[str], meters: MetersDict) -> float:
         """A metric as fairseq prints it, to six digits.
@@ -380,17 +341,3 @@ class EncT5Task(FairseqTask):
             threshold = None if self.first_subset else self.threshold
             self.summed = sums, summary(self.kind, dict(zip(counted, sums.tolist())), threshold)
         return float(f"{self.summed[1][name]:.6g}")
-
-    # what this task does not do ---------------------------------------------------------------
-
-    def build_generator(self, *args: object, **options: object) -> NoReturn:
-        """Nothing is generated.
-
-        Raises:
-            UserError: always.
-        """
-        raise UserError(f"EncT5 writes no text; {PREDICT} prints its predictions")
-
-
-def _joined(parts: Sequence[FairseqDataset]) -> FairseqDataset:
-    return parts[0] if len(parts) == 1 else ConcatDataset(parts)

@@ -3,11 +3,10 @@
 import base64
 import io
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,9 +20,7 @@ from ..metadata import LABELS, PIECES, SPANS, Metadata
 from ..problem_types import ProblemType
 from ..t5_directory import T5Directory
 from ..tokenizer import SPECIAL, UNK, Tokenizer, WordpieceTokenizer
-from .labels import Labels
-from .oddities import most_frequent, oddities
-from .reading import Labelled, Layout
+from .reading import Labelled, Labels, Layout
 
 #: The subwords that are found depend on the number of threads, so it is not the machine's.
 THREADS = 16
@@ -31,18 +28,15 @@ THREADS = 16
 PORTION = 1000
 #: most subwords of an example, unless told otherwise
 LONGEST = 512
-_TOO_FEW = re.compile(r"smaller than required_chars\. [0-9]+ vs ([0-9]+)")
+#: of subwords that are sampled, see :meth:`.Tokenizer.sampled`
+ALPHA, SEED = 0.2, 1
 
 
 # ---------------------------------------------------------------- what cuts text
 
 
 def file_cutter(path: str) -> Tokenizer:
-    """A sentencepiece model's.
-
-    Raises:
-        UserError: it cannot be read.
-    """
+    """A sentencepiece model's; raises :class:`UserError` where it is none."""
     return Tokenizer(_content(path), name=path)
 
 
@@ -111,12 +105,8 @@ def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
             minloglevel=2,
         )
     except (RuntimeError, ValueError) as error:
-        least = _TOO_FEW.search(str(error))
         reason = str(error).strip().rpartition("\n")[2]
-        raise UserError(
-            f"--vocab-size {size}: "
-            + (f"the characters of the text are {least[1]} subwords already" if least else reason)
-        ) from error
+        raise UserError(f"--vocab-size {size}: {reason}") from error
     return Tokenizer(base64.b64encode(model.getvalue()).decode())
 
 
@@ -133,39 +123,18 @@ def portions(text: str) -> Iterator[str]:
 
 def _content(path: str) -> str:
     """A file as base64."""
-    try:
-        with open(path, "rb") as file:
-            return base64.b64encode(file.read()).decode()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+    return base64.b64encode(Path(path).read_bytes()).decode()
 
 
 # ---------------------------------------------------------------- data
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Copies of the examples with segmentations that are sampled (:meth:`Tokenizer.sampled`)."""
-
-    copies: int = 0
-    alpha: float = 0.2
-    seed: int = 1
-
-    def repeated(self, examples: Iterable[Labelled]) -> Iterator[tuple[Labelled, float]]:
-        """All examples as they are, then their copies; each with the α of its segmentation."""
-        kept = list(examples) if self.copies else examples
-        yield from ((example, 0.0) for example in kept)
-        for _ in range(self.copies):
-            yield from ((example, self.alpha) for example in kept)
 
 
 @dataclass
 class Summary:
     """What a split was made of.
 
-    examples, words, pieces: how many; words for tagging. unknown: subwords that are <unk>. cut:
-    examples that are too long. lost: words that were cut off. counts: how often there is each
-    label. low, high: least and greatest value.
+    words: for tagging. unknown: subwords that are <unk>. cut: examples that are too long. lost:
+    words that were cut off. counts: how often there is each label. values: of regression.
     """
 
     examples: int = 0
@@ -175,8 +144,12 @@ class Summary:
     cut: LineNumbers = field(default_factory=LineNumbers)
     lost: int = 0
     counts: Counter[int] = field(default_factory=Counter)
-    low: float = np.inf
-    high: float = -np.inf
+    values: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        words = f"{self.words:,} words, " if self.words else ""
+        unknown = f", {self.unknown:,} of them unknown" if self.unknown else ""
+        return f"{self.examples:,} examples, {words}{self.pieces:,} pieces{unknown}"
 
 
 def write_split(
@@ -185,28 +158,20 @@ def write_split(
     tokenizer: Tokenizer,
     labels: Labels,
     max_length: int,
-    sampling: Sampling = Sampling(),
 ) -> Summary:
     """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
 
-    Args:
-        max_length: most subwords of an example, ``</s>`` included.
-        sampling: copies of all examples that follow them.
-
-    Raises:
-        UserError: a label that is not known, or a value that is no number.
+    No example has more than ``max_length`` subwords, ``</s>`` included.
     """
     tagging = labels.kind is ProblemType.TAGGING
     cut = tokenizer.words if tagging else tokenizer.texts
-    names = [PIECES, LABELS, *([SPANS] if tagging else [])]
     builders = {
         name: indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.{name}.bin", dtype=np.int32)
-        for name in names
+        for name in (PIECES, LABELS, *([SPANS] if tagging else []))
     }
     summary = Summary()
-    for number, (example, alpha) in enumerate(sampling.repeated(examples), start=1):
-        with tokenizer.sampled(alpha, sampling.seed + number) if alpha else nullcontext():
-            found = cut(example.texts, max_length)
+    for number, example in enumerate(examples, start=1):
+        found = cut(example.texts, max_length)
         builders[PIECES].add_item(torch.tensor(found.pieces))
         builders[LABELS].add_item(labels.stored(example))
         if tagging:
@@ -218,14 +183,22 @@ def write_split(
         if found.cut_off:
             summary.cut.add(number)
             summary.lost += len(example.texts) - found.reached
-        if labels.kind is ProblemType.REGRESSION:
-            value = labels.value(example)
-            summary.low, summary.high = min(summary.low, value), max(summary.high, value)
-        else:
+        if labels.names:
             summary.counts.update(labels.ids(example))
+        else:
+            summary.values.append(labels.value(example))
     for name, builder in builders.items():
         builder.finalize(f"{prefix}.{name}.idx")
     return summary
+
+
+def repeated(layout: Layout, path: str, tokenizer: Tokenizer, copies: int) -> Iterator[Labelled]:
+    """The examples of a file, and copies behind them: what cuts one samples its subwords."""
+    yield from layout.read(path)
+    if copies:
+        with tokenizer.sampled(ALPHA, SEED):
+            for _ in range(copies):
+                yield from layout.read(path)
 
 
 def write_all(
@@ -235,21 +208,16 @@ def write_all(
     labels: Labels,
     tokenizer: Tokenizer,
     max_length: int,
-    wanted: int | None,
     say: Callable[[str], None],
-    sampling: Sampling = Sampling(),
+    copies: int = 0,
 ) -> None:
     """Writes all that EncT5 trains on.
 
     Args:
         files: split → file of examples; one is ``train``.
         max_length: most subwords of an example, ``</s>`` included.
-        wanted: subwords that were asked for, None where they are a given model's.
         say: gets what is worth knowing, line by line.
-        sampling: copies of the examples of ``train``.
-
-    Raises:
-        UserError: as :func:`write_split`.
+        copies: of the examples of ``train``, behind them, with subwords that are sampled.
     """
     metadata = Metadata(
         kind=layout.kind.value,
@@ -260,49 +228,35 @@ def write_all(
         model=tokenizer.serialised,
         wordpiece=tokenizer.wordpiece,
     )
-    count = len(tokenizer.pieces)
-    fewer = f", the text gives no {wanted:,}" if wanted is not None and count < wanted else ""
-    say(f"pieces: {count:,}{fewer}")
+    say(f"pieces: {len(tokenizer.pieces):,}")
     for split, path in files.items():
+        examples = repeated(layout, path, tokenizer, copies if split == "train" else 0)
         prefix = os.path.join(folder, split)
-        copies = sampling if split == "train" else Sampling()
-        summary = write_split(prefix, layout.read(path), tokenizer, labels, max_length, copies)
-        _report(split, path, summary, max_length, say)
+        found = write_split(prefix, examples, tokenizer, labels, max_length)
+        say(f"{split} ({path}): {found}")
+        if found.cut:
+            lost = f"; {found.lost:,} words lost, which count as errors" if found.lost else ""
+            say(
+                f"{split}: {found.cut.count:,} examples are longer than {max_length} subwords and "
+                f"were cut off{lost} (examples {found.cut})"
+            )
         if split == "train":
-            _keep_targets(metadata, labels, summary, say)
-    for path in files.values():
-        for odd in oddities(layout, path):
-            say(odd)
+            _keep_targets(metadata, found, say)
     with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{name}\n" for name in labels.names)
     metadata.write(folder)
 
 
-def _keep_targets(
-    metadata: Metadata, labels: Labels, summary: Summary, say: Callable[[str], None]
-) -> None:
+def _keep_targets(metadata: Metadata, train: Summary, say: Callable[[str], None]) -> None:
     """Notes the values or the frequencies of labels in the training set."""
-    if labels.kind is ProblemType.REGRESSION:
-        metadata.low, metadata.high = summary.low, summary.high
-        say(f"values: {summary.low:g} to {summary.high:g} in train")
+    names = metadata.labels
+    if not names:
+        metadata.low, metadata.high = min(train.values), max(train.values)
+        say(f"values: {metadata.low:g} to {metadata.high:g} in train")
         return
-    metadata.counts = [summary.counts[i] for i in range(len(labels.names))]
-    zero = metadata.counts.count(0)
-    absent = f", {zero:,} not in train" if zero else ""
-    shown = most_frequent(labels.names, metadata.counts)
-    say(f"labels: {len(labels.names):,}{absent} ({shown})")
-
-
-def _report(split: str, path: str, summary: Summary, most: int, say: Callable[[str], None]) -> None:
-    words = f"{summary.words:,} words, " if summary.words else ""
-    unknown = f", {summary.unknown:,} of them unknown" if summary.unknown else ""
-    say(
-        f"{split}: {summary.examples:,} examples of {path}, {words}{summary.pieces:,} pieces"
-        + unknown
-    )
-    if summary.cut:
-        lost = f"; {summary.lost:,} words lost, which count as errors" if summary.lost else ""
-        say(
-            f"{split}: {summary.cut.count:,} examples are longer than {most} subwords and were cut "
-            f"off{lost} (examples {summary.cut})"
-        )
+    metadata.counts = [train.counts[i] for i in range(len(names))]
+    usual = [f"{names[i]} {count:,}" for i, count in train.counts.most_common(6)]
+    usual[5:] = ["…"] * len(usual[5:])
+    absent = len(names) - len(train.counts)
+    missing = f", {absent:,} not in train" if absent else ""
+    say(f"labels: {len(names):,}{missing} ({', '.join(usual)})")
