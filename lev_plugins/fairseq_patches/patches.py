@@ -23,7 +23,7 @@ from .optimizers import keep_masters, patch_adafactor
 from .registries import import_fairseq, is_lean
 from .reports import explain, one_line_errors, run_cli
 from .saving import write_checkpoints_whole
-from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
+from .symbols import difference, keep_symbols
 from .training import prepare_trainings
 from .trust import Origin, check_checkpoint_settings, origin, settings_of
 from .user_dir import accept_imported_package

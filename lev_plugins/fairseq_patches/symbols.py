@@ -26,36 +26,21 @@ def difference(there: Sequence[str], here: Sequence[str]) -> tuple[int, str, str
     return None
 
 
-def refuse_other_symbols(what: str, saved: Sequence[str], here: Sequence[str], data: str) -> None:
-    """Refuse a checkpoint that was trained with other symbols than these.
-
-    Args:
-        what: the dictionary, as in ``another source dictionary``.
-        saved: symbols of the checkpoint.
-        here: symbols of the dictionary in the folder ``data``.
-
-    Raises:
-        UserError: with the first symbol that differs.
-    """
-    if found := difference(saved, here):
-        index, one, other = found
-        raise UserError(
-            f"the checkpoint was trained with {what} (symbol {index} is {one} there and {other} in "
-            f"{data}); give the data folder it was trained with, or preprocess yours with its "
-            "--srcdict and --tgtdict"
-        )
-
-
-def compare_symbols(task: "TranslationTask", task_state: Mapping[str, Any]) -> None:
+def _refuse_other_symbols(task: "TranslationTask", kept: Mapping[str, Sequence[str]]) -> None:
     """Refuse other dictionaries than those that a checkpoint's task has kept, with a UserError.
 
     One may continue behind the end of the checkpoint's: ours have a placeholder, and for other
     sizes the parameters do not fit. Checkpoints of plain fairseq have no symbols.
     """
     for side, dictionary in (("source", task.src_dict), ("target", task.tgt_dict)):
-        there = task_state.get(_SYMBOLS, {}).get(side, [])
-        here = dictionary.symbols[: len(there)]
-        refuse_other_symbols(f"another {side} dictionary", there, here, task.cfg.data)
+        there = kept.get(side, [])
+        if found := difference(there, dictionary.symbols[: len(there)]):
+            index, one, other = found
+            raise UserError(
+                f"the checkpoint was trained with another {side} dictionary (symbol {index} is "
+                f"{one} there and {other} in {task.cfg.data}); give the data folder it was trained "
+                "with, or preprocess yours with its --srcdict and --tgtdict"
+            )
 
 
 def keep_symbols() -> None:
@@ -76,5 +61,5 @@ def keep_symbols() -> None:
     @patches(TranslationTask, "load_state_dict")
     def load_state_dict(stock: Stock, self: TranslationTask, state_dict: dict[str, Any]) -> None:
         """fairseq's, where the dictionaries are those of the checkpoint; else a UserError."""
-        compare_symbols(self, state_dict)
+        _refuse_other_symbols(self, state_dict.get(_SYMBOLS, {}))
         stock(self, {name: one for name, one in state_dict.items() if name != _SYMBOLS})

@@ -123,10 +123,6 @@ class PostEditingTask(TranslationTask):
             what = f"the training of {path} resumes without drafts"
             say_no_draft(what, trained, f"Give --draft-lang {trained}")
 
-    def refuse_other_symbols(self, what: str, saved: Sequence[str], dictionary: Dictionary) -> None:
-        """Refuses a checkpoint that was trained with ``what``: other symbols than here."""
-        refuse_other_symbols(what, saved, dictionary.symbols, self.cfg.data)
-
     # data -------------------------------------------------------------------------------------
 
     def data_folder(self, split: str, epoch: int) -> str:
