@@ -23,7 +23,7 @@ from lev_plugins import Corrector, EncT5, LevenshteinEditor
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.pretrained.loading import inspect
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.systems.enct5.t5_directory import T5Directory
+from lev_plugins.systems.enct5.directory import T5Directory
 
 WEIGHTS = "model.safetensors"
 

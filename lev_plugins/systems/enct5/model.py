@@ -12,14 +12,13 @@ from ...errors import UserError
 from ...nn.embedding import TokenEmbedding
 from ...nn.t5 import T5Size
 from ...optim.backbone_adam import mark_backbone
-from ...pretrained.bert import BertEncoder, BertPlan
-from ...pretrained.parts import Dropouts
-from .bert_directory import BertDirectory, bert_plan
+from ...pretrained.filling import Dropouts
+from ...pretrained.post_norm import PostNormPlan
+from .bert_encoder import BertEncoder
 from .config import EncT5Config, t5_size
-from .directory import EncoderDirectory
+from .directory import BertDirectory, EncoderDirectory, T5Directory, bert_plan
 from .network import LabelHeads, LatentDecoder, SharedHead
 from .problem_types import ProblemType
-from .t5_directory import T5Directory
 
 if TYPE_CHECKING:
     from .task import EncT5Task
@@ -56,7 +55,7 @@ class EncT5Model(BaseFairseqModel):
         layers: int,
         kind: ProblemType,
         number: int,
-        bert: BertPlan | None = None,
+        bert: PostNormPlan | None = None,
     ) -> None:
         super().__init__()
         table = nn.Embedding(rows, size.dim)
@@ -195,7 +194,7 @@ def _check_decoder(cfg: EncT5Config) -> None:
         raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
 
 
-def _check_bert(bert: BertPlan, cfg: EncT5Config, longest: int) -> None:
+def _check_bert(bert: PostNormPlan, cfg: EncT5Config, longest: int) -> None:
     """Raises :class:`UserError` unless a BERT suits the decoder's width and the data's texts."""
     if bert.dim != cfg.encoder_embed_dim:
         raise UserError(
