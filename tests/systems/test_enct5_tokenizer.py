@@ -150,7 +150,7 @@ def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
     return [index for part in parts for index in (*part, EOS)]
 
 
-@given(texts=st.lists(ANY_TEXT, min_size=1, max_size=3), most=st.integers(3, 40))
+@given(texts=st.lists(ANY_TEXT, min_size=1, max_size=2), most=st.integers(2, 40))
 @example(texts=["a" * 5, "b" * 5], most=9)
 @example(texts=["a" * 9, "b" * 9], most=2)
 @example(texts=["", ""], most=5)

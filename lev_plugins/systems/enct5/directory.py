@@ -46,30 +46,17 @@ class EncoderDirectory:
         raise NotImplementedError
 
     def pieces(self) -> list[str]:
-        """The vocabulary: padding, ``</s>`` and ``<unk>``, then all others in their order.
-
-        Raises:
-            UserError: it is not as it should be.
-        """
+        """The vocabulary: padding, ``</s>`` and ``<unk>``, then all others in their order."""
         raise NotImplementedError
 
     def fill(self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None) -> None:
-        """Puts the weights in; the decoder's latents stay as they were initialised.
-
-        Args:
-            table: of the subwords.
-            decoder: None where its blocks stay as well.
-        """
+        """Puts the weights into table, encoder and, unless it is None, the decoder's blocks."""
         raise NotImplementedError
 
     def settle(self, cfg: EncT5Config) -> None:
         """Puts the sizes into a model's settings, whatever these said."""
         for name, value in self.sizes().items():
             setattr(cfg, name, value)
-
-    def settled(self, cfg: EncT5Config) -> bool:
-        """Whether a model's settings have its sizes."""
-        return all(str(getattr(cfg, name)) == str(size) for name, size in self.sizes().items())
 
     def check_pieces(self, symbols: Sequence[str]) -> None:
         """That data were prepared with this vocabulary.

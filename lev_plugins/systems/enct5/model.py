@@ -130,6 +130,7 @@ class EncT5Model(BaseFairseqModel):
         """
         if not isinstance(getattr(task, "kind", None), ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
+        _check_decoder(cfg)
         directory = _directory(cfg)
         if directory is not None:
             directory.settle(cfg)
@@ -209,31 +210,11 @@ def _check_bert(bert: PostNormPlan, cfg: EncT5Config, longest: int) -> None:
 
 
 def _directory(cfg: EncT5Config) -> EncoderDirectory | None:
-    """What ``--t5-dir`` or ``--bert-dir`` holds, None where there is none.
-
-    None as well for a checkpoint, which has its sizes and brings the weights, where the directory
-    has gone or has become another model's.
-    """
-    kept = cfg.t5_rows or cfg.bert_plan
-    if not kept:
-        _check_decoder(cfg)
-    path, kind = next(
-        ((getattr(cfg, name), kind) for name, kind in DIRECTORIES.items() if getattr(cfg, name)),
-        (None, T5Directory),
-    )
-    if path is None:
-        return None
-    try:
-        directory = kind(path)
-    except UserError as error:
-        if not kept:
-            raise
-        logger.warning("only a checkpoint's weights are used: %s", error)
-        return None
-    if kept and not directory.settled(cfg):
-        logger.warning("%s: has other sizes now; only a checkpoint's weights are used", path)
-        return None
-    return directory
+    """What ``--t5-dir`` or ``--bert-dir`` holds; a checkpoint's settings name neither."""
+    for name, kind in DIRECTORIES.items():
+        if getattr(cfg, name):
+            return kind(getattr(cfg, name))
+    return None
 
 
 def cross_attention_mask(

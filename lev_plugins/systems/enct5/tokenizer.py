@@ -133,7 +133,7 @@ class Tokenizer:
         """One text, or two with ``</s>`` between them; of the longer one more is cut off.
 
         Args:
-            texts: one or several, each of which ``</s>`` follows.
+            texts: one or two, each of which ``</s>`` follows.
             most: subwords in all, ``</s>`` included; no fewer than texts.
         """
         parts = [self.cut(text) for text in texts]
@@ -235,22 +235,10 @@ def _unpacked(model: str, name: str) -> Any:
 
 
 def _shares(lengths: Sequence[int], room: int) -> list[int]:
-    """How much of each part stays, so that all fit: the longest ones are made equally long.
+    """How much of one part or of two stays, so that all fits: of the longer one less.
 
-    Where that does not come out even the first of them keep one more.
+    Where both are too long for their half the first keeps one more than the second, or as many.
     """
-    level = 0
-    for parts, length in zip(range(len(lengths), 0, -1), sorted(lengths)):
-        level = max(room // parts, 0)
-        if length > level:
-            room -= level * parts
-            break
-        room -= length
-    else:
-        return list(lengths)
-    kept = []
-    for length in lengths:
-        more = int(length > level and room > 0)
-        kept.append(min(length, level + more))
-        room -= more
-    return kept
+    first, second = lengths if len(lengths) == 2 else (*lengths, 0)
+    first = min(first, max(room - second, -(-room // 2)))
+    return [first, min(second, room - first)][: len(lengths)]
