@@ -1,6 +1,7 @@
 """Tiny pre-trained models, written to folders by hand, tensor by tensor."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ from lev_plugins.nn.seq2seq import TransformerDecoder
 from lev_plugins.nn.transformer import attention_mask
 from lev_plugins.pretrained import Directory, Vocabulary, load_backbone, read_vocabulary
 from lev_plugins.pretrained.bpe import PretrainedTokenizer, PretrainedTokenizerConfig
+
+try:
+    import torchaudio  # noqa: F401
+except ImportError:
+    pass
+except OSError:  # one that was built for another torch; transformers would stumble over it
+    sys.modules["torchaudio"] = None  # type: ignore[assignment]
 
 DIM, HEADS, HIDDEN, LAYERS, PLACES = 8, 2, 12, 2, 9
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "##s", "un", "##happy"]

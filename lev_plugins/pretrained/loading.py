@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..errors import UserError
 from ..nn.backbone import Backbone
 from ..nn.t5 import FEED_FORWARD
-from .directory import Directory
+from .directory import Directory, one_line
 from .filling import Dropouts, Filling
 from .post_norm import BART, BERT
 from .t5 import T5
@@ -62,7 +62,11 @@ class Pretrained:
             )
         sides = {"source": source, "target": target}
         rows = {side: self.vocabulary.rows_of(symbols) for side, symbols in sides.items()}
-        made = build_backbone(self.description(), source, target, tie=tie, **vars(dropouts))
+        try:
+            made = build_backbone(self.description(), source, target, tie=tie, **vars(dropouts))
+        except (ArithmeticError, RuntimeError, TypeError) as error:
+            said = f"no model has the sizes of its config.json ({one_line(error)})"
+            raise UserError(f"{self.place.path}: {said}") from error
         self.fill(_whole(made), rows, made.new)
         return made
 

@@ -257,6 +257,9 @@ def test_sizes_that_the_weights_have_not_are_told(folder, kind):
         with refuses(folder):
             inspect(str(folder))
         (folder / "config.json").write_bytes(before)
+    changed(folder, relative_attention_num_buckets=0, hidden_size=-8, d_model=-8)
+    with refuses(folder):
+        inspect(str(folder))
     changed(folder, hidden_act="mish", activation_function="mish", feed_forward_proj="mish")
     with refuses(folder, "'mish'", "known are relu"):
         inspect(str(folder))
