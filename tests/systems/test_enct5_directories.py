@@ -309,7 +309,7 @@ def test_options_that_contradict_each_other_or_a_folder_are_refused(bert, folder
         other = a_task(TAGGING, "t5_dir" if option == "bert_dir" else "bert_dir")
         with refuses(place, "another vocabulary"):
             EncT5Model.build_model(settled(option, place), other)
-    cfg = settled("bert_dir", bert)
+    cfg = dataclasses.replace(settled("bert_dir", bert), bert_dir=None)  # as in a checkpoint
     for name, value, said in (
         ("encoder_embed_dim", 16, "--encoder-embed-dim 16"),
         ("bert_plan", '{"kind": "bart"}', "description"),

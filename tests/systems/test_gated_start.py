@@ -99,7 +99,7 @@ def test_a_backbone_answers_with_fresh_gates_as_without_them() -> None:
     plan = json.dumps({"kind": "bart", "mask": "<mask>", "plan": sizes})
     plain = GATED.new(gates="none", backbone_plan=plan).eval()
     for parameter in plain.parameters():
-        parameter.add_(0.3 * torch.randn(parameter.shape))
+        parameter.add_(0.5 * torch.randn(parameter.shape))
     rows = batch(ROWS)
     chances = [
         model.get_normalized_probs(model(rows.source, None, rows.before), log_probs=False)
