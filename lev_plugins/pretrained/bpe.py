@@ -46,6 +46,11 @@ class PretrainedTokenizer:
         }
         self.encoder, self.decoder = backend(directory), directory.tokenizer.backend_tokenizer
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In a worker that was sent it: what a pickle of a tokenizer leaves out is set again."""
+        vars(self).update(state)
+        self.encoder.encode_special_tokens = True
+
     def encode(self, text: str) -> str:
         """A line → symbols with spaces between them."""
         found = self.encoder.encode(text, add_special_tokens=False)

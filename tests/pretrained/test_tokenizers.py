@@ -1,6 +1,7 @@
 """Vocabularies as dictionaries, and ``--bpe hf``. That it cuts as its model: test_parity.py."""
 
 import json
+import pickle
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -161,7 +162,9 @@ def test_whatever_is_cut_is_in_the_dictionary(opened, name, text):
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("typed", ["</s>", "<pad>", "<unk>", "<extra_id_0>", "[MASK]", "<mask>"])
 def test_a_typed_symbol_is_text(opened, name, typed):
-    cut = opened[name].encode(f"the {typed} cat")
+    text = f"the {typed} cat"
+    cut = opened[name].encode(text)
+    assert pickle.loads(pickle.dumps(opened[name])).encode(text) == cut, "in a worker"
     assert not {"<s>", "</s>", "<pad>", opened[name].vocabulary.mask} & set(cut.split())
     if name == "unigram":
         assert opened[name].decode(cut) == f"the {typed} cat"
