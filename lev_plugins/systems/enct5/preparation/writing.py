@@ -55,6 +55,8 @@ def directory_cutter(path: str) -> Tokenizer:
     pieces, name = directory.pieces(), directory.place.file("spiece.model")
     if is_byte_t5(directory.place):
         return Tokenizer(None, pieces, path)
+    if not os.path.isfile(name):
+        raise UserError(f"{path}: no sentencepiece model in it (spiece.model)")
     return Tokenizer(_content(name), pieces, name)
 
 
