@@ -29,7 +29,7 @@ from lev_plugins.systems.enct5.bert_encoder import BertEncoder
 from lev_plugins.systems.enct5.dataset import Example
 from lev_plugins.systems.enct5.directory import BertDirectory, T5Directory
 from lev_plugins.systems.enct5.metadata import Metadata
-from lev_plugins.systems.enct5.preparation.writing import bert_cutter
+from lev_plugins.systems.enct5.preparation.writing import bert_cutter, directory_cutter
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.enct5.tokenizer import Tokenizer, WordpieceTokenizer
 
@@ -240,6 +240,9 @@ def test_a_sentencepiece_model_gives_the_pieces_with_the_extra_ids_behind_them(t
     assert model.embed.table.num_embeddings == 128, "more than there are subwords, as published"
     with refuses(folder, "prepared with another vocabulary", "--t5-dir"):
         build(folder)
+    assert directory_cutter(str(folder)).pieces == pieces
+    with refuses("other", "spiece.model"):
+        directory_cutter(str(t5(tmp_path / "other")))
 
 
 @pytest.mark.parametrize(
