@@ -34,9 +34,9 @@ from scores import label_scores  # noqa: E402
 from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.pretrained.bert import BertEncoder  # noqa: E402
-from lev_plugins.pretrained.parts import Dropouts  # noqa: E402
-from lev_plugins.systems.enct5.bert_directory import BertDirectory  # noqa: E402
+from lev_plugins.pretrained.filling import Dropouts  # noqa: E402
+from lev_plugins.systems.enct5.bert_encoder import BertEncoder  # noqa: E402
+from lev_plugins.systems.enct5.directory import BertDirectory  # noqa: E402
 from lev_plugins.systems.enct5.metadata import Metadata  # noqa: E402
 from lev_plugins.systems.enct5.problem_types import ProblemType  # noqa: E402
 

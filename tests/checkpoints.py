@@ -1,6 +1,7 @@
 """Tiny pre-trained models, written to folders by hand, tensor by tensor."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ from lev_plugins.nn.decoding import SourceMemory
 from lev_plugins.nn.seq2seq import TransformerDecoder
 from lev_plugins.nn.transformer import attention_mask
 from lev_plugins.pretrained import Directory, Vocabulary, load_backbone, read_vocabulary
+from lev_plugins.pretrained.bpe import PretrainedTokenizer, PretrainedTokenizerConfig
+
+try:
+    import torchaudio  # noqa: F401
+except ImportError:
+    pass
+except OSError:  # one that was built for another torch; transformers would stumble over it
+    sys.modules["torchaudio"] = None  # type: ignore[assignment]
 
 DIM, HEADS, HIDDEN, LAYERS, PLACES = 8, 2, 12, 2, 9
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "##s", "un", "##happy"]
@@ -142,14 +151,6 @@ T5_0 = {**T5_CONFIG, "feed_forward_proj": "relu"}
 T5_1 = {**T5_CONFIG, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 
 
-def tokenizer_json(kind: str, tokens: list[str]) -> dict[str, Any]:
-    """A ``tokenizer.json`` with these tokens, enough to read the vocabulary from."""
-    vocabulary: Any = {token: row for row, token in enumerate(tokens)}
-    if kind == "Unigram":
-        vocabulary = [[token, -float(row)] for row, token in enumerate(tokens)]
-    return {"version": "1.0", "added_tokens": [], "model": {"type": kind, "vocab": vocabulary}}
-
-
 def write(folder: Path, config: dict[str, Any], tensors: Tensors) -> Path:
     """A folder with a model and its vocabulary."""
     from safetensors.torch import save_file
@@ -160,16 +161,28 @@ def write(folder: Path, config: dict[str, Any], tensors: Tensors) -> Path:
         {name: value.contiguous() for name, value in tensors.items()},
         str(folder / "model.safetensors"),
     )
-    kind = config["model_type"]
+    tokenizer(folder, config["model_type"])
+    return folder
+
+
+def tokenizer(folder: Path, kind: str) -> None:
+    """The files of a kind's tokenizer."""
     if kind == "bert":
         (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in BERT_TOKENS))
     elif kind == "bart":
         rows = {token: row for row, token in enumerate(BART_TOKENS)}
         (folder / "vocab.json").write_text(json.dumps(rows))
+        (folder / "merges.txt").write_text("#version: 0.2\n")
     else:
-        found = tokenizer_json("Unigram", T5_TOKENS)
-        (folder / "tokenizer.json").write_text(json.dumps(found))
-    return folder
+        unigram(folder, T5_TOKENS)
+
+
+def unigram(folder: Path, tokens: list[str], extra_ids: int = 2) -> None:
+    """A T5's ``tokenizer.json`` with these tokens, ``extra_ids`` of which are T5's."""
+    model = {"type": "Unigram", "vocab": [[token, -float(row)] for row, token in enumerate(tokens)]}
+    found = {"version": "1.0", "added_tokens": [], "model": {**model, "unk_id": 2}}
+    (folder / "tokenizer.json").write_text(json.dumps(found))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"extra_ids": extra_ids}))
 
 
 def bert(folder: Path, **options: Any) -> Path:
@@ -194,6 +207,7 @@ def sized_t5(folder: Path, rows: int, extra_ids: int | None = None) -> Path:
         tensors[name] = torch.randn(rows, DIM)
     write(folder, {**T5_1, "vocab_size": rows}, tensors)
     (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").unlink()
     if extra_ids is not None:
         settings = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": extra_ids}
         (folder / "tokenizer_config.json").write_text(json.dumps(settings))
@@ -204,6 +218,11 @@ KINDS = {"bert": bert, "bart": bart, "t5": t5}
 
 #: how T5's own sentencepiece models number their special subwords
 T5_ORDER = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+
+
+def opened(folder: Path) -> PretrainedTokenizer:
+    """What ``--bpe hf`` cuts text with."""
+    return PretrainedTokenizer(PretrainedTokenizerConfig(hf_directory=str(folder)))
 
 
 def vocabulary_of(folder: Path) -> Vocabulary:

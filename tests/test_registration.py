@@ -59,7 +59,7 @@ NAMES = {
     "archs": sorted({**SIZES, **PLANNED}),
     "criterions": ["edit_policy_loss", "enct5"],
     "scorers": "accuracy cer rouge ter word_accuracy word_error_rate wrr".split(),
-    "encoders": ["hf_gpt2_bpe", "hf_sentencepiece", "hf_wordpiece"],
+    "encoders": ["hf"],
 }
 
 # Loads the package as fairseq's commands do, then says on its last line what was registered.

@@ -175,7 +175,7 @@ def _text_processing(args: argparse.Namespace) -> list[str]:
     backbone = args.work / "backbone"
     if backbone.is_file():
         directory = backbone.read_text(encoding="utf-8").strip()
-        return ["--bpe", "hf_wordpiece", "--hf-directory", directory]
+        return ["--bpe", "hf", "--hf-directory", directory]
     return ["--bpe", "characters"]
 
 

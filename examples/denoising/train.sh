@@ -41,7 +41,7 @@ whole LAYERS "$layers" blocks
 if [ -f "$work/backbone" ]; then
   backbone="$(cat "$work/backbone")"
   recipe=(
-    --bpe hf_wordpiece --hf-directory "$backbone" --arch gated_bert_minilm
+    --bpe hf --hf-directory "$backbone" --arch gated_bert_minilm
     --dropout 0.1 --attention-dropout 0 --lr "${LR:-0.0005}" --max-tokens "${TOKENS:-600}"
   )
   if [ "$start" = 1 ]; then

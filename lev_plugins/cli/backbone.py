@@ -39,16 +39,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     refuse_overwriting({"--dict": args.dict, "--output": args.output}, [("--input", args.input)])
     register(lean=True)
     from ..pretrained import inspect
-    from ..pretrained.bpe import open_tokenizer
+    from ..pretrained.bpe import PretrainedTokenizer, PretrainedTokenizerConfig
 
     found = inspect(args.directory)  # all of it: a broken one writes nothing
-    for line in found.lines(args.directory):
+    for line in (
+        f"{args.directory}: {found.description()}",
+        f"not used: {', '.join(found.left) or 'nothing'}",
+        f"tokenizer: --bpe hf --hf-directory {args.directory}",
+    ):
         print(printable(line), file=sys.stderr)
     if args.dict is not None:
         with whole_file(args.dict) as file:  # nobody has counted the symbols
             file.writelines(f"{symbol} 1\n" for symbol in found.vocabulary.ordinary())
     if args.input is not None:
-        tokenizer = open_tokenizer(args.directory)
+        tokenizer = PretrainedTokenizer(PretrainedTokenizerConfig(hf_directory=args.directory))
         with whole_file(args.output) as file:
             file.writelines(tokenizer.encode(line) + "\n" for line in read_lines(args.input))
 

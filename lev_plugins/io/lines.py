@@ -21,7 +21,7 @@ TEXT_PROCESSING = {
     "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
     "sentencepiece_model": "model file for --bpe sentencepiece",
     "bpe_codes": "codes file for --bpe subword_nmt",
-    "hf_directory": "folder for --bpe hf_wordpiece, hf_gpt2_bpe, hf_sentencepiece",
+    "hf_directory": "folder for --bpe hf",
 }
 # U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})

@@ -1,148 +1,172 @@
-"""From a checkpoint's tensors to a backbone's parameters, with every one of both accounted for."""
+"""From a folder's tensors to our parameters, by a table of names, with every one accounted for."""
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import torch
+from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone
 from ..nn.positions import Positions
-from .directory import Weights, few
-from .parts import HEADS
+from .directory import Directory, few
 
+#: heads of fine-tuned models, for classes and for answers to questions
+HEADS = r"(classifier|classification_head|qa_outputs)\.[\w.]+"
+# parameters with a row for each symbol
+_ROWS = re.compile(r"(source|target|output)\.(logits\.)?(table\.weight|bias)")
 _SHOWN = 3
 logger = logging.getLogger(__name__)
 
+#: path of a module of ours, with ``#`` for the number of its block → names of the folder's layers
+#: that it does the work of side by side, or what makes a tensor of theirs
+Names = Mapping[str, "tuple[str, ...] | Callable[[Filling], Tensor]"]
 
-class Filling:
-    """Puts tensors into parameters and remembers which.
 
-    ``left``: patterns of names that are left out knowingly, for the whole name.
+@dataclass
+class Dropouts:
+    """Of a model's states, attention weights and feed-forward layers."""
+
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is particular to BERT, BART or T5.
+
+    plan: the class of its sizes. read: sizes of a folder. names: where its tensors are. build: a
+    backbone with random weights, for two dictionaries; the last argument makes encoder and decoder
+    one. left: patterns of names of tensors that a backbone has no use for.
     """
 
-    def __init__(self, weights: Weights, left: Iterable[str]) -> None:
-        self.weights = weights
-        self.left = [re.compile(pattern) for pattern in left]
+    plan: type[Any]
+    read: "Callable[[Directory, Filling], Any]"
+    names: Callable[[Any], Names]
+    build: Callable[[Any, Dictionary, Dictionary, Dropouts, bool], Backbone]
+    left: tuple[str, ...]
+
+
+def block_names(ours: str, theirs: str, layers: Mapping[str, tuple[str, ...]]) -> Names:
+    """The layers of all blocks, whose paths begin with ``ours`` here and ``theirs`` there."""
+    return {
+        f"{ours}.{layer}": tuple(f"{theirs}.{name}" for name in names)
+        for layer, names in layers.items()
+    }
+
+
+class Filling:
+    """A folder's weights, and which of them have been used.
+
+    Raises:
+        UserError: they cannot be read.
+    """
+
+    def __init__(self, directory: Directory) -> None:
+        self.where = directory.path
+        self.tensors = directory.weights()
         self._used: set[str] = set()
-        self._filled: dict[int, Tensor] = {}
 
-    def read(self, *names: str) -> Tensor:
-        """Tensors one below the other, single precision."""
-        self._used.update(names)
-        parts = [self.weights.tensor(name) for name in names]
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+    def __contains__(self, name: str) -> bool:
+        return name in self.tensors
 
-    def put(self, parameter: Tensor | None, *names: str) -> None:
-        """Fills a parameter with tensors, one below the other.
+    def tensor(self, name: str) -> Tensor:
+        """A tensor in single precision, whatever it was stored in.
 
         Raises:
-            UserError: one is missing or they are of another shape.
+            UserError: there is none, or it holds whole numbers.
         """
-        assert parameter is not None
-        if any(len(self.weights.shape(name)) != parameter.dim() for name in names):
-            raise self._wrong_shape(parameter, names)
-        try:
-            value = self.read(*names)
-        except RuntimeError as error:
-            raise self._wrong_shape(parameter, names) from error
-        self.place(parameter, value, names)
+        if name not in self:
+            raise UserError(f"{self.where}: the tensor {name} is missing in its weights")
+        if not self.tensors[name].is_floating_point():
+            raise UserError(f"{self.where}: {name} holds {self.tensors[name].dtype}, no weights")
+        return self.tensors[name].float()
 
-    def place(self, parameter: Tensor | None, value: Tensor, names: Iterable[str]) -> None:
-        """Fills a parameter with what was made of the tensors ``names``."""
-        assert parameter is not None
-        if value.shape != parameter.shape:
-            raise self._wrong_shape(parameter, names)
-        with torch.no_grad():
-            parameter.copy_(value)
-        self._filled[id(parameter)] = parameter
+    def read(self, name: str) -> Tensor:
+        """:meth:`tensor`, which counts as used from now on."""
+        self._used.add(name)
+        return self.tensor(name)
 
-    def linear(self, layer: nn.Linear, *names: str) -> None:
-        """A layer that does what the layers ``names`` do side by side."""
-        self.put(layer.weight, *(f"{name}.weight" for name in names))
-        if layer.bias is not None:
-            self.put(layer.bias, *(f"{name}.bias" for name in names))
+    def is_copy(self, name: str, table: str) -> bool:
+        """Whether a tensor that may be missing holds the same as another."""
+        return name not in self or torch.equal(self.tensor(name), self.tensor(table))
 
-    def norm(self, norm: nn.Module | None, name: str) -> None:
-        """A layer norm, with or without a bias."""
-        assert norm is not None
-        for part, parameter in norm.named_parameters(recurse=False):
-            self.put(parameter, f"{name}.{part}")
-
-    def table(self, table: nn.Embedding, name: str, rows: Tensor) -> None:
-        """Rows of an embedding, in the order of a dictionary.
+    def fill(
+        self,
+        modules: nn.Module,
+        names: Names,
+        rows: Mapping[str, Tensor],
+        new: Iterable[nn.Module] = (),
+    ) -> None:
+        """Fills all parameters.
 
         Args:
-            rows: row of the checkpoint for every symbol, −1 for those that it does not know; these
-                are sampled with the spread of the others.
-        """
-        self.place(table.weight, chosen_rows(self.read(name), rows), [name])
-
-    def places(self, positions: nn.Module | None, places: Tensor, name: str) -> None:
-        """Learned positions, from the first real token on."""
-        assert isinstance(positions, Positions)
-        before = places.new_zeros(positions.pad + 1, places.size(1))
-        self.place(positions.weight, torch.cat([before, places]), [name])
-
-    def finish(self, filled: nn.Module, new: Iterable[nn.Module] = ()) -> list[str]:
-        """That nothing was forgotten; returns the names of the tensors that were left out.
-
-        Args:
-            filled: what should have got its parameters.
-            new: modules in it that the checkpoint knows nothing of.
+            modules: parts of a :class:`.Backbone`, by their names there.
+            names: where their tensors are.
+            rows: of the folder's embeddings, for each symbol of ``source`` and ``target``.
+            new: modules in it that the folder knows nothing of.
 
         Raises:
-            UserError: the checkpoint holds tensors that belong to another kind of model.
+            UserError: a tensor is missing or of another shape.
         """
-        rest = [name for name in self.weights if name not in self._used]
+        fresh = {id(one) for module in new for one in module.parameters()}
+        for path, parameter in modules.named_parameters():
+            if id(parameter) in fresh:
+                continue
+            layer, _, part = path.rpartition(".")
+            number = "".join(re.findall(r"\.(\d+)", layer))
+            theirs = names[re.sub(r"\.\d+", ".#", layer)]
+            if callable(theirs):
+                values = [theirs(self)]
+            else:
+                values = [self.read(f"{name}.{part}".replace("#", number)) for name in theirs]
+            if _ROWS.fullmatch(path):
+                side = "source" if path.startswith("source") else "target"
+                values = [chosen_rows(values[0], rows[side])]
+            elif isinstance(positions := modules.get_submodule(layer), Positions):
+                before = values[0].new_zeros(positions.pad + 1, values[0].size(1))
+                values = [torch.cat([before, values[0]])]
+            for own, value in zip(parameter.detach().chunk(len(values)), values):
+                if own.shape != value.shape:
+                    raise UserError(
+                        f"{self.where}: {path} has the shape {tuple(own.shape)} after config.json, "
+                        f"and its weights {tuple(value.shape)}"
+                    )
+                own.copy_(value)
+
+    def finish(self, left: Iterable[str]) -> list[str]:
+        """That no tensor was forgotten; returns the names of those that were left out.
+
+        Args:
+            left: patterns of whole names that are left out knowingly.
+
+        Raises:
+            UserError: the folder holds tensors that belong to another kind of model.
+        """
+        rest = [name for name in self.tensors if name not in self._used]
         heads = [name for name in rest if re.fullmatch(HEADS, name)]
         if heads:
             said = "%s: the head it was fine-tuned with is left out: %s"
-            logger.info(said, self.weights.file, few(heads, _SHOWN))
-        known = [name for name in rest if any(one.fullmatch(name) for one in self.left)]
-        unknown = [name for name in rest if name not in {*heads, *known}]
+            logger.info(said, self.where, few(heads, _SHOWN))
+        known = re.compile("|".join([HEADS, *left]))
+        unknown = [name for name in rest if not known.fullmatch(name)]
         if unknown:
             raise UserError(
-                f"{self.weights.file}: holds tensors that have no place in such a model: "
+                f"{self.where}: its weights have tensors without a place in such a model: "
                 f"{few(unknown, _SHOWN)}"
             )
-        fresh = {id(one) for module in new for one in module.parameters()}
-        forgotten = [
-            name
-            for name, parameter in filled.named_parameters()
-            if id(parameter) not in self._filled and id(parameter) not in fresh
-        ]
-        assert not forgotten, forgotten
         return rest
-
-    def _wrong_shape(self, parameter: Tensor, names: Iterable[str]) -> UserError:
-        found = ", ".join(f"{name} {self.weights.shape(name)}" for name in names)
-        return UserError(
-            f"{self.weights.file}: of another shape than config.json says: {found}; "
-            f"{tuple(parameter.shape)} was expected"
-        )
 
 
 def chosen_rows(table: Tensor, rows: Tensor) -> Tensor:
-    """Rows of a table, those at −1 sampled; a vector counts as a table of one column."""
+    """Rows of a table or vector; those at −1 are sampled with the spread of the others."""
     value = table[rows.clamp(min=0)]
     fresh = rows < 0
     if bool(fresh.any()):
         value[fresh] = torch.randn_like(value[fresh]) * table.std() + table.mean()
     return value
-
-
-def whole(backbone: Backbone) -> nn.ModuleDict:
-    """A backbone as one module."""
-    parts = {
-        "source": backbone.source,
-        "encoder": backbone.encoder,
-        "target": backbone.target,
-        "blocks": nn.ModuleList(backbone.blocks),
-        "norm": backbone.norm,
-        "output": backbone.output,
-        "bias": backbone.bias,
-    }
-    return nn.ModuleDict({name: part for name, part in parts.items() if part is not None})

@@ -1,54 +1,108 @@
 """From a folder to a backbone."""
 
-import dataclasses
 import json
-from dataclasses import dataclass
-from types import ModuleType
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
 
 from fairseq.data import Dictionary
+from torch import Tensor, nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone
-from . import bart, bert, t5
-from .directory import Directory, Weights, few
-from .filling import Filling, whole
-from .parts import Dropouts, check_plan
-from .vocabulary import Vocabulary, family, read_vocabulary
+from ..nn.t5 import FEED_FORWARD
+from .directory import Directory, one_line
+from .filling import Dropouts, Filling
+from .post_norm import BART, BERT
+from .t5 import T5
+from .vocabulary import read_vocabulary
 
-Plan = bart.BartPlan | bert.BertPlan | t5.T5Plan
-KINDS: dict[str, tuple[ModuleType, type[Plan]]] = {
-    "bart": (bart, bart.BartPlan),
-    "bert": (bert, bert.BertPlan),
-    "t5": (t5, t5.T5Plan),
-}
+FAMILIES = {"bert": BERT, "bart": BART, "t5": T5}
+
+
+class Pretrained:
+    """A folder that was read.
+
+    kind: bert, bart or t5. plan: its sizes. left: tensors that were of no use.
+
+    Raises:
+        UserError: it lacks something or holds something else.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.place = Directory(path)
+        self.kind, self.filling, self.left = self.place.kind, Filling(self.place), list[str]()
+        self.family = FAMILIES[self.kind]
+        self.plan = self.family.read(self.place, self.filling)
+        activation = getattr(self.plan, "feed_forward", None) or self.plan.activation
+        if activation not in FEED_FORWARD:
+            known = ", ".join(FEED_FORWARD)
+            raise UserError(f"{path}: its activation is {activation!r}; known are {known}")
+        self.vocabulary = read_vocabulary(self.place)
+        if max(self.vocabulary.rows.values()) >= self.place.config.vocab_size:
+            raise UserError(
+                f"{path}: its tokenizer has more subwords than its weights have rows "
+                f"({self.place.config.vocab_size}); the files belong to different models"
+            )
+
+    def description(self) -> str:
+        """What :func:`build_backbone` needs to know: one line of JSON."""
+        sizes = asdict(self.plan).items()
+        plan = {name: value for name, value in sizes if "dropout" not in name}
+        return json.dumps({"kind": self.kind, "mask": self.vocabulary.mask, "plan": plan})
+
+    def backbone(
+        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
+    ) -> Backbone:
+        """A backbone with the weights in it."""
+        if self.kind == "t5" and not self.plan.decoder_layers:
+            raise UserError(
+                f"{self.place.path}: the encoder of a T5 alone; give a whole T5 (EncT5's --t5-dir "
+                "needs no more than this)"
+            )
+        sides = {"source": source, "target": target}
+        rows = {side: self.vocabulary.rows_of(symbols) for side, symbols in sides.items()}
+        try:
+            made = build_backbone(self.description(), source, target, tie=tie, **vars(dropouts))
+        except (ArithmeticError, RuntimeError, TypeError) as error:
+            said = f"no model has the sizes of its config.json ({one_line(error)})"
+            raise UserError(f"{self.place.path}: {said}") from error
+        self.fill(_whole(made), rows, made.new)
+        return made
+
+    def fill(
+        self,
+        modules: nn.ModuleDict,
+        rows: Mapping[str, Tensor],
+        new: Iterable[nn.Module] = (),
+        left: tuple[str, ...] = (),
+    ) -> None:
+        """:meth:`.Filling.fill`; and all tensors are accounted for.
+
+        Args:
+            left: patterns of names of tensors that are not wanted, besides the family's.
+        """
+        self.filling.fill(modules, self.family.names(self.plan), rows, new)
+        self.left = self.filling.finish(self.family.left + left)
 
 
 def load_backbone(
-    directory: str,
-    source: Dictionary,
-    target: Dictionary,
-    *,
-    dropout: float,
-    attention_dropout: float,
-    activation_dropout: float,
-    tie: bool = False,
+    directory: str, source: Dictionary, target: Dictionary, *, tie: bool = False, **dropouts: float
 ) -> Backbone:
     """An encoder-decoder with a checkpoint's weights.
 
     Args:
         directory: local folder: configuration, weights, tokenizer.
         source, target: symbols of the checkpoint, in any order and not necessarily all of them.
-        dropout, attention_dropout, activation_dropout: as in fairseq; the checkpoint's are not
-            looked at.
         tie: BERT: the decoder is the encoder, but for the cross-attention.
+        dropouts: ``dropout``, ``attention_dropout``, ``activation_dropout``, as in fairseq; the
+            checkpoint's are not looked at.
 
     Raises:
         UserError: a folder that lacks something or holds something else; symbols that the
             checkpoint does not know.
     """
-    dropouts = Dropouts(dropout, attention_dropout, activation_dropout)
-    backbone, _ = _filled(*_read(Directory(directory)), (source, target), dropouts, tie)
-    return backbone
+    return Pretrained(directory).backbone(source, target, Dropouts(**dropouts), tie)
 
 
 def describe_backbone(directory: str) -> str:
@@ -57,9 +111,7 @@ def describe_backbone(directory: str) -> str:
     Raises:
         UserError: a folder that lacks something or holds something else.
     """
-    kind, plan, _, vocabulary = _read(Directory(directory))
-    mask = vocabulary.mask_symbol()
-    return json.dumps({"kind": kind, "mask": mask, "plan": dataclasses.asdict(plan)})
+    return Pretrained(directory).description()
 
 
 def build_backbone(
@@ -67,10 +119,8 @@ def build_backbone(
     source: Dictionary,
     target: Dictionary,
     *,
-    dropout: float,
-    attention_dropout: float,
-    activation_dropout: float,
     tie: bool = False,
+    **dropouts: float,
 ) -> Backbone:
     """The modules that :func:`load_backbone` made, randomly initialised, for a saved model to be
     loaded into; arguments as there, and equal to what they were.
@@ -79,12 +129,16 @@ def build_backbone(
         UserError: the description is none of :func:`describe_backbone`.
     """
     kind, plan, mask = read_description(description)
-    dropouts = Dropouts(dropout, attention_dropout, activation_dropout)
-    backbone = KINDS[kind][0].build(plan, source, target, dropouts, _checked_tie(kind, tie))
-    return _with_mask(backbone, source, mask)
+    if tie and kind != "bert":
+        raise UserError(
+            f"--tie-backbone: {kind} has a decoder of its own; leave the option out, it is for BERT"
+        )
+    made = FAMILIES[kind].build(plan, source, target, Dropouts(**dropouts), tie)
+    made.mask = source.indices.get(mask)
+    return made
 
 
-def read_description(description: str) -> tuple[str, Plan, str | None]:
+def read_description(description: str) -> tuple[str, Any, str | None]:
     """What :func:`describe_backbone` wrote: kind, sizes, and the symbol of a masked token.
 
     Raises:
@@ -92,111 +146,29 @@ def read_description(description: str) -> tuple[str, Plan, str | None]:
     """
     try:
         found = json.loads(description)
-        kind, mask = found["kind"], found["mask"]
-        plan = KINDS[kind][1](**found["plan"])
-        check_plan(plan)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        plan = FAMILIES[found["kind"]].plan
+        sizes = {**found["plan"].get("encoder", {}), **found["plan"]}  # a BART's sides, in 0.5.0
+        known = {one.name: sizes[one.name] for one in fields(plan) if one.name in sizes}
+        return found["kind"], plan(**known), found["mask"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"not the description of a backbone ({error}): {str(description)[:80]!r}"
         ) from error
-    return kind, plan, mask
 
 
-SHOWN = 6  # names of tensors that are not used
-
-
-@dataclass
-class Inspection:
-    """What a folder holds.
-
-    kind: bert, bart or t5. sizes: name → number. loaded, new: parameters of the backbone that are
-    the checkpoint's, and that are not. left: tensors that a backbone has no use for.
-    """
-
-    kind: str
-    sizes: dict[str, object]
-    vocabulary: Vocabulary
-    dictionary: Dictionary
-    loaded: int
-    new: int
-    left: list[str]
-
-    def lines(self, directory: str) -> list[str]:
-        """A fact a line; ``directory``: the folder."""
-        from .bpe import tokenizer_name
-
-        sizes = ", ".join(f"{name} {value}" for name, value in self.sizes.items())
-        new = f"; {self.new:,} more are new in a tied decoder" if self.new else ""
-        mask = self.vocabulary.mask_symbol()
-        lines = [
-            f"{directory}: {self.kind.upper()} ({sizes})",
-            f"parameters: {self.loaded:,} loaded{new}",
-            f"vocabulary: {len(self.vocabulary)} symbols, "
-            + (f"masked ones are {mask}" if mask else "none for masked ones"),
-            f"tokenizer: --bpe {tokenizer_name(Directory(directory))} --hf-directory {directory}",
-        ]
-        return [*lines, f"not used: {few(self.left, SHOWN)}"] if self.left else lines
-
-
-def inspect(directory: str) -> Inspection:
-    """Loads a folder to the last tensor, and says what was in it.
+def inspect(directory: str) -> Pretrained:
+    """Loads a folder to the last tensor.
 
     Raises:
         UserError: a folder that lacks something or holds something else.
     """
-    kind, plan, weights, vocabulary = _read(Directory(directory))
-    dictionary = vocabulary.dictionary()
-    both = dictionary, dictionary
-    none = Dropouts(0.0, 0.0, 0.0)
-    backbone, left = _filled(kind, plan, weights, vocabulary, both, none, kind == "bert")
-    new = sum(one.numel() for part in backbone.new for one in part.parameters())
-    total = sum(one.numel() for one in whole(backbone).parameters())
-    sizes = dataclasses.asdict(plan)
-    return Inspection(kind, sizes, vocabulary, dictionary, total - new, new, left)
+    found = Pretrained(directory)
+    both = found.vocabulary.dictionary()
+    found.backbone(both, both, Dropouts(), tie=False)
+    return found
 
 
-def _filled(
-    kind: str,
-    plan: Plan,
-    weights: Weights,
-    vocabulary: Vocabulary,
-    dictionaries: tuple[Dictionary, Dictionary],
-    dropouts: Dropouts,
-    tie: bool,
-) -> tuple[Backbone, list[str]]:
-    """A backbone with its weights, and the tensors that it has no use for."""
-    module = KINDS[kind][0]
-    rows = [vocabulary.rows_of(one) for one in dictionaries]
-    backbone = module.build(plan, *dictionaries, dropouts, _checked_tie(kind, tie))
-    filling = Filling(weights, module.LEFT)
-    module.fill(backbone, plan, filling, *rows)
-    left = filling.finish(whole(backbone), backbone.new)
-    return _with_mask(backbone, dictionaries[0], vocabulary.mask_symbol()), left
-
-
-def _read(place: Directory) -> tuple[str, Plan, Weights, Vocabulary]:
-    kind = family(place)
-    module, make = KINDS[kind]
-    weights = place.weights().renamed(module.rename)
-    plan = make.read(place.config, weights)
-    vocabulary = read_vocabulary(place)
-    highest = max(vocabulary.rows.values())
-    if highest >= plan.rows:
-        raise UserError(
-            f"{vocabulary.file}: has a token of number {highest}, and {weights.file} {plan.rows} "
-            "rows for them; the files belong to different models"
-        )
-    return kind, plan, weights, vocabulary
-
-
-def _checked_tie(kind: str, tie: bool) -> bool:
-    if tie and kind != "bert":
-        raise UserError(
-            f"--tie-backbone: {kind} has a decoder of its own; leave the option out, it is for BERT"
-        )
-    return tie
-
-
-def _with_mask(backbone: Backbone, source: Dictionary, symbol: str | None) -> Backbone:
-    backbone.mask = source.indices.get(symbol)
-    return backbone
+def _whole(backbone: Backbone) -> nn.ModuleDict:
+    """A backbone as one module."""
+    parts = {name: part for name, part in vars(backbone).items() if isinstance(part, nn.Module)}
+    return nn.ModuleDict({**parts, "blocks": nn.ModuleList(backbone.blocks)})

@@ -27,15 +27,14 @@ def test_the_dictionary_and_the_cut_text_go_together(folder, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(
-    "kind, bpe", [("bert", "hf_wordpiece"), ("bart", "hf_gpt2_bpe"), ("t5", "hf_sentencepiece")]
-)
-def test_kinds_are_named_with_their_tokenizers(tmp_path, capsys, kind, bpe):
-    folder = getattr(checkpoints, kind)(tmp_path / kind)
-    main([str(folder), "--dict", str(tmp_path / "dict.txt")])
-    out, said = capsys.readouterr()
-    assert out == "" and f"{folder}: {kind.upper()} (" in said and f"--bpe {bpe} " in said
-    assert (tmp_path / "dict.txt").is_file()
+def test_what_is_in_the_folder_is_said_on_standard_error(folder, capsys):
+    main([str(folder)])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = captured.err.splitlines()
+    assert lines[0].startswith(f'{folder}: {{"kind": "bert", "mask": "[MASK]", "plan": {{"dim": 8')
+    assert "pooler.dense.bias" in lines[1] and "pooler.dense.weight" in lines[1]
+    assert lines[2] == f"tokenizer: --bpe hf --hf-directory {folder}"
 
 
 def test_bad_arguments_and_a_broken_model_are_named_and_write_nothing(folder, tmp_path):

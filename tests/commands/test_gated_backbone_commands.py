@@ -9,7 +9,7 @@ import pytest
 
 LANGUAGES = "--source-lang noisy --target-lang clean"
 TRAIN = (
-    f"fairseq-train . {LANGUAGES} --arch gated_bert_minilm --bpe hf_wordpiece --hf-directory bert "
+    f"fairseq-train . {LANGUAGES} --arch gated_bert_minilm --bpe hf --hf-directory bert "
     "--criterion label_smoothed_cross_entropy --optimizer backbone_adam --backbone-lr-ratio 0.1 "
     "--lr 0.01 --batch-size 8 --max-update 2 --num-workers 0 --cpu --save-dir run "
     "--max-source-positions 9 --max-target-positions 9 --no-epoch-checkpoints"
@@ -48,7 +48,7 @@ def test_a_checkpoint_needs_the_backbones_weights_no_more(commands, folder, trai
     try:
         result = commands.plugin(
             f"fairseq-interactive {here} {LANGUAGES} --path {trained} --cpu --beam 2 "
-            f"--bpe hf_wordpiece --hf-directory {here / 'bert'} --max-len-b 8",
+            f"--bpe hf --hf-directory {here / 'bert'} --max-len-b 8",
             folder,
             stdin="the cat\n\nunhappy mat\n",
             task="noisy_translation",

@@ -124,7 +124,7 @@ TRAININGS = {
 MORE_TRAININGS = {
     "gated_transformer, pre-trained": Training(
         backbone,
-        f"--task noisy_translation {LANGUAGES} --noise swap --bpe hf_wordpiece "
+        f"--task noisy_translation {LANGUAGES} --noise swap --bpe hf "
         "--hf-directory {data}/bert --arch gated_bert_minilm --backbone {data}/bert "
         "--max-source-positions 9 --max-target-positions 9 --optimizer backbone_adam "
         f"--backbone-lr-ratio 0.1 --lr 0.01 {PAIR} {DROPOUT} {DECAY}",

@@ -5,22 +5,20 @@ import functools
 import io
 import pickle
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sentencepiece
 from hypothesis import example, given
 from hypothesis import strategies as st
+from refusals import refuses
 
-from lev_plugins.errors import UserError
 from lev_plugins.systems.enct5.tokenizer import (
     SPECIAL,
     Encoding,
     SubwordDictionary,
     Tokenizer,
     check_pieces,
-    whole_vocabulary,
 )
 
 PAD, EOS, UNK = 0, 1, 2
@@ -34,16 +32,7 @@ TEXT = [
 ORDERS: dict[str, dict[str, Any]] = {
     "t5": {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
     "its own": {},
-    "no padding, no end": {"pad_id": -1, "eos_id": -1, "bos_id": -1, "unk_id": 0},
-    "other names": {
-        "pad_id": 3,
-        "eos_id": 2,
-        "unk_id": 0,
-        "bos_id": 1,
-        "unk_piece": "[UNK]",
-        "pad_piece": "[PAD]",
-        "eos_piece": "[SEP]",
-    },
+    "other names": {"pad_id": 3, "unk_piece": "[UNK]", "pad_piece": "[PAD]", "eos_piece": "[SEP]"},
     "bytes for what is unknown": {"byte_fallback": True},
 }
 #: text of all sorts: words of the model, special subwords, zero bytes, halves of surrogate pairs
@@ -74,51 +63,27 @@ def tokenizer(order: str | None) -> Tokenizer:
     return Tokenizer(None if order is None else trained(order))
 
 
-def longest_piece() -> str:
-    return max(tokenizer("its own").pieces[3:], key=len)
-
-
-@pytest.fixture(params=ORDERS)
-def order(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
 # the vocabulary --------------------------------------------------------------------------------
 
 
-def test_the_dictionary_has_t5s_order():
-    made = SubwordDictionary([*SPECIAL, "▁a", "b", "<extra_id_0>"])
-    assert (made.pad(), made.eos(), made.unk(), made.bos()) == (PAD, EOS, UNK, PAD)
-    assert made.symbols == ["<pad>", "</s>", "<unk>", "▁a", "b", "<extra_id_0>"]
-    assert made.index("b") == 4
-    assert made.index("<s>") == UNK
-
-
-def test_a_dictionary_comes_back_from_its_file_and_from_another_process(tmp_path: Path):
-    made = SubwordDictionary(tokenizer("its own").pieces)
+def test_the_dictionary_has_t5s_order_and_comes_back_from_its_file_and_another_process(tmp_path):
+    pieces = tokenizer("its own").pieces
+    made = SubwordDictionary(pieces)
     made.save(str(tmp_path / "dict.txt"))
-    for again in (
-        SubwordDictionary.load(str(tmp_path / "dict.txt")),
-        pickle.loads(pickle.dumps(made)),
-    ):
-        assert type(again) is SubwordDictionary
-        assert again.symbols == made.symbols
-        assert (again.pad(), again.eos(), again.unk(), again.bos()) == (PAD, EOS, UNK, PAD)
-
-
-def test_the_whole_vocabulary_is_special_pieces_and_all_others_in_their_order(order):
-    made = tokenizer(order)
-    own = [made.model.id_to_piece(i) for i in range(len(made.model))]
-    assert made.pieces[:3] == list(SPECIAL)
-    assert made.pieces[3:] == [piece for piece in own if piece not in SPECIAL]
-    assert whole_vocabulary(made.pieces) == made.pieces
+    loaded = SubwordDictionary.load(str(tmp_path / "dict.txt"))
+    for one in (made, loaded, pickle.loads(pickle.dumps(made))):
+        assert type(one) is SubwordDictionary
+        assert one.symbols == pieces and pieces[:3] == list(SPECIAL)
+        assert (one.pad(), one.eos(), one.unk(), one.bos()) == (PAD, EOS, UNK, PAD)
+        assert one.index("<nothing>") == UNK
 
 
 @given(text=ANY_TEXT)
 def test_pieces_are_those_of_the_model_whatever_its_order(text):
     for order in ORDERS:
         made = tokenizer(order)
+        own = [made.model.id_to_piece(i) for i in range(len(made.model))]
+        assert made.pieces == [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
         written = text.encode("utf-8", "replace").decode("utf-8")
         wanted = [
             "<unk>" if i == made.model.unk_id() else made.model.id_to_piece(i)
@@ -150,60 +115,16 @@ def test_a_text_that_spells_a_special_piece_does_not_become_one():
         assert not {PAD, EOS} & set(tokenizer(name).cut("</s> <pad> </s>cat</s>"))
 
 
-@pytest.mark.parametrize(
-    ("pieces", "said"),
-    [
-        (["<s>", *SPECIAL, "▁a"], "begins with '<s> <pad> </s>'"),
-        ([], "begins with ''"),
-        ([*SPECIAL, "▁a", "b", "▁a"], "'▁a' is twice"),
-        ([*SPECIAL, "<unk>"], "'<unk>' is twice"),
-    ],
-)
-def test_a_vocabulary_that_is_not_t5s_is_refused(pieces: list[str], said: str):
-    with pytest.raises(UserError, match="here: ") as caught:
+@pytest.mark.parametrize("pieces", [["<s>", *SPECIAL, "▁a"], []])
+def test_a_vocabulary_that_is_not_t5s_is_refused(pieces: list[str]):
+    with refuses("here: "):
         check_pieces(pieces, "here")
-    assert said in str(caught.value)
 
 
-def test_a_vocabulary_has_to_have_all_that_text_can_give():
-    plain, needed = tokenizer("its own"), longest_piece()
-    with pytest.raises(
-        UserError, match=f"here: the vocabulary lacks the model's subword '{needed}'"
-    ):
-        Tokenizer(plain.serialised, [one for one in plain.pieces if one != needed], "here")
-    without = [one for one in plain.pieces if one != "<s>"]  # which no text can give
-    assert Tokenizer(plain.serialised, without).pieces == without
-
-
-def damaged(how: str) -> str:
-    """What a data folder may hold instead of a model."""
-    content = base64.b64decode(trained("its own"))
-    piece = longest_piece().encode()
-    assert content.count(bytes([len(piece)]) + piece) == 1
-    changed = {
-        "no base64": content,
-        "empty": b"",
-        "another file": b"no model",
-        "half": content[:400],
-        "a subword that is no text": content.replace(piece, b"\xff" * len(piece)),
-    }[how]
-    return base64.b64encode(changed).decode() + "!" * (how == "no base64")
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ("no base64", "damaged"),
-        ("empty", "not a sentencepiece model"),
-        ("another file", "not a sentencepiece model"),
-        ("half", "not a sentencepiece model"),
-        ("a subword that is no text", "subwords that are no text"),
-    ],
-)
-def test_a_model_that_is_none_is_one_line_that_names_its_place(how: str, said: str):
-    with pytest.raises(UserError, match="^here: ") as caught:
-        Tokenizer(damaged(how), name="here")
-    assert said in str(caught.value)
+@pytest.mark.parametrize("content", [b"", b"no model", base64.b64decode(trained("its own"))[:400]])
+def test_a_model_that_is_none_is_one_line_that_names_its_place(content: bytes):
+    with refuses("here: "):
+        Tokenizer(base64.b64encode(content).decode(), name="here")
 
 
 # text ------------------------------------------------------------------------------------------
@@ -229,7 +150,7 @@ def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
     return [index for part in parts for index in (*part, EOS)]
 
 
-@given(texts=st.lists(ANY_TEXT, min_size=1, max_size=3), most=st.integers(3, 40))
+@given(texts=st.lists(ANY_TEXT, min_size=1, max_size=2), most=st.integers(2, 40))
 @example(texts=["a" * 5, "b" * 5], most=9)
 @example(texts=["a" * 9, "b" * 9], most=2)
 @example(texts=["", ""], most=5)
@@ -242,11 +163,6 @@ def test_of_several_texts_the_longer_one_is_cut_first(texts, most):
         assert found.pieces.count(EOS) == len(texts) == found.reached
         assert found.spans == []
         assert found.cut_off == (sum(len(made.cut(text)) + 1 for text in texts) > most)
-
-
-def test_very_long_texts_take_no_time():
-    found = tokenizer(None).texts(["a" * 1_000_000, "b" * 1_000_000], 512)
-    assert len(found.pieces) == 512 and found.cut_off
 
 
 # words -----------------------------------------------------------------------------------------
@@ -279,12 +195,3 @@ def test_words_have_pieces_of_their_own_as_far_as_they_fit(words, most):
         assert (found.reached, found.cut_off) == (len(parts), cut_off)
         assert len(found.pieces) <= most
         assert list(dict.fromkeys(found.spans)) == [*range(1, found.reached + 1), 0]
-
-
-def test_a_word_without_pieces_is_unknown():
-    for name in (*ORDERS, None):
-        found = tokenizer(name).words(["cat", "", "dog"], 50)
-        at = found.spans.index(2)
-        assert found.pieces[at] == UNK and found.spans.count(2) == 1
-        assert found.reached == 3 and not found.cut_off
-    assert tokenizer("its own").words(["\u200b"], 50) == Encoding([UNK, EOS], [1, 0], 1, False)

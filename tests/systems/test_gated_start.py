@@ -15,16 +15,17 @@ from fairseq import checkpoint_utils, options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from gated_models import ALL, GATED, ROWS, SYMBOLS, answers, batch, build, dictionary
 from omegaconf import OmegaConf
+from refusals import refuses
 from seq2seq_models import SIZES, Pair, assert_same
 from torch import Tensor
 
-from lev_plugins.errors import UserError
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 
 # fairseq's, wherever its settings are put together
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'config' is validated against:UserWarning")
 LEARNT = [Pair(text, text) for text in ("abcd", "hag", "cafe", "deed", "gab", "")]
 WIDE = {"encoder_embed_dim": 32}
+NO_MASK = dictionary(mask=None)
 
 
 def loss_of(model: GatedTransformerModel) -> Tensor:
@@ -73,15 +74,14 @@ def test_a_trained_model_answers_with_fresh_gates_as_without_them() -> None:
     assert found < bits + 0.1
 
 
-@pytest.mark.parametrize("variant", ["paper"])
-def test_as_published_gates_take_from_a_trained_model(variant: str) -> None:
+def test_as_published_gates_take_from_a_trained_model() -> None:
     """Which is why they are not the default; that this is so stands in the option's help."""
-    gated = with_fresh_gates(trained(), gate_variant=variant, gates=ALL, **WIDE)
+    gated = with_fresh_gates(trained(), gate_variant="paper", gates=ALL, **WIDE)
     assert judged(gated)[0] > judged(trained())[0] + 0.3
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("size", [1e-3, 1e3])
 def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size: float) -> None:
     model, states = GATED.new(gates=ALL), size * torch.randn(3, 5, SIZES["encoder_embed_dim"])
     assert float(model.encoder.mask_gate(states)[1].max()) < 0.0025
@@ -90,31 +90,16 @@ def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size:
     torch.testing.assert_close(generate, torch.full_like(generate, 0.9094), rtol=0, atol=1e-4)
 
 
-SIDE = {"heads": 2, "hidden": 12, "layers": 2}
-PLANS: dict[str, dict[str, Any]] = {
-    "bert": {
-        "rows": 20, "dim": 8, "heads": 2, "hidden": 12, "layers": 2, "positions": 32,
-        "activation": "gelu", "eps": 1e-12, "head": True,
-    },
-    "bart": {
-        "rows": 20, "dim": 8, "encoder": SIDE, "decoder": SIDE, "positions": 32,
-        "activation": "gelu", "scaled": False, "bias": True,
-    },
-    "t5": {
-        "rows": 20, "dim": 8, "heads": 2, "head_dim": 4, "hidden": 12, "encoder_layers": 2,
-        "decoder_layers": 2, "feed_forward": "gated-gelu", "buckets": 8, "longest": 16,
-        "eps": 1e-6, "tied": False, "scaled": False,
-    },
-}  # fmt: skip
-
-
 @torch.no_grad()
-@pytest.mark.parametrize("kind", PLANS)
-def test_a_backbone_answers_with_fresh_gates_as_without_them(kind: str) -> None:
-    plan = json.dumps({"kind": kind, "mask": "<mask>", "plan": PLANS[kind]})
+def test_a_backbone_answers_with_fresh_gates_as_without_them() -> None:
+    """A BART, as 0.5.0 described it."""
+    side = {"heads": 2, "hidden": 12, "layers": 2}
+    sizes = {"rows": 20, "dim": 8, "encoder": side, "decoder": side, "positions": 32}
+    sizes |= {"activation": "gelu", "scaled": False, "bias": True}
+    plan = json.dumps({"kind": "bart", "mask": "<mask>", "plan": sizes})
     plain = GATED.new(gates="none", backbone_plan=plan).eval()
     for parameter in plain.parameters():
-        parameter.add_(0.3 * torch.randn(parameter.shape))
+        parameter.add_(0.5 * torch.randn(parameter.shape))
     rows = batch(ROWS)
     chances = [
         model.get_normalized_probs(model(rows.source, None, rows.before), log_probs=False)
@@ -149,20 +134,18 @@ def stored(
     return saved.write(path, cfg, model, {})
 
 
-@pytest.mark.parametrize(("gates", "variant"), [(ALL, "paper"), ("mask,copy,generate", "paper")])
-def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(gates, variant, data, tmp_path):
-    model = build(gates=gates, gate_variant=variant).float()
-    settings = {"gates": gates, "gate_variant": variant}
+def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(data, tmp_path):
+    settings = {"gates": ALL, "gate_variant": "paper"}
+    model = build(**settings).float()
     path = stored(tmp_path / "old.pt", data, model, "translation", **settings)
     (found,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([str(path)])
-    assert (cfg.model.gates, str(cfg.model.gate_variant)) == (gates, variant)
+    assert (cfg.model.gates, str(cfg.model.gate_variant)) == (ALL, "paper")
     assert_same(answers(found.eval(), ROWS), answers(model, ROWS), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
     ("gates", "variant", "told"),
     [
-        (ALL, "paper", f"--gates {ALL} --gate-variant paper"),
         ("mask,copy,generate", "paper", "--gates mask,copy,generate --gate-variant paper"),
         ("none", "paper", "--gates none"),
         ("generate,copy,mask", "pointer", None),
@@ -175,28 +158,27 @@ def test_a_training_is_resumed_with_the_gates_it_began_with(gates, variant, told
     if told is None:
         GatedTransformerModel.check_resumed(cfg, old, "last.pt")
         return
-    with pytest.raises(UserError, match=f"^last.pt: was trained with {told}"):
+    with refuses("last.pt: ", told):
         GatedTransformerModel.check_resumed(cfg, old, "last.pt")
     GatedTransformerModel.check_resumed(GatedTransformerConfig(**old), old, "last.pt")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "same"),
+    ("old", "new", "same", "table"),
     [
-        ({"gates": "none"}, {}, ""),
-        ({}, {"gates": "none"}, ""),
-        ({}, {"gates": ALL}, "mask copy generate"),
-        ({"gates": "copy,generate"}, {"gates": ALL}, "copy generate"),
-        ({"gates": ALL}, {"gates": "mask,generate"}, "mask generate"),
-        ({}, {"gate_variant": "paper"}, "mask"),
+        ({"gates": "none"}, {}, "", SYMBOLS),
+        ({}, {"gates": "none"}, "", NO_MASK),
+        ({}, {"gates": ALL}, "mask copy generate", NO_MASK),
+        ({"gates": ALL}, {"gates": "mask,generate"}, "mask generate", SYMBOLS),
+        ({}, {"gate_variant": "paper"}, "mask", SYMBOLS),
         (
             {"gates": "skip", "gate_variant": "paper"},
             {"gates": ALL, "gate_variant": "paper"},
             "skip",
+            SYMBOLS,
         ),
     ],
 )
-@pytest.mark.parametrize("table", [SYMBOLS, dictionary(mask=None)], ids=["mask", "no mask"])
 def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, table):
     theirs, ours = (build(seed, source=table, **one) for seed, one in enumerate((old, new)))
     learnt, fresh = (
@@ -211,21 +193,3 @@ def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, tabl
     for name, value in ours.state_dict().items():
         anew = "gate" in name and not kept.search(name)
         assert torch.equal(value, (fresh if anew else learnt)[name]), name
-
-
-def test_the_benchmark_puts_fresh_gates_on_a_trained_model(data, tmp_path, capsys):
-    script = Path(__file__).resolve().parents[2] / "benchmarks" / "fresh_gates.py"
-    main = runpy.run_path(str(script))["main"]
-    (data / "valid.clean").write_text("abcd\nhag\ncafe\n")
-    settings = {"gates": "none", "gate_variant": "pointer", **WIDE}
-    task = "noisy_translation --noise-valid all --bpe characters"
-    path = stored(tmp_path / "none.pt", data, trained(), task, **settings)
-    assert main([str(path), str(data)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert rows[0] == ["gates", "variant", "bits", "accuracy"] and len(rows) == 5
-    bits = {(gates, variant): float(found) for gates, variant, found, _ in rows[1:]}
-    none, default = bits["none", "–"], bits["mask,copy,generate", "pointer"]
-    assert abs(default - none) < 0.1
-    gated = stored(tmp_path / "gated.pt", data, GATED.new(**WIDE), task, **WIDE)
-    with pytest.raises(UserError, match="gated.pt: no gated_transformer with --gates none"):
-        main([str(gated), str(data)])

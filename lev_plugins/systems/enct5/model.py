@@ -12,14 +12,13 @@ from ...errors import UserError
 from ...nn.embedding import TokenEmbedding
 from ...nn.t5 import T5Size
 from ...optim.backbone_adam import mark_backbone
-from ...pretrained.bert import BertEncoder, BertPlan
-from ...pretrained.parts import Dropouts
-from .bert_directory import BertDirectory, bert_plan
+from ...pretrained.filling import Dropouts
+from ...pretrained.post_norm import PostNormPlan
+from .bert_encoder import BertEncoder
 from .config import EncT5Config, t5_size
-from .directory import EncoderDirectory
+from .directory import BertDirectory, EncoderDirectory, T5Directory, bert_plan
 from .network import LabelHeads, LatentDecoder, SharedHead
 from .problem_types import ProblemType
-from .t5_directory import T5Directory
 
 if TYPE_CHECKING:
     from .task import EncT5Task
@@ -56,7 +55,7 @@ class EncT5Model(BaseFairseqModel):
         layers: int,
         kind: ProblemType,
         number: int,
-        bert: BertPlan | None = None,
+        bert: PostNormPlan | None = None,
     ) -> None:
         super().__init__()
         table = nn.Embedding(rows, size.dim)
@@ -131,6 +130,7 @@ class EncT5Model(BaseFairseqModel):
         """
         if not isinstance(getattr(task, "kind", None), ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
+        _check_decoder(cfg)
         directory = _directory(cfg)
         if directory is not None:
             directory.settle(cfg)
@@ -195,7 +195,7 @@ def _check_decoder(cfg: EncT5Config) -> None:
         raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
 
 
-def _check_bert(bert: BertPlan, cfg: EncT5Config, longest: int) -> None:
+def _check_bert(bert: PostNormPlan, cfg: EncT5Config, longest: int) -> None:
     """Raises :class:`UserError` unless a BERT suits the decoder's width and the data's texts."""
     if bert.dim != cfg.encoder_embed_dim:
         raise UserError(
@@ -210,31 +210,11 @@ def _check_bert(bert: BertPlan, cfg: EncT5Config, longest: int) -> None:
 
 
 def _directory(cfg: EncT5Config) -> EncoderDirectory | None:
-    """What ``--t5-dir`` or ``--bert-dir`` holds, None where there is none.
-
-    None as well for a checkpoint, which has its sizes and brings the weights, where the directory
-    has gone or has become another model's.
-    """
-    kept = cfg.t5_rows or cfg.bert_plan
-    if not kept:
-        _check_decoder(cfg)
-    path, kind = next(
-        ((getattr(cfg, name), kind) for name, kind in DIRECTORIES.items() if getattr(cfg, name)),
-        (None, T5Directory),
-    )
-    if path is None:
-        return None
-    try:
-        directory = kind(path)
-    except UserError as error:
-        if not kept:
-            raise
-        logger.warning("only a checkpoint's weights are used: %s", error)
-        return None
-    if kept and not directory.settled(cfg):
-        logger.warning("%s: has other sizes now; only a checkpoint's weights are used", path)
-        return None
-    return directory
+    """What ``--t5-dir`` or ``--bert-dir`` holds; a checkpoint's settings name neither."""
+    for name, kind in DIRECTORIES.items():
+        if getattr(cfg, name):
+            return kind(getattr(cfg, name))
+    return None
 
 
 def cross_attention_mask(

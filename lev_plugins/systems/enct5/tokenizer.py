@@ -4,20 +4,15 @@ import base64
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from fairseq.data import Dictionary
 
 from ...errors import UserError
-from ...pretrained.directory import optional_library
-from ...pretrained.vocabulary import BOS, BYTE_PIECES, EOS, PAD, UNK, load_pieces
-
-if TYPE_CHECKING:
-    from sentencepiece import SentencePieceProcessor
+from ...pretrained.directory import one_line, optional_library
+from ...pretrained.vocabulary import BOS, BYTE_PIECES, EOS, PAD, UNK
 
 SPECIAL = (PAD, EOS, UNK)
-# longer than any word that WordPiece looks up, and of a character that hardly any vocabulary has
-_NO_WORD = "\ua66e" * 200
 
 
 class SubwordDictionary(Dictionary):
@@ -72,8 +67,7 @@ class Tokenizer:
         name: where model and subwords come from, for the errors.
 
     Raises:
-        UserError: the model cannot be read, the vocabulary is not in T5's order, or it lacks a
-            subword of the model.
+        UserError: the model cannot be read, or the vocabulary is not in T5's order.
     """
 
     #: what stands before every text; T5 has nothing there
@@ -85,24 +79,22 @@ class Tokenizer:
         pieces: Sequence[str] | None = None,
         name: str = "sentencepiece model",
     ) -> None:
-        self.serialised = model
+        self.serialised, self.bytes = model, model is None
         self.wordpiece: str | None = None
-        self.bytes = model is None
         self.alpha = 0.0  # above 0: segmentations are sampled (see ``sampled``)
-        self.model: SentencePieceProcessor | None = (
-            None if model is None else _unpacked(model, name)
-        )
-        own = list(BYTE_PIECES) if self.model is None else _spelt(self.model, name)
-        self.pieces = list(pieces) if pieces is not None else whole_vocabulary(own)
-        check_pieces(self.pieces, name)
+        self.model = None if model is None else _unpacked(model, name)
+        own = list(BYTE_PIECES)
+        if self.model is not None:
+            own = [self.model.id_to_piece(piece) for piece in range(len(self.model))]
+        self.pieces = [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
+        if pieces is not None:
+            self.pieces = list(pieces)
+            check_pieces(self.pieces, name)
         row = {piece: index for index, piece in enumerate(self.pieces)}
         row.update(dict.fromkeys(SPECIAL, SPECIAL.index(UNK)))
-        self.rows = [row.get(piece, -1) for piece in own]
+        self.rows = [row.get(piece, SPECIAL.index(UNK)) for piece in own]
         if self.model is not None:
             self.rows[self.model.unk_id()] = SPECIAL.index(UNK)
-        lacking = [at for at, index in enumerate(self.rows) if index < 0 and self._occurs(at)]
-        if lacking:
-            raise UserError(f"{name}: the vocabulary lacks the model's subword {own[lacking[0]]!r}")
 
     @contextmanager
     def sampled(self, alpha: float, seed: int) -> Iterator[None]:
@@ -127,10 +119,6 @@ class Tokenizer:
         finally:
             self.alpha = 0.0
 
-    def _occurs(self, piece: int) -> bool:
-        """Whether text can give a subword of the model."""
-        return self.model is None or not self.model.is_control(piece)
-
     def cut(self, text: str) -> list[int]:
         """Indices of a text's subwords, without ``</s>``; none for an empty text."""
         encoded = text.encode("utf-8", "replace")
@@ -145,7 +133,7 @@ class Tokenizer:
         """One text, or two with ``</s>`` between them; of the longer one more is cut off.
 
         Args:
-            texts: one or several, each of which ``</s>`` follows.
+            texts: one or two, each of which ``</s>`` follows.
             most: subwords in all, ``</s>`` included; no fewer than texts.
         """
         parts = [self.cut(text) for text in texts]
@@ -192,7 +180,7 @@ class WordpieceTokenizer(Tokenizer):
         name: where they come from, for the errors.
 
     Raises:
-        UserError: it cannot be read, or the vocabulary is another one.
+        UserError: it cannot be read.
     """
 
     FIRST = (len(SPECIAL),)
@@ -208,12 +196,9 @@ class WordpieceTokenizer(Tokenizer):
             values = json.loads(content)
             self.tokenizer = library.Tokenizer.from_str(json.dumps(values["tokenizer"]))
             self.index = {row: at for at, row in enumerate(values["rows"])}
-            self.tokenizer.encode(_NO_WORD)  # which fails where nothing stands for unknown words
         except Exception as error:  # the library raises nothing more special
-            raise UserError(f"{name}: its WordPiece tokenizer is damaged ({error})") from error
-        known = self.tokenizer.get_vocab(with_added_tokens=True).values()
-        if len(self.index) != len(self.pieces) or not self.index.keys() >= set(known):
-            raise UserError(f"{name}: the vocabulary is not that of its WordPiece tokenizer")
+            said = f"its WordPiece tokenizer is damaged ({one_line(error)})"
+            raise UserError(f"{name}: {said}") from error
         self.tokenizer.encode_special_tokens = True
 
     def cut(self, text: str) -> list[int]:
@@ -224,63 +209,36 @@ class WordpieceTokenizer(Tokenizer):
 
 
 def check_pieces(pieces: Sequence[str], where: str, first: Sequence[str] = SPECIAL) -> None:
-    """Raises :class:`UserError` unless subwords are a vocabulary in this order, each there once.
+    """Raises :class:`UserError` unless subwords begin with ``first``.
 
     Args:
         where: they were read, for the error.
-        first: what it begins with.
     """
     if tuple(pieces[: len(first)]) != tuple(first):
         raise UserError(
             f"{where}: the vocabulary begins with {' '.join(pieces[: len(first)])!r}, and not with "
             f"{' '.join(first)!r}"
         )
-    seen = set()
-    for piece in pieces:
-        if piece in seen:
-            raise UserError(f"{where}: the subword {piece!r} is twice in the vocabulary")
-        seen.add(piece)
 
 
-def whole_vocabulary(pieces: Sequence[str]) -> list[str]:
-    """The special subwords, then all others in their order."""
-    return [*SPECIAL, *(piece for piece in pieces if piece not in SPECIAL)]
-
-
-def _unpacked(model: str, name: str) -> "SentencePieceProcessor":
+def _unpacked(model: str, name: str) -> Any:
     """A sentencepiece model from base64."""
-    try:
-        content = base64.b64decode(model, validate=True)
-    except ValueError as error:
-        raise UserError(f"{name}: the sentencepiece model in it is damaged ({error})") from error
-    return load_pieces(name, content)
+    import sentencepiece
 
-
-def _spelt(model: "SentencePieceProcessor", name: str) -> list[str]:
-    """The subwords of a sentencepiece model."""
     try:
-        return [model.id_to_piece(piece) for piece in range(len(model))]
-    except UnicodeDecodeError as error:
-        raise UserError(f"{name}: the sentencepiece model has subwords that are no text") from error
+        content = base64.b64decode(model)
+        if not content:  # the library would take it for a model without subwords
+            raise ValueError("it is empty")
+        return sentencepiece.SentencePieceProcessor(model_proto=content)
+    except (ValueError, RuntimeError) as error:
+        raise UserError(f"{name}: not a sentencepiece model; copy it again") from error
 
 
 def _shares(lengths: Sequence[int], room: int) -> list[int]:
-    """How much of each part stays, so that all fit: the longest ones are made equally long.
+    """How much of one part or of two stays, so that all fits: of the longer one less.
 
-    Where that does not come out even the first of them keep one more.
+    Where both are too long for their half the first keeps one more than the second, or as many.
     """
-    level = 0
-    for parts, length in zip(range(len(lengths), 0, -1), sorted(lengths)):
-        level = max(room // parts, 0)
-        if length > level:
-            room -= level * parts
-            break
-        room -= length
-    else:
-        return list(lengths)
-    kept = []
-    for length in lengths:
-        more = int(length > level and room > 0)
-        kept.append(min(length, level + more))
-        room -= more
-    return kept
+    first, second = lengths if len(lengths) == 2 else (*lengths, 0)
+    first = min(first, max(room - second, -(-room // 2)))
+    return [first, min(second, room - first)][: len(lengths)]

@@ -14,11 +14,10 @@ from fairseq.data import indexed_dataset
 
 from ....errors import UserError
 from ....io.text_files import LineNumbers
-from ....pretrained.vocabulary import is_byte_t5, piece_model
-from ..bert_directory import BertDirectory
+from ....pretrained.vocabulary import is_byte_t5
+from ..directory import BertDirectory, T5Directory
 from ..metadata import LABELS, PIECES, SPANS, Metadata
 from ..problem_types import ProblemType
-from ..t5_directory import T5Directory
 from ..tokenizer import SPECIAL, UNK, Tokenizer, WordpieceTokenizer
 from .reading import Labelled, Labels, Layout
 
@@ -47,12 +46,11 @@ def directory_cutter(path: str) -> Tokenizer:
         UserError: it lacks something.
     """
     directory = T5Directory(path)
-    pieces, model = directory.pieces(), piece_model(directory.place)
-    if model is None:
-        if not is_byte_t5(directory.place):
-            raise UserError(f"{path}: no sentencepiece model in it (spiece.model)")
+    pieces, name = directory.pieces(), directory.place.file("spiece.model")
+    if is_byte_t5(directory.place):
         return Tokenizer(None, pieces, path)
-    name = directory.place.file(model)
+    if not os.path.isfile(name):
+        raise UserError(f"{path}: no sentencepiece model in it (spiece.model)")
     return Tokenizer(_content(name), pieces, name)
 
 
