@@ -7,12 +7,13 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 import logging
 from argparse import Namespace
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -29,9 +30,6 @@ from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
 from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
 from .stock import COPY, complete, convert_parameters, is_stock
-
-if TYPE_CHECKING:
-    from .task import TranslationEditTask
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
@@ -124,7 +122,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
 
     @classmethod
     def build_model(
-        cls, cfg: LevenshteinEditorConfig, task: "TranslationEditTask"
+        cls, cfg: LevenshteinEditorConfig, task: FairseqTask
     ) -> "LevenshteinEditorModel":
         """Checks the options against the task's dictionaries.
 

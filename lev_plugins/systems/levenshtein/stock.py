@@ -17,12 +17,8 @@ from torch import Tensor
 from ...errors import UserError
 from .config import STACKS, LevenshteinEditorConfig
 
-STOCK_ARCHS = (
-    "levenshtein_transformer",
-    "levenshtein_transformer_wmt_en_de",
-    "levenshtein_transformer_vaswani_wmt_en_de_big",
-    "levenshtein_transformer_wmt_en_de_big",
-)
+_SUFFIXES = ("", "_wmt_en_de", "_vaswani_wmt_en_de_big", "_wmt_en_de_big")
+STOCK_ARCHS = [f"levenshtein_transformer{suffix}" for suffix in _SUFFIXES]
 # options that have the same names here
 _SIZES = "embed_dim ffn_embed_dim layers attention_heads normalize_before learned_pos"
 _OTHERS = (

@@ -263,18 +263,11 @@ class TranslationEditTask(DraftEncoding):
         return plain
 
     def build_generator(
-        self,
-        models: Sequence[nn.Module],
-        args: Namespace,
-        seq_gen_cls: type | None = None,
-        extra_gen_cls_kwargs: dict[str, object] | None = None,
-        **kwargs: object,
+        self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
     ) -> Generator:
         """Refinement for models with edit policies; fairseq's beam search for any other."""
         if not any(map(is_edit_model, models)):
-            return super().build_generator(
-                models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
-            )
+            return super().build_generator(models, args, *others, **kwargs)
         options = RefinementOptions.from_generation(
             args,
             delete_threshold=0.5 if (given := self.cfg.delete_threshold) is None else given,

@@ -11,12 +11,7 @@ from ...nn import Positions
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import TokenEmbedding, token_table
 from ...nn.seq2seq import Seq2SeqModel
-from ...nn.seq2seq.config import (
-    check_shared,
-    set_character_size,
-    set_sizes,
-    transformer_size,
-)
+from ...nn.seq2seq.config import check_shared, set_character_size, set_sizes, transformer_size
 from .config import PBDTransformerConfig, decoder_depth
 from .decoder import PBDDecoder, PBDDecoderBlock
 from .encoder import PBDEncoder

@@ -148,10 +148,7 @@ class Reranker:
 
     @torch.no_grad()
     def score(
-        self,
-        src_tokens: Tensor,
-        draft: Tensor | None,
-        hypotheses: Sequence[Sequence[Tensor]],
+        self, src_tokens: Tensor, draft: Tensor | None, hypotheses: Sequence[Sequence[Tensor]]
     ) -> list[list[float]]:
         """The log-probability (nats) of each candidate's n tokens, </s> counted and <s> not.
 
