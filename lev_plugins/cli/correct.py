@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, chunks, is_terminal, raw_lines
-from ..models import ENGLISH_SPELLING
 from ..io.output import report_file, standard_output, whole_file
 from ..io.text_files import read_lines
+from ..models import ENGLISH_SPELLING
 from ..reports.correction_page import html_sink
 from ..reports.correction_report import Report, Sink, check_reports, diff, json_sink, summarize
 from .correct_options import NAMED, build_parser, check, weights

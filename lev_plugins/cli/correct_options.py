@@ -11,7 +11,6 @@ from ..io.lines import STANDARD_STREAM, require_readable
 from ..reports.correction_report import REPORTS, check_reports
 from .options import add_model_data, adder, at_least_one, make_parser
 
-
 #: What --protect knows by name.
 NAMED = ("code", "none")
 

@@ -88,7 +88,8 @@ def _opened(path: str) -> BinaryIO:
 def read_lines(path: str) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file without ``\n``, ``\r\n``, or ``\r`` at the file's end.
 
-    A file that xz compressed is read as what it holds. Only ``\n`` ends a line: U+2028, vertical tabs, form feeds and the like stay inside it.
+    A file that xz compressed is read as what it holds. Only ``\n`` ends a line: U+2028, vertical
+    tabs, form feeds and the like stay inside it.
 
     Raises:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands

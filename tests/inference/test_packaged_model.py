@@ -80,7 +80,9 @@ def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
     made = tmp_path / "made"
     package_model.package(str(run), tmp_path / "bin", text, made)
     state = torch.load(made / "model.pt", weights_only=True)
-    assert all(one.dtype == torch.float16 for one in state["model"].values() if one.is_floating_point())
+    assert all(
+        one.dtype == torch.float16 for one in state["model"].values() if one.is_floating_point()
+    )
     assert str(tmp_path) not in repr(state["cfg"])
     lines = ["abc hgx", "dead beef"]
     wanted = Corrector.from_pretrained(str(made)).correct(lines)

@@ -12,7 +12,7 @@ from lev_plugins.inference.correction.units import spans
 
 #: What is code stands between ‹ and ›.
 LINES = """\
-Use ‹--destdir› or ‹-o›, not a well-known word -- or ‹--level=3›.
+Use ‹--destdir› or ‹-o›, not a well-known word -- or ‹--level=3›
 The ‹`cofig`› and ‹``a`b``› of ‹getattr(x)›, ‹os.path› and ‹__init__›.
 ‹%(asctime)s› ‹%5d› in ‹{x}› or ‹${HOME}›, of error(s) and 100 %.
 See ‹https://a.example/teh?x=1› or ‹www.teh.example›, write to ‹teh@mail.example›.
@@ -61,7 +61,17 @@ def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
     lines = [line[1:] for line in text.splitlines()]
     blocks = Blocks()
     found = [line for line in lines if blocks.code(line)]
-    assert found == ["```python", "teh", "", "    teh", "~~~", "```", "    teh", "    teh", ">>> teh"]
+    assert found == [
+        "```python",
+        "teh",
+        "",
+        "    teh",
+        "~~~",
+        "```",
+        "    teh",
+        "    teh",
+        ">>> teh",
+    ]
 
 
 def test_an_unknown_word_that_returns_is_rather_a_term():

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import runpy
 from functools import cache
 from pathlib import Path
 from typing import Any

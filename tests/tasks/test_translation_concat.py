@@ -148,7 +148,7 @@ def test_interactive_data_give_what_the_data_set_gives(task, model):
 
 
 def test_two_dictionaries_and_lexical_constraints_are_refused(task):
-    cfg = TranslationConcatConfig(data="bin", source_lang="src", target_lang="pe")
+    cfg = PostEditingConfig(data="bin", source_lang="src", target_lang="pe")
     with refuses("bin: dict.src.txt", "dict.pe.txt", "--joined-dictionary"):
         TranslationConcatTask(cfg, tiny.dictionary(), tiny.dictionary("xyz"))
     with refuses("--constraints"):

@@ -17,7 +17,6 @@ from .prose import CODE, SURE, Document
 from .protection import Protection, refused
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
-
 _CODE = Protection([CODE])
 
 
