@@ -125,16 +125,7 @@ def _check_ways(args: argparse.Namespace) -> None:
     given = [flag for flag, value in ways.items() if value]
     if len(given) > 1:
         raise UserError(f"{given[0]} and {given[1]}: give one of them")
-    if args.tune:
-        if not args.path:
-            raise UserError("--tune chooses for a model of your own: give it with --path")
-        patterns = [one for one in args.protect or () if one not in NAMED]
-        for name, given in (*((one, getattr(args, one)) for one in ("files", "edits", "html")),
-                            ("protect", patterns)):  # fmt: skip
-            if given:
-                raise UserError(f"--tune corrects nothing: leave --{name} out, correct afterwards")
-    elif args.tune_weights:
-        raise UserError("--tune-weights needs --tune NOISY CLEAN")
+    _check_tuning(args)
     if (args.output_dir or args.in_place) and (not args.files or STANDARD_STREAM in args.files):
         raise UserError(f"{given[0]} needs files, and cannot take standard input")
     taken = [] if args.output_dir or args.in_place else ["the text"]
@@ -143,3 +134,17 @@ def _check_ways(args: argparse.Namespace) -> None:
             if taken:
                 raise UserError(f"--{flag} -: standard output has {taken[0]}; name a file")
             taken.append(f"--{flag}")
+
+
+def _check_tuning(args: argparse.Namespace) -> None:
+    """What goes with ``--tune``, and what needs it."""
+    if args.tune_weights and not args.tune:
+        raise UserError("--tune-weights needs --tune NOISY CLEAN")
+    if args.tune:
+        if not args.path:
+            raise UserError("--tune chooses for a model of your own: give it with --path")
+        patterns = [one for one in args.protect or () if one not in NAMED]
+        unused = {"files": args.files, "edits": args.edits, "html": args.html, "protect": patterns}
+        for name, value in unused.items():
+            if value:
+                raise UserError(f"--tune corrects nothing: leave --{name} out, correct afterwards")

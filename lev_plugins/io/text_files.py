@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import BinaryIO
+from typing import IO
 
 from ..errors import UserError
 from .reading import reading
@@ -78,7 +78,7 @@ def require_files(paths: Sequence[str], hint: str = "") -> None:
     raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
 
 
-def _opened(path: str) -> BinaryIO:
+def _opened(path: str) -> IO[bytes]:
     """A file to read, decompressed where it is an xz file."""
     with open(path, "rb") as file:
         packed = file.read(len(_XZ)) == _XZ

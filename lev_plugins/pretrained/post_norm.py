@@ -15,7 +15,7 @@ from ..errors import UserError
 from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
 from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import token_table
-from ..nn.linear import Linear
+from ..nn.cpu import Linear
 from ..nn.t5 import ACTIVATIONS
 from ..nn.transformer import TransformerBlock
 from .directory import Directory

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from ...nn.dropout import dropout
+from ...nn.cpu import dropout
 from ...nn.packing import Layout, Packing
 from ...nn.transformer import TransformerStack, attention_mask
 from ...pretrained.filling import Dropouts
