@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
+from ..nn.cpu import Linear
 from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import token_table
-from ..nn.cpu import Linear
 from ..nn.t5 import ACTIVATIONS
 from ..nn.transformer import TransformerBlock
 from .directory import Directory
