@@ -22,7 +22,7 @@ LAYERS = (
     ("ops",),
     ("fairseq_patches",),
     ("io",),
-    ("html",),
+    ("html", "models"),
     ("errors", "options"),
 )
 LEVEL = {name: level for level, packages in enumerate(LAYERS) for name in packages}
