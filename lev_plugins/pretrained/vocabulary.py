@@ -104,9 +104,8 @@ def read_vocabulary(directory: Directory) -> Vocabulary:
     """
     tokenizer, specials = directory.tokenizer, {}
     rows = own = tokenizer.get_vocab()
-    if hasattr(
-        tokenizer, "backend_tokenizer"
-    ):  # transformers adds what a file of another kind lacks
+    if hasattr(tokenizer, "backend_tokenizer"):
+        # transformers adds to a file of another kind what it lacks
         own = tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False)
     if is_byte_t5(directory):  # which spells a byte as a character
         rows = {BYTE_PIECES[ord(t)] if len(t) == 1 else t: row for t, row in rows.items()}
