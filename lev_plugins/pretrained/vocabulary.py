@@ -91,9 +91,9 @@ def safe_symbol(token: str) -> str:
 
     So is the first character of what is spelt like one of fairseq's symbols without being it.
     """
-    first = token in (BOS, PAD, EOS, UNK)
-    written = [f"<U+{ord(c):04X}>" if c.isspace() else c for c in token[first:]]
-    return "".join([f"<U+{ord(token[0]):04X}>"] * first + written) or "<U+>"
+    if token in (BOS, PAD, EOS, UNK):
+        return f"<U+{ord(token[0]):04X}>{token[1:]}"
+    return "".join(f"<U+{ord(c):04X}>" if c.isspace() else c for c in token) or "<U+>"
 
 
 def read_vocabulary(directory: Directory) -> Vocabulary:
@@ -103,14 +103,17 @@ def read_vocabulary(directory: Directory) -> Vocabulary:
         UserError: its files are missing or broken, or it lacks a special token.
     """
     tokenizer, specials = directory.tokenizer, {}
-    rows = tokenizer.get_vocab()
+    rows = own = tokenizer.get_vocab()
+    if hasattr(tokenizer, "backend_tokenizer"):
+        # transformers adds to a file of another kind what it lacks
+        own = tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False)
     if is_byte_t5(directory):  # which spells a byte as a character
         rows = {BYTE_PIECES[ord(t)] if len(t) == 1 else t: row for t, row in rows.items()}
     for symbol, settings in ROLES.items():
-        found = [token for name in settings if (token := getattr(tokenizer, name)) in rows]
+        found = [token for name in settings if (token := getattr(tokenizer, name)) in own]
         if found:
             specials[symbol] = found[0]
-        elif symbol != BOS:
+        elif symbol != BOS or directory.kind != "t5":
             raise UserError(f"{directory.path}: its tokenizer lacks the {settings[0]}")
     mask = next((one for one in (tokenizer.mask_token, *_EXTRA) if one in rows), None)
     return Vocabulary(directory.path, rows, specials, mask and safe_symbol(mask))
