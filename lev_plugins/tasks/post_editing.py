@@ -229,14 +229,15 @@ class PostEditingTask(TranslationTask):
         if len(ignored) == 0:
             return kept
         lines = [int(index) + 1 + self.lines_before for index in sorted(ignored)]
-        limits, shown = _joined(max_positions), f"{len(lines)} such lines: {few(lines)}"
+        limits, shown = _joined(max_positions), few(lines)
         if ignore_invalid_inputs and (len(kept) or getattr(dataset, "tgt", None) is None):
-            logger.warning("skipped, above the limit of %s tokens: %s", limits, shown)
+            said = "%d lines above the limit of %s tokens are skipped: %s"
+            logger.warning(said, len(lines), limits, shown)
             return kept
         size = _joined(dataset.size(min(ignored)))
         raise UserError(
             f"line {lines[0]} has {size} tokens ({self.sides}) where the limit is {limits}; "
-            f"{shown}; {WAYS}"
+            f"{len(lines)} such lines: {shown}; {WAYS}"
         )
 
     # training and validation ------------------------------------------------------------------
