@@ -1,6 +1,7 @@
-"""The one exception for a user's mistake, and the line that commands print for it."""
+"""The one exception for a user's mistake, the line that commands print for it, common checks."""
 
 import unicodedata
+from collections.abc import Sequence
 
 _LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
 # Characters that would reorder or break a line without being seen: embeddings, overrides and
@@ -33,6 +34,26 @@ def printable(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """``1 line``, ``2,000 lines``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def require_share(flag: str, value: float, of: str) -> None:
+    """Refuses what is no share ``of`` something: a number outside [0, 1], or none."""
+    if not 0 <= value <= 1:
+        raise UserError(f"{flag} {value} is outside [0, 1]; give a share of {of}")
+
+
+def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[str, ...]:
+    """``insert,delete`` → both names, each once.
+
+    Raises:
+        UserError: a name that there is not.
+    """
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            there = ", ".join(known)
+            raise UserError(f"{flag} {text}: there is no {what} {name!r}; there are {there}")
+    return tuple(dict.fromkeys(names))
 
 
 def _is_unsafe(char: str) -> bool:

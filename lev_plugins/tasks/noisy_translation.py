@@ -27,10 +27,10 @@ from ..data.noise import (
 )
 from ..data.noise.kinds import RANDOM_EDITS
 from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
-from ..errors import UserError
+from ..errors import UserError, parse_names, require_share
 from ..fairseq_patches import origin
 from ..io.text_files import read_lines
-from ..options import OptionalStr, option, parse_names, require_share
+from ..options import OptionalStr, option
 from .post_editing import Limits, PostEditingTask, existing_folder, require_dictionaries
 from .validation import EvaluationConfig
 

@@ -78,11 +78,7 @@ class PostEditingTask(TranslationTask):
 
     @classmethod
     def setup_task(cls, cfg: EvaluationConfig, **kwargs: object) -> Self:
-        """Loads the dictionaries.
-
-        Raises:
-            UserError: no data folder, no languages, no dictionary.
-        """
+        """Loads the dictionaries; refuses a folder without them."""
         if cfg.num_batch_buckets > 0:
             raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
         cls.check_data_folder(cfg)
@@ -115,8 +111,7 @@ class PostEditingTask(TranslationTask):
     def check_resumed(self, stored: object, path: str) -> None:
         """Says so where a training that had drafts is resumed without.
 
-        Args:
-            stored: this task's configuration in the checkpoint. path: of the checkpoint.
+        stored: this task's configuration in the checkpoint at ``path``.
         """
         trained = getattr(stored, "draft_lang", None)
         if trained and not self.draft_lang:
@@ -133,11 +128,7 @@ class PostEditingTask(TranslationTask):
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object
     ) -> None:
-        """Loads one split with its drafts.
-
-        Raises:
-            UserError: a file that is not there, or sides of different length.
-        """
+        """Loads one split with its drafts; refuses sides of different length."""
         trained = getattr(kwargs.get("task_cfg"), "draft_lang", None)
         if trained and not self.draft_lang:
             say_no_draft(f"{split} is read without drafts", trained, f"Give --draft-lang {trained}")
@@ -233,14 +224,15 @@ class PostEditingTask(TranslationTask):
         if len(ignored) == 0:
             return kept
         lines = [int(index) + 1 + self.lines_before for index in sorted(ignored)]
-        limits, shown = _joined(max_positions), f"{len(lines)} such lines: {few(lines)}"
+        limits, shown = _joined(max_positions), few(lines)
         if ignore_invalid_inputs and (len(kept) or getattr(dataset, "tgt", None) is None):
-            logger.warning("skipped, above the limit of %s tokens: %s", limits, shown)
+            said = "%d lines above the limit of %s tokens are skipped: %s"
+            logger.warning(said, len(lines), limits, shown)
             return kept
         size = _joined(dataset.size(min(ignored)))
         raise UserError(
             f"line {lines[0]} has {size} tokens ({self.sides}) where the limit is {limits}; "
-            f"{shown}; {WAYS}"
+            f"{len(lines)} such lines: {shown}; {WAYS}"
         )
 
     # training and validation ------------------------------------------------------------------
@@ -300,10 +292,8 @@ class PostEditingTask(TranslationTask):
 
     def decoded_text(self, tokens: Tensor, unknown: str) -> str:
         """Decoded text as validation counts it, subwords joined; ``unknown`` for <unk>."""
-        text = self.tgt_dict.string(
-            tokens.int().cpu(), self.cfg.eval_bleu_remove_bpe, unk_string=unknown
-        )
-        return str(text)
+        bpe = self.cfg.eval_bleu_remove_bpe
+        return str(self.tgt_dict.string(tokens.int().cpu(), bpe, unk_string=unknown))
 
     # interactive and Python -------------------------------------------------------------------
 

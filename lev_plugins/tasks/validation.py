@@ -19,11 +19,11 @@ from omegaconf import II
 from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, TextEncoder
-from ..errors import UserError
+from ..errors import UserError, parse_names
 from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.words import is_char_tokenized
 from ..nn.precision import PRECISIONS
-from ..options import OptionalStr, option, parse_names
+from ..options import OptionalStr, option
 
 logger = logging.getLogger(__name__)
 

@@ -84,8 +84,8 @@ def test_options_that_cannot_be(refused, triples, command, option, named):
 def test_training_lines_above_the_limit_are_listed(commands, triples, tmp_path):
     flags = "--max-update 1 --disable-validation --max-source-positions 6 --save-dir short"
     result = commands.done(triples.train(flags), tmp_path)
-    (line,) = [line for line in result.out.splitlines() if "such lines: " in line]
+    (line,) = [line for line in result.out.splitlines() if "are skipped" in line]
     long = [n for n, x in enumerate(triples.text("train", "src"), 1) if len(x.split()) > 4]
-    assert f"above the limit of 6/1024 tokens: {len(long)} such lines: " in line
-    listed = line.partition("such lines: ")[2].removesuffix(" …").split(", ")
+    assert f"{len(long)} lines above the limit of 6/1024 tokens are skipped: " in line
+    listed = line.partition("skipped: ")[2].removesuffix(" …").split(", ")
     assert json.loads(f"[{','.join(listed)}]") == long[:20]

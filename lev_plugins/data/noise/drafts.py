@@ -14,9 +14,8 @@ from itertools import accumulate
 
 from rapidfuzz.distance import Levenshtein
 
-from ...errors import UserError
+from ...errors import UserError, require_share
 from ...io.text_files import read_lines, refuse_special_tokens
-from ...options import require_share
 from ..near_words import NearWords
 from .rng import choose_weighted
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from ...errors import UserError
-from ...options import parse_names, require_share
+from ...errors import UserError, parse_names, require_share
 from . import kinds
 from .clusters import clusters, is_letter, split_words
 from .confusions import BUILT_IN, Confusions
