@@ -89,7 +89,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, succeed: Callable[..., st
 def test_levt_is_trained_and_scored(prepared, succeed):
     succeed("translation/train.sh", prepared, "levt", *SHALLOW, UPDATES="2")
     said = succeed("translation/generate.sh", prepared, SYSTEMS="levt")
-    assert "11 sentences" in said and re.search(r"^BLEU +[\d.]+$", said, re.M), said
+    assert "11 sentences" in said and re.search(r"^bleu ↑ +[\d.]+$", said, re.M), said
 
 
 @pytest.mark.long
@@ -101,7 +101,7 @@ def test_translation_goes_the_whole_way(prepared, tmp_path, succeed):
     assert len(distilled) == 80
     succeed("translation/train.sh", prepared, "distilled", *SHALLOW, UPDATES="2")
     said = succeed("translation/generate.sh", prepared, LATENCY="3")
-    head, bleu = re.search(r"^(.*ar-greedy .*)\n(?:.*\n)*?(BLEU .*)\n", said, re.M).groups()
+    head, bleu = re.search(r"^(.*ar-greedy .*)\n(?:.*\n)*?(bleu .*)\n", said, re.M).groups()
     assert head.split()[-5:] == ["ar-greedy", "ar-beam-4", "stock", "levt", "distilled"]
     assert len(bleu.split()) == 7
     assert "11 sentences" in said and "sentences:3|" in said
