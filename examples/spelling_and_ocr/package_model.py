@@ -36,7 +36,7 @@ DIGITS = 3  # of a count: the fourth moves no score by what is seen
 
 
 def small_checkpoint(state: dict[str, Any]) -> dict[str, Any]:
-    """What a loader needs of a checkpoint: parameters in half precision, no place of this machine."""
+    """What a loader needs of a checkpoint: half precision, and no place of this machine."""
     small = {name: state[name] for name in KEPT if name in state}
     small["cfg"] = without_paths(state["cfg"])
     small["model"] = {

@@ -1,6 +1,6 @@
 """Measures a corrector of words on lists, beside no edits and symspellpy with the same words.
 
-    python examples/spelling_and_ocr/score_typos.py TEXT CHECKPOINT
+    python examples/spelling_and_ocr/score_typos.py TEXT [CHECKPOINT]
 
 TEXT is the folder of prepare_typos.py. Printed are, in per cent of the words: misspellings
 corrected, held-out ones of codespell's list, alone and in running text, those of a list of this
@@ -98,7 +98,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("text", type=Path, help="folder of prepare_typos.py")
-    parser.add_argument("checkpoint", help="checkpoint with corrector.json beside it")
+    parser.add_argument(
+        "checkpoint", nargs="?", help="with corrector.json beside it (default: the package's model)"
+    )
     parser.add_argument("--data", help="folder with the dictionaries")
     parser.add_argument(
         "--also",
