@@ -92,10 +92,10 @@ class DraftEncoding(PostEditingTask):
         return token if text else self.tgt_dict.unk()
 
     def encode_packed_terms(self, constraints: Tensor) -> list[Draft]:
-        """The drafts that lines begin with: their terms in order, each whole.
+        """The drafts that lines begin with: their terms in order, each whole (``--constraints``).
 
         Args:
-            constraints: lines × …, terms as fairseq-interactive packs them under ``--constraints``.
+            constraints: lines × …, as fairseq-interactive packs them.
 
         Raises:
             UserError: a term that is empty or has a word that is not known.

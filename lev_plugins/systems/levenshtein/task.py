@@ -7,7 +7,7 @@ from typing import Any, Self, TypeAlias
 
 import torch
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
-from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset
+from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, data_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.optim import FairseqOptimizer
@@ -134,8 +134,8 @@ class TranslationEditTask(DraftEncoding):
             source, draft = item if isinstance(item, tuple) else (item, None)
             sources.append(source if source[0] == bos else torch.cat([bos.to(source), source]))
             drafts.append(Draft(empty, torch.zeros_like(empty)) if draft is None else draft)
-        if constraints is not None:
-            drafts = self.encode_packed_terms(constraints)
+        if constraints is not None:  # refused here by their lines, and read in inference_step
+            self.encode_packed_terms(constraints)
         return EditDataset(
             sources,
             [len(source) for source in sources],
@@ -143,7 +143,8 @@ class TranslationEditTask(DraftEncoding):
             tgt_dict=self.tgt_dict,
             draft=[draft.tokens for draft in drafts],
             draft_sizes=[len(draft.tokens) for draft in drafts],
-            marks=[draft.marks for draft in drafts],
+            marks=[draft.marks for draft in drafts] if constraints is None else None,
+            constraints=constraints,
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )
@@ -285,12 +286,18 @@ class TranslationEditTask(DraftEncoding):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> Sequence[Sequence[Hypothesis]]:
-        """``constraints`` carries drafts and marks in interactive."""
+        """``constraints`` carries drafts and marks, or packed terms, in interactive."""
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)
         if prefix_tokens is not None:
             raise UserError("--prefix-size is not supported by edit models; give the draft instead")
         if constraints is not None:
+            if constraints.dim() == 2:  # packed, as fairseq-interactive prints them
+                drafts = self.encode_packed_terms(constraints.cpu())
+                pad = self.tgt_dict.pad()
+                tokens = data_utils.collate_tokens([draft.tokens for draft in drafts], pad)
+                marks = data_utils.collate_tokens([draft.marks for draft in drafts], 0)
+                constraints = torch.stack([tokens, marks], 1).to(constraints.device)
             sample = {**sample, "draft": constraints[:, 0], "marks": constraints[:, 1]}
         with torch.no_grad():
             return generator.generate(models, sample)

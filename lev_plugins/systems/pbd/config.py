@@ -45,10 +45,13 @@ def decoder_depth(cfg: PBDTransformerConfig) -> int:
         raise UserError(
             f"--encoder-layers {encoder}, --decoder-layers {decoder}: at least 1 is needed"
         )
-    if encoder != decoder and not (cfg.no_future_modelling and cfg.no_parameter_sharing):
+    off = (cfg.no_future_modelling, cfg.no_parameter_sharing)
+    flags = ("--no-future-modelling", "--no-parameter-sharing")
+    needing = [flag for flag, given in zip(flags, off) if not given]
+    if needing and encoder != decoder:
         raise UserError(
             f"--encoder-layers {encoder} and --decoder-layers {decoder} differ, but decoder block "
-            "l works with encoder block l; leave --decoder-layers out, or give "
-            "--no-future-modelling and --no-parameter-sharing"
+            f"l works with encoder block l; leave --decoder-layers out, or give "
+            f"{' and '.join(needing)}"
         )
     return decoder

@@ -11,7 +11,7 @@ from ...nn import Positions
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import TokenEmbedding, token_table
 from ...nn.seq2seq import Seq2SeqModel
-from ...nn.seq2seq.config import check_shared, set_character_size, set_sizes, transformer_size
+from ...nn.seq2seq.config import set_character_size, set_sizes, transformer_size
 from .config import PBDTransformerConfig, decoder_depth
 from .decoder import PBDDecoder, PBDDecoderBlock
 from .encoder import PBDEncoder
@@ -34,12 +34,15 @@ class PBDTransformerModel(Seq2SeqModel):
             UserError: options that contradict each other, or one table for two dictionaries.
         """
         source, target = task.source_dictionary, task.target_dictionary
-        check_shared(cfg, source, target)
-        if not cfg.no_parameter_sharing and source != target:
+        one_table = cfg.share_all_embeddings or not cfg.no_parameter_sharing
+        if one_table and source != target:
+            ways = "--share-all-embeddings"
+            if not cfg.no_parameter_sharing:
+                ways = "parameter sharing; give --no-parameter-sharing"
             raise UserError(
                 f"source and target have different dictionaries ({len(source)} and {len(target)} "
-                "symbols), but one table for both is wanted: preprocess with --joined-dictionary, "
-                "or give --no-parameter-sharing"
+                "symbols), but one table for both is wanted: preprocess with "
+                f"--joined-dictionary, or do without {ways}"
             )
         return cls(*build(cfg, source, target))
 
