@@ -410,8 +410,6 @@ def test_sources_take_the_place_of_drafts_where_they_were_corrected(named, capsy
     assert alone["systems"][0]["words"] is None and "correction_rate" not in alone["metrics"]
 
 
-
-
 # ---------------------------------------------------------------- table and JSON
 
 
