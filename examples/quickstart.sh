@@ -10,6 +10,7 @@ seed=1
 system=pbd
 work="$root/.quickstart"
 keep=no
+example="Teh goverment beleives that the new tecnology will accomodate evrybody."
 
 usage() {
   cat <<'TEXT'
@@ -183,6 +184,9 @@ mkdir -p "$work" 2>/dev/null || fail "cannot make the folder $work: name another
 text="$work/text"
 data="$work/data"
 choose_run
+
+echo "== a corrector of English that comes with the package"
+printf '%s\n' "$example" "$(printf '%s\n' "$example" | "$python" -m lev_plugins correct)"
 
 echo "== data"
 prepare

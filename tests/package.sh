@@ -60,4 +60,6 @@ assert {'index.html', 'app.js', 'page.css'} <= {file.name for file in STATIC.ite
 "
 fairseq-train --user-dir lev_plugins --task translation_edit --arch levenshtein_editor \
   --help >/dev/null
+corrected="$(echo "Teh goverment beleives" | lev-correct)"
+[ "$corrected" = "The government believes" ] || { echo "error: lev-correct wrote: $corrected" >&2 && exit 1; }
 echo "the package is whole"

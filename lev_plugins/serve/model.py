@@ -14,6 +14,8 @@ from ..systems.enct5.problem_types import ProblemType
 from ..systems.levenshtein.markup import escape_markup, write_mark
 from .schema import CorrectRequest, EditRequest, PredictRequest, Result, Sentence
 
+#: What the page begins with where the model is that of the package.
+EXAMPLE = "Teh goverment beleives that the new tecnology will accomodate evrybody."
 _SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
 #: a request and some of its rows → as many results
 Runner = Callable[[Any, Sequence[Any]], list[Result]]
@@ -36,7 +38,9 @@ def load(
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
     if path is None:
-        return serve_corrector(Corrector.from_pretrained(device=device))
+        served = serve_corrector(Corrector.from_pretrained(device=device))
+        served.info["example"] = EXAMPLE
+        return served
     if names_in(find_checkpoint(separate_paths(path)[0]))["task"] != "enct5":
         more: dict[str, Any] = {"settings": settings, **processing}
         return serve_corrector(Corrector.from_pretrained(path, data, device, **more))

@@ -298,6 +298,9 @@ async function begin() {
   $("modes").hidden = model.modes.length < 2;
   document.body.dataset.ready = "true";
   await setMode(model.modes[0]);
+  if (!model.example) return;
+  state.rows = [newRow("", model.example)]; // something to edit
+  await go(0);
 }
 
 attempt(begin);
