@@ -14,6 +14,8 @@ from .units import spans
 REPEATED = 2.0
 #: Words from which on a text may be foreign, and what an edit's probability has to be in such one.
 ENOUGH, SURE = 20, 0.9
+#: Words of a line that count for that, at least.
+SEVERAL = 3
 
 #: What is code, an address or a name inside a line of prose.
 CODE = "|".join(
@@ -84,7 +86,7 @@ class Document:
     def __init__(self, unknown: Callable[[str], bool]) -> None:
         self._unknown = unknown
         self._blocks = Blocks()
-        self._words = 0
+        self._words = self._strange = 0  # in lines of several words, not in lists of single ones
         self._met: Counter[str] = Counter()  # unknown words, as they are spelt
 
     def read(self, lines: Sequence[str]) -> list[bool]:
@@ -92,8 +94,11 @@ class Document:
         code = [self._blocks.code(line) for line in lines]
         for line in (line for line, no_prose in zip(lines, code, strict=True) if not no_prose):
             words = [line[start:end] for start, end in spans(line, "letters")]
-            self._words += len(words)
-            self._met.update(word for word in words if self._unknown(word))
+            unknown = [word for word in words if self._unknown(word)]
+            self._met.update(unknown)
+            if len(words) >= SEVERAL:
+                self._words += len(words)
+                self._strange += len(unknown)
         return code
 
     def probability(self, word: str, chance: float) -> float:
@@ -110,4 +115,4 @@ class Document:
     @property
     def foreign(self) -> bool:
         """Whether most of so many words are in no list: the text is in another language."""
-        return self._words >= ENOUGH and 2 * self._met.total() > self._words
+        return self._words >= ENOUGH and 2 * self._strange > self._words
