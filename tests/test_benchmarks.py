@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import torch
 
-from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -66,10 +65,9 @@ def ran(*words: str, **environ: str) -> str:
     return done.stdout
 
 
-speed, against, growth, scaling, pbd = map(
-    script, ("levt_speed", "levt_against_ar", "levt_growth", "scaling", "pbd_speed")
+speed, against, pbd, enct5 = map(
+    script, ("levt_speed", "levt_against_ar", "pbd_speed", "enct5_speed")
 )
-enct5, packing = map(script, ("enct5_speed", "enct5_packing"))
 
 
 def test_the_table_comes_out_with_what_was_equal(speed, capsys):
@@ -116,50 +114,6 @@ def test_levt_stands_beside_every_beam_of_a_transformer(against, capsys):
     iterations = re.search(r"^LevT: ([\d.]+) iterations on average; 3 sentences$", out, re.M)
     assert 1 <= float(iterations[1]) <= 10
     assert "|clock:cpu|" in out.splitlines()[-1]
-
-
-# ---------------------------------------------------------------- growth
-
-GROWTH = [*TINY[: TINY.index("--tokens")], *"--tokens 64 --threads 1 --clock cpu".split()]
-GROWTH += "--lengths 4,8,16 --batches 1,3 --typical 6 --beam 2".split()
-
-
-def test_growth_is_told_for_lengths_and_batches_and_sampled(growth, capsys, tmp_path):
-    picture = tmp_path / "growth.png"
-    assert growth.main([*GROWTH, "--png", str(picture)]) == 0
-    training, lengths, batches, end = capsys.readouterr().out.split("\n\n")
-    wanted = {
-        training: ("training: ms an update of at most 64 tokens", ["4", "8", "16"]),
-        lengths: ("decoding: ms a sentence, batch 1", ["4", "8", "16"]),
-        batches: ("decoding: ms a sentence of about 6 tokens", ["1", "3"]),
-    }
-    for text, (title, points) in wanted.items():
-        first, _, *rows = text.splitlines()
-        assert first == title
-        cells = {name: values for name, *values in (row.replace("×", "").split() for row in rows)}
-        assert list(cells)[: len(points) + 2] == [*points, "growth", "exponent"]
-        for point in points:
-            assert float(cells[point][0]) > 0 < float(cells[point][1])
-    assert "labels equal" in end and "|clock:cpu|" in end
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-# ---------------------------------------------------------------- scaling
-
-SCALING = "--layers 1 --dim 16 --ffn 16 --heads 2 --vocab 30 --tokens 100".split()
-SCALING += "--interval 1 --updates 2 --repeats 1".split()
-
-
-def test_the_table_on_paper_needs_no_training(scaling, capsys, monkeypatch):
-    monkeypatch.setattr(scaling, "ran", None)
-    given = ["--parameters", "1e9", "--step-ms", "100", "--bandwidth", "100"]
-    assert scaling.main([*SCALING, *given]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    # among 8 each sends 7 GB, 70 ms; the backward pass hides 50 of them
-    assert lines[3].split() == "8 fp32 4000.0 7000.0 70.00 20.00 83.3 %".split()
-
-
-# ---------------------------------------------------------------- PBD
 
 
 def test_pbd_stands_beside_stock_in_training_and_in_every_search(pbd, capsys):
@@ -212,45 +166,6 @@ def test_enct5_stands_beside_a_t5_that_writes_its_tags(enct5, capsys, tmp_path):
     assert found["options"]["clock"] == "cpu" and "|clock:cpu|" in out.splitlines()[-1]
 
 
-def prepared(folder: Path, kind: str) -> Path:
-    """Texts of one to nine words, as bytes."""
-    lines = []
-    for number in range(60):
-        words = [f"w{number % 7}"] * (1 + number % 9)
-        labels = {"tagging": " ".join("AB"[i % 2] for i in range(len(words))), "multilabel": "A,B"}
-        lines.append(f"{labels[kind]}\t{' '.join(words)}\n")
-    lines[0] = {"tagging": "A B\tw w\n", "multilabel": "A\tw w\n"}[kind]
-    (folder / "text.tsv").write_text("".join(lines), encoding="utf-8")
-    options = ["--kind", kind, "--train", str(folder / "text.tsv"), "--bytes"]
-    enct5_prepare.main([*options, "--destdir", str(folder / "data")])
-    return folder / "data"
-
-
-LAYOUT = re.compile(
-    r"^(sorted by length|random order|packed, rows of \d+) +([\d.]+) % +([\d.]+) +(\d+) +(\d+) +"
-    r"(\d+) … (\d+) +([\d.]+)$",
-    re.M,
-)
-
-
-@pytest.mark.parametrize("kind", ["tagging", "multilabel"])
-def test_packing_leaves_less_padding_and_the_same_logits(packing, kind, capsys, tmp_path):
-    data, path = prepared(tmp_path, kind), tmp_path / "numbers.json"
-    options = "--sizes tiny --rows 64 --tokens 128 --steps 2 --threads 1 --clock cpu --json".split()
-    assert packing.main([str(data), *options, str(path)]) == 0
-    out = capsys.readouterr().out
-    rows = {match[1]: match for match in LAYOUT.finditer(out)}
-    assert list(rows) == ["sorted by length", "random order", "packed, rows of 64"]
-    padding = [float(match[2]) for match in rows.values()]
-    assert padding[2] < padding[1] and padding[0] < padding[1]
-    for match in rows.values():
-        assert 0 < int(match[6]) <= int(match[5]) <= int(match[7]) and float(match[8]) > 0
-    assert float(re.search(r"^logits packed and one a row: within (\S+)$", out, re.M)[1]) < 1e-4
-    found = json.loads(path.read_text(encoding="utf-8"))
-    assert len({one["pieces"] for one in found["rows"]}) == 1 and len(found["rows"]) == 3
-    assert found["options"]["kind"] == kind
-
-
 # ---------------------------------------------------------------- how fast LevT learns
 
 
@@ -270,9 +185,6 @@ REFUSED = """
 levt_speed --kernels sse | --kernels sse
 levt_speed --heads 5 | --heads 5
 levt_against_ar --beams 4,0 | --beams 4,0
-levt_growth --lengths 8,4 | --lengths 8,4
-levt_growth --tokens 20 | --tokens 20
-scaling --interval 4 | --updates 2
 pbd_speed --dropout 1 | --dropout 1
 enct5_speed --vocab 20 | --vocab 20
 enct5_speed --json gone/x.json | --json gone/x.json
@@ -282,8 +194,6 @@ levt_learning {gone} | .*gone
 FIRST = {
     "levt_speed": TINY,
     "levt_against_ar": AGAINST,
-    "levt_growth": GROWTH,
-    "scaling": SCALING,
     "pbd_speed": TINY,
     "enct5_speed": SMALLEST,
 }
@@ -363,19 +273,3 @@ def test_both_read_the_same_sentences_and_say_equally_much(enct5):
         enct5.check_answers(found, sample)
         with pytest.raises(UserError, match="no fair race"):
             enct5.check_answers({**found, "t5": [one[:-1] for one in found["t5"]]}, sample)
-
-
-def test_packed_rows_that_see_each_other_are_noticed(packing, tmp_path, monkeypatch):
-    args = packing.checked([str(prepared(tmp_path, "tagging")), "--rows", "64", "--tokens", "128"])
-    model, packed = packing.build("tiny", args), packing.layouts(args)[2]
-    assert packing.check_logits(model, packed, args) < 1e-4
-    forward = type(model).forward
-
-    def careless(self, **inputs):
-        inputs["segments"] = inputs["segments"].clamp(max=1)
-        inputs["latent_segments"] = inputs["latent_segments"].clamp(max=1)
-        return forward(self, **inputs)
-
-    monkeypatch.setattr(type(model), "forward", careless)
-    with pytest.raises(UserError, match="rows of 64: logits differ"):
-        packing.check_logits(model, packed, args)

@@ -27,11 +27,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = adder(parser)
     add("files FILE", "noisy text; - is standard input (default)", nargs="*")
-    add("--path CHECKPOINT", "or its folder; a.pt:b.pt is an ensemble (default: the English "
-        "spelling of the package)")  # fmt: skip
+    add("--path CHECKPOINT", "or folder, or a.pt:b.pt (default: English spelling)")
     add("--min-confidence P", "make no edit less probable (default: as tuned, else 0)", type=float)
-    add("--protect REGEX", "make no edit in what this matches, in code (code) or nowhere (none; "
-        "default: as tuned); repeatable", action="append")  # fmt: skip
+    add("--protect REGEX", "no edit in what this matches; code, none; repeatable", action="append")
     add("--protect-words FILE", "words and phrases, one a line, that stay as they are")
     add("--output-dir DIR", "write files and folders here; what is there is skipped")
     add("--in-place", "write each file over itself, whole or not at all")

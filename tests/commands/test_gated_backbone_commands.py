@@ -36,7 +36,7 @@ def trained(commands, folder):
     """Two updates, with a smaller learning rate for what was loaded."""
     result = commands.plugin(f"{TRAIN} --backbone bert", folder, task="noisy_translation")
     assert result.code == 0, result.err
-    said = f"sizes of {folder}/bert, whatever --encoder-layers and the like say: {{"
+    said = f"sizes are those of {folder}/bert: {{"
     assert said in result.out
     return folder / "run" / "checkpoint_last.pt"
 

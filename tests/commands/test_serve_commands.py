@@ -48,10 +48,10 @@ def test_it_serves_a_checkpoint_until_a_signal_and_answers_what_is_under_way(
     (result,) = post(address, "edit", {"sentences": [line]})["results"]
     assert "xyz" in result["hypotheses"][0]["text"].split()
     many: list[dict] = []
-    body = {"sentences": [line] * 200, "nbest": 4}
+    body = {"sentences": [line] * 200, "nbest": 16}
     last = threading.Thread(target=lambda: many.append(post(address, "edit", body)))
     last.start()
-    time.sleep(0.3)
+    time.sleep(0.2)
     assert last.is_alive(), "it was too quick to be seen"
     os.kill(run[0], getattr(signal, name))
     done = commands.finish(run)

@@ -74,9 +74,7 @@ def test_every_job_of_a_sweep_has_a_best_checkpoint(commands, tmp_path, trained)
     assert losses[0] < losses[1], "the second job is worse than the first"
 
 
-def test_the_first_job_of_hydra_saves_on_sigterm(
-    commands, tmp_path, root, trained
-):
+def test_the_first_job_of_hydra_saves_on_sigterm(commands, tmp_path, root, trained):
     """It imports the package within ``main``."""
     asked = {"ASKED": "SIGTERM:train_step:2", "PYTHONPATH": str(root)}
     own = f"common.user_dir={root}/tests/commands/cut_short"

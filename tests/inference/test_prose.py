@@ -15,6 +15,7 @@ The ‹`cofig`› and ‹``a`b``› of ‹getattr(x)›, ‹os.path› and ‹__
 See ‹https://a.example/teh?x=1› or ‹www.teh.example›, write to ‹teh@mail.example›.
 In ‹/usr/lib/teh›, ‹./teh/a› and ‹C:\\teh\\x›, and/or his/her.
 ‹camelCase›, ‹iPhone›, ‹utf8›, ‹snake_case›, ‹NATO› and ‹URLs›, but Teh goverment's.
+‹'abc'› or ‹"abc"›, not "a b" or the cat's.
 ‹:ref:›‹`x`› and ‹<b>›teh‹</b>› with ‹name=value›, ‹$HOME› and ‹@teh›.
 """
 
@@ -75,9 +76,9 @@ def test_an_unknown_word_that_returns_is_rather_a_term():
     document = Document(lambda word: word == "runkle")
     document.read(["A runkle is a runkle."])
     assert document.probability("right", 0.9) == 0.9
-    assert document.probability("runkle", 0.9) == pytest.approx(9 / 4 / (1 + 9 / 4))
+    assert document.probability("runkle", 0.9) == pytest.approx(9 / 8 / (1 + 9 / 8))
     document.read(["runkle"])
-    assert document.probability("runkle", 0.9) == pytest.approx(0.5)
+    assert document.probability("runkle", 0.9) == pytest.approx(9 / 27 / (1 + 9 / 27))
 
 
 def test_a_text_of_unknown_words_is_foreign():

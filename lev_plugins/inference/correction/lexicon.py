@@ -147,15 +147,16 @@ class Lookup:
     @classmethod
     def read(cls, path: str) -> "Lookup":
         """A file with a misspelling, a tab and its correction on each line, or codespell's own
-        list (``teh->the``), of whose words those with one correction are taken.
+        list (``teh->the``), of which words with one correction are taken, in small letters.
         """
 
         def parse(line: str) -> tuple[str, str]:
             wrong, right = line.split("->" if "->" in line else "\t")
             if not (wrong and right):
                 raise ValueError
-            several = "->" in line and "," in right
-            return wrong, wrong if several else right
+            if "->" not in line:
+                return wrong, right
+            return wrong.lower(), wrong.lower() if "," in right else right.lower()
 
         return cls(_parsed(path, parse, "a misspelling, a tab and its correction"))
 

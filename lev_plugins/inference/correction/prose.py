@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from .units import spans
 
 #: The power of how often an unknown word is met, by which the odds of a change are divided.
-REPEATED = 2.0
+REPEATED = 3.0
 #: Words from which on a text may be foreign, and what an edit's probability has to be in such one.
 ENOUGH, SURE = 20, 0.9
 #: Words of a line that count for that, at least.
@@ -29,7 +29,8 @@ CODE = "|".join(
         r"\b[A-Za-z]:\\\S+|\\\\\S+",  # C:\a\path
         r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S*)?",  # --flags
         r"\b\w+(?:\.\w+)*\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
-        r"\b\w+(?:\.\w+)+\b",  # a.b
+        r"\b\w+(?:\.\w+)+\b|(?<!\w)\.\w+",  # a.b .ending
+        r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)",  # "one" 'word'
         r"%\(\w+\)[-#0 +]*\w|%[-#0 +]*\d*\.?\d*[a-zA-Z]\b",  # %(x)s %5d
         r"\$?\{[^{}\s]*\}",  # {x} ${x}
         r"[$@\\#]\w+",  # $HOME @name \command #tag
@@ -104,7 +105,7 @@ class Document:
     def probability(self, word: str, chance: float) -> float:
         """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.
 
-        Its odds are divided by the square of how often it was met.
+        Its odds are divided by the third power of how often it was met.
         """
         times = self._met[word]
         if times < 2:

@@ -124,7 +124,8 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
                 if one in state_dict and not torch.equal(state_dict[first], state_dict[one]):
                     raise UserError(
                         f"the checkpoint has different parameters {first} and {one}, which this "
-                        "model shares; give the options of sharing that it was trained with"
+                        "model shares; give the options of sharing that it was trained with "
+                        "(--no-parameter-sharing, or without --share-all-embeddings)"
                     )
             if first in state_dict:
                 state_dict.update(dict.fromkeys(names, state_dict[first]))
