@@ -9,6 +9,7 @@ misspellings is not among them (CC BY-SA 3.0): ``lev-correct`` takes it from the
 """
 
 import argparse
+import copy
 import json
 import lzma
 import os
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, open_dict
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -49,7 +50,7 @@ def small_checkpoint(state: dict[str, Any]) -> dict[str, Any]:
 
 def without_paths(cfg: DictConfig) -> DictConfig:
     """A configuration in which no value is an absolute path."""
-    made = OmegaConf.create(OmegaConf.to_container(cfg, resolve=False))
+    made = copy.deepcopy(cfg)
     for group in made.values():
         if isinstance(group, DictConfig):
             with open_dict(group):
