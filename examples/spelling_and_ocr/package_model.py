@@ -52,11 +52,11 @@ def without_paths(cfg: DictConfig) -> DictConfig:
     """A configuration in which no value is an absolute path."""
     made = copy.deepcopy(cfg)
     for group in made.values():
-        if isinstance(group, DictConfig):
-            with open_dict(group):
-                for name, value in group.items():
-                    if isinstance(value, str) and os.path.isabs(value):
-                        group[name] = os.path.basename(value)
+        settings = vars(group) if isinstance(group, argparse.Namespace) else group
+        with open_dict(made):
+            for name, value in settings.items() if settings else ():
+                if isinstance(value, str) and os.path.isabs(value):
+                    settings[name] = os.path.basename(value)
     return made
 
 
