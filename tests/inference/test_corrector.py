@@ -13,6 +13,7 @@ from lev_plugins import UserError
 from lev_plugins.inference.correction import Correction, Corrector, Edit
 from lev_plugins.inference.correction.backends import TextProcessing
 from lev_plugins.inference.correction.corrections import apply_edits, whole_words
+from lev_plugins.inference.correction.corrector import LONGEST_WORD
 from lev_plugins.inference.correction.protection import Protection
 from lev_plugins.inference.correction.units import KINDS
 
@@ -100,6 +101,13 @@ def test_what_is_longer_than_the_model_reads_is_cut_and_joined():
 
 
 # what cannot be read or written ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", ["word", "letters"])
+def test_a_run_of_letters_that_is_no_word_stays(unit):
+    line = f"{'a' * LONGEST_WORD} {'a' * (LONGEST_WORD + 1)} a"
+    found = one(FakeBackend(replaced("a", "b"), limit=9), line, unit)
+    assert found.text == f"{'b' * LONGEST_WORD} {'a' * (LONGEST_WORD + 1)} b"
 
 
 def test_an_unknown_symbol_that_is_copied_stays_as_it_was_typed():

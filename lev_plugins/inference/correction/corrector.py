@@ -17,6 +17,8 @@ from .prose import CODE, SURE, Document
 from .protection import Protection, refused
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
+#: What has more letters is no word (nor a sentence of a script without spaces), and stays.
+LONGEST_WORD = 1000
 _CODE = Protection([CODE])
 
 
@@ -236,7 +238,8 @@ class Corrector:
                 read[text] = tokens
             return True
 
-        places = list(spans(line, self.unit, self.window))
+        longest = LONGEST_WORD if self.unit in ("word", "letters") else len(line)
+        places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
             for unit in pieces(line, start, end, fits):
                 if self.backend.uses_context and unit.places[0] == start and unit.places[-1] == end:
