@@ -201,20 +201,26 @@ class Corrector:
             [] if no_prose else list(self._units(line, read))
             for line, no_prose in zip(lines, code, strict=True)
         ]
-        # Equal units have equal answers: a text has many words twice.
-        wanted = {(one.text, one.context): read[one.text] for some in units for one in some}
-        contexts = [around for _, around in wanted]
-        answers = self.backend.write([*wanted.values()], batch_size, contexts)
-        found = {
-            key: proposals(self.backend, key[0], tokens, answer, self.temperature)
-            for (key, tokens), answer in zip(wanted.items(), answers, strict=True)
-            if answer is not None
-        }
+        found = self._proposals(units, read, batch_size)
         protections = [self.protection, protection, *([_CODE] if self.protects_code else [])]
         return [
             _corrected(line, some, found, min_confidence, protections, self.longest, document)
             for line, some in zip(lines, units, strict=True)
         ]
+
+    def _proposals(
+        self, units: Sequence[Sequence[Unit]], read: Mapping[str, Tokens], batch_size: int
+    ) -> dict[tuple[str, Context], Sequence[Proposal]]:
+        """What the model proposes for each unit; nothing for those whose answer had no end."""
+        # Equal units have equal answers: a text has many words twice.
+        wanted = {(one.text, one.context): read[one.text] for some in units for one in some}
+        contexts = [around for _, around in wanted]
+        answers = self.backend.write([*wanted.values()], batch_size, contexts)
+        return {
+            key: proposals(self.backend, key[0], tokens, answer, self.temperature)
+            for (key, tokens), answer in zip(wanted.items(), answers, strict=True)
+            if answer is not None
+        }
 
     def document(self) -> Document | None:
         """A text that is to be corrected some lines at a time; None where code is not protected.
