@@ -16,6 +16,7 @@ from test_pages import PAYLOADS
 pytest.importorskip("fastapi")
 uvicorn = pytest.importorskip("uvicorn")
 webdriver = pytest.importorskip("selenium.webdriver")
+from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -337,8 +338,16 @@ def test_hostile_text_is_shown_and_not_done_and_a_phone_cuts_nothing_off(page):
     one.put("draft", "teh " + "long" * 60 + " cat " * 30)
     one.until(lambda: one.text("text").startswith("the long"))
     assert one.driver.execute_script("return document.documentElement.scrollWidth") <= 360
-    for node in one.driver.find_elements(By.CSS_SELECTOR, "button, input, textarea"):
-        assert not node.is_displayed() or node.accessible_name, node.get_attribute("outerHTML")
+
+    def all_have_names() -> bool:
+        """False also while the page draws them anew."""
+        nodes = one.driver.find_elements(By.CSS_SELECTOR, "button, input, textarea")
+        try:
+            return all(not node.is_displayed() or node.accessible_name for node in nodes)
+        except StaleElementReferenceException:
+            return False
+
+    one.until(all_have_names)
     one.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
