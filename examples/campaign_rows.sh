@@ -243,35 +243,25 @@ denoising() { # denoising GATES UPDATES TITLE: one set of gates with each seed
   local gates="$1" updates="$2" title="$3" w="$work/$row" name="${1//,/-}" source seed
   local prepare=() lexicon=() baselines=() flags=() ranked=()
   [ "$gates" = none ] || name="$name-pointer"
-  source="$data/${needs[$row]}"
-  case "${needs[$row]}" in
-  ud_ewt) prepare=(CLEAN=tok WORDS=3 TEST_LINES=500 VALID_LINES=300) ;;
-  "multi30k ud_ewt")
-    source="$w/captions"
-    prepare=(ELSEWHERE="$data/ud_ewt/test.tok" WORDS=3 TEST_LINES=500 VALID_LINES=300)
-    lexicon=(--lexicon "$(symspell_words)")
-    baselines=(--baseline "$w/scores.json" symspellpy dictionary)
-    step captions bash "$root/examples/denoising/captions.sh" "$data/multi30k" "$source"
-    ;;
-  esac
+  source="$w/captions"
+  prepare=(ELSEWHERE="$data/ud_ewt/test.tok" WORDS=3 TEST_LINES=500 VALID_LINES=300)
+  lexicon=(--lexicon "$(symspell_words)")
+  baselines=(--baseline "$w/scores.json" symspellpy dictionary)
+  step captions bash "$root/examples/denoising/captions.sh" "$data/multi30k" "$source"
   fresh prepare "$w/w"
-  step prepare env ${prepare[@]+"${prepare[@]}"} bash "$root/examples/denoising/prepare.sh" "$source" "$w/w"
+  step prepare env "${prepare[@]}" bash "$root/examples/denoising/prepare.sh" "$source" "$w/w"
   for seed in $seeds; do
     step "train-$seed" env UPDATES="$(updates "$updates")" SEED="$seed" RUN="$seed" \
       bash "$root/examples/denoising/train.sh" "$w/w" "$gates" --bf16
     flags+=(--take "$w/scores.json" "$name-$seed")
     ranked+=(--take "$w/scores.json" "$name-$seed+lexicon")
   done
-  step evaluate bash "$root/examples/denoising/evaluate.sh" "$w/w" --json "$w/scores.json" ${lexicon[@]+"${lexicon[@]}"}
+  step evaluate bash "$root/examples/denoising/evaluate.sh" "$w/w" --json "$w/scores.json" "${lexicon[@]}"
   flags=(--row "$title" --seeds $seeds "${flags[@]}")
-  [ ${#lexicon[@]} -eq 0 ] || flags+=(--row "$title, with the dictionary's words" --seeds $seeds "${ranked[@]}")
-  result --baseline "$w/scores.json" "no-edit baseline" no-edit ${baselines[@]+"${baselines[@]}"} "${flags[@]}"
+  flags+=(--row "$title, with the dictionary's words" --seeds $seeds "${ranked[@]}")
+  result --baseline "$w/scores.json" "no-edit baseline" no-edit "${baselines[@]}" "${flags[@]}"
 }
 
-row denoising-english.none 2 ud_ewt "noise of four kinds on English, no gates"
-denoising-english.none() { denoising none 3000 "no gates, 3,000 updates"; }
-row denoising-english.mcg 2.5 ud_ewt "the same, mask, copy and generate gates"
-denoising-english.mcg() { denoising mask,copy,generate 3000 "mask, copy, generate, 3,000 updates"; }
 row denoising-elsewhere.none 0.3 "multi30k ud_ewt" "noise on captions, tested on web text too, no gates"
 denoising-elsewhere.none() { denoising none 1500 "no gates"; }
 row denoising-elsewhere.mcg 0.3 "multi30k ud_ewt" "the same, mask, copy and generate gates"
@@ -307,10 +297,6 @@ denoising-translation.today() {
   done
   result "${flags[@]}"
 }
-row denoising-finnish.none 1 finnish_ocr/fold0 "Finnish OCR words, no gates"
-denoising-finnish.none() { denoising none 2400 "no gates, 2,400 updates"; }
-row denoising-finnish.mcg 1.2 finnish_ocr/fold0 "the same, mask, copy and generate gates"
-denoising-finnish.mcg() { denoising mask,copy,generate 2400 "mask, copy, generate, 2,400 updates"; }
 
 # ---------------------------------------------------------------- EncT5
 
