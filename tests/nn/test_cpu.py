@@ -116,7 +116,7 @@ def test_results_and_gradients_are_torchs(lead, rows, inputs, outputs, biased, s
         (torch.randn(3, 128), False, 0),
         (torch.randn(0, 128), False, 0),
         (torch.randn(64, 128, dtype=torch.double), True, 0),
-        (torch.randn(64, 128).bfloat16(), True, 0),  # torch does the same
+        (torch.randn(64, 128).bfloat16(), True, 0),  # torch does the same, where the CPU can
     ],
     ids=["learns", "decodes", "enough rows", "few rows", "no rows", "double", "bfloat16"],
 )
@@ -126,6 +126,8 @@ def test_one_dnn_multiplies_what_it_is_for(one_dnn, x, learns, products):
         out = linear(x.requires_grad_(learns), weight)
         if learns:
             out.sum().backward()
+    if x.dtype is torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        products = 3  # in fp32, rounded
     assert ran.names.count(ONE_DNN) == products
     assert_near(out.float(), F.linear(x, weight).float(), least=10)
 
