@@ -1,5 +1,6 @@
 """Text files: counted as fairseq counts them, refused where it would guess."""
 
+import lzma
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -104,6 +105,14 @@ def test_files_that_cannot_be_read_are_named(write, tmp_path):
 def test_lines_come_before_the_file_is_read_to_its_end(write):
     path = write("a.src", b"one\ntwo\n" + b"\xff\n")
     assert list(islice(read_lines(path), 2)) == ["one", "two"]
+
+
+def test_an_xz_file_is_read_as_what_it_holds(write):
+    packed = lzma.compress("one\ntwo é\n".encode())
+    assert list(read_lines(write("a.src", packed))) == ["one", "two é"]
+    for damaged in (packed[:-4], packed[:20] + b"x" + packed[21:]):
+        with refuses(path := write("b.src", damaged)):
+            list(read_lines(path))
 
 
 def test_parallel_files_have_as_many_lines(write):

@@ -5,6 +5,7 @@ line in two, a special symbol typed as a word) is refused with the file and the 
 Everything streams. Line numbers count from 1.
 """
 
+import io
 import lzma
 import os
 import re
@@ -80,9 +81,14 @@ def require_files(paths: Sequence[str], hint: str = "") -> None:
 
 def _opened(path: str) -> IO[bytes]:
     """A file to read, decompressed where it is an xz file."""
-    with open(path, "rb") as file:
-        packed = file.read(len(_XZ)) == _XZ
-    return lzma.open(path) if packed else open(path, "rb")
+    file = open(path, "rb")
+    if file.peek(len(_XZ))[: len(_XZ)] != _XZ:
+        return file
+    with file:
+        try:
+            return io.BytesIO(lzma.decompress(file.read()))
+        except lzma.LZMAError as error:
+            raise UserError(f"{path}: cannot be decompressed ({error})") from error
 
 
 def read_lines(path: str) -> Iterator[str]:
