@@ -15,7 +15,8 @@ project, author = "lev_plugins", "the lev_plugins authors"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.mermaid"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-include_patterns = ["*.md", "docs/**", "examples/**.md", "benchmarks/**.md", "lev_plugins/models/**.md"]
+include_patterns = ["*.md", "docs/**", "examples/**.md", "benchmarks/**.md"]
+include_patterns.append("lev_plugins/models/**.md")
 exclude_patterns = [".*", "build", "tests", "**/__pycache__"]
 html_theme = "furo"
 smartquotes = False  # --task is no dash

@@ -1,11 +1,13 @@
 """Code, terms and other languages are no prose: a corrector leaves them alone."""
 
 import re
+import time
 
 import pytest
 from fake_backend import ranking
 
 from lev_plugins.inference.correction.prose import CODE, ENOUGH, Blocks, Document
+from lev_plugins.inference.correction.protection import Protection
 
 #: What is code stands between ‹ and ›.
 LINES = """\
@@ -34,6 +36,16 @@ def test_code_in_a_line_is_found_and_prose_is_not(marked):
             wanted.append(inside)
     letters = [place for place, one in enumerate(line) if one.isalnum()]
     assert [line[place] for place in letters if code[place] != wanted[place]] == []
+
+
+@pytest.mark.parametrize(
+    "run", ["a", "é", ".", "..a", "a.", "a+", "%0", "`", "``a`", "<a", ":a", "/a"]
+)
+def test_a_long_line_is_read_in_time_that_grows_with_its_length(run):
+    line = (run * 100_000)[:100_000]
+    before = time.process_time()
+    Protection([CODE]).spans(line)
+    assert time.process_time() - before < 5  # the square of it would take minutes
 
 
 def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():

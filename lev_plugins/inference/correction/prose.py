@@ -17,18 +17,19 @@ ENOUGH, SURE = 20, 0.9
 #: Words of a line that count for that, at least.
 SEVERAL = 3
 
-#: What is code, an address or a name inside a line of prose.
+#: What is code, an address or a name inside a line of prose. A run of characters is read once,
+#: from its beginning: a long line would else take the square of its length.
 CODE = "|".join(
     (
         r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)",  # `backticks` of any number
-        r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s<>]+",  # addresses
+        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+://[^\s<>]+",  # addresses
         r"\bwww\.[^\s<>]+",
-        r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+",  # of people
+        r"(?<![\w.+%-])[\w.+%-]++@[\w-]++(?:\.[\w-]++)+",  # of people
         r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@%+-]+)+/?",  # /a/path ./a/path ~/a/path
-        r"\b[\w.-]+(?:/[\w.-]+){2,}/?",  # a/longer/path
+        r"(?<![\w.-])[\w.-]++(?:/[\w.-]++){2,}/?",  # a/longer/path
         r"\b[A-Za-z]:\\\S+|\\\\\S+",  # C:\a\path
         r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S*)?",  # --flags
-        r"\b\w+(?:\.\w+)*\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
+        r"\b\w++(?:\.\w++)*+\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
         r"\b\w+(?:\.\w+)+\b|(?<!\w)\.\w+",  # a.b .ending
         r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)",  # "one" 'word'
         r"%\(\w+\)[-#0 +]*\w|%[-#0 +]*\d*\.?\d*[a-zA-Z]\b",  # %(x)s %5d
