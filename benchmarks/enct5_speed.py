@@ -3,8 +3,7 @@
     python benchmarks/enct5_speed.py --threads 1
 
 One run builds both with random weights and gives them the same batches, one after the other and
-in changing order, so that a busy machine slows both. Each ratio is T5's time over EncT5's: the
-median over single pairs of measurements, with the lowest and the highest.
+in changing order, so that a busy machine slows both. Each ratio is T5's time over EncT5's.
 
 T5 is ``gated_transformer --gates none`` with the plan of a T5 1.1. It writes one subword a tag, and
 ``</s>``, greedily and with the keys and values of earlier tokens kept. Untrained models would not
@@ -15,54 +14,33 @@ paper's T5 writes a sentinel before each tag, §4.3, and so twice as many).
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-import torch  # noqa: E402
-
-# first, because it imports fairseq without the lines that fairseq prints otherwise
-import lev_plugins  # noqa: E402, F401
+import common
+import torch
+from common import Row
 
 # isort: split
-from fairseq.criterions.cross_entropy import CrossEntropyCriterion  # noqa: E402
-from fairseq.tasks.translation import TranslationConfig, TranslationTask  # noqa: E402
-from torch import Tensor  # noqa: E402
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from torch import Tensor
 
-from benchmarks import side_by_side, workload  # noqa: E402
-from benchmarks.side_by_side import Row  # noqa: E402
-from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
-from lev_plugins.nn.t5 import T5Size  # noqa: E402
-from lev_plugins.systems.enct5 import EncT5Model  # noqa: E402
-from lev_plugins.systems.enct5.dataset import Example, collate  # noqa: E402
-from lev_plugins.systems.enct5.problem_types import ProblemType  # noqa: E402
-from lev_plugins.systems.gated import (  # noqa: E402
-    GatedTransformerConfig,
-    GatedTransformerModel,
-)
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.nn.precision import PRECISIONS, quantize
+from lev_plugins.nn.t5 import T5Size
+from lev_plugins.systems.enct5 import EncT5Model
+from lev_plugins.systems.enct5.dataset import Example, collate
+from lev_plugins.systems.enct5.problem_types import ProblemType
+from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 
 SIDES = ("t5", "enct5")
-KINDS = (ProblemType.TAGGING, ProblemType.CLASSIFICATION)
-CLASSES = 2  # of the classifier
+KINDS = {ProblemType.TAGGING: 17, ProblemType.CLASSIFICATION: 2}  # and how many tags or classes
 BATCH_SIZES = (1, 32)
 EOS, ENCT5_EOS = 2, 1  # </s> of fairseq's dictionary, and of T5's own
 SPECIAL = 4  # symbols before the first subword
 PIECES = (0.8, 0.15, 0.05)  # how many words have 1, 2 and 3 subwords
-LIMIT = 1024  # positions of T5
-OPTIONS = (
-    *("layers", "dim", "ffn", "heads", "head_dim", "vocab", "labels", "t5_decoder_layers"),
-    *("enct5_decoder_layers", "dropout", "tokens", "length", "steps"),
-)
-
-
-# ---------------------------------------------------------------- models
 
 
 class Peers(NamedTuple):
@@ -72,84 +50,6 @@ class Peers(NamedTuple):
     enct5: EncT5Model
     kind: ProblemType
     task: TranslationTask
-
-    def model(self, side: str) -> torch.nn.Module:
-        return self.t5 if side == "t5" else self.enct5
-
-
-def build_t5(args: argparse.Namespace, task: TranslationTask) -> GatedTransformerModel:
-    """A T5 1.1 with random weights."""
-    plan = {
-        "rows": args.vocab,
-        "dim": args.dim,
-        "heads": args.heads,
-        "head_dim": args.head_dim,
-        "hidden": args.ffn,
-        "encoder_layers": args.layers,
-        "decoder_layers": args.t5_decoder_layers,
-        "feed_forward": "gated-gelu",
-        "buckets": 32,
-        "longest": 128,
-        "eps": 1e-6,
-        "tied": False,
-        "scaled": False,
-    }
-    options = GatedTransformerConfig(
-        gates="none",
-        backbone_plan=json.dumps({"kind": "t5", "mask": None, "plan": plan}),
-        dropout=args.dropout,
-        attention_dropout=args.dropout,
-        activation_dropout=args.dropout,
-        max_source_positions=LIMIT,
-        max_target_positions=LIMIT,
-    )
-    model = GatedTransformerModel.build_model(options, task)
-    # fairseq's search would print where each token looked; nobody has to pay for it here
-    model.decoder.needs_weights = lambda: False
-    return model
-
-
-def build_enct5(args: argparse.Namespace, kind: ProblemType) -> EncT5Model:
-    """The same encoder with a decoder of latents."""
-    size = T5Size(
-        dim=args.dim,
-        heads=args.heads,
-        head_dim=args.head_dim,
-        hidden=args.ffn,
-        encoder_layers=args.layers,
-        decoder_layers=args.enct5_decoder_layers,
-        dropout=args.dropout,
-        attention_dropout=args.dropout,
-        activation_dropout=args.dropout,
-    )
-    return EncT5Model(size, args.vocab, args.enct5_decoder_layers, kind, classes(args, kind))
-
-
-def classes(args: argparse.Namespace, kind: ProblemType) -> int:
-    """How many tags or classes there are."""
-    return args.labels if kind is ProblemType.TAGGING else CLASSES
-
-
-def build_peers(args: argparse.Namespace) -> list[Peers]:
-    """For each kind of prediction T5, which is the same one, and EncT5."""
-    symbols = workload.dictionary(args.vocab)
-    task = TranslationTask(TranslationConfig(), symbols, symbols)
-    t5 = build_t5(args, task).to(args.device, side_by_side.precision(args))
-    return [
-        Peers(t5, build_enct5(args, kind).to(args.device, side_by_side.precision(args)), kind, task)
-        for kind in KINDS
-    ]
-
-
-# ---------------------------------------------------------------- batches
-
-
-class Sentence(NamedTuple):
-    """Pieces without ``</s>``; the word of each, from 1; and a tag a word, or one class."""
-
-    pieces: Tensor
-    spans: Tensor
-    labels: Tensor
 
 
 class Batch(NamedTuple):
@@ -161,23 +61,57 @@ class Batch(NamedTuple):
     answers: list[int]
 
 
-def sentences(count: int, args: argparse.Namespace, kind: ProblemType) -> list[Sentence]:
-    """Random ones of about ``--length`` words, shorter ones first."""
-    lengths = torch.normal(float(args.length), args.length / 3, (count,)).round()
-    found = []
+def build_peers(args: argparse.Namespace) -> list[Peers]:
+    """For each kind of prediction T5 1.1, which is the same one, and EncT5: its encoder with a
+    decoder of latents, of one block."""
+    symbols = common.dictionary(args.vocab)
+    task = TranslationTask(TranslationConfig(), symbols, symbols)
+    sizes = {"dim": args.dim, "heads": args.heads, "head_dim": args.head_dim, "hidden": args.ffn}
+    encoder, rates = {"encoder_layers": args.layers}, ("dropout", "attention_dropout")
+    drop = dict.fromkeys((*rates, "activation_dropout"), 0.1)
+    form = {"feed_forward": "gated-gelu", "buckets": 32, "longest": 128, "eps": 1e-6}
+    plan = {"rows": args.vocab, **sizes, **encoder, **form, "tied": False, "scaled": False}
+    plan["decoder_layers"] = args.layers
+    options = GatedTransformerConfig(
+        gates="none",
+        backbone_plan=json.dumps({"kind": "t5", "mask": None, "plan": plan}),
+        max_source_positions=1024,
+        max_target_positions=1024,
+        **drop,
+    )
+    t5 = GatedTransformerModel.build_model(options, task).to(args.device)
+    # fairseq's search would print where each token looked; nobody has to pay for it here
+    t5.decoder.needs_weights = lambda: False
+    size = T5Size(**sizes, **encoder, decoder_layers=1, **drop)
+    made = (EncT5Model(size, args.vocab, 1, kind, count) for kind, count in KINDS.items())
+    return [
+        Peers(t5, one.to(args.device), kind, task) for kind, one in zip(KINDS, made, strict=True)
+    ]
+
+
+# ---------------------------------------------------------------- batches
+
+
+def batches(count: int, size: int, args: argparse.Namespace, kind: ProblemType) -> list[Batch]:
+    """Random sentences of about ``--length`` words, in ``count`` batches of like length."""
+    lengths = torch.normal(float(args.length), args.length / 3, (count * size,)).round()
+    examples = []
     for words in lengths.clamp(1, 3 * args.length).sort().values.long().tolist():
         sizes = torch.multinomial(torch.tensor(PIECES), words, replacement=True) + 1
         spans = torch.repeat_interleave(torch.arange(1, words + 1), sizes)
         pieces = torch.randint(SPECIAL, args.vocab, (len(spans),))
         said = words if kind is ProblemType.TAGGING else 1
-        found.append(Sentence(pieces, spans, torch.randint(0, classes(args, kind), (said,))))
-    return found
+        labels = torch.randint(0, KINDS[kind], (said,))
+        ends = torch.tensor([ENCT5_EOS]), torch.tensor([0])
+        spans = torch.cat([spans, ends[1]]) if kind is ProblemType.TAGGING else torch.zeros(0)
+        examples.append(Example(torch.cat([pieces, ends[0]]), spans, labels))
+    return [batch(examples[i : i + size], kind, args) for i in range(0, len(examples), size)]
 
 
-def batch(chosen: Sequence[Sentence], kind: ProblemType, args: argparse.Namespace) -> Batch:
+def batch(chosen: Sequence[Example], kind: ProblemType, args: argparse.Namespace) -> Batch:
     """Sentences as fairseq's tasks make batches of them, for both."""
     end = torch.tensor([EOS])
-    sources = [torch.cat([one.pieces, end]) for one in chosen]
+    sources = [torch.cat([one.tokens[:-1], end]) for one in chosen]
     # a tag is a subword of the vocabulary
     targets = [torch.cat([one.labels + SPECIAL, end]) for one in chosen]
     shifted = [torch.cat([one[-1:], one[:-1]]) for one in targets]
@@ -185,81 +119,46 @@ def batch(chosen: Sequence[Sentence], kind: ProblemType, args: argparse.Namespac
         "nsentences": len(chosen),
         "ntokens": sum(map(len, targets)),
         "net_input": {
-            "src_tokens": workload.padded(sources, False, args.device),
+            "src_tokens": common.padded(sources, False, args.device),
             "src_lengths": torch.tensor([len(one) for one in sources], device=args.device),
-            "prev_output_tokens": workload.padded(shifted, False, args.device),
+            "prev_output_tokens": common.padded(shifted, False, args.device),
         },
-        "target": workload.padded(targets, False, args.device),
+        "target": common.padded(targets, False, args.device),
     }
-    last = torch.tensor([ENCT5_EOS]), torch.tensor([0])
-    examples = [
-        Example(
-            torch.cat([one.pieces, last[0]]),
-            torch.cat([one.spans, last[1]]) if kind is ProblemType.TAGGING else torch.zeros(0),
-            one.labels,
-        )
-        for one in chosen
-    ]
-    number = classes(args, kind)
-    rows = collate([[example] for example in examples], kind, number)
+    rows = collate([[example] for example in chosen], kind, KINDS[kind])
     enct5 = {name: value.to(args.device) for name, value in rows.items()}
-    target = kind.targets([one.labels for one in examples], number).to(args.device)
-    return Batch(t5, enct5, target, [len(one.labels) for one in examples])
+    target = kind.targets([one.labels for one in chosen], KINDS[kind]).to(args.device)
+    return Batch(t5, enct5, target, [len(one.labels) for one in chosen])
 
 
-def training_batches(args: argparse.Namespace, kind: ProblemType) -> list[Batch]:
-    """``--steps`` batches of about ``--tokens`` subwords, sentences of like length."""
-    mean = sum(share * count for count, share in enumerate(PIECES, start=1))
-    size = max(1, round(args.tokens / (mean * args.length)))
-    return _cut(sentences(args.steps * size, args, kind), size, kind, args)
-
-
-def decoding_batches(args: argparse.Namespace, kind: ProblemType, size: int) -> list[Batch]:
-    """Batches of that many sentences of like length; of single ones three times as many."""
-    count = args.steps * (3 if size == 1 else 1)
-    return _cut(sentences(count * size, args, kind), size, kind, args)
-
-
-def _cut(
-    found: Sequence[Sentence], size: int, kind: ProblemType, args: argparse.Namespace
-) -> list[Batch]:
-    return [batch(found[i : i + size], kind, args) for i in range(0, len(found), size)]
-
-
-# ---------------------------------------------------------------- training
-
-
-class Trainer(workload.Trainer):
-    """One system's update."""
-
-    def __init__(self, peers: Peers, side: str, args: argparse.Namespace) -> None:
-        super().__init__(peers.model(side), args)
-        self.side, self.kind = side, peers.kind
-        self.criterion = CrossEntropyCriterion(peers.task, sentence_avg=False)
-
-    def loss(self, sample: Batch) -> Tensor:
-        if self.side == "t5":
-            loss, size, _ = self.criterion(self.model, sample.t5)
-            return loss / size
-        loss = self.kind.loss(self.model(**sample.enct5).float(), sample.target)
-        return loss / sample.target.numel()
+# ---------------------------------------------------------------- measuring
 
 
 def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Gradients and whole updates on the same batches."""
-    batches = training_batches(args, peers.kind)
-    trainers = {side: Trainer(peers, side, args) for side in SIDES}
-    times = workload.time_updates(trainers, batches)
-    for side in SIDES:
-        trainers[side].model.zero_grad()
+    criterion = CrossEntropyCriterion(peers.task, sentence_avg=False)
+
+    def t5_loss(sample: Batch) -> Tensor:
+        loss, size, _ = criterion(peers.t5, sample.t5)
+        return loss / size
+
+    def enct5_loss(sample: Batch) -> Tensor:
+        loss = peers.kind.loss(peers.enct5(**sample.enct5).float(), sample.target)
+        return loss / sample.target.numel()
+
+    mean = sum(share * count for count, share in enumerate(PIECES, start=1))
+    size = max(1, round(args.tokens / (mean * args.length)))
+    trainers = {
+        "t5": common.Updates(peers.t5, t5_loss, args),
+        "enct5": common.Updates(peers.enct5, enct5_loss, args),
+    }
+    times = common.time_updates(trainers, batches(args.steps, size, args, peers.kind))
+    for trainer in trainers.values():
+        trainer.model.zero_grad()
     names = (f"{peers.kind.value}: training, {what}" for what in ("gradients", "update with Adam"))
     return [
-        side_by_side.row(name, *(times[side][part] for side in SIDES))
-        for part, name in enumerate(names)
+        common.row(name, *(times[side][part] for side in SIDES)) for part, name in enumerate(names)
     ]
-
-
-# ---------------------------------------------------------------- predictions
 
 
 @torch.no_grad()
@@ -294,99 +193,38 @@ def check_answers(found: dict[str, list[Tensor]], sample: Batch) -> None:
 
 def time_predictions(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Milliseconds a sentence, for every batch size."""
-    now, rows = side_by_side.clock(args), []
-    for side in SIDES:
-        quantize([peers.model(side).eval()], PRECISIONS[0])  # as before any decoding
+    rows = []
+    quantize([peers.t5.eval(), peers.enct5.eval()], PRECISIONS[0])  # as before any decoding
     answer: dict[str, Callable[[Batch], list[Tensor]]] = {
         "t5": lambda sample: write(peers.t5, sample),
         "enct5": lambda sample: predict(peers.enct5, peers.kind, sample),
     }
     for size in BATCH_SIZES:
-        samples = decoding_batches(args, peers.kind, size)
+        samples = batches(args.steps, size, args, peers.kind)
         check_answers({side: answer[side](samples[-1]) for side in SIDES}, samples[-1])
-        times = side_by_side.milliseconds(answer, samples, now)
+        times = common.milliseconds(answer, samples, common.clock(args))
         name = f"{peers.kind.value}: a sentence, batch {size}"
-        each = ([one / size for one in times[side]] for side in SIDES)
-        rows.append(side_by_side.row(name, *each))
-    return rows
-
-
-# ---------------------------------------------------------------- the report
-
-
-def parser() -> argparse.ArgumentParser:
-    """The options; the sizes are those of T5 1.1 small."""
-    made = side_by_side.parser_with(__doc__, {})
-    add = made.add_argument
-    add("--layers", type=int, default=8, help="blocks of the encoder, in both (default 8)")
-    add("--dim", type=int, default=512, help="width (default 512)")
-    add("--ffn", type=int, default=1024, help="width of the feed-forward layers (default 1024)")
-    add("--heads", type=int, default=6, help="attention heads (default 6)")
-    add("--head-dim", type=int, default=64, help="width of an attention head (default 64)")
-    add("--vocab", type=int, default=32128, help="pieces (default 32128)")
-    add("--labels", type=int, default=17, help="tags (default 17, as Universal Dependencies has)")
-    add(
-        "--t5-decoder-layers",
-        type=int,
-        help="blocks of T5's decoder (default: as many as of its encoder)",
-    )
-    add("--enct5-decoder-layers", type=int, default=1, help="blocks of EncT5's (default 1)")
-    add("--dropout", type=float, default=0.1, help="of both (default 0.1)")
-    add("--tokens", type=int, default=1000, help="pieces of a training batch (default 1000)")
-    add("--length", type=int, default=16, help="mean words of a sentence (default 16)")
-    add("--steps", type=int, default=5, help="measured batches (default 5)")
-    side_by_side.add_machine_options(made)
-    return made
-
-
-def checked(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parsed options.
-
-    Raises:
-        UserError: values that no model or batch can be made of.
-    """
-    args = parser().parse_args(argv)
-    if args.t5_decoder_layers is None:
-        args.t5_decoder_layers = args.layers
-    counts = [name for name in OPTIONS if name not in ("dropout", "vocab")]
-    side_by_side.check_options(args, counts)
-    if args.vocab < args.labels + SPECIAL:
-        raise UserError(
-            f"--vocab {args.vocab}: a tag is a subword of it; give {args.labels + SPECIAL} or more"
-        )
-    if 3 * args.length * len(PIECES) >= LIMIT:
-        raise UserError(f"--length {args.length}: sentences may get too long; give 113 or less")
-    if not 0 <= args.dropout < 1:
-        raise UserError(f"--dropout {args.dropout:g}: give a share from 0 up to 1")
-    return args
-
-
-def measured(args: argparse.Namespace) -> list[Row]:
-    """All rows of the table."""
-    rows = []
-    everyone = build_peers(args)
-    for peers in everyone:
-        counts = ([side_by_side.parameters(peers.model(side)) / 1e6] for side in SIDES)
-        rows.append(side_by_side.row(f"{peers.kind.value}: parameters", *counts, unit="M"))
-    for peers in everyone:
-        rows += [*time_predictions(peers, args), *time_training(peers, args)]
+        rows.append(common.row(name, *([one / size for one in times[side]] for side in SIDES)))
     return rows
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print the table."""
-    args = checked(argv)
-    side_by_side.settle(args)
-    with side_by_side.quiet():
-        rows = measured(args)
-    print(side_by_side.table(rows, SIDES))
-    print("t5/enct5: median over pairs of measurements, above 1 EncT5 is faster or smaller")
+    """Measure and print the table; the sizes are those of T5 1.1 small."""
+    small = {"layers": 8, "ffn": 1024, "heads": 6, "vocab": 32128, "tokens": 1000, "length": 16}
+    parser = common.parser_with(__doc__, **small)
+    parser.add_argument("--head-dim", type=int, default=64, help="of a head (default 64)")
+    args = parser.parse_args(argv)
+    common.check(args, "head_dim")
+    with common.quiet():
+        rows = [
+            row
+            for peers in build_peers(args)
+            for row in (*time_predictions(peers, args), *time_training(peers, args))
+        ]
+    print(common.table(rows, SIDES))
+    print("ratio: t5/enct5 of the medians, above 1 EncT5 is faster")
     print("T5 writes one token for each tag or label, and </s>; EncT5 gives as many tags")
-    found = side_by_side.surroundings(args, OPTIONS)
-    print(side_by_side.signature(found))
-    keys = ("name", "unit", *SIDES, "ratio", "lowest", "highest")
-    numbers = [dict(zip(keys, one, strict=True)) for one in rows]
-    side_by_side.write_json(args.json, {"rows": numbers, "options": found})
+    print(common.signature(args, head_dim=args.head_dim))
     return 0
 
 

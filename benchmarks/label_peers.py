@@ -22,105 +22,63 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from common import machine
 
-ROOT = Path(__file__).resolve().parents[1]
-for folder in (ROOT, ROOT / "examples" / "classification"):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "examples" / "classification"))
 
-import texts  # noqa: E402
-from scores import label_scores  # noqa: E402
+from evaluate import Example, label_scores, read  # noqa: E402
 
-from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.pretrained.filling import Dropouts  # noqa: E402
-from lev_plugins.systems.enct5.bert_encoder import BertEncoder  # noqa: E402
-from lev_plugins.systems.enct5.directory import BertDirectory  # noqa: E402
-from lev_plugins.systems.enct5.metadata import Metadata  # noqa: E402
-from lev_plugins.systems.enct5.problem_types import ProblemType  # noqa: E402
 
-NAME = "TF-IDF and logistic regression"
-FINE_TUNED = "BERT with a linear layer, fine-tuned"
 DROPOUT = 0.1
 STRENGTHS = (0.5, 1.0, 2.0, 4.0, 8.0)  # scikit-learn's C
 THRESHOLDS = [step / 100 for step in range(5, 96)]
+TEXTS, LONGEST = 64, 128  # in an update; subwords of a text
 HALF = 0.5
+Parts = Sequence[Sequence[Example]]  # train, valid and test
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Fit, choose, score, print."""
-    args = _arguments(argv)
-    began = time.process_time()
-    parts = [
-        texts.read(args.work / "text" / f"{part}.tsv", ProblemType.MULTILABEL)
-        for part in ("train", "valid", "test")
-    ]
-    name = FINE_TUNED if args.fine_tune else NAME
-    labels, chances, chosen = fine_tuned(args, *parts) if args.fine_tune else fitted(*parts)
-    test = parts[2]
-    scores: dict[str, Any] = {}
-    for how, threshold in (("0.5", HALF), ("tuned", chosen["threshold"])):
-        found = label_scores(above(labels, chances, threshold), test)
-        scores |= {f"{metric}, {how}": value for metric, value in found.items()}
-    row = {**scores, **chosen, "processor hours": (time.process_time() - began) / 3600}
-    print(f"{name}: {len(test):,} test examples, {machine('cpu')}")
-    for metric, value in row.items():
-        print(f"{metric:20} {value:,.4g}")
-    if args.json:
-        made = json.dumps({"systems": {name: row}}, indent=1) + "\n"
-        Path(args.json).write_text(made, encoding="utf-8")
-
-
-def fitted(
-    train: Sequence[texts.Example], valid: Sequence[texts.Example], test: Sequence[texts.Example]
-) -> tuple[list[str], Any, dict[str, float]]:
-    """The labels, their probabilities for each test text, and what was chosen on ``valid``."""
+def fitted(labels: Sequence[str], parts: Parts) -> tuple[Any, dict[str, float]]:
+    """The labels' probabilities for each test text, and what was chosen on valid."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.preprocessing import MultiLabelBinarizer
 
     words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
-    seen = words.fit_transform(one.text for one in train)
-    new = [words.transform(one.text for one in part) for part in (valid, test)]
-    names = MultiLabelBinarizer()
-    truth = names.fit_transform([one.labels for one in train])
-    labels = [str(name) for name in names.classes_]
+    seen = words.fit_transform(one.text for one in parts[0])
+    new = [words.transform(one.text for one in part) for part in parts[1:]]
     tried = []
     for strength in STRENGTHS:
         model = OneVsRestClassifier(LogisticRegression(C=strength, solver="liblinear"))
-        model.fit(seen, truth)
+        model.fit(seen, truth_of(labels, parts[0]).numpy())
         on_valid, on_test = (model.predict_proba(part) for part in new)
-        tried.append((*best_threshold(labels, on_valid, valid), strength, on_test))
+        tried.append((*best_threshold(labels, on_valid, parts[1]), strength, on_test))
     best, threshold, strength, chances = max(tried, key=lambda one: one[:3])
+    size = (seen.shape[1] + 1) * len(labels)
     chosen = {"micro-F1, validation": best, "threshold": threshold, "C": strength}
-    return labels, chances, {**chosen, "parameters": seen.shape[1] * len(labels) + len(labels)}
+    return chances, {**chosen, "parameters": size}
 
 
 def fine_tuned(
-    args: argparse.Namespace,
-    train: Sequence[texts.Example],
-    valid: Sequence[texts.Example],
-    test: Sequence[texts.Example],
-) -> tuple[list[str], Any, dict[str, float]]:
+    args: argparse.Namespace, labels: Sequence[str], parts: Parts
+) -> tuple[Any, dict[str, float]]:
     """As :func:`fitted`, for a BERT with a linear layer."""
+    from transformers import AutoTokenizer
+
     torch.manual_seed(args.seed)
-    metadata = Metadata.read(str(args.work / "data"))
-    labels, tokenizer = metadata.labels, metadata.tokenizer()
+    folder = (args.work / "bert").read_text("utf-8").strip()
+    tokenizer, short = AutoTokenizer.from_pretrained(folder), {"truncation": True}
     inputs = [
-        [torch.tensor(tokenizer.texts([one.text], metadata.max_length).pieces) for one in part]
-        for part in (train, valid, test)
+        [torch.tensor(tokenizer(one.text, max_length=LONGEST, **short).input_ids) for one in part]
+        for part in parts
     ]
-    truth = torch.tensor([[name in one.labels for name in labels] for one in train]).float()
-    model = FineTuned((args.work / "bert").read_text("utf-8").strip(), len(labels))
-    head = list(model.head.parameters())
-    backbone = [*model.table.parameters(), *model.encoder.parameters()]
-    optimizer = torch.optim.AdamW(
-        [{"params": backbone}, {"params": head, "lr": args.lr * args.head_lr_ratio}],
-        lr=args.lr,
-        weight_decay=0.01,
-    )
+    truth = truth_of(labels, parts[0]).float()
+    model = FineTuned(folder, len(labels))
+    own = {id(one) for one in model.head.parameters()}
+    backbone = [one for one in model.parameters() if id(one) not in own]
+    head = {"params": list(model.head.parameters()), "lr": args.lr * args.head_lr_ratio}
+    optimizer = torch.optim.AdamW([{"params": backbone}, head], lr=args.lr, weight_decay=0.01)
     warmup = args.updates // 10 + 1
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
@@ -128,9 +86,9 @@ def fine_tuned(
     )
     order: list[int] = []
     for _ in range(args.updates):
-        if len(order) < args.texts:
-            order = torch.randperm(len(train)).tolist() + order
-        rows = [order.pop() for _ in range(args.texts)]
+        if len(order) < TEXTS:
+            order = torch.randperm(len(truth)).tolist() + order
+        rows = [order.pop() for _ in range(TEXTS)]
         with torch.autocast("cpu", torch.bfloat16):
             logits = model([inputs[0][row] for row in rows])
         loss = F.binary_cross_entropy_with_logits(logits.float(), truth[rows])
@@ -140,44 +98,44 @@ def fine_tuned(
         optimizer.step()
         schedule.step()
     on_valid, on_test = (model.chances(part) for part in inputs[1:])
-    best, threshold = best_threshold(labels, on_valid, valid)
+    best, threshold = best_threshold(labels, on_valid, parts[1])
     size = sum(parameter.numel() for parameter in model.parameters())
     chosen = {"micro-F1, validation": best, "threshold": threshold, "updates": args.updates}
-    return labels, on_test, {**chosen, "parameters": size}
+    return on_test, {**chosen, "parameters": size}
 
 
 class FineTuned(torch.nn.Module):
-    """A pre-trained BERT and a linear layer over its [CLS].
-
-    Args:
-        folder: of the BERT.
-        labels: N.
-    """
+    """A pre-trained BERT of a folder, read by transformers, and a linear layer over its [CLS]."""
 
     def __init__(self, folder: str, labels: int) -> None:
+        from transformers import AutoModel
+
         super().__init__()
-        directory = BertDirectory(folder)
-        self.table = torch.nn.Embedding(len(directory.pieces()), directory.plan.dim)
-        self.encoder = BertEncoder(directory.plan, Dropouts(*[DROPOUT] * 3))
-        directory.fill(self.table, self.encoder)
-        self.head = torch.nn.Linear(directory.plan.dim, labels)
+        rates = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), DROPOUT)
+        self.bert = AutoModel.from_pretrained(folder, add_pooling_layer=False, **rates).train()
+        self.head = torch.nn.Linear(self.bert.config.hidden_size, labels)
 
     def forward(self, texts: Sequence[Any]) -> Any:
         """B texts of any lengths → logits, B × N."""
         tokens = torch.nn.utils.rnn.pad_sequence(list(texts), batch_first=True)
-        states = self.encoder(self.table(tokens), tokens.ne(0))
+        states = self.bert(tokens, attention_mask=tokens.ne(0).long()).last_hidden_state
         return self.head(F.dropout(states[:, 0], DROPOUT, self.training))
 
     @torch.no_grad()
     def chances(self, texts: Sequence[Any]) -> Any:
         """Each label's probability for each text."""
         self.eval()
-        parts = [self(texts[at : at + 64]).sigmoid() for at in range(0, len(texts), 64)]
+        parts = [self(texts[at : at + TEXTS]).sigmoid() for at in range(0, len(texts), TEXTS)]
         return torch.cat(parts).numpy()
 
 
+def truth_of(labels: Sequence[str], examples: Sequence[Example]) -> torch.Tensor:
+    """Whether each label holds for each text."""
+    return torch.tensor([[name in one.labels for name in labels] for one in examples])
+
+
 def best_threshold(
-    labels: Sequence[str], chances: Any, examples: Sequence[texts.Example]
+    labels: Sequence[str], chances: Any, examples: Sequence[Example]
 ) -> tuple[float, float]:
     """The highest micro-F1 that any threshold has, and the threshold."""
     return max(
@@ -187,45 +145,42 @@ def best_threshold(
 
 def above(labels: Sequence[str], chances: Any, threshold: float) -> list[list[str]]:
     """Of each text the labels above a threshold."""
-    return [
-        [labels[i] for i in chosen.nonzero()[0]] for chosen in (row > threshold for row in chances)
-    ]
+    return [[labels[i] for i in (row > threshold).nonzero()[0]] for row in chances]
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def main(argv: Sequence[str] | None = None) -> None:
+    """Fit, choose, score, print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("work", type=Path, help="folder of prepare.sh multilabel")
     add = parser.add_argument
+    add("work", type=Path, help="folder of prepare.sh multilabel")
     add("--fine-tune", action="store_true", help="WORK's BERT with a linear layer instead")
     add("--updates", type=int, default=1500, help="of that training (default: 1500)")
-    add("--texts", type=int, default=64, help="in an update (default: 64)")
     add("--lr", type=float, default=1e-4, help="highest learning rate (default: 0.0001)")
     add("--head-lr-ratio", type=float, default=1, help="the linear layer's, in --lr (default: 1)")
     add("--seed", type=int, default=1, help="of that training (default: 1)")
-    parser.add_argument("--json", metavar="FILE", help="write the numbers to FILE too")
+    add("--json", type=Path, metavar="FILE", help="write the numbers to FILE too")
     args = parser.parse_args(argv)
-    if not (args.work / "text" / "valid.tsv").is_file():
-        raise UserError(
-            f"{args.work} has no text: examples/classification/prepare.sh multilabel makes it"
-        )
-    if args.fine_tune:
-        if not (args.work / "bert").is_file():
-            raise UserError(
-                f"{args.work} has no BERT: BERT=DIR examples/classification/prepare.sh multilabel "
-                f"DATA {args.work} names one"
-            )
-        if args.updates < 2 or args.texts < 1:
-            raise UserError("--updates: give 2 or more; --texts: give 1 or more")
-        return args
-    try:
-        import sklearn  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            "scikit-learn is not installed: pip install -r benchmarks/requirements-peers.txt"
-        ) from error
-    return args
+    if args.fine_tune and not (args.work / "bert").is_file():
+        raise UserError(f"{args.work} has no BERT: BERT=DIR …/prepare.sh multilabel names one")
+    began = time.process_time()
+    parts = [
+        read(args.work / "text" / f"{part}.tsv", "multilabel")
+        for part in ("train", "valid", "test")
+    ]
+    labels = sorted({label for one in parts[0] for label in one.labels})
+    chances, chosen = fine_tuned(args, labels, parts) if args.fine_tune else fitted(labels, parts)
+    row: dict[str, float] = {}
+    for how, threshold in (("0.5", HALF), ("tuned", chosen["threshold"])):
+        found = label_scores(above(labels, chances, threshold), parts[2])
+        row |= {f"{metric}, {how}": value for metric, value in found.items()}
+    row |= {**chosen, "processor hours": (time.process_time() - began) / 3600}
+    name = "BERT with a linear layer" if args.fine_tune else "TF-IDF and logistic regression"
+    print(f"{name}: {len(parts[2]):,} test examples, {machine()}")
+    print("\n".join(f"{metric:20} {value:,.4g}" for metric, value in row.items()))
+    if args.json:
+        args.json.write_text(json.dumps({"systems": {name: row}}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,11 +17,13 @@ have. What is finished is kept in ``--out`` and not done again.
 """
 
 import argparse
-import hashlib
 import json
 import math
+import os
 import re
+import resource
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -29,30 +31,21 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import torch
+
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.checkpoints import load_model, load_state
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.roll_in import RollInOptions, build_roll_in
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+
 ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-import torch  # noqa: E402
-
-# first, because it imports fairseq without the lines that fairseq prints otherwise
-import lev_plugins  # noqa: E402, F401
-
-# isort: split
-from fairseq import tasks, utils  # noqa: E402
-
-from benchmarks.commands import run, spent  # noqa: E402
-from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.inference.checkpoints import load_model, load_state  # noqa: E402
-from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss  # noqa: E402
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions  # noqa: E402
-from lev_plugins.systems.levenshtein.roll_in import RollInOptions, build_roll_in  # noqa: E402
-from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask  # noqa: E402
-
 STOCK, OURS = "stock", "ours"
 EPOCHS = 2  # how often the validation set is met, each time in other states
 TOKENS = 4000  # of a batch that is measured
+GAMMAS = (0.0, 0.5, 1.0, 2.0)  # empty penalties to choose from
 EVEN, THRESHOLDS = 0.5, (0.7, 0.8, 0.9)  # deletion probabilities above which a token is deleted
 
 
@@ -64,8 +57,7 @@ class Figures:
     empty: of the token head, where nothing stands. length: of the placeholder head there, bits a
     sentence. gamma: best on the validation set. bleu, brevity: on the test set with it; plain,
     plain_brevity: without any; tuned, tuned_brevity: with threshold as well. iterations: of
-    decoding with gamma. seconds: of the processor, in training. batches: of the first epoch, as a
-    check sum.
+    decoding with gamma. seconds: of the processor, in training.
     """
 
     token: float
@@ -83,10 +75,9 @@ class Figures:
     tuned_brevity: float
     iterations: float
     seconds: float
-    batches: str
 
 
-COLUMNS = [field.name for field in fields(Figures) if field.name != "batches"]
+COLUMNS = [field.name for field in fields(Figures)]
 Results = dict[str, dict[str, Figures]]  # by row and seed
 
 
@@ -111,10 +102,21 @@ def train(name: str, seed: int, flags: Sequence[str], args: argparse.Namespace) 
     system = STOCK if name.startswith(STOCK) else "levt"
     command = ["bash", str(ROOT / "examples/translation/train.sh"), args.data, system, *flags]
     command += ["--disable-validation", "--save-dir", str(folder)]
-    before = spent()
-    run(command, folder / "train.log", UPDATES=str(args.updates), SEED=str(seed))
+    before, log = spent(), folder / "train.log"
+    scripts = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    given = {"UPDATES": str(args.updates), "SEED": str(seed), "OMP_NUM_THREADS": "1"}
+    with open(log, "w", encoding="utf-8") as file:
+        environ = {**os.environ, **given, "PATH": scripts}
+        if subprocess.run(command, env=environ, stdout=file, stderr=file).returncode:
+            raise UserError(f"the training of {name} failed: see {log}")
     done.write_text(json.dumps({"seconds": spent() - before, "flags": list(flags)}) + "\n")
     return folder
+
+
+def spent() -> float:
+    """Processor seconds of all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 # ---------------------------------------------------------------- the ruler
@@ -124,7 +126,7 @@ class Ruler:
     """The validation and the test set of DATA, and what is measured on them."""
 
     def __init__(self, args: argparse.Namespace, state: Mapping[str, Any]) -> None:
-        self.args, cfg = args, state["cfg"].task
+        cfg = state["cfg"].task
         config = TranslationEditConfig(
             data=str(Path(args.data) / "data"),
             source_lang=cfg.source_lang,
@@ -150,35 +152,31 @@ class Ruler:
             UserError: its checkpoint cannot be read.
         """
         path = str(folder / "checkpoint_last.pt")
-        state = load_state(path)
-        model = load_model(path, self.task, state).eval()
-        bits = self.losses(model, beta=0.0)
+        model = load_model(path, self.task, load_state(path)).eval()
         empty = self.losses(model, beta=1.0)
         gamma, threshold = self.best_settings(model)
-        plain = self.bleu(model, "test", 0.0)
-        bleu, brevity, iterations = self.bleu(model, "test", gamma) if gamma else plain
+        plain, plain_brevity, _ = self.bleu(model, "test", 0.0)
+        bleu, brevity, iterations = self.bleu(model, "test", gamma)
         tuned, tuned_brevity, _ = self.bleu(model, "test", gamma, threshold)
-        spent = json.loads((folder / "trained.json").read_text())["seconds"]
         return Figures(
-            **bits,
+            **self.losses(model, beta=0.0),
             empty=empty["token"],
             length=empty["placeholder"],
             gamma=gamma,
             bleu=bleu,
             brevity=brevity,
-            plain=plain[0],
-            plain_brevity=plain[1],
+            plain=plain,
+            plain_brevity=plain_brevity,
             threshold=threshold,
             tuned=tuned,
             tuned_brevity=tuned_brevity,
             iterations=iterations,
-            seconds=spent,
-            batches=batches_of(state, self.args),
+            seconds=json.loads((folder / "trained.json").read_text())["seconds"],
         )
 
     def best_settings(self, model: Any) -> tuple[float, float]:
         """γ, and at this γ the deletion threshold, with the best BLEU on the validation set."""
-        by_gamma = {gamma: self.bleu(model, "valid", gamma)[0] for gamma in self.args.gammas}
+        by_gamma = {gamma: self.bleu(model, "valid", gamma)[0] for gamma in GAMMAS}
         gamma = max(by_gamma, key=lambda one: by_gamma[one])
         scores = {one: self.bleu(model, "valid", gamma, one)[0] for one in THRESHOLDS}
         scores[EVEN] = by_gamma[gamma]
@@ -236,28 +234,6 @@ class Ruler:
             yield data.collater([data[int(index)] for index in indices])
 
 
-def batches_of(state: Mapping[str, Any], args: argparse.Namespace) -> str:
-    """A check sum of the sentences in each of the first epoch's batches."""
-    cfg = state["cfg"]
-    cfg.task.data = str(Path(args.data) / "data")
-    task = tasks.setup_task(cfg.task)
-    task.load_dataset("train")
-    longest = utils.resolve_max_positions(
-        task.max_positions(), (cfg.model.max_source_positions, cfg.model.max_target_positions)
-    )
-    iterator = task.get_batch_iterator(
-        task.dataset("train"),
-        max_tokens=cfg.dataset.max_tokens,
-        max_sentences=cfg.dataset.batch_size,
-        max_positions=longest,
-        ignore_invalid_inputs=True,
-        required_batch_size_multiple=cfg.dataset.required_batch_size_multiple,
-        seed=cfg.common.seed,
-    )
-    found = [[int(index) for index in batch] for batch in iterator.frozen_batches]
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:12]
-
-
 # ---------------------------------------------------------------- the report
 
 
@@ -279,33 +255,12 @@ def report(results: Results) -> str:
     return "\n".join(lines)
 
 
-def notes(results: Results) -> Iterator[str]:
-    """Rows that had other batches than the first; the last line is stock beside ours."""
-    first = next(iter(results))
-    for name, seeds in results.items():
-        for seed, one in seeds.items():
-            if seed in results[first] and one.batches != results[first][seed].batches:
-                yield f"note: {name}, seed {seed} had other batches than {first}"
-    if {STOCK, OURS} <= set(results):
+def checked(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parsed options; ``rows``: flags by name.
 
-        def both(column: str, digits: int) -> str:
-            means = (
-                fmean(getattr(one, column) for one in results[name].values())
-                for name in (STOCK, OURS)
-            )
-            return "stock {:.{n}f}, ours {:.{n}f}".format(*means, n=digits)
-
-        yield (
-            f"token bits: {both('token', 3)}; BLEU: {both('bleu', 2)}; "
-            f"seconds: {both('seconds', 0)}"
-        )
-
-
-# ---------------------------------------------------------------- options
-
-
-def parser() -> argparse.ArgumentParser:
-    """The options."""
+    Raises:
+        UserError: values that nothing can be measured with.
+    """
     made = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -315,37 +270,16 @@ def parser() -> argparse.ArgumentParser:
     add("data", metavar="DATA", help="folder that examples/translation/prepare.sh has made")
     add("--updates", type=int, default=1000, help="of each training (default 1000)")
     add("--seeds", default="1,2,3", help="a training for each (default 1,2,3)")
-    add(
-        "--row",
-        action="append",
-        default=[],
-        metavar="NAME=FLAGS",
-        help="a variant of ours, or of stock where NAME begins so: flags of fairseq-train; may be "
-        "given again",
-    )
+    add("--row", action="append", default=[], metavar="NAME=FLAGS", help="a variant of ours, or of "
+        "stock where NAME begins so: flags of fairseq-train; may be given again")  # fmt: skip
     add("--only", metavar="NAMES", help="rows to run now (default: stock, ours and each --row)")
-    add(
-        "--gammas",
-        default="0,0.5,1,2",
-        help="empty penalties to choose from on the validation set (default 0,0.5,1,2)",
-    )
     add("--out", help="folder of trainings and results (default: DATA/learning-UPDATES)")
-    return made
-
-
-def checked(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parsed options; ``rows``: flags by name.
-
-    Raises:
-        UserError: values that nothing can be measured with.
-    """
     words = list(sys.argv[1:] if argv is None else argv)
     end = words.index("--") if "--" in words else len(words)
-    args, flags = parser().parse_args(words[:end]), words[end + 1 :]
-    if args.updates < 1:
-        raise UserError(f"--updates {args.updates}: give 1 or more")
-    args.seeds = _numbers("--seeds", args.seeds, int)
-    args.gammas = _numbers("--gammas", args.gammas, float)
+    args, flags = made.parse_args(words[:end]), words[end + 1 :]
+    if args.updates < 1 or not all(seed.isdecimal() for seed in args.seeds.split(",")):
+        raise UserError("--updates: give 1 or more; --seeds: whole numbers with commas")
+    args.seeds = [int(seed) for seed in args.seeds.split(",")]
     if not (Path(args.data) / "data").is_dir():
         raise UserError(f"no {args.data}/data: bash examples/translation/prepare.sh makes it")
     args.out = args.out or str(Path(args.data) / f"learning-{args.updates}")
@@ -357,21 +291,10 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
         args.rows[name] = [*shlex.split(own), *flags]
     if args.only:
         names = args.only.split(",")
-        for name in names:
-            if name not in args.rows:
-                raise UserError(f"--only {name}: the rows are {', '.join(args.rows)}")
+        if unknown := [name for name in names if name not in args.rows]:
+            raise UserError(f"--only {unknown[0]}: the rows are {', '.join(args.rows)}")
         args.rows = {name: args.rows[name] for name in names}
     return args
-
-
-def _numbers(flag: str, text: str, kind: type) -> list[Any]:
-    try:
-        found = [kind(one) for one in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or min(found) < 0:
-        raise UserError(f"{flag} {text}: give numbers with commas between them")
-    return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -386,15 +309,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not kept.is_file():
                 ruler = ruler or Ruler(args, load_state(str(folder / "checkpoint_last.pt")))
                 kept.write_text(json.dumps(asdict(ruler.measure(folder)), indent=1) + "\n")
-            found = Figures(**json.loads(kept.read_text()))
-            results.setdefault(name, {})[str(seed)] = found
-            print(
-                f"{name}, seed {seed}: token {found.token:.3f}, BLEU {found.bleu:.2f}", flush=True
-            )
+            results.setdefault(name, {})[str(seed)] = Figures(**json.loads(kept.read_text()))
     print(report(results))
-    print(f"updates:{args.updates}|torch:{torch.__version__}|gammas:{args.gammas}")
-    for note in notes(results):
-        print(note)
+    print(f"updates:{args.updates}|torch:{torch.__version__}|gammas:{GAMMAS}")
     return 0
 
 

@@ -2,7 +2,8 @@
 
     python benchmarks/results.py                    # writes the tables of RESULTS.md and the notes
     python benchmarks/results.py --check            # says which tables are not as the list says
-    python benchmarks/results.py --add WORK/results/ROW.jsonl …   # takes rows into the list first
+    python benchmarks/results.py --add FILE …       # takes rows into the list first
+    python benchmarks/results.py --commands [TABLE [SYSTEM]]     # that measured it; what there is
 
 A line of the list is the head of a table (``table``, ``task``, ``head``, ``columns``,
 ``judged_by``) or a row of it (``table``, ``system``, ``kind``, ``seeds``, ``metrics``, and where
@@ -25,7 +26,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path("benchmarks", "results.jsonl")
 BLOCK = re.compile(r"^(<!-- table: ([\w-]+) -->\n)((?:\|.*\n)*)", re.M)
-NOT_KNOWN = "–"
 Record = dict[str, Any]
 
 #: Kinds of rows that need no training of ours; below the baselines a system must not fall.
@@ -38,10 +38,8 @@ BASELINES = {
 }
 KINDS = (*BASELINES, "published", "system")
 MEASURED = ("command", "version", "date", "cpu", "cores", "torch")
-HEAD = {"table", "task", "head", "columns", "judged_by"}
-ROW = {"table", "system", "kind", "seeds", "metrics", "source", "note", *MEASURED} | {
-    "processor_hours"
-}
+FEW = {"seeds", "source", "note", "processor_hours"}  # not of every row
+ROW = {"table", "system", "kind", "metrics", *MEASURED} | FEW
 
 
 class ResultError(ValueError):
@@ -55,28 +53,12 @@ class Table:
     head: Record
     rows: list[Record] = field(default_factory=list)
 
-    @property
-    def judge(self) -> Record | None:
-        """The column by which rows are judged."""
-        columns = self.head["columns"]
-        return next((one for one in columns if one["metric"] == self.head.get("judged_by")), None)
-
 
 def number(value: Any) -> float:
     """The figure itself, or the mean or median of several."""
     if isinstance(value, Mapping):
         return float(value["mean"] if "mean" in value else value["median"])
     return float(value)
-
-
-def spread(values: Iterable[float], digits: int = 6) -> Any:
-    """A metric of several seeds: mean, lowest and highest; of one the figure itself."""
-    found = [float(value) for value in values]
-    if len(found) == 1:
-        return round(found[0], digits)
-    mean = math.fsum(found) / len(found)
-    figures = {"mean": mean, "lowest": min(found), "highest": max(found)}
-    return {name: round(value, digits) for name, value in figures.items()}
 
 
 # ---------------------------------------------------------------- the list
@@ -99,31 +81,23 @@ def read(path: Path) -> list[Record]:
 
 
 def check(record: Record) -> None:
-    """Raises ValueError for a head or a row that says too little or too much."""
-    known = HEAD if "columns" in record else ROW
-    if unknown := record.keys() - known:
-        raise ValueError(f"no field {', '.join(sorted(unknown))}")
+    """Raises ValueError for a row that says too little or too much."""
     if "columns" in record:
-        if "judged_by" in record and "best" not in (Table(record).judge or {}):
-            raise ValueError("judged_by names no column that has 'best'")
         return
+    if unknown := record.keys() - ROW:
+        raise ValueError(f"no field {', '.join(sorted(unknown))}")
     if record["kind"] not in KINDS:
         raise ValueError(f"kind {record['kind']!r}; there are {', '.join(KINDS)}")
     needed = ("source",) if record["kind"] == "published" else MEASURED
     if missing := [name for name in (*needed, "metrics") if not record.get(name)]:
         raise ValueError(f"{record['system']!r} has no {', '.join(missing)}")
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", record.get("date", "2000-01-01")):
-        raise ValueError(f"date {record['date']!r}; write it as 2026-01-31")
     for name, value in record["metrics"].items():
-        _check_value(value, len(record.get("seeds", ())), name)
-
-
-def _check_value(value: Any, seeds: int, name: str) -> None:
-    if isinstance(value, dict):
-        if not value["lowest"] <= number(value) <= value["highest"]:
-            raise ValueError(f"{name}: {value} is not between its lowest and highest")
-    elif isinstance(value, float) and not (math.isfinite(value) and seeds < 2):
-        raise ValueError(f"{name}: {value} of {seeds} seeds; give mean, lowest and highest")
+        if isinstance(value, dict):
+            if not value["lowest"] <= number(value) <= value["highest"]:
+                raise ValueError(f"{name}: {value} is not between its lowest and highest")
+        elif isinstance(value, float):
+            if not math.isfinite(value) or len(record.get("seeds", ())) > 1:
+                raise ValueError(f"{name}: {value} of these seeds; give mean, lowest and highest")
 
 
 def tables(records: Iterable[Record]) -> dict[str, Table]:
@@ -169,18 +143,36 @@ def write(path: Path, records: Iterable[Record]) -> None:
     os.replace(part, path)
 
 
+def commands(found: Mapping[str, Table], names: Sequence[str]) -> list[str]:
+    """The commands of a table's rows, each once and in order; without names what there is.
+
+    Raises:
+        ResultError: there is no such table or row.
+    """
+    if not names:
+        rows = ((name, row) for name, table in found.items() for row in table.rows)
+        return [f"{name}\t{row['system']}" for name, row in rows if row["kind"] != "published"]
+    if names[0] not in found:
+        raise ResultError(f"no table {names[0]}; there are {', '.join(found)}")
+    some = [row for row in found[names[0]].rows if row["system"] in (names[1:] or [row["system"]])]
+    if not some:
+        raise ResultError(f"{names[0]} has no row {names[1]!r}")
+    return list(dict.fromkeys(line for row in some for line in row.get("command", ())))
+
+
 # ---------------------------------------------------------------- the tables
 
 
 def losses(row: Record, table: Table) -> list[str]:
     """The kinds of baselines that a system is worse than, by the table's deciding column."""
-    column = table.judge
-    if column is None or row["kind"] != "system" or column["metric"] not in row["metrics"]:
+    judge = table.head.get("judged_by")
+    column = next((one for one in table.head["columns"] if one["metric"] == judge), None)
+    if column is None or row["kind"] != "system" or judge not in row["metrics"]:
         return []
-    metric, sign = column["metric"], 1 if column["best"] == "highest" else -1
-    mine = sign * number(row["metrics"][metric])
-    others = [one for one in table.rows if one["kind"] in BASELINES and metric in one["metrics"]]
-    found = {one["kind"] for one in others if sign * number(one["metrics"][metric]) > mine}
+    sign = 1 if column["best"] == "highest" else -1
+    mine = sign * number(row["metrics"][judge])
+    others = [one for one in table.rows if one["kind"] in BASELINES and judge in one["metrics"]]
+    found = {one["kind"] for one in others if sign * number(one["metrics"][judge]) > mine}
     return [kind for kind in BASELINES if kind in found]
 
 
@@ -213,60 +205,45 @@ def _cell(row: Record, column: Record, best: float | None) -> str:
         return str(len(row["seeds"]) or "")
     value = row.get(metric) if metric == "processor_hours" else row["metrics"].get(metric)
     if value is None or isinstance(value, str):
-        return value or NOT_KNOWN
-    text = _written(number(value), column)
+        return value or "–"
+
+    def written(figure: float) -> str:
+        return f"{figure:,.{column.get('digits', 2)}f}{column.get('unit', '')}"
+
+    text = written(number(value))
     if best is not None and row["kind"] != "published" and number(value) == best:
         text = f"**{text}**"
     if isinstance(value, dict):
-        text += f" ({_written(value['lowest'], column)} … {_written(value['highest'], column)})"
+        text += f" ({written(value['lowest'])} … {written(value['highest'])})"
     return text
 
 
-def _written(value: float, column: Record) -> str:
-    return f"{value:,.{column.get('digits', 2)}f}{column.get('unit', '')}"
-
-
-def filled(text: str, found: Mapping[str, Table], place: str) -> str:
-    """A document with its tables written anew.
-
-    Raises:
-        ResultError: it names a table that is not there.
-    """
-
-    def block(match: re.Match[str]) -> str:
-        if match[2] not in found:
-            raise ResultError(f"{place}: {LIST} has no table {match[2]}")
-        return match[1] + rendered(found[match[2]])
-
-    return BLOCK.sub(block, text)
-
-
-def documents(root: Path) -> list[Path]:
-    """All documents that may hold tables."""
-    return [*sorted(root.glob("*.md")), *sorted(root.glob("benchmarks/**/*.md"))]
-
-
-def run(root: Path, add: Sequence[Path], check: bool) -> None:
-    """Take rows in, write the tables; with ``check`` say alone what would change.
+def run(root: Path, add: Sequence[Path], only_check: bool) -> None:
+    """Take rows in, write the tables; with ``only_check`` say alone what would change.
 
     Raises:
         ResultError: the list or a document is not as it has to be.
     """
     records = added(read(root / LIST), [row for path in add for row in read(path)])
-    found = tables(records)
-    texts = {path: path.read_text(encoding="utf-8") for path in documents(root)}
-    new = {path: filled(text, found, path.name) for path, text in texts.items()}
-    shown = {match[2] for text in texts.values() for match in BLOCK.finditer(text)}
+    found, shown, changed = tables(records), set(), {}
+    for path in [*sorted(root.glob("*.md")), *sorted(root.glob("benchmarks/**/*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        names = {match[2] for match in BLOCK.finditer(text)}
+        if unknown := names - found.keys():
+            raise ResultError(f"{path.name}: {LIST} has no table {', '.join(unknown)}")
+        shown |= names
+        new = BLOCK.sub(lambda match: match[1] + rendered(found[match[2]]), text)
+        if new != text:
+            changed[path] = new
     if lacking := found.keys() - shown:
         raise ResultError(f"no document shows {', '.join(sorted(lacking))}")
-    changed = [path for path in new if new[path] != texts[path]]
-    if check and changed:
+    if only_check and changed:
         names = ", ".join(str(path.relative_to(root)) for path in changed)
         raise ResultError(f"{names}: not as {LIST} says: python benchmarks/results.py")
     if add:
         write(root / LIST, records)
-    for path in changed:
-        path.write_text(new[path], encoding="utf-8")
+    for path, text in changed.items():
+        path.write_text(text, encoding="utf-8")
         print(f"written: {path.relative_to(root)}")
 
 
@@ -277,10 +254,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--check", action="store_true", help="change nothing; status 1 if needed")
     parser.add_argument("--add", type=Path, nargs="+", default=[], help="lists of rows")
+    parser.add_argument("--commands", nargs="*", metavar="NAME", help="of a table, or a row of it")
     parser.add_argument("--root", type=Path, default=ROOT, help="the repository's folder")
     args = parser.parse_args(argv)
     try:
-        run(args.root, args.add, args.check)
+        if args.commands is not None:
+            print(*commands(tables(read(args.root / LIST)), args.commands), sep="\n")
+        else:
+            run(args.root, args.add, args.check)
     except (ResultError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -1,18 +1,18 @@
-"""Writes rows for benchmarks/results.jsonl from the JSON that an example's evaluation wrote.
+"""Writes a row for benchmarks/results.jsonl from the JSON that an evaluation wrote.
 
-    python benchmarks/write_result.py TABLE.ROW.jsonl --command "bash …" --command "bash …" \\
-        --baseline FILE NAME KIND --row SYSTEM --seeds 1 2 3 --take FILE NAME --take FILE NAME …
+    python benchmarks/write_result.py TABLE SYSTEM NAME FILE … --command "bash …" > row.jsonl
 
-FILE is what ``--json`` of an evaluation wrote: ``systems``, by name or as a list with names, and of
-each its numbers. --take names a system in it, once for each seed of the --row before; its metrics
-become those of the row, with mean, lowest and highest of several seeds. Several --row make several
-rows. --baseline takes a system that was not trained. Only metrics that are columns of TABLE are
-written, where the list has it. A NAME of . takes the numbers of the file itself.
+FILE is what an evaluation wrote, one for each seed (--seeds 1 2 3): ``systems``, by name or as a
+list with names, and of each its numbers. NAME is the system's there, and . takes the numbers of the
+file itself. Only metrics that are columns of TABLE are written; of several seeds mean, lowest and
+highest. --kind no-edit and the like is for what was not trained. Without --command the commands are
+those that the row has in the list.
 """
 
 import argparse
 import datetime
 import json
+import math
 import os
 import re
 import sys
@@ -22,10 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import results
-from machine import processor
-from results import KINDS, Record, ResultError
-
-WHOLE = "."  # in place of a name: the file itself has the numbers
+from common import processor
+from results import Record, ResultError
 
 
 def metrics(path: str, name: str) -> dict[str, float]:
@@ -36,7 +34,7 @@ def metrics(path: str, name: str) -> dict[str, float]:
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-        systems = {name: found} if name == WHOLE else found["systems"]
+        systems = {name: found} if name == "." else found["systems"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultError(f"{path}: not what an evaluation wrote: {error}") from error
     if isinstance(systems, list):
@@ -57,105 +55,68 @@ def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield key, value["mean"]
 
 
-def taken(row: Record, columns: Sequence[Record] | None) -> Record:
-    """A row of a result file from the systems that were taken for it."""
-    seeds, found = row.pop("seeds"), [metrics(*one) for one in row.pop("take")]
-    if len(found) != max(len(seeds), 1):
-        raise ResultError(f"--row {row['system']}: {len(seeds)} seeds, but {len(found)} --take")
-    names = found[0] if columns is None else [one["metric"] for one in columns]
-    values = {
-        name: results.spread(one[name] for one in found)
-        for name in names
-        if all(name in one for one in found)
-    }
-    whole = {name for name in values if all(isinstance(one[name], int) for one in found)}
-    row["metrics"] = {
-        name: int(value) if name in whole and not isinstance(value, dict) else value
-        for name, value in values.items()
-    }
-    if not values:
-        raise ResultError(f"--row {row['system']}: none of its numbers is a column of the table")
-    return {**row, "seeds": seeds} if row["kind"] == "system" else row
+def spread(values: Sequence[float]) -> Any:
+    """A metric of several seeds: mean, lowest and highest; of one the figure itself."""
+    if len(values) == 1:
+        return round(values[0], 6) if isinstance(values[0], float) else values[0]
+    found = {"mean": math.fsum(values) / len(values), "lowest": min(values), "highest": max(values)}
+    return {name: round(value, 6) for name, value in found.items()}
 
 
-def measured_here(command: list[str], hours: float | None, note: str | None) -> Record:
-    """How, when and where: today, on this machine."""
+def row_of(args: argparse.Namespace) -> Record:
+    """The row, as of today and this machine."""
+    tables = results.tables(results.read(results.ROOT / results.LIST))
+    if args.table not in tables:
+        raise ResultError(f"no table {args.table}; there are {', '.join(tables)}")
+    if len(args.seeds or [0]) != len(args.files):
+        raise ResultError(f"{len(args.seeds)} seeds, but {len(args.files)} files")
+    found = [metrics(path, args.name) for path in args.files]
+    columns = [one["metric"] for one in tables[args.table].head["columns"]]
+    names = [name for name in columns if name in found[0]]
+    if not names:
+        raise ResultError(f"none of the numbers is a column of {args.table}")
     project = (results.ROOT / "pyproject.toml").read_text(encoding="utf-8")
     version = re.search(r'^version = "([^"]+)"', project, re.M)
-    found: Record = {
-        "command": command,
+    made: Record = {
+        "table": args.table,
+        "system": args.system,
+        "kind": args.kind,
+        "seeds": args.seeds,
+        "metrics": {name: spread([one[name] for one in found]) for name in names},
+        "command": args.command or results.commands(tables, [args.table, args.system]),
         "version": version[1] if version else metadata.version("lev_plugins"),
         "date": datetime.date.today().isoformat(),
         "cpu": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "torch": metadata.version("torch"),
-        "processor_hours": None if hours is None else round(hours, 3),
-        "note": note,
+        "processor_hours": args.hours,
+        "note": args.note,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    made = {name: value for name, value in made.items() if value is not None}
+    results.check(made)
+    return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read, put together, write."""
-    args = _parser().parse_args(argv)
-    name = args.file.name.split(".")[0]
-    try:
-        known = results.tables(results.read(results.ROOT / results.LIST))
-        columns = known[name].head["columns"] if name in known else None
-        measured = measured_here(args.command, args.hours, args.note)
-        rows = [{"table": name, **taken(row, columns), **measured} for row in args.rows]
-        for row in rows:
-            results.check(row)
-        args.file.parent.mkdir(parents=True, exist_ok=True)
-        results.write(args.file, rows)
-    except (ResultError, ValueError) as error:
-        print(f"error: {args.file.name}: {error}", file=sys.stderr)
-        return 1
-    print(f"written: {args.file}")
-    return 0
-
-
-class _Row(argparse.Action):
-    """--row and --baseline begin a row; --take and --seeds belong to the one before."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
-        rows = namespace.rows
-        if option == "--row":
-            rows.append({"system": values, "kind": "system", "seeds": [], "take": []})
-        elif option == "--baseline":
-            path, name, kind = values
-            if kind not in KINDS:
-                parser.error(f"--baseline: {kind} is none of {', '.join(KINDS)}")
-            rows.append({"system": name, "kind": kind, "seeds": [], "take": [(path, name)]})
-        elif not rows or rows[-1]["kind"] != "system":
-            parser.error(f"{option} belongs to a --row before it")
-        elif option == "--take":
-            rows[-1]["take"].append(tuple(values))
-        else:
-            rows[-1]["seeds"] += values
-
-
-def _parser() -> argparse.ArgumentParser:
+    """Read, put together, print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("file", type=Path, help="what is written, TABLE.ROW.jsonl")
-    add("--command", action="append", required=True, help="a line that was run; in order")
-    add("--row", action=_Row, dest="rows", default=[], metavar="SYSTEM", help="begins a row")
-    add("--seeds", action=_Row, dest="rows", nargs="+", type=int, help="of the row")
-    add("--take", action=_Row, dest="rows", nargs=2, metavar=("FILE", "NAME"), help="one a seed")
-    add(
-        "--baseline",
-        action=_Row,
-        dest="rows",
-        nargs=3,
-        metavar=("FILE", "NAME", "KIND"),
-        help=f"a system that was not trained; KIND is one of {', '.join(KINDS)}",
-    )
+    for name in ("table", "system", "name"):
+        add(name, metavar=name.upper())
+    add("files", nargs="+", metavar="FILE", help="one for each seed")
+    add("--seeds", type=int, nargs="+", default=[], help="of the row")
+    add("--kind", choices=results.KINDS, default="system", help="default: system")
+    add("--command", action="append", help="a line that was run; in order")
     add("--hours", type=float, help="of a processor, for all of it")
     add("--note", help="what a reader has to know besides")
-    return parser
+    try:
+        print(json.dumps(row_of(parser.parse_args(argv)), ensure_ascii=False))
+    except (ResultError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

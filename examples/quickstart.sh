@@ -1,120 +1,70 @@
 #!/usr/bin/env bash
-# From nothing to a post-editor of spelling, trained on this machine. See --help.
+# From nothing to a corrector of spelling, trained on this machine:
+#
+#     bash examples/quickstart.sh [--minutes 10] [--system pbd] [--seed 1] [--work DIR] [--keep]
+#
+# Makes .venv if need be, writes the data (real and made-up misspellings and right words), trains a small model of
+# characters to correct words in running text, tunes its threshold so that at most one right word in two hundred is
+# changed, measures it beside a dictionary corrector with the same words, corrects a paragraph, and says how to do the
+# same with your own text.
+#
+#   --system NAME pbd (default, writes from left to right), transformer (fairseq's, of its size) or
+#                 levt (the Levenshtein Transformer, which also shows its edits step by step)
+#   --minutes N   time for the training, fractions allowed (default 10); it ends in time on any machine
+#   --seed N      seed of the training; the data are split the same way for every seed (default 1)
+#   --work DIR    where data and models go (default .quickstart in the repository root)
+#   --keep        train nothing: score and show the newest model in DIR again
+#
+# Can be repeated: what is installed and the data in DIR are used again; every training goes to a folder of its own,
+# DIR/run-1, DIR/run-2 and so on, and none is ever overwritten. The newest one is resumed where it was interrupted.
 set -euo pipefail
 unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-python="$root/.venv/bin/python"
-minutes=10
-seed=1
-system=pbd
-work="$root/.quickstart"
-keep=no
+python="$root/.venv/bin/python" spelling="$root/examples/spelling_and_ocr"
+minutes=10 seed=1 system=pbd work="$root/.quickstart" keep=no
 example="Teh goverment beleives that the new tecnology will accomodate evrybody."
-
-usage() {
-  cat <<'TEXT'
-usage: bash examples/quickstart.sh [--minutes 10] [--system pbd] [--seed 1] [--work DIR] [--keep]
-
-Makes .venv if need be, writes the data (real and made-up misspellings and right words), trains a
-small model of characters to correct words in running text, tunes its threshold so that at most one
-right word in two hundred is changed, measures it beside a dictionary corrector with the same words,
-corrects a paragraph, and says how to do the same with your own text.
-
-  --system NAME pbd (default, writes from left to right), transformer (fairseq's, of its size) or
-                levt (the Levenshtein Transformer, which also shows its edits step by step)
-  --minutes N   time for the training, fractions allowed (default 10); it ends in time on any machine
-  --seed N      seed of the training; the data are split the same way for every seed (default 1)
-  --work DIR    where data and models go (default .quickstart in the repository root)
-  --keep        train nothing: score and show the newest model in DIR again
-
-Can be repeated: what is installed and the data in DIR are used again; every training goes to a
-folder of its own, DIR/run-1, DIR/run-2 and so on, and none is ever overwritten. The newest one is
-resumed where it was interrupted.
-TEXT
-}
-
-fail() {
-  printf 'error: %s\n' "${1//[[:cntrl:]]/?}" >&2
-  exit "${2:-1}"
-}
 trap 'trap - INT TERM; fail "interrupted: the same command again starts anew from the last finished step" 130' INT TERM
 
 read_arguments() {
   while [ $# -gt 0 ]; do
     case "$1" in
+      --minutes=* | --seed=* | --system=* | --work=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
       --minutes | --seed | --system | --work)
         [ $# -gt 1 ] && [ -n "$2" ] || fail "$1 needs a value: see --help" 2
-        case "$1" in
-          --minutes) minutes="$2" ;;
-          --seed) seed="$2" ;;
-          --system) system="$2" ;;
-          --work) work="$2" ;;
-        esac
+        printf -v "${1#--}" %s "$2"
         shift 2
         ;;
-      --minutes=* | --seed=* | --system=* | --work=*)
-        set -- "${1%%=*}" "${1#*=}" "${@:2}"
-        ;;
-      --keep)
-        keep=yes
-        shift
-        ;;
-      -h | --help)
-        usage
-        exit 0
-        ;;
+      --keep) keep=yes && shift ;;
       *) fail "unknown argument $1: see --help" 2 ;;
     esac
   done
   [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] ||
     fail "--minutes must be a number above 0, not '$minutes'" 2
   [[ "$seed" =~ ^[0-9]{1,9}$ ]] || fail "--seed must be a whole number from 0 to 999999999, not '$seed'" 2
-  [[ "$system" =~ ^(pbd|levt|transformer)$ ]] ||
-    fail "--system must be pbd, transformer or levt, not '$system'" 2
-  case "$work" in
-    /*) ;;
-    *) work="$PWD/$work" ;;
-  esac
-}
-
-logged() { # logged STEP COMMAND…: the output goes to DIR/STEP.log and is shown where it fails
-  local name="$1"
-  shift
-  "$@" >"$work/$name.log" 2>&1 || {
-    tail -n 5 "$work/$name.log" >&2
-    fail "the step '$name' failed: see $work/$name.log"
-  }
+  [[ "$system" =~ ^(pbd|levt|transformer)$ ]] || fail "--system must be pbd, transformer or levt, not '$system'" 2
+  [[ "$work" == /* ]] || work="$PWD/$work"
 }
 
 prepare() { # the data, once: finished folders get their name at the end
-  local said
   if [ ! -f "$text/confusions.txt" ]; then
-    logged prepare "$python" examples/spelling_and_ocr/prepare_typos.py "$text.new"
-    said="$(cat "$work/prepare.log")"
-    printf '%s\n' "${said//"$text.new"/"$text"}"
-    rm -rf "$text"
+    logged "$work/prepare.log" "$python" "$spelling/prepare_typos.py" "$text.new"
+    head -n 1 "$work/prepare.log"
+    rm -rf "$text" "$data"
     mv "$text.new" "$text"
-    rm -rf "$data"
   fi
   if [ ! -d "$data" ]; then
     rm -rf "$data.new"
-    logged preprocess "$python" -m lev_plugins preprocess \
-      --source-lang typo --target-lang word --draft-lang draft --joined-dictionary \
-      --trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test" \
-      --destdir "$data.new"
+    logged "$work/preprocess.log" "$python" -m lev_plugins preprocess --source-lang typo --target-lang word \
+      --draft-lang draft --joined-dictionary --trainpref "$text/train" --validpref "$text/valid" \
+      --testpref "$text/test" --destdir "$data.new"
     mv "$data.new" "$data"
-  else
-    echo "the data are there: $data"
   fi
-}
-
-cores() {
-  nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2
+  echo "the data are there: $data"
 }
 
 train() {
-  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" examples/spelling_and_ocr/train.py \
+  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)}" "$python" "$spelling/train.py" \
     "$data" "$save" --minutes "$minutes" --seed "$seed" --system "$system" ||
     fail "the training failed (status $?): the lines above say why"
   [ -f "$save/checkpoint_best.pt" ] ||
@@ -122,7 +72,7 @@ train() {
 }
 
 tune() { # at most one right word in two hundred is to be changed; correct then does so by itself
-  logged tune "$python" -m lev_plugins correct --path "$save/checkpoint_best.pt" --data "$data" \
+  logged "$work/tune.log" "$python" -m lev_plugins correct --path "$save/checkpoint_best.pt" --data "$data" \
     --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt" \
     --confusions "$text/confusions.txt" --weight lookup=2.4 \
     --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
@@ -130,14 +80,10 @@ tune() { # at most one right word in two hundred is to be changed; correct then 
 }
 
 evaluate() { # beside no edits and a dictionary corrector; a paragraph; LevT's edits step by step
-  "$python" examples/spelling_and_ocr/score_typos.py "$text" "$save/checkpoint_best.pt" \
-    --data "$data" || fail "the scoring failed (status $?): the lines above say why"
-  if [ "$system" = levt ]; then
-    echo
-    OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" \
-      examples/spelling_and_ocr/evaluate.py "$data" "$save/checkpoint_best.pt" ||
-      fail "the scoring failed (status $?): the lines above say why"
-  fi
+  "$python" "$spelling/score_typos.py" "$text" "$save/checkpoint_best.pt" --data "$data" ||
+    fail "the scoring failed (status $?): the lines above say why"
+  [ "$system" != levt ] || head -n 3 "$text/test_heldout.noisy" | awk '{ print $0 "\t" $0 }' |
+    "$python" -m lev_plugins trace --path "$save/checkpoint_best.pt" --data "$data"
 }
 
 choose_run() { # sets save: the newest run that has a model, one to resume, or the next free folder
@@ -152,10 +98,8 @@ choose_run() { # sets save: the newest run that has a model, one to resume, or t
     number=$((number + 1))
   done
   save="${begun:-$work/run-$number}"
-  if [ "$keep" = yes ]; then
-    save="$newest"
-    [ -n "$save" ] || fail "--keep finds no trained model in $work: leave it out to train one"
-  fi
+  [ "$keep" = no ] || save="$newest"
+  [ -n "$save" ] || fail "--keep finds no trained model in $work: leave it out to train one"
 }
 
 your_own() {
@@ -165,14 +109,14 @@ Correct your own files with it:
 
   .venv/bin/python -m lev_plugins correct --path $save/checkpoint_best.pt --data $data FILE > CORRECTED
 
-Train on your own text: files with as many lines each, tokens separated by spaces, for train, valid
+Train on your own text: files with as many lines each, characters separated by spaces, for train, valid
 and test: my/train.src (with errors), my/train.mt (the same again, the draft that an editor starts from)
 and my/train.pe (without errors). Then:
 
   .venv/bin/python -m lev_plugins preprocess --source-lang src --target-lang pe --draft-lang mt \\
     --joined-dictionary --trainpref my/train --validpref my/valid --testpref my/test --destdir my/data
   .venv/bin/python examples/spelling_and_ocr/train.py my/data my/run --minutes 10
-  .venv/bin/python examples/spelling_and_ocr/evaluate.py my/data my/run/checkpoint_best.pt
+  .venv/bin/python -m lev_plugins correct --path my/run/checkpoint_best.pt --data my/data FILE > CORRECTED
 
 TEXT
 }
@@ -181,13 +125,10 @@ read_arguments "$@"
 cd "$root"
 bash examples/environment.sh || exit 1
 mkdir -p "$work" 2>/dev/null || fail "cannot make the folder $work: name another with --work"
-text="$work/text"
-data="$work/data"
+text="$work/text" data="$work/data"
 choose_run
-
 echo "== a corrector of English that comes with the package"
 printf '%s\n' "$example" "$(printf '%s\n' "$example" | "$python" -m lev_plugins correct)"
-
 echo "== data"
 prepare
 if [ "$keep" = yes ]; then

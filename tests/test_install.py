@@ -25,7 +25,8 @@ def refusal(tmp_path):
     """Runs a copy of a script where nothing but the named tools is found; its one error line."""
     copy, found = tmp_path / "a copy", tmp_path / "bin"
     found.mkdir()
-    for name in ("examples/environment.sh", "examples/quickstart.sh"):
+    for name in ("environment.sh", "quickstart.sh", "recipe.sh"):
+        name = f"examples/{name}"
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, copy / name)
     for name in ("pyproject.toml", "setup.py", "constraints.txt"):

@@ -102,7 +102,6 @@ def test_a_row_that_is_added_takes_the_place_of_the_old_one(repository):
         {"metrics": {"right": float("nan")}},
         {"kind": "published"},
         {"command": []},
-        {"date": "today"},
         {"table": "speed"},
         {"system": "no-edit baseline"},
     ],
@@ -120,3 +119,19 @@ def test_a_table_that_no_document_shows_is_named(repository, capsys):
     assert run(repository) == 1
     assert "speed" in capsys.readouterr().err
     assert json.loads((repository / results.LIST).read_text().splitlines()[0]) == HEAD
+
+
+def test_the_numbers_of_an_evaluation_become_a_row(tmp_path, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import write_result
+
+    for seed, accuracy in ((1, 70.0), (2, 72.0)):
+        systems = [{"name": "mine", "scores": {"Accuracy": accuracy}, "updates": 5}]
+        (tmp_path / f"{seed}.json").write_text(json.dumps({"systems": systems}))
+    files = [str(tmp_path / f"{seed}.json") for seed in (1, 2)]
+    row = ["cola", "mine", "mine", *files, "--command", "bash run.sh"]
+    assert write_result.main([*row, "--seeds", "1", "2"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["metrics"]["accuracy"] == {"mean": 71.0, "lowest": 70.0, "highest": 72.0}
+    assert made["system"] == "mine" and made["seeds"] == [1, 2] and made["cpu"]
+    assert write_result.main(row) == 1 and capsys.readouterr().err.startswith("error: 0 seeds")

@@ -8,19 +8,17 @@ benchmarks are each tree's own, at a small size and in CPU time: our time over t
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from machine import machine  # noqa: E402
-from startup import LINE, seconds  # noqa: E402
-
+LINE = b"one line of wrods\n"
 #: script, options
 BENCHMARKS = (
     (
@@ -37,6 +35,26 @@ ROW = re.compile(r"^(\S.*?) {2,}([\d.]+) +ms +([\d.]+) +ms ", re.M)
 Times = dict[str, float]
 
 
+def seconds(arguments: Sequence[str], tree: Path) -> float:
+    """CPU seconds of one process, which gets a line to correct.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(LINE)
+        stdin.seek(0)
+        null = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        env = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, *arguments]
+        process = subprocess.Popen(command, cwd=tree, env=env, stdin=stdin, **null)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"python {' '.join(arguments)} failed in {tree}: {process.returncode}")
+    return used.ru_utime + used.ru_stime
+
+
 def started(tree: Path, corrector: Path) -> Times:
     """CPU seconds until each is there."""
     rows = {
@@ -45,13 +63,16 @@ def started(tree: Path, corrector: Path) -> Times:
         "correct, one line": ["-m", "lev_plugins", "correct", "--path", str(corrector)],
         "fairseq-train --help": "-m fairseq_cli.train --user-dir lev_plugins --help".split(),
     }
-    return {name: seconds(arguments, tree, LINE) for name, arguments in rows.items()}
+    return {name: seconds(arguments, tree) for name, arguments in rows.items()}
 
 
 def benchmarked(tree: Path, name: str, options: str) -> Times:
     """Our time over that of the peer, of each row of a table."""
     command = [sys.executable, f"{tree}/benchmarks/{name}.py", "--threads", "1", "--clock", "cpu"]
-    done = subprocess.run([*command, *options.split()], cwd=tree, capture_output=True, text=True)
+    environ = {**os.environ, "PYTHONPATH": str(tree)}
+    done = subprocess.run(
+        [*command, *options.split()], cwd=tree, env=environ, capture_output=True, text=True
+    )
     rows = {f"{name}: {what}": float(b) / float(a) for what, a, b in ROW.findall(done.stdout)}
     if done.returncode or not rows:
         raise RuntimeError(f"{command[1]}: status {done.returncode}: {done.stderr[-500:]}")
@@ -82,7 +103,7 @@ def main() -> None:
     args = parser.parse_args()
     trees = [args.tree.resolve(), args.against.resolve()]
     corrector = args.models.resolve() / "corrector" / "checkpoint_best.pt"
-    print(f"{machine('cpu')}, one thread; start-up: CPU seconds; the rest: our time / the peer's")
+    print("one thread; start-up: CPU seconds; the rest: our time / the peer's")
     if args.only in "start":
         found = [tuple(started(tree, corrector) for tree in trees) for _ in range(args.runs)]
         print(table(found), flush=True)

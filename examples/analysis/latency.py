@@ -10,28 +10,22 @@ changing order, so that whatever else the machine does slows all of them.
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, median, quantiles
 from typing import Any
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.output import printable, standard_output, whole_file
-from lev_plugins.reports.table import short_name
+from lev_plugins.io.output import whole_file
 
 TASK = "translation_edit"
 GREEDY = 1
-# Percentile of the slowest sentences that are told.
-SLOW = 95
 
-Clock = Callable[[], float]
 Decode = Callable[[dict[str, Any]], list[dict[str, Any]]]
 
 
@@ -40,7 +34,8 @@ class System:
     """Something that decodes sentences: a model, its data, and what was measured.
 
     decode: sample → hypotheses, the best first. iterations: hypothesis → decoder iterations;
-    tokens of the output, ``</s>`` included, for an autoregressive model.
+    tokens of the output, ``</s>`` included, for an autoregressive model. longest: what the model
+    can read and write, in tokens.
     """
 
     name: str
@@ -48,89 +43,60 @@ class System:
     data: Any
     decode: Decode
     iterations: Callable[[dict[str, Any]], int]
-    longest: Any  # what the model can read and write, in tokens
-    specials: frozenset[int]
+    longest: Any
     milliseconds: list[float] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
 
-    def measure(self, index: int, device: str, now: Clock) -> None:
-        """Decode one sentence and note time, iterations and length."""
-        from fairseq import utils
-
-        sample = self.data.collater([self.data[index]])
-        if device == "cuda":
-            sample = utils.move_to_cuda(sample)
+    def measure(self, index: int, now: Callable[[], float], move: Callable[[Any], Any]) -> None:
+        """Decode one sentence and note time and iterations."""
+        sample = move(self.data.collater([self.data[index]]))
         started = now()
         found = self.decode(sample)
         self.milliseconds.append(1000 * (now() - started))
         if not found:
             raise UserError(f"{self.path}: no output for sentence {index}; is the model trained?")
-        best = found[0]
-        self.steps.append(int(self.iterations(best)))
-        tokens = best["tokens"].tolist()
-        self.lengths.append(sum(token not in self.specials for token in tokens))
+        self.steps.append(int(self.iterations(found[0])))
 
-    def forget(self) -> None:
-        """Drop what was measured so far."""
-        self.milliseconds, self.steps, self.lengths = [], [], []
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command with the arguments ``argv`` (default: those of the process)."""
-    args = build_parser().parse_args(argv)
-    _check(args)
-    with ExitStack() as stack:
-        # Opened first: a folder that cannot be written is told before anything is measured.
-        file = stack.enter_context(whole_file(args.json)) if args.json else None
-        figures = measure(args)
-        if file is not None:
-            json.dump(figures, file, ensure_ascii=True, allow_nan=False, indent=1)
-            file.write("\n")
-    standard_output().write(render_table(figures))
+    def summary(self, first: "System") -> dict[str, Any]:
+        """Its figures; ``ratio`` is its median over that of the first system."""
+        times = self.milliseconds
+        slow = quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
+        return {
+            "name": self.name,
+            "path": self.path,
+            "median_ms": median(times),
+            "mean_ms": fmean(times),
+            "p95_ms": slow,
+            "iterations": fmean(self.steps),
+            "ratio": median(times) / median(first.milliseconds),
+        }
 
 
-def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """Measure all systems on the same sentences.
-
-    Returns:
-        ``systems``, each with name, path, median_ms, mean_ms, p95_ms, iterations, output_tokens
-        (means, without special symbols), ratio (its median over that of the first system) and
-        milliseconds (all of them); ``sentences``, their numbers; ``left_out``, how many are too
-        long for a model; ``conditions``.
-
-    Raises:
-        UserError: a model or data that cannot be used.
-    """
+def measure(systems: Sequence[System], indices: Sequence[int], args: argparse.Namespace) -> None:
+    """All systems on the same sentences, in turn; the first ``--warm-up`` of them twice."""
     import torch
+    from fairseq import utils
 
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(1)
-    systems = _systems(args)
-    indices, left_out = choose(systems, args.sentences)
-    now = clock(args.device)
+    def now() -> float:
+        if args.device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    move = utils.move_to_cuda if args.device == "cuda" else lambda sample: sample
     for index in indices[: args.warm_up]:
         for system in systems:
-            system.measure(index, args.device, now)
+            system.measure(index, now, move)
     for system in systems:
-        system.forget()
+        system.milliseconds, system.steps = [], []
     for turn, index in enumerate(indices):
         first = turn % len(systems)
-        for system in systems[first:] + systems[:first]:
-            system.measure(index, args.device, now)
-    return {
-        "systems": [_summary(system, systems[0]) for system in systems],
-        "sentences": indices,
-        "left_out": left_out,
-        "conditions": _conditions(args),
-    }
+        for system in [*systems[first:], *systems[:first]]:
+            system.measure(index, now, move)
 
 
 def choose(systems: Sequence[System], wanted: int) -> tuple[list[int], int]:
-    """Numbers of ``wanted`` sentences that no system finds too long, spread over the data.
-
-    Returns:
-        the numbers, and how many sentences are too long.
+    """Numbers of ``wanted`` sentences that no system finds too long, spread over the data, and how
+    many are too long.
 
     Raises:
         UserError: the systems' data differ in size, or nothing is left.
@@ -141,7 +107,7 @@ def choose(systems: Sequence[System], wanted: int) -> tuple[list[int], int]:
     if len(sizes) > 1:
         raise UserError(
             f"the systems read {' and '.join(map(str, sorted(sizes)))} sentences; their languages "
-            "differ: give --source-lang and --target-lang"
+            "differ: give -s and -t"
         )
     (size,) = sizes
     fitting = np.arange(size)
@@ -153,53 +119,38 @@ def choose(systems: Sequence[System], wanted: int) -> tuple[list[int], int]:
     return [int(fitting[place]) for place in places], size - len(fitting)
 
 
-def clock(device: str) -> Clock:
-    """A function that gives seconds once all work on the device is done."""
-    if device == "cpu":
-        return time.perf_counter
-    import torch
-
-    def now() -> float:
-        torch.cuda.synchronize()
-        return time.perf_counter()
-
-    return now
-
-
-def _summary(system: System, first: System) -> dict[str, Any]:
-    import numpy as np
-
-    times = system.milliseconds
-    return {
-        "name": system.name,
-        "path": system.path,
-        "median_ms": median(times),
-        "mean_ms": fmean(times),
-        "p95_ms": float(np.percentile(times, SLOW)),
-        "iterations": fmean(system.steps),
-        "output_tokens": fmean(system.lengths),
-        "ratio": median(times) / median(first.milliseconds),
-        "milliseconds": times,
-    }
-
-
 # ---------------------------------------------------------------- systems
 
 
-def _systems(args: argparse.Namespace) -> list[System]:
-    with warnings.catch_warnings():  # hydra's advice to fairseq's programmers
-        warnings.simplefilter("ignore", UserWarning)
-        systems = [_edit_system(path, args) for path in args.path]
-        if args.ar_path is not None:
-            systems += _autoregressive_systems(args)
-    if len(args.path) > 1:
-        for system in systems[: len(args.path)]:
-            system.name = system.path
+def load(args: argparse.Namespace) -> list[System]:
+    """The edit models as fairseq-generate runs them; the other with its own task, greedily and
+    with a beam."""
+    from fairseq import checkpoint_utils, tasks
+
+    systems = []
+    for path in args.path:
+        cfg = _config(path, args)
+        task = tasks.setup_task(cfg.task)
+        models, _ = checkpoint_utils.load_model_ensemble([path], task=task)
+        name = path if len(args.path) > 1 else "edit model"
+        systems.append(_system(name, path, task, models, cfg, args, lambda best: best["steps"]))
+    if args.ar_path is not None:
+        cfg = _config(args.ar_path, args)
+        names = ("source_lang", "target_lang", "draft_lang")
+        given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+        models, _, task = checkpoint_utils.load_model_ensemble_and_task(
+            [args.ar_path], {"data": args.data, "eval_bleu": False, **given}
+        )
+        for beam in dict.fromkeys((GREEDY, args.beam)):
+            cfg.generation.beam = beam
+            name = "autoregressive, " + ("greedy" if beam == GREEDY else f"beam {beam}")
+            written = lambda best: len(best["tokens"])  # noqa: E731
+            systems.append(_system(name, args.ar_path, task, models, cfg, args, written))
     return systems
 
 
 def _config(path: str, args: argparse.Namespace) -> Any:
-    """fairseq-generate's configuration for an edit model."""
+    """fairseq-generate's configuration."""
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
@@ -212,196 +163,100 @@ def _config(path: str, args: argparse.Namespace) -> Any:
     return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, input_args=words))
 
 
-def _edit_system(path: str, args: argparse.Namespace) -> System:
-    """An edit model as fairseq-generate runs it."""
-    from fairseq import checkpoint_utils, tasks
-
-    cfg = _config(path, args)
-    task = tasks.setup_task(cfg.task)
-    models, _ = checkpoint_utils.load_model_ensemble([path], task=task)
-    decode = _decoder(task, models, cfg, args)
-    name = "edit model" if args.draft_lang is None else "edit model, from drafts"
-    return _made(name, path, task, models, decode, args, lambda best: best["steps"])
-
-
-def _autoregressive_systems(args: argparse.Namespace) -> list[System]:
-    """A checkpoint with its own task, greedily and with a beam.
-
-    Raises:
-        UserError: the checkpoint is not of an autoregressive model.
-    """
-    from fairseq import checkpoint_utils
-    from fairseq.sequence_generator import SequenceGenerator
-
-    cfg = _config(args.ar_path, args)
-    changed: dict[str, Any] = {"data": args.data, "eval_bleu": False}
-    for name in ("source_lang", "target_lang", "draft_lang"):
-        if getattr(args, name) is not None:  # drafts: where its task has any
-            changed[name] = getattr(args, name)
-    models, _, task = checkpoint_utils.load_model_ensemble_and_task([args.ar_path], changed)
-    systems = []
-    for beam in dict.fromkeys((GREEDY, args.beam)):
-        cfg.generation.beam = beam
-        if not isinstance(task.build_generator(models, cfg.generation), SequenceGenerator):
-            raise UserError(
-                f"{args.ar_path} is not an autoregressive model; --ar-path is for one of fairseq's "
-                "transformers, edit models go to --path"
-            )
-        decode = _decoder(task, models, cfg, args)
-        name = "autoregressive, " + ("greedy" if beam == GREEDY else f"beam {beam}")
-        system = _made(
-            name, args.ar_path, task, models, decode, args, lambda best: len(best["tokens"])
-        )
-        systems.append(system)
-    return systems
-
-
-def _decoder(task: Any, models: Sequence[Any], cfg: Any, args: argparse.Namespace) -> Decode:
-    """A function from a batch of one to its hypotheses."""
-    for model in models:
-        model.to(args.device).eval()
-        model.prepare_for_inference_(cfg)
-    generator = task.build_generator(models, cfg.generation)
-    return lambda sample: task.inference_step(generator, models, sample)[0]
-
-
-def _made(
+def _system(
     name: str,
     path: str,
     task: Any,
     models: Sequence[Any],
-    decode: Decode,
+    cfg: Any,
     args: argparse.Namespace,
     iterations: Callable[[dict[str, Any]], int],
 ) -> System:
     from fairseq import utils
+    from fairseq.sequence_generator import SequenceGenerator
 
+    for model in models:
+        model.to(args.device).eval()
+        model.prepare_for_inference_(cfg)
+    generator = task.build_generator(models, cfg.generation)
+    if path == args.ar_path and not isinstance(generator, SequenceGenerator):
+        raise UserError(f"{path} is not an autoregressive model; edit models go to --path")
     if args.gen_subset not in task.datasets:
         task.load_dataset(args.gen_subset)
-    symbols = task.target_dictionary
-    return System(
-        name,
-        path,
-        task.dataset(args.gen_subset),
-        decode,
-        iterations,
-        utils.resolve_max_positions(task.max_positions(), models[0].max_positions()),
-        frozenset((symbols.bos(), symbols.pad(), symbols.eos())),
-    )
+
+    def decode(sample: dict[str, Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = task.inference_step(generator, models, sample)[0]
+        return found
+
+    longest = utils.resolve_max_positions(task.max_positions(), models[0].max_positions())
+    return System(name, path, task.dataset(args.gen_subset), decode, iterations, longest)
 
 
-# ---------------------------------------------------------------- the report
+# ---------------------------------------------------------------- command
 
 
-def _conditions(args: argparse.Namespace) -> dict[str, Any]:
-    """What the times depend on."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    args = _arguments(argv)
     import torch
 
     sys.path.append(str(Path(__file__).resolve().parents[2]))
-    from benchmarks.machine import machine
+    from common import machine
 
-    return {
-        "machine": f"{machine(args.device)}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "device": args.device,
-        "threads": torch.get_num_threads(),
-        "split": args.gen_subset,
-        "drafts": args.draft_lang or "none",
-        "warm_up": args.warm_up,
-        "max_iter": args.max_iter,
-    }
-
-
-def render_table(figures: dict[str, Any]) -> str:
-    """The figures of :func:`measure` as text that ends in a line end."""
-    systems, about = figures["systems"], figures["conditions"]
-    heads = ("ms: median", "mean", "p95", "iterations", "output tokens", "ratio")
-    names = [short_name(one["name"]) for one in systems]
-    left = max(map(len, names))
-    lines = [" " * left + "".join(f"  {head:>{max(len(head), 8)}}" for head in heads)]
-    for name, one in zip(names, systems):
-        numbers = (
-            f"{one['median_ms']:.2f}",
-            f"{one['mean_ms']:.2f}",
-            f"{one['p95_ms']:.2f}",
-            f"{one['iterations']:.2f}",
-            f"{one['output_tokens']:.1f}",
-            f"{one['ratio']:.2f}",
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(1)
+    with warnings.catch_warnings():  # hydra's advice to fairseq's programmers
+        warnings.simplefilter("ignore", UserWarning)
+        systems = load(args)
+    indices, left_out = choose(systems, args.sentences)
+    measure(systems, indices, args)
+    rows = [system.summary(systems[0]) for system in systems]
+    if args.json:
+        with whole_file(args.json) as file:
+            json.dump({"systems": rows, "sentences": indices}, file, indent=1)
+    left = max(len(one["name"]) for one in rows)
+    print(f"{'':{left}}  ms: median      mean       p95  iterations  ratio")
+    for one in rows:
+        print(
+            f"{one['name']:{left}}  {one['median_ms']:>10.2f}{one['mean_ms']:>10.2f}"
+            f"{one['p95_ms']:>10.2f}{one['iterations']:>12.2f}{one['ratio']:>7.2f}"
         )
-        cells = [f"  {n:>{max(len(head), 8)}}" for n, head in zip(numbers, heads)]
-        lines.append(name.ljust(left) + "".join(cells))
-    lines += [
-        "",
-        f"batch 1; ratio: median over that of {names[0]}; iterations of an autoregressive model: "
-        "tokens written, </s> included",
-    ]
-    if figures["left_out"]:
-        lines.append(f"note: {figures['left_out']} sentences are too long for a model: left out")
-    said = {"sentences": len(figures["sentences"]), **about}
-    lines.append("|".join(f"{name}:{printable(str(value))}" for name, value in said.items()))
-    return "\n".join(lines) + "\n"
+    print(f"\nbatch 1; ratio: median over that of {rows[0]['name']}; iterations of an")
+    print("autoregressive model: tokens written, </s> included")
+    if left_out:
+        print(f"note: {left_out} sentences are too long for a model: left out")
+    print(f"sentences:{len(indices)}|machine:{machine(args.device)}|threads:{args.threads}"
+          f"|torch:{torch.__version__}|max_iter:{args.max_iter}")  # fmt: skip
 
 
-# ---------------------------------------------------------------- options
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    parser = argparse.ArgumentParser(
-        description="Milliseconds and iterations a sentence, one at a time, of edit models and of "
-        "an autoregressive model, which take turns.",
-        epilog="example: %(prog)s data --path levt.pt --ar-path transformer.pt --sentences 200 "
-        "--device cuda --json latency.json",
-    )
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("data", metavar="DATA", help="folder of preprocess; both dictionaries come from it")
-    add(
-        "--path",
-        action="append",
-        required=True,
-        metavar="CHECKPOINT",
-        help="an edit model; give it again for another one, ratios are to the first",
-    )
+    add("--path", action="append", required=True, metavar="CHECKPOINT", help="an edit model; may "
+        "be given again, ratios are to the first")  # fmt: skip
     add("--ar-path", metavar="CHECKPOINT", help="an autoregressive model, run by its own task")
     add("--beam", type=int, default=4, metavar="N", help="its beam, beside greedy (default: 4)")
     add("--gen-subset", default="test", metavar="SPLIT", help="split of DATA (default: test)")
-    add("--source-lang", metavar="LANG", help="source language (default: as DATA says)")
-    add("--target-lang", metavar="LANG", help="target language (default: as DATA says)")
+    add("-s", "--source-lang", metavar="LANG", help="source language (default: as DATA says)")
+    add("-t", "--target-lang", metavar="LANG", help="target language (default: as DATA says)")
     add("--draft-lang", metavar="LANG", help="edit drafts of this suffix, not from nothing")
     add("--max-iter", type=int, default=10, metavar="N", help="most iterations (default: 10)")
-    add(
-        "--sentences",
-        type=int,
-        default=200,
-        metavar="N",
-        help="how many, spread over the split (default: 200; all where there are fewer)",
-    )
+    add("--sentences", type=int, default=200, metavar="N", help="spread evenly (default: 200)")
     add("--warm-up", type=int, default=5, metavar="N", help="sentences before (default: 5)")
     add("--threads", type=int, default=1, metavar="N", help="threads of torch (default: 1)")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default: cpu)")
     add("--json", metavar="FILE", help="also write all numbers as JSON")
-    return parser
-
-
-def _check(args: argparse.Namespace) -> None:
-    import torch
-
-    for name, least in (
-        ("beam", 1), ("max_iter", 1), ("sentences", 1), ("warm_up", 0), ("threads", 1)
-    ):  # fmt: skip
-        if getattr(args, name) < least:
-            flag = "--" + name.replace("_", "-")
-            raise UserError(f"{flag} {getattr(args, name)}: give {least} or more")
+    args = parser.parse_args(argv)
+    for name in ("beam", "max_iter", "sentences", "threads"):
+        if getattr(args, name) < 1:
+            raise UserError(f"--{name.replace('_', '-')} {getattr(args, name)}: give 1 or more")
     if not os.path.isdir(args.data):
         raise UserError(f"data folder {args.data} does not exist; run preprocess first")
-    for path in [*args.path, *([args.ar_path] if args.ar_path is not None else [])]:
+    for path in filter(None, [*args.path, args.ar_path]):
         if not os.path.isfile(path):
             raise UserError(f"checkpoint {path} does not exist; check --path and --ar-path")
-    if args.json == "":
-        raise UserError("--json needs the name of a file")
-    if args.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: torch finds no GPU here; leave the option out")
+    return args
 
 
 if __name__ == "__main__":

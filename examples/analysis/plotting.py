@@ -1,62 +1,41 @@
-"""What all pictures share: matplotlib where it is installed, and a figure as a PNG."""
+"""What all pictures share: a figure as a PNG, with matplotlib where it is installed."""
 
 import io
-import warnings
-from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches.logs import untouched_root_logger
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-_STYLE = {
+STYLE = {
     "text.parse_math": False,  # a dollar sign in a name is a dollar sign
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "font.size": 10,
 }
 
 
-def require_matplotlib() -> ModuleType:
-    """matplotlib, or a :class:`UserError` that says how to get it."""
-    try:
-        with untouched_root_logger():
-            import matplotlib
-    except ImportError as error:
-        raise UserError(
-            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
-        ) from error
-    return matplotlib
-
-
-def png(paint: Callable[["Figure"], object], style: Mapping[str, object], **figure: Any) -> bytes:
-    """A figure as a PNG.
-
-    Args:
-        paint: puts axes and marks on an empty figure.
-        style: matplotlib's settings, beside those that all pictures have.
+def png(paint: Callable[[Any], object], width: float, height: float) -> bytes:
+    """A figure as a PNG; ``paint`` puts axes and marks on an empty one of so many inches.
 
     Raises:
         UserError: matplotlib is not installed.
     """
-    matplotlib = require_matplotlib()
-    # fairseq leaves the root logger at DEBUG; matplotlib then says much
-    with untouched_root_logger(), matplotlib.rc_context({**_STYLE, **style}):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+    try:
+        with untouched_root_logger():  # fairseq leaves it at DEBUG; matplotlib then says much
+            import matplotlib
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
 
-        empty = Figure(**figure)
-        FigureCanvasAgg(empty)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box in its place
-            paint(empty)
-            stream = io.BytesIO()
-            empty.savefig(stream, format="png", metadata={"Software": None})
+            with matplotlib.rc_context(STYLE):
+                figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
+                FigureCanvasAgg(figure)
+                paint(figure)
+                stream = io.BytesIO()
+                figure.savefig(stream, format="png", metadata={"Software": None})
+    except ImportError as error:
+        raise UserError(
+            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
+        ) from error
     return stream.getvalue()
-
-
-def short_line(text: str) -> str:
-    """Text without line ends and control characters."""
-    return "".join(c if c.isprintable() else " " for c in text)

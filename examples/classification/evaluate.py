@@ -1,207 +1,202 @@
-"""Scores what needs no training, and the trained models, on the test set; evaluate.sh calls it.
+"""Scores of tags, of labels and of classes, in percent, and of what needs no training; evaluate.sh
+calls it.
 
-WORK is the folder of prepare.sh and train.sh. The models get the text alone, through
-``lev-predict``; the labels are looked at afterwards.
+Counted here by hand, from what lev-predict wrote; the metrics that training shows come from
+lev_plugins/systems/enct5/metrics.py.
 """
 
 import argparse
 import json
-import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import texts
-from scores import FrequentTags, Scores, class_scores, label_scores, most_frequent, tag_scores
-from texts import Example
-
-from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io.text_files import read_lines
-from lev_plugins.systems.enct5.problem_types import ProblemType
 
 HALF = 0.5
+Scores = dict[str, float]
 
 
-class Checkpoint(NamedTuple):
-    """What a trained system is, besides its answers."""
+class Example(NamedTuple):
+    """A text and what is to be predicted of it: a class, labels, or a tag a word."""
 
-    path: Path
-    parameters: int
-    updates: int
-    threshold: float
+    text: str
+    labels: list[str]
 
-    @classmethod
-    def read(cls, path: Path) -> "Checkpoint":
-        """Counts parameters and updates of a checkpoint."""
-        state = load_state(str(path))
-        size = sum(one.numel() for one in state["model"].values())
-        updates = int(state["optimizer_history"][-1]["num_updates"])
-        return cls(path, size, updates, float(state["task_state"].get("threshold", 0.5)))
+    @property
+    def words(self) -> list[str]:
+        """What stands between spaces."""
+        return self.text.split(" ")
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Predict, score, print."""
-    args = _arguments(argv)
-    kind = ProblemType("".join(read_lines(str(args.work / "kind"))))
-    train, test = (
-        texts.read(args.work / "text" / f"{part}.tsv", kind) for part in ("train", "test")
-    )
-    found = {"train": train, "test": test}
-    rows = baselines(kind, train, test)
-    output = args.work / "output"
-    output.mkdir(exist_ok=True)
-    for system, path in trained(args).items():
-        checkpoint = Checkpoint.read(path)
-        rows[system] = scores_of(kind, system, checkpoint, found, output)
-    sizes = {"examples": len(test), "words": sum(len(one.words) for one in test)}
-    numbers = {"kind": kind.value, "test": sizes, "systems": rows}
-    text = json.dumps(numbers, indent=1, ensure_ascii=False) + "\n"
-    (output / "scores.json").write_text(text, encoding="utf-8")
-    words = f", {sizes['words']:,} words" if kind is ProblemType.TAGGING else ""
-    print(f"\n## {kind.value}: {sizes['examples']:,} test examples{words}\n")
-    print(rendered(rows))
+def read(path: Path, kind: str) -> list[Example]:
+    """The lines ``labels<TAB>text`` that prepare.sh wrote."""
+    between = {"tagging": " ", "multilabel": ","}.get(kind, "\0")
+    rows = [line.split("\t", 1) for line in read_lines(str(path))]
+    return [Example(text, [one for one in first.split(between) if one]) for first, text in rows]
 
 
-def trained(args: argparse.Namespace) -> dict[str, Path]:
-    """The checkpoint of every system that was trained, or that is wanted.
-
-    Raises:
-        UserError: there is none.
-    """
-    name = f"checkpoint_{args.checkpoint}.pt"
-    found = {path.parent.name: path for path in sorted(args.work.glob(f"*/{name}"))}
-    if not found and not args.systems:
-        raise UserError(
-            f"{args.work}: nothing is trained there; examples/classification/train.sh does it"
-        )
-    for system in args.systems or ():
-        if system not in found:
-            raise UserError(f"--systems {system}: there is no {args.work / system / name}")
-    return {system: found[system] for system in args.systems or found}
+def percent(part: float, whole: float) -> float:
+    """0 of nothing."""
+    return 100 * part / whole if whole else 0.0
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- scores
 
 
-def predicted(checkpoint: Path, test: Sequence[Example], flags: list[str], path: Path) -> list[Any]:
-    """What enct5_predict says of each text; kept in a file that is younger than the checkpoint."""
-    if not path.is_file() or path.stat().st_mtime <= checkpoint.stat().st_mtime:
-        command = [sys.executable, "-m", "lev_plugins", "predict", "--path", str(checkpoint)]
-        command += ["--output", str(path), "--format", "jsonl", *flags]
-        print(f"predicting with {checkpoint} …", file=sys.stderr, flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            given = Path(folder, "texts")
-            text = "".join(one.text + "\n" for one in test)
-            given.write_text(text, encoding="utf-8", newline="\n")
-            command += ["--input", str(given)]
-            ended = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
-        if ended.returncode != 0:
-            raise UserError(f"enct5_predict failed: {ended.stderr.strip()[-300:]!r}")
-    answers = [json.loads(line) for line in read_lines(str(path))]
-    if len(answers) != len(test):
-        raise UserError(
-            f"{path}: {len(answers)} answers for {len(test)} lines of the test set; delete it"
-        )
-    return answers
-
-
-def scores_of(
-    kind: ProblemType,
-    system: str,
-    checkpoint: Checkpoint,
-    found: dict[str, list[Example]],
-    output: Path,
+def tag_scores(
+    found: Sequence[Sequence[str]], wanted: Sequence[Example], known: Collection[str]
 ) -> Scores:
-    """All numbers of a system."""
-    test = found["test"]
-    row: Scores = {}
-    if kind.many:
-        thresholds = {"0.5": HALF, "tuned": checkpoint.threshold}
-        lowest = min(thresholds.values())
-        flags = ["--threshold", str(lowest)]
-        answers = predicted(checkpoint.path, test, flags, output / f"{system}.jsonl")
-        for name, least in thresholds.items():
-            # scores have six digits: what is just above the lowest is listed, and could look equal
-            labels = [one["labels"] if least == lowest else above(one, least) for one in answers]
-            row |= _named(label_scores(labels, test), name)
-        row["threshold"] = checkpoint.threshold
+    """Words right: all, those of the training text (``known``), and others; sentences all right."""
+    right, counts = Counter[bool](), Counter[bool]()
+    for tags, one in zip(found, wanted, strict=True):
+        for word, tag, label in zip(one.words, tags, one.labels, strict=True):
+            counts[word in known] += 1
+            right[word in known] += tag == label
+    sentences = sum(list(tags) == one.labels for tags, one in zip(found, wanted))
+    return {
+        "word accuracy": percent(right.total(), counts.total()),
+        "known words": percent(right[True], counts[True]),
+        "unknown words": percent(right[False], counts[False]),
+        "sentences right": percent(sentences, len(wanted)),
+    }
+
+
+def label_scores(found: Sequence[Collection[str]], wanted: Sequence[Example]) -> Scores:
+    """F1 over all decisions, mean of the labels' F1, and texts whose labels are all right.
+
+    A label that neither is there nor was said has no F1; the mean is of the others.
+    """
+    both, said, true = Counter[str](), Counter[str](), Counter[str]()
+    for labels, one in zip(found, wanted, strict=True):
+        both.update(set(labels) & set(one.labels))
+        said.update(set(labels))
+        true.update(set(one.labels))
+    each = [percent(2 * both[name], said[name] + true[name]) for name in said | true]
+    exact = sum(set(labels) == set(one.labels) for labels, one in zip(found, wanted))
+    return {
+        "micro-F1": percent(2 * both.total(), said.total() + true.total()),
+        "macro-F1": sum(each) / len(each) if each else 0.0,
+        "texts right": percent(exact, len(wanted)),
+    }
+
+
+def class_scores(found: Sequence[str], wanted: Sequence[Example]) -> Scores:
+    """Accuracy, and Matthews' correlation for any number of classes (Gorodkin, 2004)."""
+    truth = [one.labels[0] for one in wanted]
+    total, right = len(truth), sum(a == b for a, b in zip(found, truth, strict=True))
+    said, true = Counter(found), Counter(truth)
+    across = right * total - sum(said[name] * true[name] for name in true)
+    spreads = [total**2 - sum(count**2 for count in one.values()) for one in (said, true)]
+    spread = sqrt(spreads[0] * spreads[1])
+    return {
+        "accuracy": percent(right, total),
+        "Matthews": 100 * across / spread if spread else 0.0,
+    }
+
+
+def above(answers: Sequence[dict[str, Any]], least: float) -> list[list[str]]:
+    """Of each text the labels whose score is above a threshold."""
+    pairs = (zip(one["labels"], one["scores"], strict=True) for one in answers)
+    return [[label for label, score in row if score > least] for row in pairs]
+
+
+# ---------------------------------------------------------------- without training, and trained
+
+
+def frequent_tags(train: Sequence[Example], capitals: bool, words: Sequence[str]) -> list[str]:
+    """Each word's most frequent tag in the training text, of equals the first.
+
+    Args:
+        capitals: whether a new word gets the tag that is most frequent among words which occur
+            once and begin as it does, with a capital letter or without; else the most frequent.
+    """
+    seen: dict[str, Counter[str]] = {}
+    for one in train:
+        for word, tag in zip(one.words, one.labels, strict=True):
+            seen.setdefault(word, Counter())[tag] += 1
+    table = {word: tags.most_common(1)[0][0] for word, tags in seen.items()}
+    once = [word for word, tags in seen.items() if tags.total() == 1]
+    new = {}
+    for large in (True, False):
+        alike = Counter(table[word] for word in once if word[:1].isupper() == large)
+        new[large] = alike.most_common(1)[0][0] if capitals and alike else most_frequent(train)
+    return [table.get(word, new[word[:1].isupper()]) for word in words]
+
+
+def most_frequent(examples: Sequence[Example]) -> str:
+    """The label that is there most often; of equals the first."""
+    return Counter(label for one in examples for label in one.labels).most_common(1)[0][0]
+
+
+def baselines(
+    kind: str, train: Sequence[Example], test: Sequence[Example]
+) -> Iterator[tuple[str, Scores]]:
+    """What needs no training, and its scores."""
+    usual = most_frequent(train)
+    if kind == "tagging":
+        known = {word for one in train for word in one.words}
+        words = [word for one in test for word in one.words]
+        for name, capitals in (("most frequent tag", False), ("the same, capitals", True)):
+            tags = iter(frequent_tags(train, capitals, words))
+            found = [[next(tags) for _ in one.words] for one in test]
+            yield name, tag_scores(found, test, known)
+    elif kind == "multilabel":
+        scores = label_scores([[usual]] * len(test), test)
+        yield f"always {usual}", _named(scores, "0.5") | _named(scores, "tuned")
     else:
-        answers = predicted(checkpoint.path, test, [], output / f"{system}.jsonl")
-        if kind is ProblemType.TAGGING:
-            known = {word for one in found["train"] for word in one.words}
-            row = tag_scores([one["tags"] for one in answers], test, known)
-        else:
-            row = class_scores([one["label"] for one in answers], test)
-    return {**row, "updates": checkpoint.updates, "parameters": checkpoint.parameters}
+        yield f"always {usual}", class_scores([usual] * len(test), test)
 
 
-def above(answer: dict[str, Any], least: float) -> list[str]:
-    """The labels whose score is above a threshold."""
-    scored = zip(answer["labels"], answer["scores"], strict=True)
-    return [label for label, score in scored if score > least]
+def trained(
+    kind: str, path: Path, answers: list[dict[str, Any]], train: list[Example], test: list[Example]
+) -> Scores:
+    """The scores of a system; updates and parameters of its checkpoint."""
+    state = load_state(str(path))
+    row: Scores = {}
+    if kind == "tagging":
+        known = {word for one in train for word in one.words}
+        row = tag_scores([one["tags"] for one in answers], test, known)
+    elif kind == "multilabel":
+        tuned = float(state["task_state"].get("threshold", HALF))
+        for name, least in (("0.5", HALF), ("tuned", tuned)):
+            row |= _named(label_scores(above(answers, least), test), name)
+        row["threshold"] = tuned
+    else:
+        row = class_scores([one["label"] for one in answers], test)
+    row["updates"] = int(state["optimizer_history"][-1]["num_updates"])
+    return {**row, "parameters": sum(one.numel() for one in state["model"].values())}
 
 
 def _named(scores: Scores, threshold: str) -> Scores:
     return {f"{metric}, {threshold}": value for metric, value in scores.items()}
 
 
-def baselines(
-    kind: ProblemType, train: Sequence[Example], test: Sequence[Example]
-) -> dict[str, Scores]:
-    """The scores of what needs no training."""
-    if kind is ProblemType.TAGGING:
-        known = {word for one in train for word in one.words}
-        guesses = {
-            "most frequent tag": FrequentTags(train),
-            "the same, capitals": FrequentTags(train, capitals=True),
-        }
-        return {
-            name: tag_scores([guess(one.words) for one in test], test, known)
-            for name, guess in guesses.items()
-        }
-    usual = most_frequent(train)
-    if kind is ProblemType.CLASSIFICATION:
-        return {f"always {usual}": class_scores([usual] * len(test), test)}
-    scores = label_scores([[usual]] * len(test), test)
-    return {f"always {usual}": _named(scores, "0.5") | _named(scores, "tuned")}
-
-
-# ---------------------------------------------------------------- the report
-
-
-def rendered(rows: dict[str, Scores]) -> str:
-    """A table in Markdown; what a row does not have stays empty."""
-    columns = list(dict.fromkeys(name for row in rows.values() for name in row))
-    lines = ["| | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 1)]
-    for system, row in rows.items():
-        cells = [_cell(row.get(name)) for name in columns]
-        lines.append(f"| {system} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _cell(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
-
-
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main() -> None:
+    """Score and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("work", type=Path, help="folder of prepare.sh and train.sh")
-    parser.add_argument("--systems", nargs="+", help="folders in WORK (default: all)")
-    parser.add_argument(
-        "--checkpoint", choices=("best", "last"), default="best", help="which one (default: best)"
-    )
-    args = parser.parse_args(argv)
-    if not (args.work / "data").is_dir() or not (args.work / "kind").is_file():
-        raise UserError(f"{args.work} has no data: examples/classification/prepare.sh makes them")
-    return args
+    parser.add_argument("systems", nargs="*", help="folders in WORK")
+    args = parser.parse_args()
+    work = args.work
+    (kind,) = read_lines(str(work / "kind"))
+    train, test = (read(work / "text" / f"{part}.tsv", kind) for part in ("train", "test"))
+    rows = dict(baselines(kind, train, test))
+    for name in args.systems:
+        answers = [json.loads(one) for one in read_lines(str(work / "output" / f"{name}.jsonl"))]
+        rows[name] = trained(kind, work / name / "checkpoint_best.pt", answers, train, test)
+    (work / "output" / "scores.json").write_text(json.dumps({"systems": rows}, indent=1) + "\n")
+    columns = list(dict.fromkeys(name for row in rows.values() for name in row))
+    print(f"## {kind}: {len(test):,} test examples\n\n| | " + " | ".join(columns) + " |")
+    print("|" + "---|" * (len(columns) + 1))
+    for name, row in rows.items():
+        cells = [row.get(column, "") for column in columns]
+        shown = [f"{one:.2f}" if isinstance(one, float) else str(one) for one in cells]
+        print(f"| {name} | " + " | ".join(shown) + " |")
 
 
 if __name__ == "__main__":

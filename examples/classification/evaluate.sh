@@ -1,14 +1,25 @@
 #!/usr/bin/env bash
 # A table: what needs no training, and what train.sh trained, on the test set.
 #
-#     bash examples/classification/evaluate.sh WORK [--systems tagging tagging-deep] [--checkpoint last]
+#     bash examples/classification/evaluate.sh WORK [SYSTEM …]
 #
-# Scored is the best checkpoint of each folder in WORK that has one, by python -m lev_plugins predict,
-# which gets the text alone. WORK/output keeps what it found, line n for line n, as SYSTEM.jsonl, and all
-# numbers in scores.json. A second call predicts only what is new.
+# SYSTEMs are folders of WORK (all that have a best checkpoint). lev-predict gets the text alone. WORK/output keeps what
+# it found, line n for line n, as SYSTEM.jsonl, and all numbers in scores.json.
 set -euo pipefail
 unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
-
-exec python "$root/examples/classification/evaluate.py" "$@"
+[ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [SYSTEM …]"
+prepared "$1" kind classification/prepare.sh
+shift
+[ $# -gt 0 ] || for path in "$work"/*/checkpoint_best.pt; do set -- "$@" "$(basename "$(dirname "$path")")"; done
+mkdir -p "$work/output"
+cut -f 2- "$work/text/test.tsv" >"$work/output/test.txt"
+for system in "$@"; do
+  checkpoint="$work/$system/checkpoint_best.pt" lowest=()
+  [ -f "$checkpoint" ] || fail "no $checkpoint: bash examples/classification/train.sh $work makes one"
+  [ "$(cat "$work/kind")" != multilabel ] || lowest=(--threshold 0)
+  lev-predict --path "$checkpoint" --input "$work/output/test.txt" --output "$work/output/$system.jsonl" \
+    ${lowest[@]+"${lowest[@]}"}
+done
+exec python "$root/examples/classification/evaluate.py" "$work" "$@"

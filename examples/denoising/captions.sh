@@ -6,16 +6,12 @@
 # MULTI30K holds {train,valid,test_2016}.en, plain or .gz (https://github.com/multi30k/dataset).
 set -euo pipefail
 unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
-
-[ $# -eq 2 ] || fail "two folders are needed: bash examples/denoising/captions.sh MULTI30K DATA"
-for part in train valid test_2016; do
-  [ -f "$1/$part.en" ] || [ -f "$1/$part.en.gz" ] || fail "$1 lacks $part.en (plain or .gz)"
-done
-mkdir -p "$2" || fail "cannot make the folder $2: name another one"
+[ $# -eq 2 ] || fail "two folders are needed: bash $here MULTI30K DATA"
+require "$1" {train,valid,test_2016}.en
 for part in train:train valid:dev test_2016:test; do
-  unpack "$1/${part%:*}.en" "$2/captions.part"
-  sed -E 's/([.,!?;:"()])/ \1 /g; s/ +/ /g; s/^ //; s/ $//' "$2/captions.part" >"$2/${part#*:}.clean"
+  unpack "$1/${part%:*}.en" "$2/${part#*:}.raw"
+  sed -E 's/([.,!?;:"()])/ \1 /g; s/ +/ /g; s/^ //; s/ $//' "$2/${part#*:}.raw" >"$2/${part#*:}.clean"
+  rm "$2/${part#*:}.raw"
 done
-rm "$2/captions.part"

@@ -12,44 +12,51 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
-from lev_plugins.cli import backbone, noise
+from lev_plugins.cli import noise
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_lines
 
-SPLITS = {"train": "train", "dev": "valid", "test": "test"}
-ELSEWHERE = "elsewhere"
+PARTS = {"train": "train", "dev": "valid", "test": "test", "elsewhere": "test-elsewhere"}
 KINDS = ("random", "keyboard", "swap", "delete")
 SEEN = 3  # noisy copies of the training text in which the dictionary's symbols are counted
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Text, noise, dictionary."""
-    args = _arguments(argv)
-    noisy = (args.data / "train.noisy").is_file()
-    for part, split in SPLITS.items():
-        if noisy:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", type=Path, help="folder of the text; gets some files more")
+    parser.add_argument("out", type=Path, help="folder that gets the data")
+    parser.add_argument("--words", type=int, default=0, help="words in a segment; 0: do not cut")
+    parser.add_argument("--test-lines", type=int, default=0, help="segments of test; 0: all")
+    parser.add_argument("--valid-lines", type=int, default=0, help="segments of dev; 0: all")
+    args = parser.parse_args(argv)
+    texts = [args.out / "train.clean"]
+    for part, split in PARTS.items():
+        path = args.data / f"{part}.clean"
+        if (args.data / "train.noisy").is_file() and part != "elsewhere":
             for side in ("noisy", "clean"):
                 shutil.copyfile(args.data / f"{part}.{side}", args.out / f"{split}.{side}")
-        else:
-            _pieces(args, part, split)
-    tests = ["test"]
-    if (args.data / f"{ELSEWHERE}.clean").is_file():
-        tests.append(f"test-{ELSEWHERE}")
-        _pieces(args, ELSEWHERE, tests[-1])
-    texts = [args.out / "train.clean"]
-    texts += [args.out / "train.noisy"] if noisy else _noise(args, tests)
-    mask = "[MASK]" if args.backbone else "<mask>"
-    if args.backbone:
-        texts = [_word_pieces(args, text) for text in texts]
-    lines = (line for text in texts for line in read_lines(str(text)))
-    found = dictionary(lines if args.backbone else map(characters, lines), mask)
+        elif path.is_file():
+            lines = list(cut(read_lines(str(path)), args.words))
+            if not lines:
+                raise UserError(f"{path}: there is no word in it")
+            count = {"train": 0, "valid": args.valid_lines}.get(split, args.test_lines)
+            text = "".join(line + "\n" for line in spread(lines, count))
+            (args.out / f"{split}.clean").write_text(text, encoding="utf-8")
+            if split.startswith("test"):
+                fixed_noise(args.out / f"{split}.clean")
+    if (args.out / "train.noisy").is_file():
+        texts.append(args.out / "train.noisy")
+    else:
+        texts += [made(texts[0], args.data / f"seen-{n}", "all", n) for n in range(1, SEEN + 1)]
+    symbols = dictionary(line for text in texts for line in read_lines(str(text)))
     for side in ("noisy", "clean"):
-        found.save(str(args.out / f"dict.{side}.txt"))
+        symbols.save(str(args.out / f"dict.{side}.txt"))
 
 
 def cut(lines: Iterable[str], words: int) -> Iterator[str]:
-    """Pieces of so many words of each line, a last one of fewer; none of lines without a word."""
+    """Segments of so many words of each line, a last one of fewer; none of lines without a word."""
     for line in lines:
         found = line.split()
         size = words or len(found) or 1
@@ -64,70 +71,32 @@ def spread(lines: list[str], count: int) -> list[str]:
     return [lines[number * len(lines) // count] for number in range(count)]
 
 
-def characters(line: str) -> str:
-    """The line as fairseq's --bpe characters writes it."""
-    return " ".join(line.replace(" ", "▁"))
+def made(clean: Path, noisy: Path, kind: str, seed: int) -> Path:
+    """A text with noise."""
+    places = ["--input", str(clean), "--output", str(noisy)]
+    noise.main(["--kind", kind, "--seed", str(seed), *places])
+    return noisy
 
 
-def dictionary(lines: Iterable[str], mask: str) -> Dictionary:
-    """The symbols of the lines, the most frequent first, and a mask symbol for the skip gate."""
+def fixed_noise(clean: Path) -> None:
+    """TEST.clean becomes TEST-KIND.noisy and TEST-KIND.clean of each kind."""
+    for kind in KINDS:
+        copy = clean.with_name(f"{clean.stem}-{kind}.clean")
+        shutil.copyfile(clean, copy)
+        made(clean, copy.with_suffix(".noisy"), kind, 1)
+    clean.unlink()
+
+
+def dictionary(lines: Iterable[str]) -> Dictionary:
+    """The characters, the most frequent first, and a mask symbol for the skip gate."""
     found = Dictionary()
     for line in lines:
-        for symbol in line.split():
+        for symbol in line.replace(" ", "▁"):
             found.add_symbol(symbol)
     found.finalize()
-    if found.index(mask) == found.unk():
-        found.add_symbol(mask)
+    if found.index("<mask>") == found.unk():
+        found.add_symbol("<mask>")
     return found
-
-
-def _pieces(args: argparse.Namespace, part: str, split: str) -> None:
-    path = args.data / f"{part}.clean"
-    pieces = list(cut(read_lines(str(path)), args.words))
-    if args.lower:
-        pieces = [piece.lower() for piece in pieces]
-    counts = {"train": 0, "valid": args.valid_lines}
-    pieces = spread(pieces, counts.get(split, args.test_lines))
-    if not pieces:
-        raise UserError(f"{path}: there is no word in it")
-    text = "".join(piece + "\n" for piece in pieces)
-    (args.out / f"{split}.clean").write_text(text, encoding="utf-8")
-
-
-def _noise(args: argparse.Namespace, tests: Sequence[str]) -> list[Path]:
-    """Fixed noisy test sets; noisy copies of the training text, for the dictionary."""
-    for test in tests:
-        clean = args.out / f"{test}.clean"
-        for kind in KINDS:
-            shutil.copyfile(clean, args.out / f"{test}-{kind}.clean")
-            given = ["--input", str(clean), "--output", str(args.out / f"{test}-{kind}.noisy")]
-            noise.main(["--kind", kind, "--seed", "1", *given])
-        clean.unlink()
-    seen = [args.data / f"seen-{seed}" for seed in range(1, SEEN + 1)]
-    for seed, path in enumerate(seen, start=1):
-        given = ["--input", str(args.out / "train.clean"), "--output", str(path)]
-        noise.main(["--kind", "all", "--seed", str(seed), *given])
-    return seen
-
-
-def _word_pieces(args: argparse.Namespace, text: Path) -> Path:
-    pieces = args.data / f"pieces-{text.name}"
-    backbone.main([args.backbone, "--input", str(text), "--output", str(pieces)])
-    return pieces
-
-
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data", type=Path, help="folder of the text; gets some files more")
-    parser.add_argument("out", type=Path, help="folder that gets the data")
-    parser.add_argument("--words", type=int, default=0, help="words in a segment; 0: do not cut")
-    parser.add_argument("--test-lines", type=int, default=0, help="pieces of the test set; 0: all")
-    parser.add_argument("--valid-lines", type=int, default=0, help="pieces of the dev set; 0: all")
-    parser.add_argument("--lower", action="store_true", help="small letters only")
-    parser.add_argument("--backbone", help="folder of the BERT whose tokens are used")
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

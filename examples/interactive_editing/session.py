@@ -16,14 +16,11 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from lev_plugins import LevenshteinEditor  # noqa: E402
-from lev_plugins.errors import UserError, printable  # noqa: E402
-from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.systems.levenshtein.markup import escape_markup  # noqa: E402
+from lev_plugins import LevenshteinEditor
+from lev_plugins.errors import UserError, printable
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.systems.levenshtein.markup import escape_markup
 
 
 def main() -> int:

@@ -11,20 +11,16 @@ reference, word by word. Files are plain text, line n of each belongs together.
 
 import argparse
 import random
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+import torch
 
-import torch  # noqa: E402
-
-from lev_plugins import LevenshteinEditor  # noqa: E402
-from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.io.text_files import read_parallel  # noqa: E402
-from lev_plugins.metrics.corpus import make_metric  # noqa: E402
-from lev_plugins.ops.alignment import lcs_masks  # noqa: E402
-from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark  # noqa: E402
+from lev_plugins import LevenshteinEditor
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.text_files import read_parallel
+from lev_plugins.metrics.corpus import make_metric
+from lev_plugins.ops.alignment import lcs_masks
+from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark
 
 METRICS = ("bleu", "ter_normalized", "accuracy")
 KINDS = {"=": "keep", "-": "drop"}

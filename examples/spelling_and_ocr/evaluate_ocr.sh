@@ -1,16 +1,55 @@
 #!/usr/bin/env bash
-# One table: the no-edit baseline, a look-up table, and what train_ocr.sh trained, as it decodes and with its n best
-# re-ranked by a lexicon and a look-up table.
+# One table: no edits, a look-up table, symspellpy, and what train_ocr.sh trained, as it writes and ranked.
 #
-#     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--systems ar pbd-no-future] [--dev-only] [--beam 4] [--ensemble pbd pbd-2]
+#     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--lexicon WORDS] [SYSTEM …]
 #
-# Scored is what there are checkpoints of in WORK. One of the checkpoints, the average of those of certain
-# updates (ar, pbd) or a deletion threshold (levt) is chosen on the dev set, the test set is decoded once
-# (not at all with --dev-only). WORK/output gets the corrected test text, line n for line n. --help names
-# the other options.
+# SYSTEMs are folders of WORK (all that have a last checkpoint). Each has two rows: its own output by beam search (BEAM,
+# 4), and with its NBEST (10) candidates ranked by the words and corrections of the training text (--lexicon: by other
+# words); weights and threshold of the second are tuned on the dev set (DEV_LINES of it, evenly spread; all) and kept
+# beside the checkpoint, where `lev-correct` finds them. WORK/output gets the corrected test text, line n for line n, as
+# test.SYSTEM, and the numbers as report.json.
 set -euo pipefail
 unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
+[ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [--lexicon WORDS] [SYSTEM …]"
+prepared "$1" data spelling_and_ocr/prepare_ocr.sh
+shift
+lexicon="$work/lexicon.txt" beam="${BEAM:-4}" nbest="${NBEST:-10}" DEV_LINES="${DEV_LINES:-0}"
+if [ "${1:-}" = --lexicon ]; then
+  lexicon="${2:-}"
+  [ -f "$lexicon" ] || fail "--lexicon $lexicon: there is no such file"
+  shift 2
+fi
+whole BEAM "$beam" hypotheses
+whole NBEST "$nbest" hypotheses
+number DEV_LINES
+[ $# -gt 0 ] || for path in "$work"/*/checkpoint_last.pt; do set -- "$@" "$(basename "$(dirname "$path")")"; done
+for system in "$@"; do
+  [ -f "$work/$system/checkpoint_last.pt" ] ||
+    fail "no $work/$system/checkpoint_last.pt: bash examples/spelling_and_ocr/train_ocr.sh $work pbd makes one"
+done
 
-exec python "$root/examples/spelling_and_ocr/evaluate_ocr.py" "$@"
+out="$work/output" text="$work/text"
+mkdir -p "$out"
+for side in noisy clean; do
+  awk -v lines="$DEV_LINES" 'NR == FNR { all++; next } !lines || int(FNR * lines / all) > int((FNR - 1) * lines / all)' \
+    "$text/dev.$side" "$text/dev.$side" >"$out/dev.$side"
+done
+cp "$text/test.look-up" "$out/test.look-up"
+python "$root/examples/spelling_and_ocr/symspell.py" "$lexicon" <"$text/test.noisy" >"$out/test.symspellpy"
+names=(look-up symspellpy) unit=(--unit line) words="$(cat "$work/words")"
+[ "$words" = 0 ] || unit=(--unit window --window "$words")
+for system in "$@"; do
+  model=(--path "$work/$system/checkpoint_last.pt" --data "$work/data" --bpe characters "${unit[@]}")
+  width=(--beam "$nbest") # an edit model has candidates of its own
+  [[ "$system" != levt* ]] || width=()
+  lev-correct "${model[@]}" --settings none --beam "$beam" "$text/test.noisy" >"$out/test.$system"
+  lev-correct "${model[@]}" ${width[@]+"${width[@]}"} --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
+    --tune "$out/dev.noisy" "$out/dev.clean" --tune-weights --goal accuracy >"$out/tune.$system"
+  lev-correct "${model[@]}" "$text/test.noisy" >"$out/test.$system-ranked"
+  names+=("$system" "$system-ranked")
+done
+python -m lev_plugins report --hypotheses "${names[@]/#/$out/test.}" --names "$(IFS=, && echo "${names[*]}")" \
+  --drafts "$text/test.noisy" --references "$text/test.clean" \
+  --metrics word_accuracy,cer,wer,correction_rate,words_broken --json "$out/report.json"

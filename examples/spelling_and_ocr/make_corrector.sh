@@ -14,8 +14,7 @@
 # Can be repeated: what is there is used again, and a training that was interrupted is resumed.
 set -euo pipefail
 unset CDPATH
-
-source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 minutes=10 seed=1 work="" given=()
 while [ $# -gt 0 ]; do
@@ -24,10 +23,6 @@ while [ $# -gt 0 ]; do
     [ $# -gt 1 ] || fail "$1 needs a value"
     printf -v "${1#--}" %s "$2"
     shift
-    ;;
-  -h | --help)
-    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
-    exit 0
     ;;
   -*) fail "unknown argument $1: see --help" ;;
   *) given+=("$1") ;;
@@ -39,36 +34,21 @@ language="${given[0]}" text="${given[1]}"
 [[ "$language" =~ ^[a-z]{2}$ ]] || fail "$language: give a language as two letters, such as fr"
 [ -f "$text" ] || fail "$text: no such file"
 [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] || fail "--minutes $minutes: give a number above 0"
-[[ "$seed" =~ ^[0-9]+$ ]] || fail "--seed $seed: give a whole number"
+number seed
 lines="$(grep -c '[^[:space:]]' "$text" || true)"
 [ "$lines" -ge 200 ] || fail "$text has $lines lines with words: some thousand are needed, 200 at least"
 work="${work:-corrector-$language}"
 mkdir -p "$work" || fail "cannot make the folder $work: name another with --work"
 work="$(cd "$work" && pwd)"
-case "$language" in
-de) keyboard=qwertz ;;
-fr) keyboard=azerty ;;
-ru) keyboard=jcuken ;;
-*) keyboard=keyboard ;;
-esac
-kinds="$keyboard,swap,delete,diacritics"
-examples="$root/examples"
-
-quiet() { # quiet STEP COMMAND…: the output goes to WORK/STEP.log and is shown where it fails
-  local step="$1"
-  shift
-  "$@" >"$work/$step.log" 2>&1 || {
-    tail -n 5 "$work/$step.log" >&2
-    fail "the step '$step' failed: see $work/$step.log"
-  }
-}
+case "$language" in de) keyboard=qwertz ;; fr) keyboard=azerty ;; ru) keyboard=jcuken ;; *) keyboard=keyboard ;; esac
+kinds="$keyboard,swap,delete,diacritics" run="$work/run-$seed" examples="$root/examples"
 
 if [ ! -f "$work/names.txt" ]; then
   echo "== text: $lines lines"
   mkdir -p "$work/text"
   grep '[^[:space:]]' "$text" | awk -v to="$work/text" '
     { part = NR % 20 == 1 ? "dev" : NR % 20 == 11 ? "test" : "train"; print > (to "/" part ".clean") }'
-  quiet words python "$examples/denoising/words.py" "$work/text/train.clean" "$work/own.txt" "$work/pairs.txt"
+  logged "$work/words.log" python "$examples/denoising/words.py" "$work/text/train.clean" "$work/own.txt" "$work/pairs.txt"
   list=(python "$examples/spelling_and_ocr/word_list.py" "$language" --own)
   if "${list[@]}" "$work/own.txt" >"$work/words.txt" 2>"$work/words.log"; then
     "${list[@]}" "$work/words.txt" --names >"$work/names.new"
@@ -80,14 +60,11 @@ if [ ! -f "$work/names.txt" ]; then
   mv "$work/names.new" "$work/names.txt"
 fi
 echo "words: $(wc -l <"$work/words.txt"), names: $(wc -l <"$work/names.txt")"
-
-if [ ! -d "$work/denoiser/data" ]; then
-  WORDS=3 VALID_LINES=300 quiet prepare bash "$examples/denoising/prepare.sh" "$work/text" "$work/denoiser"
-fi
-run="$work/run-$seed"
+[ -d "$work/denoiser/data" ] ||
+  WORDS=3 VALID_LINES=300 logged "$work/prepare.log" bash "$examples/denoising/prepare.sh" "$work/text" "$work/denoiser"
 if [ ! -f "$run/checkpoint_best.pt" ]; then
   echo "== training for $minutes minutes: $run"
-  quiet train fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
+  logged "$work/train.log" fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
     --source-lang noisy --target-lang clean --noise "$kinds" --bpe characters \
     --arch pbd_transformer_char --share-all-embeddings --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 \
     --dropout 0.1 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
@@ -110,14 +87,14 @@ noisy tune 2
 noisy test 7
 names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
-quiet tune lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" --lexicon "$work/words.txt" \
-  --bigrams "$work/pairs.txt" "${names[@]}" \
+logged "$work/tune.log" lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
+  --lexicon "$work/words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} \
   --tune "$work/text/tune.noisy" "$work/text/tune.clean" --goal changed:0.5 --tune-weights
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"
 rm -rf "$work/model"
 mv "$work/model.part" "$work/model"
-python "$examples/spelling_and_ocr/score_corrector.py" "$work/text/test.noisy" "$work/text/test.clean" --path "$work/model" \
-  --lexicon "$work/words.txt"
+python "$examples/spelling_and_ocr/score_corrector.py" "$work/text/test.noisy" "$work/text/test.clean" \
+  --path "$work/model" --lexicon "$work/words.txt"
 echo "make_corrector: done; next: lev-correct --path $work/model FILE > CORRECTED"

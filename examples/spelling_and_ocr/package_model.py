@@ -13,22 +13,17 @@ import copy
 import json
 import lzma
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 from omegaconf import DictConfig, open_dict
 
-ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.inference.checkpoints import find_checkpoint, load_state  # noqa: E402
-from lev_plugins.inference.correction import settings  # noqa: E402
-from lev_plugins.io.text_files import read_lines, require_files  # noqa: E402
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.checkpoints import find_checkpoint, load_state
+from lev_plugins.inference.correction import settings
+from lev_plugins.io.text_files import read_lines, require_files
 
 #: Lists of prepare_typos.py by the setting that names them; their words come with MIT licences.
 LISTS = {"lexicon": "lexicon.txt", "bigrams": "bigrams.txt", "confusions": "confusions.txt"}

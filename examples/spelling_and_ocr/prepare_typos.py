@@ -2,12 +2,13 @@
 
     python examples/spelling_and_ocr/prepare_typos.py OUT_DIR
 
-From three packages that pip installs: ``codespell`` (real misspellings; see prepare_codespell.py),
-``symspellpy`` (82,765 English words and 242,342 pairs of neighbouring ones with their frequencies,
-MIT licence) and ``pyspellchecker`` (160,572 words with theirs, American spellings such as *colors*
-among them, which symspellpy lacks, MIT licence). In small letters.
+From three packages that pip installs: ``codespell`` (real misspellings, derived from Wikipedia,
+CC BY-SA 3.0: only its lines with one correction and no reason are read), ``symspellpy`` (82,765
+English words and 242,342 pairs of neighbouring ones with their frequencies, MIT licence) and
+``pyspellchecker`` (160,572 words with theirs, American spellings such as *colors* among them, which
+symspellpy lacks, MIT licence). In small letters.
 
-OUT_DIR gets, of characters with spaces between them:
+OUT_DIR gets, of characters with spaces between them (a space inside is ``▁``):
 
     train, valid, test × .typo .draft .word   train: listed misspellings, made-up ones
                                               (made_up_typos.py) and right words left as they are,
@@ -46,33 +47,24 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+from made_up_typos import Pair, Typist
 
-from made_up_typos import Pair, Typist  # noqa: E402
-from prepare_codespell import (  # noqa: E402
-    as_characters,
-    installed_dictionary,
-    often_misspelled,
-    single_corrections,
-    split,
-    whole_number,
-)
-
-from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.inference.correction.lexicon import Confusions  # noqa: E402
+from lev_plugins.errors import UserError
+from lev_plugins.inference.correction.lexicon import Confusions
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
 BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"
 MORE_WORDS = ("resources", "en.json.gz")
 EVERYDAY = Path(__file__).with_name("everyday.tsv")
 CONFUSIONS = Path(__file__).with_name("confusions.txt")
-HELD_OUT, AT_LEAST = 1500, 10  # as prepare_codespell.py
+HELD_OUT = 1500  # listed misspellings to tune with, and as many to measure with
+AT_LEAST = 10  # misspellings of a word that is often misspelt
+SPACE = "▁"
 UNKNOWN = 500  # words to measure with
 OUTSIDE = 70  # in running text one word in so many is in no lexicon; so it is in what is tuned on
 RARE = 60_000  # words of a lower rank may be held out
@@ -131,6 +123,53 @@ def installed_frequencies() -> dict[str, float]:
         if WORD.fullmatch(word) and not word.endswith("'s") and (word not in counts or "'" in word):
             counts[word] = scale * count
     return counts
+
+
+def installed_dictionary() -> str:
+    """The text of the dictionary that the installed codespell carries."""
+    return installed("codespell", "codespell_lib", "data", "dictionary.txt").decode()
+
+
+def single_corrections(text: str) -> list[Pair]:
+    """The lines ``misspelling->word`` of a codespell dictionary that have one correction."""
+    found = [line.partition("->") for line in text.splitlines() if line.strip()]
+    return [(typo.strip(), word.strip()) for typo, _, word in found if "," not in word]
+
+
+def often_misspelled(pairs: Sequence[Pair], at_least: int) -> list[Pair]:
+    """The pairs whose word has at least so many misspellings, in the order of the alphabet."""
+    counts = Counter(word for _, word in pairs)
+    return sorted((typo, word) for typo, word in pairs if counts[word] >= at_least)
+
+
+def split(pairs: Sequence[Pair], held_out: int, seed: int) -> dict[str, list[Pair]]:
+    """Shuffles by the seed and deals: ``held_out`` pairs each to valid and test, the rest to train.
+
+    The same pairs and seed give the same split on any machine.
+    """
+    dealt = list(pairs)
+    random.Random(seed).shuffle(dealt)
+    return {
+        "valid": dealt[:held_out],
+        "test": dealt[held_out : 2 * held_out],
+        "train": dealt[2 * held_out :],
+    }
+
+
+def as_characters(text: str) -> str:
+    """``"a lot"`` to ``"a ▁ l o t"``."""
+    return " ".join(text.replace(" ", SPACE))
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """An argparse type: a whole number that is at least ``least``."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"a whole number from {least} up is needed")
+        return int(text)
+
+    return parse
 
 
 def everyday() -> list[Pair]:

@@ -10,19 +10,14 @@ are corrected.
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+from symspell import symspell
 
-from score_typos import symspell  # noqa: E402
-
-from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.inference.correction.lexicon import Lexicon  # noqa: E402
-from lev_plugins.io.text_files import read_lines  # noqa: E402
-from lev_plugins.metrics import correction_counts  # noqa: E402
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.correction.lexicon import Lexicon
+from lev_plugins.io.text_files import read_lines
+from lev_plugins.metrics import correction_counts
 
 SHOWN = 3  # lines
 

@@ -14,17 +14,15 @@ paragraph is corrected and its edits are shown.
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+from symspell import Correct, symspell
 
-from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.inference.correction.units import spans  # noqa: E402
-from lev_plugins.io.text_files import read_lines  # noqa: E402
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.correction.units import spans
+from lev_plugins.io.text_files import read_lines
 
 LISTS = {
     "heldout": "misspellings, held out",
@@ -42,38 +40,6 @@ PARAGRAPH = (
     "Its own comittee, howver, recomended (in Febuary 2019) to seperate the two. For furthur "
     "informations see https://www.example.org/teh-report or write to Mr Kowalczyk."
 )
-
-Correct = Callable[[Sequence[str]], list[str]]
-
-
-def symspell(words: dict) -> Correct:
-    """symspellpy with given words and counts, on the letters of a line, with its capitals.
-
-    Its own ``transfer_casing`` writes words that it does not know in small letters, and exchanged
-    letters with the capitals where they were (Sotff: SToff), so capitals are put back here.
-    """
-    from symspellpy import SymSpell, Verbosity
-
-    from lev_plugins.inference.correction.vocabulary import with_case
-
-    speller = SymSpell(max_dictionary_edit_distance=2, prefix_length=7)
-    for word, count in words.items():
-        speller.create_dictionary_entry(word, max(int(count), 1))
-
-    def word_of(word: str) -> str:
-        small = word.lower()
-        found = speller.lookup(small, Verbosity.TOP, max_edit_distance=2)
-        return with_case(found[0].term, word) if found and found[0].term != small else word
-
-    def line_of(line: str) -> str:
-        parts, place = [], 0
-        for start, end in spans(line, "letters"):
-            parts += [line[place:start], word_of(line[start:end])]
-            place = end
-        return "".join(parts) + line[place:]
-
-    return lambda lines: [line_of(line) for line in lines]
-
 
 def share(
     outputs: Sequence[str], wanted: Sequence[str], before: Sequence[str] | None = None
@@ -98,23 +64,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("text", type=Path, help="folder of prepare_typos.py")
-    parser.add_argument(
-        "checkpoint", nargs="?", help="with corrector.json beside it (default: the package's model)"
-    )
-    parser.add_argument("--data", help="folder with the dictionaries")
-    parser.add_argument(
-        "--also",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("NOISY", "CLEAN"),
-        type=Path,
-        help="a list of your own: words or lines as they came, and as they should be",
-    )
-    parser.add_argument(
-        "--thresholds", type=float, nargs="+", default=[], help="also show what others give"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the shares there")
+    add = parser.add_argument
+    add("checkpoint", nargs="?", help="tuned (default: the package's model)")
+    add("--data", help="folder with the dictionaries")
+    pair = {"nargs": 2, "type": Path, "metavar": ("NOISY", "CLEAN"), "default": []}
+    add("--also", action="append", help="a list: lines as they came and should be", **pair)
+    add("--thresholds", type=float, nargs="+", default=[], help="also show what others give")
+    add("--json", type=Path, metavar="FILE", help="also write the shares there")
     args = parser.parse_args()
     from lev_plugins.inference.correction import Corrector
     from lev_plugins.inference.correction.lexicon import Lexicon

@@ -4,17 +4,15 @@
 #     bash examples/translation/distill.sh WORK [--interpolate] [fairseq-generate's flags …]
 #     TEACHER=teacher.pt bash examples/translation/distill.sh WORK --beam 4 --lenpen 0.6
 #
-# WORK/distilled-text gets what fairseq-generate printed and the bitext (distilled.py: line n belongs to
-# line n), WORK/distilled-data the same binarised, with the real validation and test sets and the
-# dictionary of WORK/data. --interpolate takes of each beam the translation nearest to the reference.
+# WORK/distilled-text gets what fairseq-generate printed and the bitext (distilled.py: line n belongs to line n),
+# WORK/distilled-data the same binarised, with the real validation and test sets and the dictionary of WORK/data.
+# --interpolate takes of each beam the translation nearest to the reference. The beam is 5 wide unless --beam says so.
 set -euo pipefail
 unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
-
-[ $# -ge 1 ] || fail "a folder is needed: bash examples/translation/distill.sh WORK [flags …]"
-[ -d "$1/data" ] || fail "no data in $1: bash examples/translation/prepare.sh DATA $1 makes them"
-work="$(cd "$1" && pwd)"
+[ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [flags …]"
+prepared "$1" data translation/prepare.sh
 shift
 teacher="${TEACHER:-$work/ar/checkpoint_last.pt}"
 [ -f "$teacher" ] || fail "no teacher $teacher: bash examples/translation/train.sh $work ar makes one"
@@ -33,8 +31,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 whole --beam "$beam" hypotheses
-[ ${#choose[@]} -eq 0 ] || nbest="$beam"
 whole --max-len-b "$longest" tokens
+[ ${#choose[@]} -eq 0 ] || nbest="$beam"
 
 text="$work/distilled-text" printed="$work/distilled-text/generate.train.txt"
 mkdir -p "$text"
@@ -47,9 +45,6 @@ fi
 cp "$work/pieces/train.$from" "$text/train.$from"
 python "$root/examples/translation/distilled.py" "$printed" "$work/pieces/train.$from" "$work/pieces/train.$to" \
   "$text/train.$to" --longest "$longest" ${choose[@]+"${choose[@]}"}
-
-echo "== binarising"
-python -m lev_plugins preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
-  --srcdict "$work/data/dict.$from.txt" --trainpref "$text/train" \
-  --validpref "$work/pieces/valid" --testpref "$work/pieces/test" --destdir "$work/distilled-data" | sed '/^next: /d' # the script says what is next
+preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary --srcdict "$work/data/dict.$from.txt" \
+  --trainpref "$text/train" --validpref "$work/pieces/valid" --testpref "$work/pieces/test" --destdir "$work/distilled-data"
 echo "distill: done; next: bash examples/translation/train.sh $work distilled"

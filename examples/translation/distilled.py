@@ -59,18 +59,17 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=200, help="as of --max-len-b")
     parser.add_argument("--interpolate", action="store_true", help="the nearest to the reference")
     args = parser.parse_args()
-    found, replaced, count = hypotheses(args.printed), 0, 0
+    found = hypotheses(args.printed)
+    pairs = list(read_parallel([args.source, args.reference]))
+    if sorted(found) != list(range(len(pairs))):
+        raise UserError(f"{args.printed} has other sentences than {args.source}; generate it again")
+    replaced = 0
     with whole_file(args.output) as output:
-        for source, reference in read_parallel([args.source, args.reference]):
-            if count not in found:
-                raise UserError(f"{args.printed}: no H-{count} line; generate it again")
-            text = choose(found[count], source, reference, args.longest, args.interpolate)
-            replaced += bool(source.split()) and text not in found[count]
+        for number, (source, reference) in enumerate(pairs):
+            text = choose(found[number], source, reference, args.longest, args.interpolate)
+            replaced += bool(source.split()) and text not in found[number]
             output.write(f"{text}\n")
-            count += 1
-        if len(found) != count:
-            raise UserError(f"{args.printed} has {len(found)} sentences, {args.source} {count}")
-    print(f"{args.output}: {count:,} lines, {replaced:,} of them references", file=sys.stderr)
+    print(f"{args.output}: {len(pairs):,} lines, {replaced:,} of them references", file=sys.stderr)
 
 
 if __name__ == "__main__":

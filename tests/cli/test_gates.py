@@ -1,15 +1,11 @@
 """Gates as text, page and picture, and their analysis."""
 
-import csv
 import json
 import re
-import struct
 from pathlib import Path
 from typing import Any
 
 import gate_analysis as analysis
-import gate_figures
-import gate_pictures
 import pytest
 import torch
 from refusals import refuses
@@ -56,17 +52,6 @@ def test_each_token_stands_with_its_probability_and_gates_that_are_off_are_left_
     assert "<dt>mask, mean</dt><dd>0.340</dd>" in page and "skip, mean" not in page
 
 
-def test_a_picture_grows_by_rows_and_takes_any_text(tmp_path):
-    sizes = []
-    for rows in ([record(UNSAFE, "$x$ 漢字")], [record("word " * 80, "x"), record("", "")]):
-        gate_pictures.main([str(write(tmp_path / "g", rows)), str(tmp_path / "png")])
-        png = (tmp_path / "png").read_bytes()
-        sizes.append(struct.unpack(">II", png[16:24]))
-    assert sizes[0][0] == sizes[1][0] and sizes[0][1] < sizes[1][1]
-    with refuses("none of the lines [7]"):
-        gate_pictures.main([str(tmp_path / "g"), str(tmp_path / "x"), "--lines", "7"])
-
-
 @pytest.mark.parametrize("flags", [("--max-iter", "3"), ("--markup",)])
 def test_options_of_edit_models_are_refused(tmp_path, flags):
     path = tmp_path / "x.pt"
@@ -85,7 +70,7 @@ def write(path: Path, records: list[Record]) -> Path:
 
 def test_what_was_written_is_read_again(tmp_path):
     rows = [record(), record(UNSAFE, "", skip=None), record("", "", mask=None)]
-    assert list(gate_figures.read_records(str(write(tmp_path / "g", rows)))) == rows
+    assert list(analysis.read_records(str(write(tmp_path / "g", rows)))) == rows
 
 
 # analysis -------------------------------------------------------------------------------------
@@ -109,25 +94,19 @@ def analysed(tmp_path: Path) -> list[str]:
 
 
 def test_noise_is_what_wrr_lacks_and_gates_are_related_to_it(tmp_path, analysed, capsys):
-    files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "csv", "png")}
+    files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "png")}
     flags = [part for kind, path in files.items() for part in (f"--{kind}", path)]
     analysis.main([*analysed, *map(str, flags), "--classes", "9"])
     out = capsys.readouterr().out
-    (found,) = json.loads(files["json"].read_text())["systems"]
+    (found,) = json.loads(files["json"].read_text()).values()
     assert found["gates"] == ["mask", "copy", "generate"] and found["lines"] == 11
-    assert found["without_noise"] == found["without_wrr"] == 1
-    by_noise = found["by_noise"]
-    assert [one["mean"] for one in by_noise["classes"]] == [0, 25, 50, 75, 100]
-    assert [one["lines"] for one in by_noise["classes"]] == [2] * 5
-    masks = [one["mask"] for one in by_noise["classes"]]
-    assert masks == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
-    assert by_noise["correlation"]["mask"] == pytest.approx(1)
-    assert by_noise["correlation"]["copy"] is None, "it never changes"
-    assert [one["mean"] for one in found["by_length"]["classes"]] == [1, 4]
-    assert found["wrr_by_gate"]["mask"]["correlation"] < -0.5
-    assert found["wrr_by_gate"]["mask"]["classes"][-1]["wrr"] == 75
-    assert "correlation" in out and "noise of 1 line is not known" in out
-    rows = list(csv.DictReader(files["csv"].open()))
-    assert [row["line"] for row in rows] == [str(i) for i in range(1, 12)]
-    assert float(rows[1]["noise"]) == 25 and rows[10]["noise"] == rows[10]["skip"] == ""
-    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    noise = found["noise"]["mask"]
+    assert [one["x"] for one in noise["classes"]] == [0, 25, 50, 75, 100]
+    assert [one["lines"] for one in noise["classes"]] == [2] * 5
+    assert [one["y"] for one in noise["classes"]] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+    assert noise["correlation"] == pytest.approx(1)
+    assert found["noise"]["copy"]["correlation"] is None, "it never changes"
+    assert [one["x"] for one in found["length"]["mask"]["classes"]] == [1, 4]
+    assert found["wrr"]["mask"]["correlation"] < -0.5
+    assert found["wrr"]["mask"]["classes"][-1]["y"] == 75
+    assert "r +1.00" in out and files["png"].read_bytes().startswith(b"\x89PNG")

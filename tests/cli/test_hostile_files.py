@@ -8,7 +8,6 @@ from typing import Any
 
 import editdistance
 import gate_analysis
-import gate_figures
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -63,27 +62,11 @@ def read_or_refused(read: Callable[[], Any], path: Path) -> Any:
         return None
 
 
-@given(st.sampled_from(sorted(GOOD)), VALUES)
-@example("mask", [0.1, float("nan"), 0.3])
-@example("mask", [10**400] * 3)
-@example("source_tokens", 3)
-@example("target", None)
-def test_a_record_of_gates_is_analysed_or_its_line_is_refused(path, name, value):
-    path.write_text(json.dumps(GOOD) + "\n" + json.dumps({**GOOD, name: value}) + "\n")
-    outputs = ["--json", f"{path}.json", "--csv", f"{path}.csv"]
-    try:
-        gate_analysis.main([str(path), *outputs])
-    except UserError as error:
-        assert str(error).startswith(f"{path}: line 2 is no record") and "\n" not in str(error)
-    else:
-        assert json.loads(Path(f"{path}.json").read_text())["systems"][0]["lines"] == 2
-
-
 @pytest.mark.parametrize("line", [DEEP, HUGE, '"', "\ufeff{}", "\0", "{}", "null", "NaN"])
 def test_a_line_that_is_no_record_of_gates_is_named(path, line):
     path.write_text(f"{json.dumps(GOOD)}\n{line}\n", "utf-8")
     with refused(f"{path}: line 2 is no"):
-        list(gate_figures.read_records(str(path)))
+        list(gate_analysis.read_records(str(path)))
 
 
 @given(VALUES | st.dictionaries(st.text(max_size=2), st.dictionaries(st.text(max_size=2), VALUES)))

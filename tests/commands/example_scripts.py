@@ -44,20 +44,6 @@ def refusal(script: str, *arguments: object, **environ: str) -> str:
     return line[1]
 
 
-STUB = '#!/bin/sh\nprintf "%s\\n" "$@" >"$RECORD"\n'
-
-
-def trained_with(folder: Path, script: str, *arguments: object, **environ: str) -> list[str]:
-    """The words that a script would give to fairseq-train; ``folder`` gets a stub of it."""
-    programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / "fairseq-train").write_text(STUB)
-    (programs / "fairseq-train").chmod(0o755)
-    record = folder / "record"
-    succeed(script, *arguments, programs=programs, RECORD=str(record), **environ)
-    return record.read_text("utf-8").splitlines()
-
-
 def modules(folder: str, *names: str) -> list[ModuleType]:
     """Modules of an example, which import each other by plain names.
 

@@ -1,0 +1,309 @@
+"""What the benchmarks have in common: the machine, pairs of measurements, tables, and random
+sentences and updates of fairseq's models."""
+
+import argparse
+import contextlib
+import io
+import os
+import platform
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+
+# first, because it imports fairseq without the lines that fairseq prints otherwise
+import lev_plugins  # noqa: F401
+
+# isort: split
+from fairseq.data import Dictionary
+from fairseq.optim.adam import Adam
+from torch import Tensor
+
+from lev_plugins.errors import UserError
+
+Contestant = TypeVar("Contestant")
+Sample = TypeVar("Sample")
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+def processor(described: Path = CPUINFO) -> str:
+    """The CPU's name and, where the system tells them, its family and model.
+
+    The name alone does not say how wide a CPU computes: "AMD EPYC" stands for several generations.
+    """
+    first = described.read_text(errors="replace") if described.is_file() else ""
+    fields = re.findall(r"^([\w ]+?)\s*: (.+)$", first.partition("\n\n")[0], re.M)
+    told = {key: value.strip() for key, value in fields}
+    name = told.get("model name") or platform.processor() or platform.machine()
+    if {"cpu family", "model"} <= told.keys():
+        return f"{name} (family {told['cpu family']}, model {told['model']})"
+    return name
+
+
+def machine(device: str = "cpu") -> str:
+    """The name of the GPU or CPU that ``device`` stands for, as far as the system tells it."""
+    if device == "cuda":
+        return str(torch.cuda.get_device_name())
+    return processor()
+
+
+# ---------------------------------------------------------------- pairs of measurements
+
+
+class Row(NamedTuple):
+    """A line of a table: medians of both sides; their ratio, lowest and highest of single pairs."""
+
+    name: str
+    first: float
+    second: float
+    ratio: float
+    low: float
+    high: float
+    unit: str = "ms"
+
+
+def row(
+    name: str, first: Sequence[float], second: Sequence[float], *, inverse: bool = False
+) -> Row:
+    """A line of a table from measurements in pairs; its ratio is that of the medians.
+
+    Args:
+        inverse: a ratio is the second side's measurement over the first's, not the reverse.
+    """
+    above, below = (second, first) if inverse else (first, second)
+    ratios = [a / b for a, b in zip(above, below, strict=True)]
+    ratio = median(above) / median(below)
+    return Row(name, median(first), median(second), ratio, min(ratios), max(ratios))
+
+
+def table(rows: Sequence[Row], sides: tuple[str, str], ratio: str = "ratio") -> str:
+    """The rows under a head, ratios with their range."""
+    width = max(len(one.name) for one in rows)
+    lines = [f"{'':{width}}  {sides[0]:>12}  {sides[1]:>12}  {ratio}  lowest … highest"]
+    for one in rows:
+        lines.append(
+            f"{one.name:{width}}  {one.first:>9.2f} {one.unit:>2}  {one.second:>9.2f} {one.unit:>2}"
+            f"  {one.ratio:>{len(ratio)}.2f}  {one.low:.2f} … {one.high:.2f}"
+        )
+    return "\n".join(lines)
+
+
+def in_turn(contestants: Iterable[Contestant], number: int) -> list[Contestant]:
+    """Who begins changes with the number of the measurement."""
+    order = list(contestants)
+    return order if number % 2 else order[::-1]
+
+
+def milliseconds(
+    contestants: Mapping[str, Callable[[Sample], object]],
+    samples: Iterable[Sample],
+    now: Callable[[], float],
+) -> dict[str, list[float]]:
+    """Of everybody with every sample, in turn."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for number, sample in enumerate(samples):
+        for name in in_turn(contestants, number):
+            started = now()
+            contestants[name](sample)
+            times[name].append(1000 * (now() - started))
+    return times
+
+
+def clock(args: argparse.Namespace) -> Callable[[], float]:
+    """A function that gives seconds, all work on the device done."""
+    if args.clock == "cpu":
+        return time.process_time
+    if args.device == "cpu":
+        return time.perf_counter
+
+    def now() -> float:
+        torch.cuda.synchronize()
+        return time.perf_counter()
+
+    return now
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Hides what fairseq prints and warns of inside the block."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# ---------------------------------------------------------------- options
+
+#: sizes of the models: as of the paper's base model, if no script says otherwise
+SIZES = {
+    "layers": (6, "blocks in encoder and in decoder"),
+    "dim": (512, "width"),
+    "ffn": (2048, "width of the feed-forward layers"),
+    "heads": (8, "attention heads"),
+    "vocab": (8000, "symbols of the joined dictionary"),
+    "tokens": (2000, "tokens of a training batch"),
+    "length": (25, "mean length of a sentence"),
+    "steps": (5, "measured batches"),
+}
+
+
+def parser_with(description: str | None, **sizes: int) -> argparse.ArgumentParser:
+    """A parser of :data:`SIZES`, with these defaults, and of how and where is measured."""
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = made.add_argument
+    for name, (default, what) in SIZES.items():
+        default = sizes.get(name, default)
+        add(f"--{name}", type=int, default=default, help=f"{what} (default {default})")
+    add("--threads", type=int, default=0, help="torch's threads (default: torch's own choice)")
+    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default cpu)")
+    add("--clock", choices=("wall", "cpu"), default="wall", help="wall: what one waits (default); "
+        "cpu: what the process computes, for a machine that others use meanwhile")  # fmt: skip
+    add("--seed", type=int, default=1, help="of weights and sentences (default 1)")
+    add("--no-memory", action="store_true", help=argparse.SUPPRESS)  # of earlier versions
+    return made
+
+
+def check(args: argparse.Namespace, *more: str) -> None:
+    """Raises :class:`UserError` for sizes that no model or batch can be made of; sets torch's
+    threads and seed."""
+    for name in (*SIZES, *more):
+        if getattr(args, name) < 1:
+            raise UserError(f"--{name.replace('_', '-')} {getattr(args, name)}: give 1 or more")
+    if args.dim % args.heads:
+        raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
+    if args.vocab < 40:
+        raise UserError(f"--vocab {args.vocab}: give 40 or more")
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+
+
+def signature(args: argparse.Namespace, **more: object) -> str:
+    """What the numbers depend on, on one line."""
+    found: dict[str, object] = {
+        "torch": torch.__version__,
+        "device": f"{args.device} ({machine(args.device)})",
+        "kernels": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        **{name: getattr(args, name) for name in (*SIZES, "clock", "seed")},
+    }
+    return "|".join(f"{name}:{value}" for name, value in {**found, **more}.items())
+
+
+# ---------------------------------------------------------------- fairseq's models and batches
+
+
+def transformer_options(args: argparse.Namespace, **more: Any) -> argparse.Namespace:
+    """Sizes as fairseq's Transformer names them, with shared embeddings, and ``more`` options."""
+    options = argparse.Namespace(
+        share_all_embeddings=True, max_source_positions=1024, max_target_positions=1024, **more
+    )
+    for side in ("encoder", "decoder"):
+        setattr(options, f"{side}_embed_dim", args.dim)
+        setattr(options, f"{side}_ffn_embed_dim", args.ffn)
+        setattr(options, f"{side}_layers", args.layers)
+        setattr(options, f"{side}_attention_heads", args.heads)
+    return options
+
+
+def dictionary(size: int) -> Dictionary:
+    """``size`` symbols, fairseq's four special ones included."""
+    made = Dictionary()
+    for number in range(size - made.nspecial):
+        made.add_symbol(f"w{number}")
+    return made
+
+
+def sentences(count: int, args: argparse.Namespace) -> list[tuple[Tensor, Tensor]]:
+    """Random sources and targets, <s> … </s>: lengths around ``--length``, frequencies as in Zipf's
+    law.
+
+    No token comes twice in a sentence: then there is one minimal script only, and the labels of
+    both systems can be compared.
+    """
+    special = 4
+    weights = 1 / torch.arange(1, args.vocab - special + 1, dtype=torch.float)
+    longest = min(3 * args.length, args.vocab - special)
+
+    def sentence(length: float) -> Tensor:
+        words = torch.multinomial(weights, int(min(max(length, 1), longest))) + special
+        return torch.cat([torch.tensor([0]), words, torch.tensor([2])])
+
+    lengths = torch.normal(float(args.length), args.length / 3, (count,))
+    stretch = 0.85 + 0.3 * torch.rand(count)  # how much longer the target is
+    return [
+        (sentence(source), sentence(source * factor))
+        for source, factor in zip(lengths.tolist(), stretch.tolist(), strict=True)
+    ]
+
+
+def padded(rows: Sequence[Tensor], left: bool, device: str) -> Tensor:
+    """Rows of any length → B × T, padded with 1."""
+    width = max(map(len, rows))
+    out = torch.ones(len(rows), width, dtype=torch.long)
+    for i, one in enumerate(rows):
+        start = width - len(one) if left else 0
+        out[i, start : start + len(one)] = one
+    return out.to(device)
+
+
+def batch(pairs: Sequence[tuple[Tensor, Tensor]], device: str) -> dict[str, Any]:
+    """A batch as data sets of pairs make it: sources padded on the left."""
+    sources, targets = zip(*pairs, strict=True)
+    return {
+        "id": torch.arange(len(pairs), device=device),
+        "nsentences": len(pairs),
+        "ntokens": sum(map(len, targets)),
+        "net_input": {
+            "src_tokens": padded(sources, True, device),
+            "src_lengths": torch.tensor([len(one) for one in sources], device=device),
+        },
+        "target": padded(targets, False, device),
+    }
+
+
+class Updates:
+    """One system's update: forward, backward, and fairseq's Adam.
+
+    Args:
+        loss: batch → the loss, divided by its sample size.
+    """
+
+    def __init__(
+        self, model: torch.nn.Module, loss: Callable[[Any], Tensor], args: argparse.Namespace
+    ) -> None:
+        self.model, self.loss, self.now = model, loss, clock(args)
+        # a rate of 0 takes the same time and leaves the weights as they are
+        self.optimizer: Any = Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98))
+        self.backward: Callable[[Tensor], object] = lambda loss: loss.backward()
+
+    def update(self, sample: Any) -> tuple[float, float]:
+        """Milliseconds until the gradients are there, and until the parameters are changed."""
+        self.model.train()
+        self.optimizer.zero_grad()
+        started = self.now()
+        self.backward(self.loss(sample))
+        gradients = self.now()
+        self.optimizer.step()
+        return 1000 * (gradients - started), 1000 * (self.now() - started)
+
+
+def time_updates(
+    trainers: Mapping[str, Updates], batches: Sequence[Any]
+) -> dict[str, list[tuple[float, ...]]]:
+    """What :meth:`Updates.update` gives for every batch, in turn: all gradients, all updates."""
+    for trainer in trainers.values():  # not counted: first allocations, Adam's state
+        trainer.update(batches[0])
+    times: dict[str, list[tuple[float, float]]] = {side: [] for side in trainers}
+    for number, sample in enumerate(batches):
+        for side in in_turn(trainers, number):
+            times[side].append(trainers[side].update(sample))
+    return {side: list(zip(*found, strict=True)) for side, found in times.items()}

@@ -1,0 +1,120 @@
+"""Cuts noisy and clean text into characters and learns words and corrections; prepare_ocr.sh calls
+it.
+
+    python examples/spelling_and_ocr/prepare_ocr.py WORK WORDS
+
+WORK/text holds {train,dev,test}.{noisy,clean}. WORK/characters gets the same files with a space
+between all characters and ``▁`` for the spaces that were there, and {train,dev,test}.draft, the
+noisy side again: y0. WORDS above 0 cuts lines into segments of about so many words, between words
+that belong together on both sides. WORK/lexicon.txt gets the words of the clean training text,
+WORK/lookup.tsv its corrections that are the same four times in five, and WORK/text/test.look-up
+the test text with each word as it was corrected most often in train and dev: what is to be beaten.
+"""
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from prepare_typos import SPACE, as_characters, whole_number
+
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.correction.units import core_of
+from lev_plugins.io.text_files import read_parallel
+from lev_plugins.metrics.words import aligned
+
+LONGEST = 1000  # characters; the models count 1024 positions with <s> and </s>
+MAJORITY = 0.8  # of the clean words of a noisy one are the same
+Pairs = Sequence[tuple[str, str]]  # noisy, clean
+
+
+def main() -> None:
+    """Check all text, then write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("work", type=Path, help="folder with text")
+    parser.add_argument("words", type=whole_number(0), help="words a segment; 0: whole lines")
+    args = parser.parse_args()
+    texts = {part: _read(args.work / "text", part) for part in ("train", "dev", "test")}
+    for part, pairs in texts.items():
+        segments = [one for pair in pairs for one in paired_pieces(*pair, args.words)]
+        for side, place in (("noisy", 0), ("draft", 0), ("clean", 1)):
+            lines = (as_characters(one[place]) for one in segments)
+            _write(args.work / "characters" / f"{part}.{side}", lines)
+    words = Counter(filter(None, (core_of(w) for _, line in texts["train"] for w in line.split())))
+    _write(args.work / "lexicon.txt", sorted(f"{word} {count}" for word, count in words.items()))
+    seen = corrections(texts["train"])
+    best = {word: (*found.most_common(1)[0], found.total()) for word, found in seen.items()}
+    sure = [(word, right) for word, (right, n, all_) in best.items() if n >= MAJORITY * all_]
+    rows = sorted(f"{word}\t{right}" for word, right in sure if word != right)
+    _write(args.work / "lookup.tsv", rows)
+    table = corrections([*texts["train"], *texts["dev"]])
+    looked_up = (
+        " ".join(table[word].most_common(1)[0][0] if word in table else word for word in line)
+        for line in (noisy.split(" ") for noisy, _ in texts["test"])
+    )
+    _write(args.work / "text" / "test.look-up", looked_up)
+    _write(args.work / "words", [str(args.words)])
+
+
+def corrections(pairs: Pairs) -> dict[str, Counter[str]]:
+    """For each noisy word the clean words that it stood for."""
+    seen: dict[str, Counter[str]] = defaultdict(Counter)
+    for noisy, clean in pairs:
+        before, after = noisy.split(), clean.split()
+        for i, j in aligned(before, after):
+            seen[before[i]][after[j]] += 1
+    return seen
+
+
+def paired_pieces(noisy: str, clean: str, words: int) -> list[tuple[str, str]]:
+    """Segments of at least ``words`` noisy words with the clean words that belong to them.
+
+    A cut lies where the words on both its sides are aligned with neighbours on the clean side, so
+    that no word is torn from what it was split from or run together with.
+    """
+    if not words:
+        return [(noisy, clean)]
+    before, after = noisy.split(" "), clean.split(" ")
+    partner = dict(aligned(before, after))
+    cuts = [(0, 0)]
+    for i in range(1, len(before)):
+        j = partner.get(i)
+        if i - cuts[-1][0] >= words and j is not None and partner.get(i - 1) == j - 1:
+            cuts.append((i, j))
+    ends = [*cuts[1:], (len(before), len(after))]
+    return [
+        (" ".join(before[i:k]), " ".join(after[j:m]))
+        for (i, j), (k, m) in zip(cuts, ends, strict=True)
+    ]
+
+
+def _read(text: Path, part: str) -> Pairs:
+    """Noisy and clean lines; UserError where a character would not come back as it went in."""
+    paths = [str(text / f"{part}.{side}") for side in ("noisy", "clean")]
+    found = [(noisy, clean) for noisy, clean in read_parallel(paths)]
+    if not found:
+        raise UserError(f"no lines in {', '.join(paths)}; give files with text in them")
+    for number, lines in enumerate(found, start=1):
+        for path, line in zip(paths, lines, strict=True):
+            odd = [one for one in line if one == SPACE or one.isspace() and one != " "]
+            if odd:
+                raise UserError(
+                    f"{path}: line {number} holds U+{ord(odd[0]):04X}, which would come back as a "
+                    "plain space; replace it"
+                )
+            if len(line) > LONGEST:
+                raise UserError(
+                    f"{path}: line {number} has {len(line)} characters; cut text into lines of "
+                    f"{LONGEST} at most"
+                )
+    return found
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    run_cli(main)

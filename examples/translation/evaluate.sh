@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Translates the test set with every system that train.sh has made and sets them side by side:
+#
+#     bash examples/translation/evaluate.sh WORK [fairseq-generate's flags …]
+#     SYSTEMS="levt distilled" bash examples/translation/evaluate.sh WORK --iter-decode-eos-penalty 1
+#
+# SYSTEMS (those of ar, stock, levt, distilled that are there) may name further folders of WORK, which are taken for
+# ours. ar is decoded greedily and with beam 4, the others in at most ten iterations. WORK/generate.NAME.txt and .log
+# get what fairseq-generate prints, WORK/report.json what the table says. LATENCY=100 also times that many sentences,
+# one by one.
+set -euo pipefail
+unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
+
+[ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [flags …]"
+prepared "$1" data translation/prepare.sh
+shift
+[ -z "${LATENCY:-}" ] || whole LATENCY "$LATENCY" sentences
+languages "$work/data"
+
+systems=() outputs=() names=() edited=() ar=()
+for system in ${SYSTEMS:-ar stock levt distilled}; do
+  if [ -f "$work/$system/checkpoint_last.pt" ]; then
+    systems+=("$system")
+  elif [ -n "${SYSTEMS:-}" ]; then
+    fail "no $work/$system/checkpoint_last.pt: bash examples/translation/train.sh $work $system makes it"
+  fi
+done
+[ ${#systems[@]} -gt 0 ] || fail "no checkpoint in $work: bash examples/translation/train.sh $work ar makes one"
+
+generate() { # generate NAME SYSTEM FLAGS…
+  local name="$1" checkpoint="$work/$2/checkpoint_last.pt"
+  shift 2
+  echo "== $name"
+  names+=("$name") outputs+=("$work/generate.$name.txt")
+  fairseq-generate "$work/data" --user-dir "$root/lev_plugins" --path "$checkpoint" \
+    --source-lang "$from" --target-lang "$to" --gen-subset test --batch-size 64 \
+    --required-batch-size-multiple 1 --bpe sentencepiece --sentencepiece-model "$work/spm.model" "$@" \
+    >"$work/generate.$name.txt" 2>"$work/generate.$name.log" ||
+    fail "fairseq-generate failed: $(tail -n 1 "$work/generate.$name.log") ($work/generate.$name.log)"
+}
+
+for system in "${systems[@]}"; do
+  checkpoint="$work/$system/checkpoint_last.pt"
+  case "$system" in
+  ar)
+    generate ar-greedy ar --task translation --beam 1 "$@"
+    generate ar-beam-4 ar --task translation --beam 4 "$@"
+    ar=(--ar-path "$checkpoint")
+    ;;
+  *) # stock's task carries out one iteration more than asked for
+    decoding=(--task translation_edit --iter-decode-max-iter 10)
+    [ "$system" != stock ] || decoding=(--task translation_lev --iter-decode-max-iter 9)
+    generate "$system" "$system" "${decoding[@]}" --print-step "$@"
+    edited+=(--path "$checkpoint")
+    ;;
+  esac
+done
+python -m lev_plugins report "${outputs[@]}" --names "$(IFS=, && echo "${names[*]}")" \
+  --references "$work/text/test.$to" --sources "$work/text/test.$from" \
+  --metrics bleu,chrf,ter_normalized --ter-case-sensitive --json "$work/report.json"
+
+if [ -n "${LATENCY:-}" ]; then
+  [ ${#edited[@]} -gt 0 ] || fail "LATENCY=$LATENCY: no edit model is there to be timed"
+  python "$root/examples/analysis/latency.py" "$work/data" "${edited[@]}" ${ar[@]+"${ar[@]}"} \
+    -s "$from" -t "$to" --sentences "$LATENCY"
+fi

@@ -1,0 +1,411 @@
+"""The examples: each from its data to its table, what scripts refuse, and configurations."""
+
+import dataclasses
+import io
+import itertools
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import checkpoints
+import pytest
+import torch
+from example_scripts import EXAMPLES, ROOT, modules, refusal
+from fairseq import criterions, models, tasks
+from omegaconf import OmegaConf
+from plain_files import put, read
+
+import lev_plugins
+from lev_plugins.inference.correction import Corrector, settings
+
+SIDE = "--{0}-embed-dim=16 --{0}-ffn-embed-dim=16 --{0}-attention-heads=2 --{0}-layers=1".format
+ENCODER = [*SIDE("encoder").split(), "--num-workers=0", "--disable-validation", "--cpu"]
+BOTH = [*ENCODER, *SIDE("decoder").split()]
+TWO = {"UPDATES": "2"}
+Succeed = Callable[..., str]
+
+
+def write_text(folder: Path, parts: dict[str, int], sides: tuple[str, ...]) -> Path:
+    """Sentences of made-up words: the second side in capitals, the third without its first word,
+    ``noisy`` with a letter wrong; the training part is packed."""
+    draw = random.Random(3)
+    words = ["".join(draw.choices("abcdefg", k=draw.randint(3, 6))) for _ in range(40)]
+    for part, count in parts.items():
+        lines = [" ".join(draw.choices(words, k=draw.randint(1, 5))) for _ in range(count)]
+        changed = {
+            "de": [line.upper() for line in lines],
+            "pe": [line.upper() for line in lines],
+            "mt": [line.partition(" ")[2].upper() for line in lines],
+            "noisy": [line.replace("a", "x", 1) for line in lines],
+        }
+        for side in sides:
+            put(folder / f"{part}.{side}", changed.get(side, lines))
+    subprocess.run(["gzip", *map(str, folder.glob("train.*"))], check=True)
+    return folder
+
+
+# ---------------------------------------------------------------- from the data to the table
+
+
+@pytest.fixture(scope="module")
+def translation(tmp_path_factory: pytest.TempPathFactory, succeed: Succeed) -> Path:
+    """What prepare.sh makes of a bitext whose files are called as Multi30k's are."""
+    folder = tmp_path_factory.mktemp("translation")
+    parts = {"train": 80, "val": 10, "test_2016_flickr": 11}
+    data = write_text(folder / "data", parts, ("en", "de"))
+    succeed("translation/prepare.sh", data, folder / "work", VOCABULARY="70")
+    return folder / "work"
+
+
+@pytest.mark.slow
+def test_levt_translates(translation, succeed):
+    succeed("translation/train.sh", translation, "levt", *BOTH, **TWO)
+    said = succeed("translation/evaluate.sh", translation, SYSTEMS="levt")
+    assert "11 sentences" in said and re.search(r"^bleu ↑ +[\d.]+$", said, re.M), said
+
+
+@pytest.mark.long
+def test_translation_goes_the_whole_way(translation, succeed):
+    for system in ("ar", "stock", "levt"):
+        succeed("translation/train.sh", translation, system, *BOTH, **TWO)
+    succeed("translation/distill.sh", translation, "--max-len-b", "20")
+    assert len(read(translation / "distilled-text" / "train.de")) == 80
+    succeed("translation/train.sh", translation, "distilled", *BOTH, MINUTES="1", **TWO)
+    said = succeed("translation/evaluate.sh", translation, LATENCY="3")
+    assert re.search(r"ar-greedy +ar-beam-4 +stock +levt +distilled$", said, re.M), said
+    assert "sentences:3|" in said
+
+
+@pytest.mark.slow
+def test_drafts_are_post_edited(translation, tmp_path, succeed):
+    parts = {"train": 40, "dev": 9, "test": 11}
+    data = write_text(tmp_path / "data", parts, ("src", "pe", "mt"))
+    triples, work = tmp_path / "triples", tmp_path / "work"
+    bitext = translation / "text" / "train"
+    succeed("post_editing/synthetic.sh", data, bitext, triples, TIMES="2")
+    assert {len(read(triples / f"train.{side}")) for side in ("src", "mt", "pe")} == {200}
+    succeed("post_editing/prepare.sh", triples, work, VOCABULARY="90")
+    succeed("post_editing/train.sh", work, *BOTH, **TWO)
+    said = succeed("post_editing/evaluate.sh", work, "--iter-decode-max-iter", "2")
+    assert "11 sentences" in said and "no-edit baseline" in said, said
+    systems = json.loads((work / "report.scratch.json").read_text())["systems"]
+    assert [one["name"] for one in systems][-1] == "scratch"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["finetuned", "concat"])
+def test_drafts_are_post_edited_in_other_ways(tmp_path, succeed, way):
+    parts = {"train": 40, "dev": 9, "test": 11}
+    data, work = write_text(tmp_path / "data", parts, ("src", "pe", "mt")), tmp_path / "work"
+    succeed("post_editing/prepare.sh", data, work, VOCABULARY="90")
+    for one in ("translation", "finetuned") if way == "finetuned" else (way,):
+        succeed("post_editing/train.sh", work, one, *BOTH, **TWO)
+    said = succeed("post_editing/evaluate.sh", work, way, SUBSET="valid")
+    assert "9 sentences" in said, said
+
+
+@pytest.mark.slow
+def test_a_denoiser_is_scored_with_and_without_a_dictionary(tmp_path, succeed):
+    parts = {"train": 40, "dev": 6, "test": 8}
+    data, work = write_text(tmp_path / "data", parts, ("clean",)), tmp_path / "work"
+    other = put(tmp_path / "other.txt", ["one two three", "four zebra six"])
+    lexicon = put(tmp_path / "words.txt", ["zebra 3", "four"])
+    sizes = {"WIDTH": "16", "LAYERS": "1", **TWO}
+    given = {"WORDS": "2", "TEST_LINES": "3", "ELSEWHERE": str(other)}
+    succeed("denoising/prepare.sh", data, work, **given)
+    succeed("denoising/train.sh", work, "mask,copy,generate", *ENCODER, RUN="1", **sizes)
+    said = succeed("denoising/evaluate.sh", work, "--lexicon", lexicon, BEAM="1")
+    name = "mask-copy-generate-pointer-1"
+    for kind in ("random", "keyboard", "swap", "delete"):
+        noisy, clean = (read(work / "data" / f"test-{kind}.{side}") for side in ("noisy", "clean"))
+        assert len(noisy) == 3 and noisy != clean
+    assert "zebra" in " ".join(read(work / "data" / "test-elsewhere-swap.clean"))
+    for one, lines in (("test", 12), ("test-elsewhere", 16)):
+        systems = json.loads((work / "output" / f"{one}.json").read_text())["systems"]
+        named = ["no-edit baseline", "symspellpy", name, f"{name}+lexicon"]
+        assert [system["name"] for system in systems] == named
+        assert len(read(work / "output" / f"{name}.{one}")) == lines
+    assert re.search(r"^wrr ↑ ", said, re.M), said
+
+
+KINDS = ("tagging", "multilabel", "classification")
+WORDS = ("cat", "dog", "mat", "sat", "ran", "the", "a", "on")
+
+
+def write_labels(folder: Path, kind: str) -> Path:
+    """A corpus of random words: train packed, all names behind another one."""
+    draw = random.Random(3)
+    for part, count in (("train", 40), ("dev", 6), ("test", 7)):
+        lines = [draw.choices(WORDS, k=draw.randint(1, 7)) for _ in range(count)]
+        joined = [" ".join(words) for words in lines]
+        if kind == "tagging":
+            rows = [
+                "\t".join([str(n), word, "_", word[0].upper(), *"______"])
+                for line in lines
+                for n, word in [*enumerate(line, start=1), (0, "")]
+            ]
+            put(folder / f"x.{part}.conllu", [row if row[0] != "0" else "" for row in rows])
+        elif kind == "multilabel":
+            labels = [",".join(str(n) for n in range(4) if WORDS[n] in words) for words in lines]
+            put(folder / f"x.{part}.tsv", [f"{a}\t{b}" for a, b in zip(labels, joined)])
+        elif part != "test":
+            put(folder / f"x.{part}.tsv", [f"{len(b) % 2}\t{b}" for b in joined])
+    if kind == "multilabel":
+        put(folder / "x.labels.txt", WORDS[:4])
+    subprocess.run(["gzip", *map(str, folder.glob("x.train.*"))], check=True)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_tags_labels_and_classes_are_learnt_and_scored(kind, tmp_path, succeed):
+    data, work = write_labels(tmp_path / "data", kind), tmp_path / "work"
+    sizes = {"WIDTH": "16", "LAYERS": "1", "TOKENS": "400", "PACK": "32", "UPDATES": "3"}
+    start: dict[str, str] = {"VOCAB": "60"}
+    if kind == "multilabel":  # from a BERT, as another folder has it
+        del sizes["WIDTH"], sizes["LAYERS"]
+        start = {"BERT": str(checkpoints.bert(tmp_path / "bert"))}
+    length = ["--max-length", str(checkpoints.PLACES)]
+    succeed("classification/prepare.sh", kind, data, work, *length, **start)
+    succeed("classification/train.sh", work, "--num-workers=0", "--cpu", **sizes, RUN="1")
+    said = succeed("classification/evaluate.sh", work)
+    systems = json.loads((work / "output" / "scores.json").read_text("utf-8"))["systems"]
+    count = len(read(work / "text" / "test.tsv"))
+    assert f"## {kind}: {count} test examples" in said and list(systems)[-1] == f"{kind}-1"
+    assert systems[f"{kind}-1"]["updates"] in (1, 2, 3)
+    assert len(read(work / "output" / f"{kind}-1.jsonl")) == count
+    if kind == "multilabel":
+        assert {label for row in read(work / "text" / "test.tsv") for label in
+                row.split("\t")[0].split(",")} <= {*WORDS[:4], ""}  # fmt: skip
+    if kind == "classification":  # of train every tenth line chooses
+        assert count == 6 and len(read(work / "text" / "valid.tsv")) == 4
+
+
+@pytest.mark.slow
+def test_ocr_is_corrected_and_ranked(tmp_path, succeed):
+    parts = {"train": 40, "dev": 7, "test": 9}
+    data, work = write_text(tmp_path / "data", parts, ("noisy", "clean")), tmp_path / "work"
+    spelling = "spelling_and_ocr"
+    succeed(f"{spelling}/prepare_ocr.sh", data, work, WORDS="2")
+    rows = [line.split("\t") for line in read(work / "lookup.tsv")]
+    assert rows and all(noisy.replace("x", "a", 1) == clean for noisy, clean in rows)
+    sizes = ["--encoder-embed-dim=24", "--encoder-ffn-embed-dim=16", "--disable-validation"]
+    succeed(f"{spelling}/train_ocr.sh", work, "pbd", *sizes, LAYERS="1", NOISE="0.5", **TWO)
+    said = succeed(f"{spelling}/evaluate_ocr.sh", work, BEAM="2", NBEST="3", DEV_LINES="5")
+    systems = json.loads((work / "output" / "report.json").read_text())["systems"]
+    named = ["no-edit baseline", "look-up", "symspellpy", "pbd", "pbd-ranked"]
+    assert [one["name"] for one in systems] == named, said
+    assert len(read(work / "output" / "dev.noisy")) == 5
+    assert settings.read(str(work / "pbd" / settings.NAME)).window == 2
+    learnt = Corrector.from_pretrained(str(work / "pbd"), settings="none")
+    assert (learnt.unit, learnt.window) == ("window", 2)
+
+
+@pytest.mark.slow
+def test_the_quickstart_trains_with_a_budget_of_seconds(tmp_path, commands):
+    lines = [f"{'a b c' if n % 2 else 'a x c'} {'d' * (n % 5)}".strip() for n in range(60)]
+    for part in ("train", "valid", "test"):
+        for side in ("typo", "draft", "word"):
+            put(tmp_path / f"{part}.{side}", [one.replace("x", "b") for one in lines])
+    places = " ".join(f"--{part}pref {part}" for part in ("train", "valid", "test"))
+    sides = "--source-lang typo --target-lang word --draft-lang draft --joined-dictionary"
+    commands.preprocess(f"{sides} {places} --destdir data", tmp_path)
+    script = EXAMPLES / "spelling_and_ocr" / "train.py"
+    words = [sys.executable, script, "data", "model", "--minutes", "0.05", "--", "--log-interval=1"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--roll-in-updates" in done.stdout and "--optimizer muon" in done.stdout
+    assert re.search(r"update \d+  loss [\d.]+ bits  right: deletions", done.stdout)
+    assert (tmp_path / "model" / "checkpoint_best.pt").is_file()
+
+
+def test_a_person_and_a_model_edit_together(triples, monkeypatch, capsys):
+    simulate, session = modules("interactive_editing", "simulate", "session")
+
+    def run(script: object, *words: object, typed: str = "") -> str:
+        monkeypatch.setattr(sys, "argv", ["script", *map(str, words)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        assert script.main() == 0
+        return capsys.readouterr().out
+
+    typed = "a b\nA . ! B .\n\n" + "a b\nA ! B\n[=A\n[=!=] B\n1\n\n" + "c\n\n"
+    said = run(session, triples.checkpoint, "--answers", 2, typed=typed)
+    accepted = [line for line in said.splitlines() if line.startswith("accepted: ")]
+    assert len(accepted) == 2  # the input ends within the third
+    assert accepted[0] == "accepted: A . B ."
+    assert "!" in accepted[1]  # locked, though the model takes it out
+    assert "is not closed" in said
+    sources, references, drafts = (triples.folder / f"valid.{one}" for one in ("src", "tgt", "mt"))
+    given = ("--sources", sources, "--references", references)
+    said = run(simulate, triples.checkpoint, *given, "--drafts", drafts)
+    rows = {line[:28].strip(): line[28:].split() for line in said.splitlines()}
+    assert rows["no-edit baseline"][3] == rows["right words locked"][3] == "100.0%"
+    assert float(rows["right words locked"][0]) > float(rows["no-edit baseline"][0])
+    said = run(simulate, triples.checkpoint, *given, "--terms", 1)
+    assert re.search(r"^1 hard terms .* 100.0%$", said, re.M)
+
+
+# ---------------------------------------------------------------- what is computed by hand
+
+
+def test_labels_and_classes_are_scored_as_in_training():
+    from lev_plugins.systems.enct5 import metrics
+    from lev_plugins.systems.enct5.problem_types import ProblemType
+
+    (evaluate,) = modules("classification", "evaluate")
+    draw = random.Random(1)
+    for _ in range(20):
+        size = draw.randint(1, 8)
+        found, truth = ([draw.randrange(3) for _ in range(size)] for _ in "ab")
+        chances = torch.eye(3)[found]
+        sums = metrics.statistics(ProblemType.CLASSIFICATION, chances, torch.tensor(truth))
+        wanted = metrics.summary(ProblemType.CLASSIFICATION, sums)
+        texts = [evaluate.Example("text", [str(one)]) for one in truth]
+        got = evaluate.class_scores([str(one) for one in found], texts)
+        assert got["accuracy"] == pytest.approx(wanted["accuracy"])
+        assert got["Matthews"] == pytest.approx(wanted["mcc"], abs=1e-9)
+        sides = [[draw.choices("abc", k=draw.randint(0, 3)) for _ in range(size)] for _ in "ab"]
+        rows = [torch.tensor([[name in one for name in "abc"] for one in side]) for side in sides]
+        sums = metrics.statistics(
+            ProblemType.MULTILABEL_POOLED,
+            rows[0].float(),
+            rows[1],
+            groups=metrics.label_groups([60, 5, 0]),
+        )
+        texts = [evaluate.Example("text", one) for one in sides[1]]
+        got = evaluate.label_scores(sides[0], texts)
+        wanted = metrics.summary(ProblemType.MULTILABEL, sums)["micro_f1"]
+        assert got["micro-F1"] == pytest.approx(wanted)
+
+
+def test_pairs_of_segments_lose_nothing_on_either_side():
+    (ocr,) = modules("spelling_and_ocr", "prepare_ocr")
+    some = [" ".join(words) for words in itertools.product(["a", "bc", ""], repeat=3)]
+    for noisy, clean, size in itertools.product(some, some[::5], (0, 1, 2)):
+        found = ocr.paired_pieces(noisy, clean, size)
+        assert " ".join(piece for piece, _ in found) == noisy
+        assert " ".join(piece for _, piece in found) == clean
+        assert all(len(piece.split(" ")) >= size for piece, _ in found[:-1])
+
+
+@pytest.mark.parametrize(
+    "beam, source, reference, nearest, wanted",
+    [
+        (["a b", "c d"], "x y", "c d", False, "a b"),
+        (["a b", "c d"], "x y", "c d", True, "c d"),
+        (["a"], "", "r", False, ""),
+        (["", "b"], "x", "r", False, "r"),
+        (["", "b"], "x", "r", True, "b"),
+        (["a " * 9], "x", "r", False, "r"),
+        (["a"] * 2, "x " * 9, "r", False, "r"),
+        (["a"], "x " * 8, "r", False, "a"),
+        (["a " * 10], "x " * 10, "r", False, "r"),
+    ],
+)
+def test_a_translation_that_cannot_be_right_gives_way(beam, source, reference, nearest, wanted):
+    (distilled,) = modules("translation", "distilled")
+    assert distilled.choose(beam, source, reference, 10, nearest) == wanted
+
+
+# ---------------------------------------------------------------- what scripts refuse
+
+#: a command | how its one error line begins, a regular expression
+REFUSED = """
+classification/prepare.sh tagging | what, from where, to where
+VOCAB=few classification/prepare.sh tagging {tmp} {tmp}/work | VOCAB=few
+BERT=no classification/prepare.sh tagging {tmp} {tmp}/work | no folder no
+classification/prepare.sh tagging {tmp} {tmp}/work | .* lacks train.conllu
+classification/train.sh {tmp} | no kind in
+KIND=tagging classification/train.sh {work} | KIND=tagging: .* was prepared for classification
+denoising/prepare.sh gone {tmp}/work | no folder gone
+CLEAN=tok denoising/prepare.sh {tmp} {tmp}/work | .* lacks train.tok
+VARIANT=mine denoising/train.sh {work} all | VARIANT mine
+denoising/evaluate.sh {work} none | no .*/none/checkpoint_last
+post_editing/train.sh gone | no data in gone
+SUBSET=train post_editing/evaluate.sh {work} | SUBSET train: give one of test
+TIMES=0 post_editing/synthetic.sh {tmp} b {tmp}/o | TIMES=0
+WORDS=x spelling_and_ocr/prepare_ocr.sh {tmp} {tmp}/work | WORDS=x
+UPDATES=0 spelling_and_ocr/train_ocr.sh {work} ar | UPDATES=0
+spelling_and_ocr/evaluate_ocr.sh {work} pbd | no .*/pbd/checkpoint_last
+spelling_and_ocr/make_corrector.sh de gone.txt | gone.txt: no such file
+translation/prepare.sh {tmp} {work} | .*/data is there already
+TARGET=fr translation/prepare.sh {tmp} {tmp}/w | .* lacks .*test.fr
+translation/train.sh {work} mine | system mine: give one of ar
+TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
+SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
+campaign.sh {tmp} | a folder and a table
+campaign.sh {tmp}/w none | no table none
+"""
+
+
+@pytest.mark.parametrize("row", [row for row in REFUSED.splitlines() if row])
+def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
+    command, _, said = row.partition(" | ")
+    work, empty = tmp_path / "work", tmp_path / "empty"
+    put(work / "kind", ["classification"])
+    for file in ("dict.clean.txt", "train.src-tgt.src.idx"):
+        put(work / "data" / file, [])
+    empty.mkdir()
+    words = command.format(tmp=empty, work=work).split()
+    environ = dict(words.pop(0).split("=") for word in list(words) if "=" in word)
+    before = sorted(tmp_path.rglob("*"))
+    line = refusal(*words, **environ)
+    assert re.match(said, line), line
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_campaign_runs_the_commands_of_a_row(tmp_path, succeed):
+    listed = [line.split("\t") for line in succeed("campaign.sh").splitlines()]
+    assert ["tagging", "most frequent tag"] in listed
+    said = succeed("campaign.sh", "-n", "W", "tagging", "most frequent tag", DATA="my/ewt")
+    assert said.splitlines()[0] == "bash examples/classification/prepare.sh tagging my/ewt W"
+    rows = [json.loads(line) for line in read(ROOT / "benchmarks" / "results.jsonl")]
+    scripts = {
+        script
+        for row in rows
+        for line in row.get("command", ())
+        for script in re.findall(r"(?:examples|benchmarks)/\S+\.(?:sh|py)", line)
+    }
+    assert scripts and all((ROOT / one).is_file() for one in scripts)
+
+
+# ---------------------------------------------------------------- configurations
+
+CONFIGS = sorted(str(path.relative_to(EXAMPLES))[:-5] for path in EXAMPLES.glob("*/config*.yaml"))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_configuration_names_options_that_exist(name):
+    assert lev_plugins.__name__, "the import registers what is looked up here"
+    config = OmegaConf.load(EXAMPLES / f"{name}.yaml")
+    for part, registered in (
+        ("task", tasks.TASK_DATACLASS_REGISTRY),
+        ("model", models.MODEL_DATACLASS_REGISTRY),
+        ("criterion", criterions.CRITERION_DATACLASS_REGISTRY),
+    ):
+        known = {field.name for field in dataclasses.fields(registered[config[part]._name])}
+        assert set(config[part]) <= known | {"_name"}, part
+
+
+def test_a_configuration_trains_with_hydra(commands, triples, tmp_path):
+    sizes = [
+        f"+model.{side}_{name}={size}"
+        for side in ("encoder", "decoder")
+        for name, size in (("embed_dim", 16), ("ffn_embed_dim", 16), ("attention_heads", 2))
+    ]
+    words = ["fairseq-hydra-train", "--config-path", str(EXAMPLES / "translation")]
+    words += ["--config-name", "config", f"common.user_dir={ROOT / 'lev_plugins'}", *sizes]
+    words += ["task.source_lang=src", "task.target_lang=tgt", f"task.data={triples.data}"]
+    words += ["+model.weight_sharing=plh-tok", "+model.early_exit='3,2'", "common.cpu=true"]
+    words += ["+task.roll_in_tokens=random", "task.eval_bleu=false", "common.bf16=false"]
+    words += ["optimization.update_freq=[1]", "optimization.max_update=1", "dataset.max_tokens=200"]
+    words += ["dataset.num_workers=0", "bpe.sentencepiece_model=spm.model"]
+    words += ["checkpoint.best_checkpoint_metric=loss"]
+    words += ["checkpoint.maximize_best_checkpoint_metric=false"]
+    commands.ok([*words, f"checkpoint.save_dir={tmp_path / 'saved'}"], tmp_path)
+    saved = torch.load(tmp_path / "saved" / "checkpoint_last.pt", weights_only=True)
+    assert saved["optimizer_history"][-1]["num_updates"] == 1
