@@ -142,15 +142,7 @@ find_room() {
 # --- making it -----------------------------------------------------------------------------------
 
 in_place() { # was .venv made here? Its commands name the interpreter by its full path.
-  [ ! -f "$venv/bin/pip" ] || "$python" -I - "$venv/bin" <<'PY' 2>/dev/null
-import os
-import re
-import sys
-
-with open(sys.argv[1] + "/pip", encoding="utf-8") as command:
-    folder = re.search(r'(/[^\n"]*)/python', command.read(4096)).group(1)
-sys.exit(not os.path.samefile(folder, sys.argv[1]))
-PY
+  [ ! -f "$venv/bin/pip" ] || head -n 3 "$venv/bin/pip" | grep -qF "$venv/bin/"
 }
 
 usable() {
@@ -193,28 +185,17 @@ make_venv() {
 }
 
 explain() { # one line from the log: what went wrong in $1, and the way out
-  local last why
-  last="$(grep -E 'fatal error: |^ *[A-Za-z]+Error: ' "$log" | tail -n 1 || true)"
-  last="${last:-$(grep -E '^ *(ERROR|error):' "$log" | tail -n 1 || true)}"
+  local last why="see the log and run this again"
+  last="$(grep -E 'fatal error: |^ *[A-Za-z]+Error: |^ *(ERROR|error):' "$log" | tail -n 1 || true)"
   last="$(tr -s '[:space:]' ' ' <<<"${last:-$(tail -n 1 "$log")}" | cut -c 1-300)"
-  last="${last# }"
   if grep -qE 'No space left on device|Disk quota exceeded' "$log"; then
-    why="the disk is full: about 2 GB are needed in $venv, and some in ${TMPDIR:-/tmp}; free some space and run this again"
-  elif grep -qE 'NewConnectionError|Failed to establish a new connection|ConnectTimeoutError|ReadTimeoutError|ProxyError|SSLError|Network is unreachable|[Nn]ame resolution' "$log" &&
-    grep -qE 'No matching distribution|Max retries|ReadTimeoutError|Could not install' "$log"; then
+    why="the disk is full: about 2 GB are needed in $venv; free some space and run this again"
+  elif grep -qE 'NewConnectionError|Failed to establish a new connection|TimeoutError|ProxyError|SSLError|[Nn]ame resolution' "$log"; then
     why="the package index cannot be reached: check the network or pip's proxy and index settings and run this again"
-  elif grep -qE 'No matching distribution found for torch' "$log"; then
-    why="pip finds no $(pin torch) for this Python and machine: where the network works, remove $venv and name another Python, PYTHON=/path/to/python3.11 bash $0"
-  elif grep -qE "No module named '?torch" "$log"; then
-    why="torch is absent, so fairseq cannot be compiled: remove $venv and run this again"
   elif grep -qE 'Killed signal|MemoryError|virtual memory exhausted|out of memory' "$log"; then
     why="too little memory to compile: close other programs and run this again with MAX_JOBS=1"
-  elif grep -qE "command '?.*(gcc|g\+\+|cc|c\+\+|clang).* failed|fatal error: " "$log"; then
-    why="fairseq could not be compiled: check the compiler and the log"
-  else
-    why="see the log and run this again"
   fi
-  printf '%s failed: %s (log: %s; its last word: %s)' "$1" "$why" "$log" "${last% }"
+  printf '%s failed: %s (log: %s; its last word: %s)' "$1" "$why" "$log" "${last# }"
 }
 
 run_pip() {

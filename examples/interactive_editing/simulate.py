@@ -18,74 +18,50 @@ import torch
 from lev_plugins import LevenshteinEditor
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_parallel
-from lev_plugins.metrics.corpus import make_metric
+from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark
 
 METRICS = ("bleu", "ter_normalized", "accuracy")
-KINDS = {"=": "keep", "-": "drop"}
 
 
 def main() -> int:
+    """Edit in each way, score, print."""
     args = _arguments()
     files = [args.sources, args.references] + ([args.drafts] if args.drafts else [])
-    rows = list(zip(*list(read_parallel(files))[: args.sentences]))
+    sources, references, *drafts = zip(*list(read_parallel(files))[: args.sentences], strict=True)
     names = ("bpe", "sentencepiece_model")
     processing = {name: value for name in names if (value := getattr(args, name))}
     editor = LevenshteinEditor.from_pretrained(args.checkpoint, **processing)
-    print(f"{len(rows[0])} sentences".ljust(28) + "   BLEU     TER   exact   asked for and there")
-    if args.drafts:
-        _with_drafts(editor, *rows)
+    print(f"{len(sources)} sentences".ljust(28) + "   BLEU     TER   exact   asked for and there")
+    if drafts:
+        pairs = list(zip(*drafts, references, strict=True))
+        wanted = [[word for word, right in words_of(*pair) if right] for pair in pairs]
+        _print_row("no-edit baseline", drafts[0], references, wanted)
+        ways = {
+            "the editor alone": {"drafts": list(map(escape_markup, drafts[0])), "markup": True},
+            "right words locked": {"drafts": [marked(*p, False) for p in pairs], "markup": True},
+            "… and wrong words removed": {
+                "drafts": [marked(*p, True) for p in pairs],
+                "markup": True,
+            },
+        }
     else:
-        _with_terms(editor, *rows, args)
-    for name in METRICS[:2]:
-        print(make_metric(name).signature())
+        rng = random.Random(args.seed)
+        wanted = [some_words(reference, args.terms, rng) for reference in references]
+        ways = {
+            "the model alone": {},
+            f"{args.terms} soft terms": {"terms": wanted, "hard_terms": False},
+            f"{args.terms} hard terms": {"terms": wanted},
+        }
+    for name, options in ways.items():
+        outputs = [trace.text for trace in editor.edit(sources, **options)]
+        _print_row(name, outputs, references, wanted)
     return 0
 
 
-def _with_drafts(
-    editor: LevenshteinEditor,
-    sources: Sequence[str],
-    references: Sequence[str],
-    drafts: Sequence[str],
-) -> None:
-    right = [right_words(*pair) for pair in zip(drafts, references)]
-    locked = [_locked(draft, marks) for draft, marks in zip(drafts, right)]
-    _print_row("no-edit baseline", drafts, references, locked)
-    ways = {
-        "the editor alone": [escape_markup(draft) for draft in drafts],
-        "right words locked": [marked(*pair, "") for pair in zip(drafts, right)],
-        "… and wrong words removed": [marked(*pair, "-") for pair in zip(drafts, right)],
-    }
-    for name, given in ways.items():
-        outputs = [trace.text for trace in editor.edit(sources, given, markup=True)]
-        _print_row(name, outputs, references, locked)
-
-
-def _with_terms(
-    editor: LevenshteinEditor,
-    sources: Sequence[str],
-    references: Sequence[str],
-    args: argparse.Namespace,
-) -> None:
-    rng = random.Random(args.seed)
-    terms = []
-    for reference in references:
-        words = reference.split()
-        places = sorted(rng.sample(range(len(words)), min(args.terms, len(words))))
-        terms.append([words[i] for i in places])
-    ways = {
-        "the model alone": {},
-        f"{args.terms} soft terms": {"terms": terms, "hard_terms": False},
-        f"{args.terms} hard terms": {"terms": terms},
-    }
-    for name, options in ways.items():
-        outputs = [trace.text for trace in editor.edit(sources, **options)]
-        _print_row(name, outputs, references, terms)
-
-
-def right_words(draft: str, reference: str) -> list[bool]:
-    """Which words of the draft are right."""
+def words_of(draft: str, reference: str) -> list[tuple[str, bool]]:
+    """The words of the draft, and which are right."""
     numbers: dict[str, int] = {}
     rows = [
         [numbers.setdefault(word, len(numbers) + 1) for word in text.split()]
@@ -94,38 +70,37 @@ def right_words(draft: str, reference: str) -> list[bool]:
     if not rows[0]:
         return []
     keep, _ = lcs_masks(torch.tensor([rows[0]]), torch.tensor([rows[1] or [0]]), 0)
-    return keep[0].tolist()
+    return list(zip(draft.split(), keep[0].tolist(), strict=True))
 
 
-def marked(draft: str, right: Sequence[bool], wrong: str) -> str:
-    """The draft with right words locked and, if ``wrong`` is ``-``, the others marked to go."""
-    words = []
-    for word, is_right in zip(draft.split(), right):
-        sign = "=" if is_right else wrong
-        words.append(write_mark(word, KINDS[sign]) if sign else escape_markup(word))
-    return " ".join(words)
+def marked(draft: str, reference: str, drop: bool) -> str:
+    """The draft with right words locked and, if wanted, the others marked to go."""
+    kinds = {True: "keep", False: "drop" if drop else None}
+    words = words_of(draft, reference)
+    return " ".join(
+        write_mark(word, kinds[right]) if kinds[right] else escape_markup(word)
+        for word, right in words
+    )
 
 
-def _locked(draft: str, right: Sequence[bool]) -> list[str]:
-    return [word for word, is_right in zip(draft.split(), right) if is_right]
+def some_words(reference: str, count: int, rng: random.Random) -> list[str]:
+    """Words of a sentence, in order."""
+    words = reference.split()
+    return [words[i] for i in sorted(rng.sample(range(len(words)), min(count, len(words))))]
 
 
 def _print_row(
-    name: str,
-    outputs: Sequence[str],
-    references: Sequence[str],
-    wanted: Sequence[Sequence[str]],
+    name: str, outputs: Sequence[str], references: Sequence[str], wanted: Sequence[Sequence[str]]
 ) -> None:
     figures = []
     for metric in map(make_metric, METRICS):
-        rows = (metric.statistics(*pair) for pair in zip(outputs, references))
-        figures.append(metric.score([sum(column) for column in zip(*rows)]))
+        pairs = zip(outputs, references, strict=True)
+        figures.append(metric.score(add_up(metric, (metric.statistics(*pair) for pair in pairs))))
     asked = sum(map(len, wanted))
     there = sum(word in output for output, words in zip(outputs, wanted) for word in words)
     share = f"{100 * there / max(asked, 1):.1f}%"
-    print(
-        f"{name:28}{figures[0]:7.2f} {figures[1]:7.2f} {figures[2]:6.1f}% {share:>12}", flush=True
-    )
+    shown = "{:7.2f} {:7.2f} {:6.1f}%".format(*figures)
+    print(f"{name:28}{shown} {share:>12}", flush=True)
 
 
 def _arguments() -> argparse.Namespace:

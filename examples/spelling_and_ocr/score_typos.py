@@ -7,7 +7,7 @@ corrected, held-out ones of codespell's list, alone and in running text, those o
 project's own, and words for others that exist too (then for than), in running text; and right words
 left as they are, known and unknown ones and running text. symspellpy, a dictionary corrector, runs
 with the corrector's lexicon, and with the often misspelt words alone. --also adds a list of your
-own, as it came and as it should be. --thresholds shows what other thresholds would give. Then a
+own, as it came and as it should be.  Then a
 paragraph is corrected and its edits are shown.
 """
 
@@ -17,11 +17,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from symspell import Correct, symspell
+from symspell import symspell
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.inference.correction.units import spans
 from lev_plugins.io.text_files import read_lines
 
 LISTS = {
@@ -69,7 +68,6 @@ def main() -> None:
     add("--data", help="folder with the dictionaries")
     pair = {"nargs": 2, "type": Path, "metavar": ("NOISY", "CLEAN"), "default": []}
     add("--also", action="append", help="a list: lines as they came and should be", **pair)
-    add("--thresholds", type=float, nargs="+", default=[], help="also show what others give")
     add("--json", type=Path, metavar="FILE", help="also write the shares there")
     args = parser.parse_args()
     from lev_plugins.inference.correction import Corrector
@@ -80,21 +78,15 @@ def main() -> None:
     corrector = Corrector.from_pretrained(args.checkpoint, args.data)
     print(f"tuned with a threshold of {corrector.min_confidence:.2f} ({corrector.tuned})\n")
 
-    def model(threshold: float | None = None) -> Correct:
-        return lambda lines: [
-            one.text for one in corrector.correct(lines, min_confidence=threshold)
-        ]
-
     systems = {
         "no edits": list,
         f"symspellpy, {len(often):,} words": symspell(often),
         f"symspellpy, {len(counts):,} words": symspell(counts),
-        "this model": model(),
+        "this model": lambda lines: [one.text for one in corrector.correct(lines)],
     }
     lists = word_lists(args.text, args.also)
     shares = measured(systems, lists)
     print(table(shares))
-    print("\n" + verdict(shares))
     if args.json:
         keys = dict(zip(LISTS.values(), LISTS))
         by_system = {
@@ -103,13 +95,11 @@ def main() -> None:
         }
         text = json.dumps({"systems": by_system}, indent=1)
         args.json.write_text(text + "\n", encoding="utf-8")
-    if args.thresholds:
-        others = {f"from {one:.2f}": model(one) for one in args.thresholds}
-        print("\n" + table(measured(others, lists)))
     (found,) = corrector.correct([PARAGRAPH])
     print(f"\n{found.source}\n→ {found.text}\n")
-    for edit in whole_words(found):
-        print(f"  {edit}")
+    for edit in found.edits:
+        left = "" if edit.applied else f"   left: {edit.reason}"
+        print(f"  {edit.before} → {edit.after}   {edit.probability:.2f}{left}")
 
 
 Shares = dict[str, tuple[int, dict[str, float]]]
@@ -148,40 +138,6 @@ def table(found: Shares) -> str:
         cells = "".join(f"{one:>24.1f} %" for one in shares.values())
         rows.append(f"{name:{width}}{number:>8,}{cells}")
     return "\n".join(rows)
-
-
-def verdict(found: Shares) -> str:
-    """Whether the model, the last system, is ahead of the one before it, list by list."""
-    behind, right = [], 0.0
-    for name, (number, shares) in found.items():
-        *_, other, model = shares
-        if shares[model] < shares[other]:
-            behind.append(f"{name} ({shares[model]:.1f} %, {shares[other]:.1f} %)")
-        right += number * (shares[model] - next(iter(shares.values())))
-    if right <= 0:
-        return "verdict: no better than no edits yet: train longer, about twice as long (--minutes)"
-    if behind:
-        return (
-            f"verdict: better than no edits; behind {other} in {', '.join(behind)}: train longer, "
-            "about twice as long (--minutes)"
-        )
-    return f"verdict: better than no edits, and not behind {other} in any list"
-
-
-def whole_words(found) -> list[str]:
-    """The words of a line that a model would change, each with the probability of its edits."""
-    shown = []
-    for start, end in spans(found.source, "letters"):
-        edits = [edit for edit in found.edits if start <= edit.offset and edit.end <= end]
-        if edits:
-            parts, place = [], start
-            for edit in edits:
-                parts += [found.source[place : edit.offset], edit.after]
-                place = edit.end
-            after = "".join(parts) + found.source[place:end]
-            kept = "" if edits[0].applied else f"   left: {edits[0].reason}"
-            shown.append(f"{found.source[start:end]} → {after}   {edits[0].probability:.2f}{kept}")
-    return shown
 
 
 if __name__ == "__main__":

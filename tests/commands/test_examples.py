@@ -143,12 +143,12 @@ def write_labels(folder: Path, kind: str) -> Path:
         lines = [draw.choices(WORDS, k=draw.randint(1, 7)) for _ in range(count)]
         joined = [" ".join(words) for words in lines]
         if kind == "tagging":
-            rows = [
-                "\t".join([str(n), word, "_", word[0].upper(), *"______"])
-                for line in lines
-                for n, word in [*enumerate(line, start=1), (0, "")]
-            ]
-            put(folder / f"x.{part}.conllu", [row if row[0] != "0" else "" for row in rows])
+            rows: list[str] = []
+            for line in lines:
+                for place, word in enumerate(line, start=1):
+                    rows.append("\t".join([str(place), word, "_", word[0].upper(), *"______"]))
+                rows.append("")
+            put(folder / f"x.{part}.conllu", rows)
         elif kind == "multilabel":
             labels = [",".join(str(n) for n in range(4) if WORDS[n] in words) for words in lines]
             put(folder / f"x.{part}.tsv", [f"{a}\t{b}" for a, b in zip(labels, joined)])
