@@ -48,10 +48,10 @@ GAMMAS = (0.0, 0.5, 1.0, 2.0)  # empty penalties to choose from
 EVEN, THRESHOLDS = 0.5, (0.7, 0.8, 0.9)  # deletion probabilities above which a token is deleted
 
 
-#: what is measured of a checkpoint. token, placeholder, deletion: bits per labelled position in
-#: random states without drafts. empty: of the token head, where nothing stands. gamma, threshold: best on
-#: the validation set. bleu, brevity, iterations: on the test set with gamma; tuned: with both.
-#: seconds: of the processor, in training.
+#: What is measured of a checkpoint. token, placeholder, deletion: bits per labelled position in
+#: random states without drafts. empty: of the token head, where nothing stands. gamma, threshold:
+#: best on the validation set. bleu, brevity, iterations: on the test set with gamma; tuned: with
+#: both. seconds: of the processor, in training.
 COLUMNS = (
     *("token", "placeholder", "deletion", "empty", "gamma", "bleu", "brevity", "threshold"),
     *("tuned", "iterations", "seconds"),

@@ -1,4 +1,4 @@
-"""Makes a public list of words, as ``correct --lexicon`` and prepare_ocr.sh take it.
+"""Makes a public list of words, as ``correct --lexicon`` takes it.
 
     python examples/spelling_and_ocr/word_list.py de > words.txt
     python examples/spelling_and_ocr/word_list.py de --own own.txt > words.txt
@@ -12,13 +12,10 @@ pyspellchecker``) or those of ``--own`` have it, also in compounds of two of the
 
 ``--own`` is a list of your own text, such as examples/denoising/words.py writes: its words are
 added, and public words are counted as in a text of the same length. ``--rarest 0`` keeps all words:
-for languages that have many forms of each, such as Finnish.
-
-``--names`` writes what ``correct --protect-words`` takes: words of the language and of English, the
-rarest too, that the list (``--own`` or what would be written without ``--names``) lacks, with a
-capital. Most are names of people and places, which a small model would change. Some are
-misspellings, so one is left out that differs by a letter from a public word that is ten times as
-frequent, or a thousand times if it is short: there are words a letter away from most short names.
+for languages that have many forms of each, such as Finnish. ``--names`` writes what ``correct
+--protect-words`` takes: rare words of the language and of English that the list lacks, with a
+capital. Most are names. Some are misspellings, so one is left out that differs by a letter from a
+public word that is ten times as frequent, or a thousand times if it is short.
 """
 
 import argparse
@@ -50,16 +47,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("language", help="two letters, such as de")
-    parser.add_argument("--own", metavar="FILE", help="words of your text and their counts")
-    parser.add_argument(
-        "--rarest", type=float, metavar="SHARE", default=RAREST,
-        help="leave words out that are less frequent (default: 1e-7, one in ten million)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--names", nargs="*", metavar="LANGUAGE",
-        help="write names, for --protect-words: rare words of these languages too (default: en)",
-    )  # fmt: skip
+    add = parser.add_argument
+    add("language", help="two letters, such as de")
+    add("--own", metavar="FILE", help="words of your text and their counts")
+    add("--rarest", type=float, metavar="SHARE", default=RAREST, help="least (default: 1e-7)")
+    add("--names", nargs="*", metavar="LANGUAGE", help="names; these languages too (default: en)")
     args = parser.parse_args(argv)
     own = Lexicon.read(args.own).counts if args.own else {}
     listed = spelled(args.language, args.rarest, own)
