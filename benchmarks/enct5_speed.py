@@ -111,7 +111,7 @@ def batches(count: int, size: int, args: argparse.Namespace, kind: ProblemType) 
 def batch(chosen: Sequence[Example], kind: ProblemType, args: argparse.Namespace) -> Batch:
     """Sentences as fairseq's tasks make batches of them, for both."""
     end = torch.tensor([EOS])
-    sources = [torch.cat([one.tokens[:-1], end]) for one in chosen]
+    sources = [torch.cat([one.pieces[:-1], end]) for one in chosen]
     # a tag is a subword of the vocabulary
     targets = [torch.cat([one.labels + SPECIAL, end]) for one in chosen]
     shifted = [torch.cat([one[-1:], one[:-1]]) for one in targets]

@@ -142,7 +142,7 @@ find_room() {
 # --- making it -----------------------------------------------------------------------------------
 
 in_place() { # was .venv made here? Its commands name the interpreter by its full path.
-  [ ! -f "$venv/bin/pip" ] || head -n 3 "$venv/bin/pip" | grep -qF "$venv/bin/"
+  [ ! -f "$venv/bin/pip" ] || grep -qF "$venv/bin/" "$venv/bin/pip"
 }
 
 usable() {

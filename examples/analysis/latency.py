@@ -8,7 +8,6 @@ changing order, so that whatever else the machine does slows all of them.
 """
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -21,7 +20,6 @@ from typing import Any
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.output import whole_file
 
 TASK = "translation_edit"
 GREEDY = 1
@@ -57,19 +55,15 @@ class System:
             raise UserError(f"{self.path}: no output for sentence {index}; is the model trained?")
         self.steps.append(int(self.iterations(found[0])))
 
-    def summary(self, first: "System") -> dict[str, Any]:
-        """Its figures; ``ratio`` is its median over that of the first system."""
+    def line(self, first: "System", width: int) -> str:
+        """Its line of the table; the ratio is its median over that of the first system."""
         times = self.milliseconds
         slow = quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
-        return {
-            "name": self.name,
-            "path": self.path,
-            "median_ms": median(times),
-            "mean_ms": fmean(times),
-            "p95_ms": slow,
-            "iterations": fmean(self.steps),
-            "ratio": median(times) / median(first.milliseconds),
-        }
+        ratio = median(times) / median(first.milliseconds)
+        return (
+            f"{self.name:{width}}  {median(times):>10.2f}{fmean(times):>10.2f}{slow:>10.2f}"
+            f"{fmean(self.steps):>12.2f}{ratio:>7.2f}"
+        )
 
 
 def measure(systems: Sequence[System], indices: Sequence[int], args: argparse.Namespace) -> None:
@@ -210,18 +204,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         systems = load(args)
     indices, left_out = choose(systems, args.sentences)
     measure(systems, indices, args)
-    rows = [system.summary(systems[0]) for system in systems]
-    if args.json:
-        with whole_file(args.json) as file:
-            json.dump({"systems": rows, "sentences": indices}, file, indent=1)
-    left = max(len(one["name"]) for one in rows)
-    print(f"{'':{left}}  ms: median      mean       p95  iterations  ratio")
-    for one in rows:
-        print(
-            f"{one['name']:{left}}  {one['median_ms']:>10.2f}{one['mean_ms']:>10.2f}"
-            f"{one['p95_ms']:>10.2f}{one['iterations']:>12.2f}{one['ratio']:>7.2f}"
-        )
-    print(f"\nbatch 1; ratio: median over that of {rows[0]['name']}; iterations of an")
+    width = max(len(one.name) for one in systems)
+    print(f"{'':{width}}  ms: median      mean       p95  iterations  ratio")
+    print(*(one.line(systems[0], width) for one in systems), sep="\n")
+    print(f"\nbatch 1; ratio: median over that of {systems[0].name}; iterations of an")
     print("autoregressive model: tokens written, </s> included")
     if left_out:
         print(f"note: {left_out} sentences are too long for a model: left out")
@@ -246,7 +232,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--warm-up", type=int, default=5, metavar="N", help="sentences before (default: 5)")
     add("--threads", type=int, default=1, metavar="N", help="threads of torch (default: 1)")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default: cpu)")
-    add("--json", metavar="FILE", help="also write all numbers as JSON")
     args = parser.parse_args(argv)
     for name in ("beam", "max_iter", "sentences", "threads"):
         if getattr(args, name) < 1:

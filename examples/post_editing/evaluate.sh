@@ -30,5 +30,5 @@ fairseq-generate "$work/data" --user-dir "$root/lev_plugins" "${recipe[@]}" \
   --bpe sentencepiece --sentencepiece-model "$work/spm.model" "$@" \
   >"$work/generate.$way.txt" 2>"$work/generate.$way.log" ||
   fail "fairseq-generate failed: $(tail -n 1 "$work/generate.$way.log") ($work/generate.$way.log)"
-python -m lev_plugins report "$work/generate.$way.txt" --names "$way" --sources "$text.src" --drafts "$text.mt" \
-  --references "$text.pe" --metrics bleu,ter_normalized,accuracy --json "$work/report.$way.json"
+python -m lev_plugins report "$work/generate.$way.txt" --names "$way" --drafts "$text.mt" --references "$text.pe" \
+  --metrics bleu,ter_normalized,accuracy --json "$work/report.$way.json"

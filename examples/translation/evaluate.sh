@@ -57,8 +57,7 @@ for system in "${systems[@]}"; do
   esac
 done
 python -m lev_plugins report "${outputs[@]}" --names "$(IFS=, && echo "${names[*]}")" \
-  --references "$work/text/test.$to" --sources "$work/text/test.$from" \
-  --metrics bleu,chrf,ter_normalized --ter-case-sensitive --json "$work/report.json"
+  --references "$work/text/test.$to" --metrics bleu,chrf,ter_normalized --json "$work/report.json"
 
 if [ -n "${LATENCY:-}" ]; then
   [ ${#edited[@]} -gt 0 ] || fail "LATENCY=$LATENCY: no edit model is there to be timed"
