@@ -176,7 +176,7 @@ def check(args: argparse.Namespace, *more: str) -> None:
     for name in (*SIZES, *more):
         if getattr(args, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} {getattr(args, name)}: give 1 or more")
-    if args.dim % args.heads:
+    if not hasattr(args, "head_dim") and args.dim % args.heads:
         raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
     if args.vocab < 40:
         raise UserError(f"--vocab {args.vocab}: give 40 or more")

@@ -61,7 +61,7 @@ def test_every_benchmark_ends_in_its_table(scripts, capsys):
     found = measured(scripts.pbd_speed, capsys=capsys)
     searches = [f"decoding: batch {size}, beam {b}, step" for size in (1, 32) for b in (1, 5)]
     assert list(found) == ["training: gradients", "training: update with Adam", *searches]
-    found = measured(scripts.enct5_speed, "--head-dim", "8", capsys=capsys)
+    found = measured(scripts.enct5_speed, "--heads", "3", "--head-dim", "8", capsys=capsys)
     parts = ("a sentence, batch 1", "a sentence, batch 32", "training, gradients")
     parts = (*parts, "training, update with Adam")
     assert list(found) == [f"{k}: {one}" for k in ("tagging", "classification") for one in parts]

@@ -74,7 +74,7 @@ def test_translation_goes_the_whole_way(translation, succeed):
         succeed("translation/train.sh", translation, system, *BOTH, **TWO)
     succeed("translation/distill.sh", translation, "--max-len-b", "20")
     assert len(read(translation / "distilled-text" / "train.de")) == 80
-    succeed("translation/train.sh", translation, "distilled", *BOTH, MINUTES="1", **TWO)
+    succeed("translation/train.sh", translation, "distilled", *BOTH, "--max-update=2", MINUTES="1")
     said = succeed("translation/evaluate.sh", translation, LATENCY="3")
     assert re.search(r"ar-greedy +ar-beam-4 +stock +levt +distilled$", said, re.M), said
     assert "sentences:3|" in said
