@@ -7,6 +7,7 @@ words one by one and leaves those alone that the lexicon has, and through symspe
 """
 
 import argparse
+import hashlib
 import json
 import re
 import subprocess
@@ -23,7 +24,6 @@ from scipy import stats
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.correction.lexicon import Lexicon
-from lev_plugins.io.reading import checksum
 from lev_plugins.io.text_files import read_lines
 from lev_plugins.metrics import correction_counts, make_metric
 from lev_plugins.metrics.corpus import add_up, bleu
@@ -115,7 +115,8 @@ def decode(
 
 def forget_other_words(output: Path, lexicon: Path) -> None:
     """Deletes what was corrected with other words than these."""
-    stamp, found = output / "lexicon.sha256", checksum(str(lexicon))
+    stamp = output / "lexicon.sha256"
+    found = hashlib.sha256(lexicon.read_bytes()).hexdigest()
     if not stamp.is_file() or stamp.read_text(encoding="utf-8") != found:
         for path in output.glob(f"*{WITH_LEXICON}.*"):
             path.unlink()

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, shortened
 from ..errors import UserError
-from ..io.notes import say_no_draft
+from ..io.lines import say_no_draft
 from ..io.text_files import few
 from ..options import OptionalStr, option
 from .validation import EvaluationConfig, Validation

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 import lev_plugins
-from lev_plugins.fairseq_patches import read_interactive_lines
+from lev_plugins.fairseq_patches.commands import read_interactive_lines
 
 # help ---------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from ...errors import UserError
-from ...io.reading import reading
+from ...io.text_files import reading
 from .alignment import Change, changes
 from .clusters import clusters, split_words
 from .ocr_confusions import SHAPES
