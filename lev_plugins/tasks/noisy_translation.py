@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ..data.batch import TextEncoder
 from ..data.noise import (
-    DEFAULT_EDITS,
     KINDS,
     PAPER,
     Confusions,
@@ -25,9 +24,8 @@ from ..data.noise import (
     load_confusions,
     parse_kinds,
 )
-from ..data.noise.kinds import RANDOM_EDITS
 from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
-from ..errors import UserError, parse_names, require_share
+from ..errors import UserError, require_share
 from ..fairseq_patches import origin
 from ..io.text_files import read_lines
 from ..options import OptionalStr, option
@@ -63,10 +61,6 @@ class NoisyTranslationConfig(EvaluationConfig):
     noise_max_words: int = option(10, "changed words in a sentence, at most")
     noise_max_chars: int = option(10, "changed letters in a word, at most")
     noise_min_length: int = option(4, "words of fewer letters are left alone")
-    noise_random_edits: str = option(
-        ",".join(DEFAULT_EDITS),
-        f"what random noise does to a letter: {', '.join(RANDOM_EDITS)}",
-    )
     noise_seed: int = option(1, "seed of the noise; in training --seed counts as well")
     noise_confusions: OptionalStr = option(
         None,
@@ -110,12 +104,8 @@ def noises_of(cfg: NoisyTranslationConfig) -> dict[str, NoiseOptions]:
             f"--noise-confusions {cfg.noise_confusions} is for ocr noise, and none is asked for; "
             "give --noise ocr"
         )
-    edits = parse_names("--noise-random-edits", cfg.noise_random_edits, "edit", RANDOM_EDITS)
     numbers = {name: getattr(cfg, f"noise_{name}") for name in NUMBERS}
-    return {
-        split: NoiseOptions(kinds=chosen, random_edits=edits, **numbers)
-        for split, chosen in kinds.items()
-    }
+    return {split: NoiseOptions(kinds=chosen, **numbers) for split, chosen in kinds.items()}
 
 
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)

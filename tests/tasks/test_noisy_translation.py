@@ -236,7 +236,7 @@ def test_batches_are_the_same_wherever_a_training_begins(folder):
 
 
 def test_noise_stays_below_the_limits_of_model_and_batch(folder):
-    rates = {"noise_char_rate": 1.0, "noise_word_rate": 1.0, "noise_random_edits": "insert"}
+    rates = {"noise_char_rate": 1.0, "noise_word_rate": 1.0}
     task = task_of(folder, noise="random", **rates)
     data = loaded(task)
     longest = max(map(len, LINES)) + 1
@@ -313,7 +313,6 @@ def test_validation_reads_pieces_as_text(folder):
         ("train", {"noise_word_rate": 1.2}, ["--noise-word-rate 1.2"]),
         ("train", {"noise_char_rate": -1.0}, ["--noise-char-rate -1.0"]),
         ("train", {"noise_max_words": 0}, ["--noise-max-words 0"]),
-        ("train", {"noise_random_edits": "x"}, ["--noise-random-edits x"]),
         ("train", {"noise_confusions": "t.json"}, ["--noise-confusions t.json"]),
         ("train", {"num_batch_buckets": 2}, ["--num-batch-buckets"]),
         ("train", {"eval_metrics": "blue"}, ["--eval-metrics blue"]),
