@@ -139,7 +139,7 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
             "folder that it was trained on: --data DIR"
         )
     way = f"give the folder with the dictionaries of {path}: --data DIR"
-    require_dictionaries(cfg, folder, way)
+    require_dictionaries(cfg, way)
     return tasks.setup_task(cfg)
 
 
