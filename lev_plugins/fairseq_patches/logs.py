@@ -35,8 +35,9 @@ def untouched_root_logger() -> Iterator[None]:
 def quiet_commands() -> None:
     """Lets a fairseq command log from INFO on (or ``LOGLEVEL``) and give no advice on hydra.
 
-    Faults: commands that import fairseq before they set up logging (generate, validate …) log from
-    DEBUG on, and each begins with some twenty warnings of what hydra has deprecated.
+    Faults: in the commands that import fairseq before they set up logging (generate, interactive,
+    validate …) the root logger stays at DEBUG. And each command starts with some twenty lines of
+    warnings about interfaces that hydra has deprecated.
     """
     if running_command() is None:
         return
@@ -48,9 +49,10 @@ def quiet_commands() -> None:
 
 
 def filter_mask_warning() -> None:
-    """Says nothing of the masks of fairseq's Transformer, for all that this process does next.
+    """Says nothing of the masks of fairseq's Transformer; for what runs one on whole sentences.
 
     Fault: its attention gets a mask of padding that is boolean and one of the future that is not,
-    of which torch warns. A filter that is put aside afterwards is not safe among threads.
+    of which torch warns. The filter holds for the whole process: one that is put aside afterwards
+    is not safe among threads.
     """
     warnings.filterwarnings("ignore", _MASKS, UserWarning)

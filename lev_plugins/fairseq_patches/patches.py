@@ -29,24 +29,22 @@ def apply(lean: bool = False) -> None:
         return
     one_line_errors()
     import_fairseq(lean)
-    for work_around in (
-        accept_imported_package,
-        quiet_commands,
-        read_plain_checkpoints,
-        check_checkpoint_settings,
-        write_checkpoints_whole,
-        train_on_cpus,
-        settle_trainings,
-        show_whole_help,
-        keep_last_batch,
-        deterministic_batching,
-        prepare_trainings,
-        keep_symbols,
-        *(() if is_lean() else (patch_interactive_reader,)),
-        keep_masters,
-        patch_adafactor,
-        configure_plain_encoders,
-        stop_prefetch_threads,
-    ):
-        work_around()
+    accept_imported_package()
+    quiet_commands()
+    read_plain_checkpoints()
+    check_checkpoint_settings()
+    write_checkpoints_whole()
+    train_on_cpus()
+    settle_trainings()
+    show_whole_help()
+    keep_last_batch()
+    deterministic_batching()
+    prepare_trainings()
+    keep_symbols()
+    if not is_lean():
+        patch_interactive_reader()
+    keep_masters()
+    patch_adafactor()
+    configure_plain_encoders()
+    stop_prefetch_threads()
     _applied = True
