@@ -13,7 +13,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -105,7 +105,7 @@ class Origin:
             self._refuse(kind, f"{name!s:.80} ({ALLOWED}={known!s:.80} allows it)")
         return made
 
-    def _refuse(self, name: str, what: str) -> None:
+    def _refuse(self, name: str, what: str) -> NoReturn:
         raise UserError(
             f"checkpoint {':'.join(self.paths)} asks for --{name.replace('_', '-')} {what}; a "
             "checkpoint may not choose that: if you trust it, name it yourself"
