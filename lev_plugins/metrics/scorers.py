@@ -83,7 +83,11 @@ def _register(name: str, config: type[FairseqDataclass], metric: Callable[[Any],
     register_scorer(name, dataclass=config)(Scorer)
 
 
+def _named(name: str) -> Callable[[NoOptions], Metric]:
+    return lambda cfg: make_metric(name)
+
+
 _register("ter", TerConfig, _ter)
-_register("word_error_rate", NoOptions, lambda cfg: make_metric("wer"))  # fairseq's own is wer
+_register("word_error_rate", NoOptions, _named("wer"))  # fairseq's own is wer
 for _name in ("accuracy", "cer", "word_accuracy", "wrr"):
-    _register(_name, NoOptions, lambda cfg, name=_name: make_metric(name))
+    _register(_name, NoOptions, _named(_name))
