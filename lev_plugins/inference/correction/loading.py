@@ -140,7 +140,7 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
         )
     way = f"give the folder with the dictionaries of {path}: --data DIR"
     require_dictionaries(cfg, way)
-    return tasks.setup_task(cfg)
+    return tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
 
 
 def _processing(
