@@ -13,7 +13,7 @@ def register(lean: bool = False) -> None:
 
     Args:
         lean: import of fairseq only what is needed, and the rest when a checkpoint asks for it
-            (:mod:`.fairseq_patches.registries`). Where fairseq is here already, all of it stays.
+            (:mod:`.fairseq_patches.imports`). Where fairseq is here already, all of it stays.
     """
     global _registered
     if _registered:

@@ -29,7 +29,6 @@ from saved import Malicious, changed, save
 
 import lev_plugins
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
-from lev_plugins import fairseq_patches as patches
 from lev_plugins.cli import backbone, enct5_prepare
 from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
@@ -299,14 +298,7 @@ def test_a_checkpoint_of_another_system_or_size_is_told(folder, tmp_path):
             checkpoint_utils.load_model_ensemble([str(other)])
 
 
-def test_data_paths_become_absolute_where_they_exist(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a").mkdir()
-    cfg = OmegaConf.create({"data": f"a:{tmp_path}/b:missing"})
-    OmegaConf.set_struct(cfg, True)
-    patches.absolute_data_paths(cfg)
-    assert cfg.data == f"{tmp_path}/a:{tmp_path}/b:missing"
-    for untouched in ("", None, "s3://bucket/a"):
-        namespace = argparse.Namespace(data=untouched)
-        patches.absolute_data_paths(namespace)
-        assert namespace.data == untouched
+def test_an_option_that_has_gone_since_is_left_out(folder, tmp_path):
+    for kind, load in (("stock", Corrector), ("editor", LevenshteinEditor)):
+        changed(folder / f"{kind}.pt", tmp_path / "older.pt", "task", "gone", 1)
+        assert load.from_pretrained(str(tmp_path / "older.pt")) is not None

@@ -58,7 +58,7 @@ NAMES = {
     "models": list(SYSTEMS),
     "archs": sorted({**SIZES, **PLANNED}),
     "criterions": ["edit_policy_loss", "enct5"],
-    "scorers": "accuracy cer rouge ter word_accuracy word_error_rate wrr".split(),
+    "scorers": "accuracy cer ter word_accuracy word_error_rate wrr".split(),
     "encoders": ["hf"],
 }
 

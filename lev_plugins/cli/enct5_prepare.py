@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.staging import staged
+from ..io.output import staged
 from ..io.text_files import require_files
 from ..registration import register
 from .options import adder, make_parser

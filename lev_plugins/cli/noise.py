@@ -15,6 +15,7 @@ from ..data.noise import (
     FIXED,
     KINDS,
     PAPER,
+    Counts,
     Noise,
     NoiseOptions,
     load_confusions,
@@ -22,7 +23,6 @@ from ..data.noise import (
     sentence_random,
 )
 from ..data.noise.confusions import learn, to_json
-from ..data.noise.counting import Counts
 from ..data.noise.drafts import DraftRates, Drafts, Vocabulary, read_vocabulary
 from ..data.noise.rng import line_random
 from ..errors import UserError
@@ -177,8 +177,7 @@ def _learn(args: argparse.Namespace) -> None:
     print(
         f"{output}: {sum(map(len, table.values())):,} confusions from {seen.lines:,} lines, "
         f"{seen.characters:,} characters, {seen.changes:,} differences; left out: "
-        f"{seen.left_out:,} (with a space, too long or too rare) and {seen.unaligned:,} lines too "
-        "different to compare",
+        f"{seen.left_out:,} (with a space, too long or too rare)",
         file=sys.stderr,
     )
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.staging import staged
+from ..io.output import staged
 from ..registration import register
 from .names import prog
 from .options import add_help, adder

@@ -17,8 +17,7 @@ from typing import Any
 from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
 from ..io import lines
-from ..io.lines import STANDARD_STREAM, json_line
-from ..io.notes import GIVE_DRAFTS, say_no_draft
+from ..io.lines import GIVE_DRAFTS, STANDARD_STREAM, json_line, say_no_draft
 from ..io.output import refuse_overwriting, report_file, require_names, standard_output, whole_file
 from ..io.progress import lines_of, progress
 from ..registration import register

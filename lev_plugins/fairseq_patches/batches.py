@@ -21,10 +21,9 @@ _PATIENCE = 30.0  # seconds; a thread that reads ahead is at most one batch away
 def keep_last_batch() -> None:
     """Lets no data set of fairseq lose its last batch, those of fairseq's own tasks included.
 
-    Faults: ``fairseq.data.data_utils.batch_by_size`` throws the last batch away when its size is
-    no multiple of ``required_batch_size_multiple`` (8 unless told otherwise): ``fairseq-generate``
-    loses sentences, a set of fewer than eight gives nothing, and the sentences that no epoch of a
-    training sees are always the longest ones. With no sentence at all fairseq raises IndexError.
+    Faults: ``batch_by_size`` throws the last batch away when its size is no multiple of 8 (unless
+    told otherwise): fairseq-generate loses sentences, a set of fewer than eight gives nothing, and
+    what no epoch of a training sees are always the longest. Of no sentence it raises IndexError.
     """
     from fairseq.data import FairseqDataset
 
@@ -39,8 +38,7 @@ def keep_last_batch() -> None:
         """
         if len(indices) > 0:
             batches = [one for one in stock(self, indices, *limits, **named) if len(one) > 0]
-            done = sum(map(len, batches))
-            rest = np.asarray(indices, dtype=np.int64)[done:]
+            rest = np.asarray(indices, dtype=np.int64)[sum(map(len, batches)) :]
             return [*batches, rest] if len(rest) else batches
         if running_command() in ("train", "hydra-train"):
             raise UserError(
@@ -56,9 +54,8 @@ def deterministic_batching() -> None:
 
     Faults: batches that serve all epochs are cut from sentences in the order of their lengths, and
     among equal lengths in one that is sampled with the epoch in which the training began, or was
-    resumed: it then continued with other batches. All are cut as for the first epoch now; tasks
-    that cut batches anew for every epoch get those of that epoch. And fairseq-interactive keeps
-    every line that it has read, in iterators for epochs to come.
+    resumed: it went on with other batches. All are cut as for epoch 1 now, but where they are cut
+    anew for every epoch. And fairseq-interactive keeps all lines that it has read, in iterators.
     """
     from fairseq.data import EpochBatchIterator, FairseqDataset
     from fairseq.tasks import FairseqTask
@@ -84,8 +81,8 @@ def deterministic_batching() -> None:
 def end_readers() -> None:
     """Ends all threads of this process that read ahead, and waits for them, within reason.
 
-    A count that is reached ends one after the batch that it is at; what it has read is thrown away,
-    so that it is not held up by a full queue.
+    A count that is reached ends one after its present batch; what it has read is thrown away, so
+    that no full queue holds it up.
     """
     from fairseq.data.iterators import BackgroundConsumer
 
@@ -103,9 +100,8 @@ def end_readers() -> None:
 def stop_prefetch_threads() -> None:
     """Lets a training that ends within an epoch exit with its own status.
 
-    Fault: ``BufferedIterator`` reads up to ``--data-buffer-size`` batches ahead in a daemon thread
-    which nobody ever stops. It is still at work while Python shuts down and is then ended in the
-    middle of torch's code (up to Python 3.13): a finished training ends in "Aborted", status 134.
+    Fault: ``BufferedIterator`` reads ahead in a daemon thread that nobody stops. At work while
+    Python shuts down it is ended within torch's code (up to Python 3.13): "Aborted", status 134.
     """
     # Last registered, first called: the worker processes that a reader may wait for live on.
     atexit.register(end_readers)

@@ -27,9 +27,8 @@ _REFUSED = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 def _allowed() -> list[Any]:
     """The classes of fairseq's checkpoints: plain containers and numbers.
 
-    Options of models without a config dataclass; metrics of numpy, kept by ``--eval-bleu`` (a
-    checkpoint names the module of the numpy that wrote it); what the first process sends to the
-    others when a training resumes.
+    Among them: options of models without a config dataclass; metrics of numpy (a checkpoint names
+    the module of the numpy that wrote it); what processes send each other in a resumed training.
     """
     from fairseq.distributed.utils import _TensorPlaceholder
 
@@ -87,10 +86,9 @@ def wrap_checkpoint_errors(path: str) -> Iterator[None]:
 def read_plain_checkpoints() -> None:
     """Let torch read fairseq's checkpoints, as plain data, and be strict about everything else.
 
-    Faults: fairseq calls ``torch.load`` without ``weights_only``. Since torch 2.6 that means
-    ``weights_only=True``, and every fairseq checkpoint is refused; or, with
-    TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD in the environment, which many advise to set for fairseq,
-    anything is unpickled.
+    Faults: fairseq calls ``torch.load`` without ``weights_only``. Since torch 2.6 every fairseq
+    checkpoint is refused so; or, with the TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD that many advise for
+    fairseq, anything is unpickled.
     """
     from fairseq import checkpoint_utils
 
@@ -124,15 +122,3 @@ def read_plain_checkpoints() -> None:
             check_criterion(origin, found[1])
             found[2].checkpoint_cfg = found[1]
             return found
-
-
-def absolute_data_paths(cfg: DictConfig | argparse.Namespace) -> None:
-    """Make the colon separated folders in ``cfg.data`` absolute, in place.
-
-    Fault: a checkpoint stores ``data`` as it was typed, so a relative path breaks loading it from
-    any other folder. Folders that do not exist from here, and remote ones, are left as they are.
-    """
-    data = getattr(cfg, "data", None)
-    if isinstance(data, str) and data and "://" not in data:
-        paths = data.split(os.pathsep)
-        cfg.data = os.pathsep.join(os.path.abspath(p) if os.path.exists(p) else p for p in paths)

@@ -48,17 +48,14 @@ def show_whole_help() -> None:
 
 
 def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
-    """Stands in for ``fairseq_cli.interactive.buffered_read``.
+    """Stands in for ``fairseq_cli.interactive.buffered_read`` (``input``: a file, or ``-``).
 
     Fault: fairseq strips every line, so a tab at either end (an empty source, an empty draft) is
     lost; it also ends a line at a lone carriage return and reads in the locale's encoding.
 
-    Args:
-        input: a file, or ``-`` for standard input (fairseq's name for this argument).
-        buffer_size: lines in a buffer; the last one may be shorter.
-
     Returns:
-        lines without their ends, and without spaces at the ends of what stands between tabs.
+        ``buffer_size`` lines at a time, the last time perhaps fewer, without their ends, and
+        without spaces at the ends of what stands between tabs.
 
     Raises:
         UserError: a line is not UTF-8.
@@ -88,10 +85,9 @@ def patch_interactive_reader() -> None:
 def configure_plain_encoders() -> None:
     """Makes ``--bpe characters`` work, and lets encoders take every space for one.
 
-    Faults: it is registered without a config dataclass, so every command that is given it dies
-    while it composes its configuration (``Could not find 'bpe/characters'``). And a non-breaking or
-    another space of Unicode becomes a part of a token; where tokens are told apart, at whitespace,
-    it vanishes, and the words beside it are joined.
+    Faults: without a config dataclass every command that is given it dies (``Could not find
+    'bpe/characters'``). And a non-breaking or another space of Unicode becomes a part of a token;
+    where tokens are told apart, at whitespace, it vanishes, and the words beside it are joined.
     """
     from fairseq.dataclass import FairseqDataclass
     from fairseq.registry import REGISTRIES

@@ -1,5 +1,6 @@
 """How fairseq's commands start their processes, and what a training's settings still lack then."""
 
+import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,20 +11,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
-from .checkpoints import absolute_data_paths
 from .preemption import watched
 from .training import model_class
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
-
-
-def launch_command(processes: int) -> str:
-    """How several processes on a CPU are launched."""
-    return (
-        f"torchrun --nproc_per_node {processes} $(which fairseq-train) … --cpu "
-        "--distributed-backend gloo --ddp-backend legacy_ddp "
-        f"--distributed-world-size {processes}"
-    )
 
 
 def _check_launch(cfg: DictConfig) -> None:
@@ -35,9 +26,13 @@ def _check_launch(cfg: DictConfig) -> None:
     unconnected = asked > 1 and method is None and not torchrun and "SLURM_JOB_ID" not in os.environ
     empty = method is not None and not cfg.distributed_no_spawn
     if alone or (torch.cuda.device_count() == 0 and (unconnected or empty)):
-        told = f"--distributed-world-size {asked}, and torchrun has started {started}"
-        command = launch_command(max(asked, started))
-        raise UserError(f"no training of several processes begins so ({told}); launch as {command}")
+        count = max(asked, started)
+        raise UserError(
+            f"no training of several processes begins so (--distributed-world-size {asked}, and "
+            f"torchrun has started {started}); launch as torchrun --nproc_per_node {count} "
+            "$(which fairseq-train) … --cpu --distributed-backend gloo --ddp-backend legacy_ddp "
+            f"--distributed-world-size {count}"
+        )
 
 
 def train_on_cpus() -> None:
@@ -57,14 +52,25 @@ def train_on_cpus() -> None:
         cfg.distributed_rank, cfg.device_id = int(os.environ["RANK"]), 0
 
 
+def absolute_data_paths(cfg: DictConfig | argparse.Namespace) -> None:
+    """Make the colon separated folders in ``cfg.data`` absolute, in place.
+
+    Folders that do not exist from here, and remote ones, are left as they are.
+    """
+    data = getattr(cfg, "data", None)
+    if isinstance(data, str) and data and "://" not in data:
+        paths = data.split(os.pathsep)
+        cfg.data = os.pathsep.join(os.path.abspath(p) if os.path.exists(p) else p for p in paths)
+
+
 def settle_trainings() -> None:
     """Complete a training's settings before fairseq keeps them and starts its processes.
 
-    Faults: a model gets a copy of its settings, so nothing that it finds out (the sizes of a
-    pre-trained backbone) reaches a checkpoint; its class may have a ``settle(cfg.model)`` instead.
-    On a command line ``--bf16`` switches ``--tpu`` on, and without torch_xla the trainer dies. On
-    a CPU, processes train each for itself, or nothing, with status 0. Checkpoints that are written
-    asynchronously are torn where a training is stopped.
+    Faults: a relative path of the data breaks loading from any other folder. A model gets a copy
+    of its settings, so nothing that it finds out (the sizes of a pre-trained backbone) reaches a
+    checkpoint; its class may have a ``settle(cfg.model)`` instead. ``--bf16`` switches ``--tpu``
+    on, and without torch_xla the trainer dies. On a CPU, processes train each for itself, or
+    nothing, with status 0. Checkpoints that are written asynchronously are torn by a stop.
     """
     from fairseq.distributed import utils
 

@@ -41,8 +41,8 @@ def keep_masters() -> None:
 def patch_adafactor() -> None:
     """Lets ``--optimizer adafactor --scale-parameter`` scale each tensor's own learning rate.
 
-    Fault: a step puts the learning rate of a tensor, scaled by its size, into its group, and
-    takes it from there for the next one, so the sizes of all tensors so far are multiplied. T5X's
+    Fault: a step leaves the learning rate of a tensor, scaled by its size, in its group and takes
+    it from there for the next one, so that the sizes of all tensors so far are multiplied. T5X's
     recipe (a constant 0.001, scaled by parameter size) could not be had.
     """
     from fairseq.optim.adafactor import Adafactor

@@ -2,31 +2,18 @@
 
 # ruff: noqa: F401  (what others import from here)
 
-from ..io.saving import atomic_save
 from .batches import deterministic_batching, end_readers, keep_last_batch, stop_prefetch_threads
-from .checkpoints import (
-    absolute_data_paths,
-    read_checkpoint,
-    read_plain_checkpoints,
-    wrap_checkpoint_errors,
-)
-from .commands import (
-    configure_plain_encoders,
-    patch_interactive_reader,
-    read_interactive_lines,
-    show_whole_help,
-)
+from .checkpoints import read_checkpoint, read_plain_checkpoints, wrap_checkpoint_errors
+from .commands import configure_plain_encoders, patch_interactive_reader, show_whole_help
+from .contents import WORDS_LEARNT, difference, keep_symbols
+from .imports import accept_imported_package, import_fairseq, is_lean
 from .launch import settle_trainings, train_on_cpus
-from .lengths import WORDS_LEARNT
 from .logs import filter_mask_warning, quiet_commands
 from .optimizers import keep_masters, patch_adafactor
-from .registries import import_fairseq, is_lean
-from .reports import explain, one_line_errors, run_cli
-from .saving import write_checkpoints_whole
-from .symbols import difference, keep_symbols
+from .reports import explain, one_line_errors
+from .saving import atomic_save, write_checkpoints_whole
 from .training import prepare_trainings
 from .trust import Origin, check_checkpoint_settings, origin, settings_of
-from .user_dir import accept_imported_package
 
 _applied = False
 
@@ -35,7 +22,7 @@ def apply(lean: bool = False) -> None:
     """Work around faults of fairseq in this process; a second call does nothing.
 
     Args:
-        lean: import of fairseq only what is needed (:mod:`.registries`).
+        lean: import of fairseq only what is needed (:mod:`.imports`).
     """
     global _applied
     if _applied:

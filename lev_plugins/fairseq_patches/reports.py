@@ -69,7 +69,7 @@ def one_line_errors() -> None:
     """Shows a user's mistake in a fairseq command as ``error: …`` and not as a traceback.
 
     Fault: fairseq has no place where its commands turn an error into a message. What
-    :func:`explain` does not know goes to the hook that was there before, with its traceback.
+    :func:`explain` does not know goes to the hook that was there before.
     """
     if running_command() is None:
         return

@@ -1,23 +1,50 @@
-"""What a training writes: whole checkpoints, of numbers."""
+"""Checkpoints are on the disk whole or not at all, however a training ends, and of numbers."""
 
+import contextlib
+import os
 import shutil
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 import torch
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
-from ..io.saving import atomic_save
+
+
+@contextlib.contextmanager
+def atomic_save(path: str) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of ``path`` at the end, when all of it is on the disk.
+
+    Until then, and if anything fails, what stood there stays. A link is replaced, not followed:
+    what it names may be another checkpoint.
+
+    Raises:
+        UserError: the system refuses to write it.
+    """
+    written = f"{path}.tmp"
+    try:
+        with open(written, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(written, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.remove(written)
+        failure = error if isinstance(error, OSError) else error.__context__  # torch's own error
+        if isinstance(failure, OSError):
+            raise UserError(f"checkpoint {path} is not written ({failure.strerror})") from error
+        raise
 
 
 def write_checkpoints_whole() -> None:
     """Let a training that is killed, a disk that is full, or NaN, cost no checkpoint.
 
-    Faults: ``checkpoint_last.pt`` and ``checkpoint_best.pt`` are copied in place, so that a kill
-    within a copy leaves half a file under the name that a training resumes from. A write that
-    fails is tried again behind what it has written already: where that succeeds, a file that
-    nobody can read takes the place of the last good one; so do parameters that are no numbers any
-    more. Paths that are not of this machine pass to fairseq.
+    Faults: ``checkpoint_last.pt`` and ``checkpoint_best.pt`` are copied in place; a write that
+    fails is tried again behind what it has written, and nobody can read what then takes the place
+    of the last good file; so do parameters that are no numbers any more. Paths that are not of
+    this machine pass to fairseq.
     """
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager

@@ -8,7 +8,7 @@ from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import program_modules
 from .checkpoints import wrap_checkpoint_errors
-from .lengths import keep_lengths
+from .contents import keep_lengths
 from .preemption import save_on_signals
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -61,7 +61,7 @@ class Origin:
         """Refuse a ``tokenizer`` or ``bpe`` whose files are not the checkpoint's (as below)."""
         said = _plain(settings)
         if (said.get("_name") or said.get(kind)) in FETCHED:
-            raise self._refusal(f"--{kind} {said.get('_name')}, whose files are fetched")
+            self._refuse(kind, f"{said.get('_name')}, whose files are fetched")
         for file in FILES:
             self.check_file(file, said.get(file), data)
 
@@ -80,8 +80,7 @@ class Origin:
         path = value if isinstance(value, str) and not {":", "$"} & set(value) else ""
         there = os.path.isfile(path) or os.path.isdir(path)
         if not there or os.path.dirname(os.path.realpath(path)) not in near:
-            flag = f"--{name.replace('_', '-')} {value!s:.200}"
-            raise self._refusal(f"{flag}, which is no file beside it or its data")
+            self._refuse(name, f"{value!s:.200}, which is no file beside it or its data")
 
     def check_task(self, settings: object) -> None:
         """Refuse languages that lead out of the data folder, and data on the network."""
@@ -89,7 +88,7 @@ class Origin:
             value = str(_plain(settings).get(name))
             away = "$" in value or ("://" if name == "data" else os.sep) in value
             if away and self.given.get(name) != value:
-                raise self._refusal(f"--{name.replace('_', '-')} {value:.80}")
+                self._refuse(name, f"{value:.80}")
 
     def check_name(self, kind: str, settings: object, registry: Mapping[str, Any]) -> Any:
         """The class that settings name, a ``kind`` of :data:`EXPECTED`; refuse any other."""
@@ -103,13 +102,13 @@ class Origin:
         known = ARCH_MODEL_NAME_REGISTRY.get(name, name) if made is not None else name
         allowed = {*EXPECTED[kind], *os.environ.get(ALLOWED, "").replace(" ", "").split(",")}
         if made is None or (made.__module__.startswith("fairseq.") and not {name, known} & allowed):
-            raise self._refusal(f"--{kind} {name!s:.80} ({ALLOWED}={known!s:.80} allows it)")
+            self._refuse(kind, f"{name!s:.80} ({ALLOWED}={known!s:.80} allows it)")
         return made
 
-    def _refusal(self, what: str) -> UserError:
-        return UserError(
-            f"checkpoint {':'.join(self.paths)} asks for {what}; a checkpoint may not choose that: "
-            "if you trust it, name it yourself"
+    def _refuse(self, name: str, what: str) -> NoReturn:
+        raise UserError(
+            f"checkpoint {':'.join(self.paths)} asks for --{name.replace('_', '-')} {what}; a "
+            "checkpoint may not choose that: if you trust it, name it yourself"
         )
 
 

@@ -18,10 +18,11 @@ from omegaconf import DictConfig, OmegaConf
 from ..data.batch import TextEncoder
 from ..errors import UserError
 from ..fairseq_patches import WORDS_LEARNT, Origin, read_checkpoint, wrap_checkpoint_errors
-from ..io.saving import CHECKPOINTS
 from ..systems.levenshtein.decoding.policy import is_edit_model
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
+#: what a folder stands for, the first of them that is there
+CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 SWITCHED_OFF = ("none", None)  # of tokenizer and bpe: the text is cut already
 AnyPath = str | os.PathLike[str]
 #: What fairseq saves: ``cfg``, ``model`` and what task and trainer keep.

@@ -18,7 +18,7 @@ from ..data.batch import TextEncoder
 from ..data.batching import in_batches
 from ..errors import UserError
 from ..fairseq_patches import wrap_checkpoint_errors
-from ..io.notes import say_no_draft
+from ..io.lines import say_no_draft
 from ..nn.precision import quantize
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions

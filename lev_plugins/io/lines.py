@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from ..errors import UserError
-from .reading import reading
-from .text_files import count_lines, read_lines
+from .text_files import count_lines, read_lines, reading
 
 T = TypeVar("T")
 STANDARD_STREAM = "-"
@@ -23,6 +22,7 @@ TEXT_PROCESSING = {
     "bpe_codes": "codes file for --bpe subword_nmt",
     "hf_directory": "folder for --bpe hf",
 }
+GIVE_DRAFTS = "Give 'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE"
 # U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
@@ -40,16 +40,16 @@ def raw_lines(path: str) -> Iterator[bytes]:
     """
     if path == STANDARD_STREAM and sys.stdin is None:
         raise UserError("standard input is closed; give it a file or a pipe: < FILE")
-    return _raw_lines(path)
 
+    def lines() -> Iterator[bytes]:
+        with reading("standard input" if path == STANDARD_STREAM else path):
+            if path == STANDARD_STREAM:
+                yield from sys.stdin.buffer
+            else:
+                with open(path, "rb") as file:
+                    yield from file
 
-def _raw_lines(path: str) -> Iterator[bytes]:
-    if path == STANDARD_STREAM:
-        with reading("standard input"):
-            yield from sys.stdin.buffer
-    else:
-        with reading(path), open(path, "rb") as file:
-            yield from file
+    return lines()
 
 
 def decode(name: str, number: int, body: bytes, way: str = "") -> str:
@@ -135,3 +135,14 @@ def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
     items = iter(lines)
     while chunk := list(islice(items, chunk_size(path, size))):
         yield chunk
+
+
+def say_no_draft(what: str, draft_lang: str, way: str) -> None:
+    """Tells that ``what`` has no draft, of a model trained with some; ``way``: how to give them."""
+    if sys.stderr is not None:
+        print(
+            f"note: {what}, and the model was trained to correct drafts (--draft-lang "
+            f"{draft_lang}): such lines are generated from nothing. {way}",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -1,8 +1,9 @@
-"""What all commands do with what they write: whole files, and text that any terminal can show."""
+"""What all commands do with what they write: whole files and folders, text for any terminal."""
 
 import errno
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,6 +43,32 @@ def whole_file(path: str) -> Iterator[TextIO]:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(f"{path}: not written ({error.strerror}); free some space") from error
         raise
+
+
+@contextmanager
+def staged(destdir: str) -> Iterator[str]:
+    """A folder to write into; what is there at the end of the block goes to ``destdir``.
+
+    It lies in ``destdir``, or in the nearest folder above that exists: on the same file system,
+    so that moving is renaming. Files of ``destdir`` with other names stay.
+
+    Raises:
+        UserError: the system refuses to write.
+    """
+    anchor = final = Path(destdir).resolve()
+    while not anchor.exists():
+        anchor = anchor.parent
+    try:
+        with tempfile.TemporaryDirectory(prefix=".preprocess-", dir=anchor) as folder:
+            yield folder
+            final.mkdir(parents=True, exist_ok=True)
+            for path in sorted(Path(folder).iterdir()):
+                path.replace(final / path.name)
+    except BrokenPipeError:  # the reader of our standard output has gone: no fault of destdir
+        raise
+    except OSError as error:
+        why = f"{error.strerror or error} ({error.filename})" if error.filename else str(error)
+        raise UserError(f"--destdir {destdir}: {why}; fix that or choose another") from error
 
 
 @contextmanager

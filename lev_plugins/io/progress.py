@@ -19,8 +19,7 @@ def progress(
     """The items; those that are done are counted on standard error if that is a terminal.
 
     Args:
-        unit: what one of them is, in the plural.
-        total: how many there are; without it nothing is shown where the input may be typed.
+        unit: the plural of one. total: without it nothing is shown where the input may be typed.
         output: where they are written; nothing is shown between lines of a terminal (``-``).
     """
     shares_terminal = output == "-" and is_terminal(sys.stdout)

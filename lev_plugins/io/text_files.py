@@ -10,12 +10,12 @@ import lzma
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import IO
 
 from ..errors import UserError
-from .reading import reading
 
 # fairseq's names for what can be undone in text; those of --bpe where they differ
 SUBWORDS = {
@@ -66,6 +66,15 @@ class LineNumbers:
     def __str__(self) -> str:
         more = ", ..." if self.count > len(self.first) else ""
         return ", ".join(map(str, self.first)) + more
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """What opens and reads ``path`` stands in here; a UserError names it if that fails."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def require_files(paths: Sequence[str], hint: str = "") -> None:

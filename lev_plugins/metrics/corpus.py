@@ -5,9 +5,6 @@ processes, and the sums alone give the score of the corpus: a corpus that is sco
 the score of the whole.
 """
 
-import importlib.metadata
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,17 +19,6 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacrebleuBase
 
     from .correction import Counts
-
-ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
-# Han and kana are written without spaces: every character is a word
-_WITHOUT_BLANKS = re.compile(
-    "([\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
-)
-
-
-# a share of a sentence in multiples of this: sums of up to two million of them are exact in a
-# double, so that the order of sentences and the number of processes change nothing
-_STEPS = 2.0**32
 
 
 class Metric(Protocol):
@@ -115,60 +101,6 @@ def chrf() -> SacrebleuMetric:
     return SacrebleuMetric("chrf", CHRF(), 3 * CHRF.CHAR_ORDER)
 
 
-class UnicodeWords:
-    """Cuts text into words of any script, for ROUGE.
-
-    Words are runs of letters, their marks and digits, in lower case; each Han or kana character is
-    a word. For English this is what the library's own tokeniser does, which takes every letter
-    outside a–z for a space.
-    """
-
-    def tokenize(self, text: str) -> list[str]:
-        """The words of a text, in order."""
-        kept = (c if unicodedata.category(c)[0] in "LMN" else " " for c in text.lower())
-        return _WITHOUT_BLANKS.sub(r" \1 ", "".join(kept)).split()
-
-
-class Rouge:
-    """ROUGE (Lin, 2004) as the library rouge-score counts it: the mean of the sentences' F1.
-
-    Args:
-        name: ``rouge1``, ``rouge2`` (n-grams) or ``rougeL`` (longest common subsequence).
-
-    Raises:
-        UserError: rouge-score is not installed.
-    """
-
-    higher_is_better = True
-    size = 2  # sum of F1 in [0, 1], number of sentences
-
-    def __init__(self, name: str) -> None:
-        try:
-            from rouge_score.rouge_scorer import RougeScorer
-        except ImportError as error:
-            raise UserError(
-                f"{name} needs the library rouge-score; install it: "
-                "pip install 'lev_plugins[report]'"
-            ) from error
-        self.name = name
-        self._scorer = RougeScorer([name], tokenizer=UnicodeWords())
-
-    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
-        """F1 of the sentence (0 where a side has no words), and 1 for the sentence."""
-        f1 = self._scorer.score(reference, hypothesis)[self.name].fmeasure
-        return round(f1 * _STEPS) / _STEPS, 1.0
-
-    def score(self, totals: Sequence[float]) -> float:
-        """Mean F1 of the sentences, times 100, without the digits that the steps leave open."""
-        return round(percent(*totals), 6)
-
-    def signature(self) -> str:
-        """In sacrebleu's form, with the version of rouge-score."""
-        version = importlib.metadata.version("rouge-score")
-        words = "nrefs:1|case:lc|tok:unicode-words|stem:no|mean:sentence-f1"
-        return f"{words}|version:rouge-score-{version}"
-
-
 @dataclass(frozen=True)
 class Share:
     """A rate of words, characters or sentences, without a library: sums over sums, in per cent.
@@ -234,7 +166,6 @@ METRICS: dict[str, Callable[[], Metric]] = {
     # as post-editing is judged: case matters (paper, Table 3)
     "ter_normalized": lambda: ter(normalized=True, case_sensitive=True),
     "chrf": chrf,
-    **{name: partial(Rouge, name) for name in ROUGE_TYPES},
     "accuracy": partial(Share, "accuracy", _exact, "none", "ends:stripped"),
     "word_accuracy": partial(
         Share, "word_accuracy", _right_words, "whitespace", "align:fewest-errors-most-equal"
@@ -253,7 +184,7 @@ def make_metric(name: str) -> Metric:
     """The metric of this name, with its default settings.
 
     Raises:
-        UserError: there is none of this name, or the library it needs is not installed.
+        UserError: there is none of this name.
     """
     if name not in METRICS:
         raise UserError(f"there is no metric {name!r}; there are {', '.join(METRICS)}")

@@ -4,19 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import BaseScorer, register_scorer
 
 from ..options import option
-from .corpus import ROUGE_TYPES, WORD_METRICS, Metric, add_up, make_metric, ter
+from .corpus import WORD_METRICS, Metric, add_up, make_metric, ter
 from .words import is_char_tokenized
 
 _ENOUGH = 1000  # references that tell words from characters
-_TITLES = {
-    **{"ter": "TER", "ter_normalized": "TER", "cer": "CER", "wer": "WER", "wrr": "WRR"},
-    **{name: f"ROUGE-{name[-1]}" for name in ROUGE_TYPES},
-    "word_accuracy": "word accuracy",
-}
 
 
 class MetricScorer(BaseScorer):
@@ -48,7 +43,8 @@ class MetricScorer(BaseScorer):
         if name == "accuracy":
             right, total = map(int, self.totals)
             return f"accuracy = {self.score():.2f} ({right}/{total})"
-        text = f"{_TITLES[name]} = {self.score():.2f} {self.metric.signature()}"
+        title = "word accuracy" if name == "word_accuracy" else name.partition("_")[0].upper()
+        text = f"{title} = {self.score():.2f} {self.metric.signature()}"
         if name in WORD_METRICS and is_char_tokenized(self.shown):
             text += (
                 " (the references are single characters with spaces between them; --bpe characters "
@@ -72,30 +68,9 @@ class TerConfig(FairseqDataclass):
     ter_case_sensitive: bool = option(False, "TER: count a difference in case as an edit")
 
 
-@dataclass
-class RougeConfig(FairseqDataclass):
-    rouge_type: ChoiceEnum(list(ROUGE_TYPES)) = option(  # type: ignore[valid-type]
-        "rouge2",
-        "ROUGE: rouge1 (words), rouge2 (pairs of words) or rougeL (longest common subsequence)",
-    )
-
-
 def _ter(cfg: TerConfig) -> Metric:
     flags = (cfg.ter_normalized, cfg.ter_no_punct, cfg.ter_asian_support, cfg.ter_case_sensitive)
     return ter(*flags)
-
-
-def _named(name: str) -> Callable[[NoOptions], Metric]:
-    return lambda cfg: make_metric(name)
-
-
-# fairseq's own is --scoring wer
-SCORERS: dict[str, tuple[type[FairseqDataclass], Callable[[Any], Metric]]] = {
-    "ter": (TerConfig, _ter),
-    "rouge": (RougeConfig, lambda cfg: make_metric(str(cfg.rouge_type))),
-    "word_error_rate": (NoOptions, _named("wer")),
-    **{name: (NoOptions, _named(name)) for name in ("accuracy", "cer", "word_accuracy", "wrr")},
-}
 
 
 def _register(name: str, config: type[FairseqDataclass], metric: Callable[[Any], Metric]) -> None:
@@ -108,5 +83,11 @@ def _register(name: str, config: type[FairseqDataclass], metric: Callable[[Any],
     register_scorer(name, dataclass=config)(Scorer)
 
 
-for _name, _made in SCORERS.items():
-    _register(_name, *_made)
+def _named(name: str) -> Callable[[NoOptions], Metric]:
+    return lambda cfg: make_metric(name)
+
+
+_register("ter", TerConfig, _ter)
+_register("word_error_rate", NoOptions, _named("wer"))  # fairseq's own is wer
+for _name in ("accuracy", "cer", "word_accuracy", "wrr"):
+    _register(_name, NoOptions, _named(_name))

@@ -110,6 +110,8 @@ class MuonWithAdam(Adam):
 
 @dataclass
 class MuonConfig(FairseqAdamConfig):
+    """Options of :class:`Muon`."""
+
     muon_momentum: float = option(0.95, "momentum of hidden matrices, in [0, 1)")
     muon_update_rms: float = option(
         0.8,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from ..metrics.corpus import METRICS, ROUGE_TYPES, Metric, add_up, bleu, make_metric, ter
+from ..metrics.corpus import METRICS, Metric, add_up, bleu, make_metric, ter
 from ..metrics.correction import (
     CORRECTION_METRICS,
     WORD_COUNTS,
@@ -19,8 +19,7 @@ from .edits import EditCounts, count_edits
 from .input import Corpus
 
 NO_EDIT_BASELINE = "no-edit baseline"
-# those of ROUGE need a library, and are computed where they are asked for
-DEFAULT_METRICS = tuple(one for one in (*METRICS, *CORRECTION_METRICS) if one not in ROUGE_TYPES)
+DEFAULT_METRICS = (*METRICS, *CORRECTION_METRICS)
 Figures = dict[str, Any]  # as JSON has them
 Metrics = Mapping[str, Metric | CorrectionMetric]
 

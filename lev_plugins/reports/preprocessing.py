@@ -3,13 +3,13 @@
 import argparse
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq.data import Dictionary
 
 from ..data.binarization import Splits
 from ..inference.correction.loading import single_characters
-from ..io.notes import subwords_in
 
 PACKAGE = Path(__file__).resolve().parents[1]
 #: of the guides
@@ -38,6 +38,18 @@ def summarise(args: argparse.Namespace, splits: Splits, target: Dictionary | Non
             )
         lines.append(f"next: {next_command(args, target)}")
     return "\n".join([f"written: {args.destdir}", *lines])
+
+
+def subwords_in(symbols: Sequence[str]) -> tuple[str | None, str]:
+    """The name for ``--bpe`` that symbols look like, and one of them; None without."""
+    kinds = {
+        "sentencepiece": [one for one in symbols if one[:1] == "▁" != one],
+        "subword_nmt": [one for one in symbols if one.endswith("@@") and one != "@@"],
+    }
+    for name, found in kinds.items():
+        if 10 * len(found) > len(symbols):
+            return name, found[0]
+    return None, ""
 
 
 def next_command(args: argparse.Namespace, target: Dictionary) -> str:

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ..data.batch import TextEncoder
 from ..data.noise import (
-    DEFAULT_EDITS,
     KINDS,
     PAPER,
     Confusions,
@@ -25,13 +24,12 @@ from ..data.noise import (
     load_confusions,
     parse_kinds,
 )
-from ..data.noise.kinds import RANDOM_EDITS
 from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
-from ..errors import UserError, parse_names, require_share
+from ..errors import UserError, require_share
 from ..fairseq_patches import origin
 from ..io.text_files import read_lines
 from ..options import OptionalStr, option
-from .post_editing import Limits, PostEditingTask, existing_folder, require_dictionaries
+from .post_editing import Limits, PostEditingTask
 from .validation import EvaluationConfig
 
 logger = logging.getLogger(__name__)
@@ -42,6 +40,8 @@ MANY_UNKNOWN = 0.1
 
 @dataclass
 class NoisyTranslationConfig(EvaluationConfig):
+    """Options of :class:`NoisyTranslationTask`."""
+
     noise: str = option(
         "none",
         f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
@@ -63,10 +63,6 @@ class NoisyTranslationConfig(EvaluationConfig):
     noise_max_words: int = option(10, "changed words in a sentence, at most")
     noise_max_chars: int = option(10, "changed letters in a word, at most")
     noise_min_length: int = option(4, "words of fewer letters are left alone")
-    noise_random_edits: str = option(
-        ",".join(DEFAULT_EDITS),
-        f"what random noise does to a letter: {', '.join(RANDOM_EDITS)}",
-    )
     noise_seed: int = option(1, "seed of the noise; in training --seed counts as well")
     noise_confusions: OptionalStr = option(
         None,
@@ -110,12 +106,8 @@ def noises_of(cfg: NoisyTranslationConfig) -> dict[str, NoiseOptions]:
             f"--noise-confusions {cfg.noise_confusions} is for ocr noise, and none is asked for; "
             "give --noise ocr"
         )
-    edits = parse_names("--noise-random-edits", cfg.noise_random_edits, "edit", RANDOM_EDITS)
     numbers = {name: getattr(cfg, f"noise_{name}") for name in NUMBERS}
-    return {
-        split: NoiseOptions(kinds=chosen, random_edits=edits, **numbers)
-        for split, chosen in kinds.items()
-    }
+    return {split: NoiseOptions(kinds=chosen, **numbers) for split, chosen in kinds.items()}
 
 
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)
@@ -133,6 +125,7 @@ class NoisyTranslationTask(PostEditingTask):
 
     cfg: NoisyTranslationConfig
     sides = "source/target"
+    way = "make it from text that is cut as --bpe cuts it"
 
     def __init__(
         self, cfg: NoisyTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary
@@ -142,17 +135,6 @@ class NoisyTranslationTask(PostEditingTask):
         self.confusions: Confusions | None = None
         self.encoders: list[TextEncoder] | None = None
         self.origin = origin()  # the checkpoint that the settings come from, if any
-
-    @classmethod
-    def check_data_folder(cls, cfg: EvaluationConfig) -> None:
-        """Text and dictionaries; the languages have to be given."""
-        folder = existing_folder(cfg, "check the path")
-        if cfg.source_lang is None or cfg.target_lang is None:
-            raise UserError(
-                f"{folder}: plain text does not tell which side is the source; give --source-lang "
-                "and --target-lang"
-            )
-        require_dictionaries(cfg, folder, "make it from text that is cut as --bpe cuts it")
 
     # data -------------------------------------------------------------------------------------
 
@@ -170,12 +152,10 @@ class NoisyTranslationTask(PostEditingTask):
         if files:
             self.datasets[split] = self._text_pairs(split, files, flag, noise)
             return
-        text = f"{split}.{self.cfg.source_lang} and {split}.{self.cfg.target_lang}"
-        prefix, *_ = self.split_prefixes(folder, split, False, f"put text there: {text}")
         if noise.options.kinds:
             raise UserError(
-                f"{prefix}*: {flag} needs plain text, and these data are binarised; put {text} "
-                f"into {folder}, or give {flag} none"
+                f"{folder} has no text {split}.{self.cfg.target_lang}, which {flag} needs; put it "
+                f"there, name another split, or give {flag} none for binarised data"
             )
         TranslationTask.load_dataset(self, split, epoch, combine, **kwargs)
 
@@ -324,12 +304,8 @@ def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
     """Says what a split is made of, and where the dictionary does not fit."""
     kinds = ",".join(source.noise.options.kinds) or "none"
     way = "sampled anew every epoch" if source.run is not None else "fixed"
-    if source.target is not None:
-        way = f"on targets, for {100 * source.share:g} % of the lines, {way}"
-    if not source.noise.options.kinds:
-        way = "the source as it is"
-    sides = "" if target is not None else ", no target"
-    logger.info("%s: %d lines of text, noise: %s (%s)%s", split, len(source), kinds, way, sides)
+    share = "" if source.target is None else f" of {100 * source.share:g} % of the targets"
+    logger.info("%s: %d lines of text, noise: %s%s (%s)", split, len(source), kinds, share, way)
     for name, side in (("source", source), ("target", target)):
         total = 0 if side is None else int(side.sizes.sum())
         if side is not None and side.unknown > MANY_UNKNOWN * total:

@@ -16,24 +16,19 @@ import numpy as np
 import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import (
-    AppendTokenDataset,
-    ConcatDataset,
-    Dictionary,
-    FairseqDataset,
-    StripTokenDataset,
-    TruncateDataset,
-    data_utils,
-    indexed_dataset,
-)
+from fairseq.data import ConcatDataset, Dictionary, FairseqDataset, data_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel
-from fairseq.tasks.translation import TranslationTask
+from fairseq.tasks.translation import (
+    TranslationConfig,
+    TranslationTask,
+    load_langpair_dataset,
+)
 from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, shortened
 from ..errors import UserError
-from ..io.notes import say_no_draft
+from ..io.lines import say_no_draft
 from ..io.text_files import few
 from ..options import OptionalStr, option
 from .validation import EvaluationConfig, Validation
@@ -52,6 +47,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class PostEditingConfig(EvaluationConfig):
+    """Options of a task with drafts."""
+
     draft_lang: OptionalStr = option(
         None,
         "suffix of the drafts y0 beside source and target (such as mt); without it sentences are "
@@ -68,6 +65,7 @@ class PostEditingTask(TranslationTask):
 
     cfg: EvaluationConfig
     sides = "source/target/draft"  # what a data set's sizes are of
+    way = "run preprocess first"  # to dictionaries
     lines_before = lines_read = 0  # by interactive, before the present lines and with them
     learnt_positions = math.inf  # most source tokens of the models that were loaded
     trains = False  # whether the model built last is to be trained
@@ -78,30 +76,18 @@ class PostEditingTask(TranslationTask):
 
     @classmethod
     def setup_task(cls, cfg: EvaluationConfig, **kwargs: object) -> Self:
-        """Loads the dictionaries; refuses a folder without them."""
+        """Loads the dictionaries; refuses a folder without them, and targets as drafts."""
         if cfg.num_batch_buckets > 0:
             raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
-        cls.check_data_folder(cfg)
-        return super().setup_task(cfg, **kwargs)
-
-    @classmethod
-    def check_data_folder(cls, cfg: EvaluationConfig) -> None:
-        """What preprocess wrote; the languages as the folder says."""
-        folder = existing_folder(cfg, "run preprocess first")
-        if cfg.source_lang is None or cfg.target_lang is None:
-            source, target = data_utils.infer_language_pair(folder)
-            if source is None or target is None:
-                raise UserError(
-                    f"{folder}: no language pair found; name the folder that preprocess wrote, or "
-                    "give --source-lang and --target-lang"
-                )
-            cfg.source_lang, cfg.target_lang = source, target
-        if getattr(cfg, "draft_lang", None) == cfg.target_lang:
+        if None not in (cfg.source_lang, cfg.target_lang):  # else the folder tells them
+            require_dictionaries(cfg, cls.way)
+        task = super().setup_task(cfg, **kwargs)
+        if task.draft_lang == cfg.target_lang:
             raise UserError(
                 f"--draft-lang {cfg.target_lang} is the target's: the drafts would be the right "
                 "answers; name the language of the drafts, mt say"
             )
-        require_dictionaries(cfg, folder, "run preprocess first")
+        return task
 
     @property
     def draft_lang(self) -> str | None:
@@ -132,29 +118,53 @@ class PostEditingTask(TranslationTask):
         trained = getattr(kwargs.get("task_cfg"), "draft_lang", None)
         if trained and not self.draft_lang:
             say_no_draft(f"{split} is read without drafts", trained, f"Give --draft-lang {trained}")
-        folder = self.data_folder(split, epoch)
-        src, tgt, draft_lang = self.cfg.source_lang, self.cfg.target_lang, self.draft_lang
-        prefixes = self.split_prefixes(folder, split, combine, "run preprocess")
-        source = self._load_side(prefixes, src, self.src_dict, required=True)
-        if self.cfg.truncate_source:
-            eos, room = self.src_dict.eos(), self.longest_source - 2  # <s> and </s>
-            source = TruncateDataset(StripTokenDataset(source, eos), room)
-            source = AppendTokenDataset(source, eos)
-        target = self._load_side(prefixes, tgt, self.tgt_dict, required=False)
-        draft = None
-        if draft_lang is not None:
-            draft = self._load_side(prefixes, draft_lang, self.tgt_dict, required=True)
-        for name, side in ((tgt, target), (draft_lang, draft)):
-            if side is not None and len(side) != len(source):
-                raise UserError(
-                    f"{prefixes[0]}{{{src},{name}}}: {len(source)} sources but {len(side)} lines "
-                    f"of {name}; preprocess the files again"
-                )
-        with_drafts = " with drafts" if draft is not None else ""
-        logger.info("%s %s: %d sentences%s", folder, split, len(source), with_drafts)
-        if None not in (draft, target) and self.trains and split != self.cfg.train_subset:
-            self.validation.log_no_edit(split, draft, target)
-        self.datasets[split] = self.make_dataset(source, target, draft, shuffle=split != "test")
+        cfg, folder = self.cfg, self.data_folder(split, epoch)
+        pairs = load_langpair_dataset(
+            folder,
+            split,
+            cfg.source_lang,
+            self.src_dict,
+            cfg.target_lang,
+            self.tgt_dict,
+            combine=combine,
+            dataset_impl=cfg.dataset_impl,
+            upsample_primary=max(cfg.upsample_primary, 1),
+            left_pad_source=cfg.left_pad_source,
+            left_pad_target=cfg.left_pad_target,
+            max_source_positions=self.longest_source - 1,  # <s> will come before it
+            max_target_positions=cfg.max_target_positions,
+            truncate_source=cfg.truncate_source,
+        )
+        draft = None if self.draft_lang is None else self._load_drafts(folder, split, combine)
+        if draft is not None and len(draft) != len(pairs):
+            raise UserError(
+                f"{folder}: {len(pairs)} sources of {split} but {len(draft)} lines of "
+                f"{self.draft_lang}; preprocess the files again"
+            )
+        if None not in (draft, pairs.tgt) and self.trains and split != cfg.train_subset:
+            self.validation.log_no_edit(split, draft, pairs.tgt)
+        self.datasets[split] = self.make_dataset(pairs.src, pairs.tgt, draft, split != "test")
+
+    def _load_drafts(self, folder: str, split: str, combine: bool) -> FairseqDataset:
+        """Drafts of a split and, with ``combine``, of its further parts (split1 …)."""
+        src, tgt = self.cfg.source_lang, self.cfg.target_lang
+        parts: list[Any] = []
+        while combine or not parts:
+            for pair in (f"{src}-{tgt}", f"{tgt}-{src}"):
+                path = os.path.join(folder, f"{split}{len(parts) or ''}.{pair}.{self.draft_lang}")
+                one = data_utils.load_indexed_dataset(path, self.tgt_dict, self.cfg.dataset_impl)
+                if one is not None:
+                    break
+            else:
+                break
+            parts.append(one)
+        if not parts:
+            raise UserError(
+                f"{folder} has no {split}.{src}-{tgt}.{self.draft_lang}.bin; run preprocess with "
+                f"--draft-lang {self.draft_lang}, or leave the flag out"
+            )
+        ratios = [max(self.cfg.upsample_primary, 1)] + [1] * (len(parts) - 1)
+        return ConcatDataset(parts, ratios) if parts[1:] else parts[0]
 
     def make_dataset(
         self,
@@ -165,48 +175,6 @@ class PostEditingTask(TranslationTask):
     ) -> FairseqDataset:
         """A split from its sides, each sentence ending in </s>; None where a side is missing."""
         raise NotImplementedError
-
-    def split_prefixes(self, folder: str, split: str, combine: bool, way: str) -> list[str]:
-        """Path prefixes of a split and, with ``combine``, of its further parts (split1 …).
-
-        Raises:
-            UserError: there is none; ``way``: to make it.
-        """
-        src, tgt = self.cfg.source_lang, self.cfg.target_lang
-        prefixes: list[str] = []
-        while combine or not prefixes:
-            name = os.path.join(folder, f"{split}{len(prefixes) or ''}")
-            pair = (f"{name}.{src}-{tgt}.", f"{name}.{tgt}-{src}.")
-            impl = self.cfg.dataset_impl
-            there = [one for one in pair if indexed_dataset.dataset_exists(one + src, impl=impl)]
-            if not there:
-                break
-            prefixes.append(there[0])
-        if not prefixes:
-            raise UserError(
-                f"{folder} has no {split} data for {src}-{tgt} ({split}.{src}-{tgt}.{src}.bin is "
-                f"missing); {way}, or name another split"
-            )
-        return prefixes
-
-    def _load_side(
-        self, prefixes: Sequence[str], lang: str, dictionary: Dictionary, required: bool
-    ) -> Any:
-        """One side of a split, its parts joined; None where an optional side is missing."""
-        parts = []
-        for prefix in prefixes:
-            part = data_utils.load_indexed_dataset(prefix + lang, dictionary, self.cfg.dataset_impl)
-            if part is None and required:
-                flag = " --draft-lang" if lang == self.draft_lang else ""
-                raise UserError(
-                    f"{prefix}{lang}.bin does not exist; run preprocess with{flag} {lang}, or "
-                    f"leave{flag or ' the language'} out"
-                )
-            if part is None:
-                return None
-            parts.append(part)
-        first = self.cfg.upsample_primary if self.cfg.upsample_primary > 0 else 1
-        return ConcatDataset(parts, [first] + [1] * (len(parts) - 1)) if parts[1:] else parts[0]
 
     def filter_indices_by_size(
         self,
@@ -371,20 +339,10 @@ def without_placeholder(dictionary: Dictionary) -> Dictionary:
     return plain
 
 
-def existing_folder(cfg: EvaluationConfig, way: str) -> str:
-    """The first data folder; refused with the ``way`` to it, if it is none."""
-    if not cfg.data:
-        raise UserError(f"no data folder given; {way}, and name the folder")
-    folder = str(utils.split_paths(cfg.data)[0])
-    if not os.path.isdir(folder):
-        raise UserError(f"data folder {folder} does not exist; {way}")
-    return folder
-
-
-def require_dictionaries(cfg: EvaluationConfig, folder: str, way: str) -> None:
-    """Both languages' dictionaries are in the folder."""
+def require_dictionaries(cfg: TranslationConfig, way: str) -> None:
+    """Refuse a data folder without both languages' dictionaries; ``way``: to them."""
     for lang in (cfg.source_lang, cfg.target_lang):
-        path = os.path.join(folder, f"dict.{lang}.txt")
+        path = os.path.join(*utils.split_paths(cfg.data)[:1], f"dict.{lang}.txt")
         if not os.path.isfile(path):
             raise UserError(f"dictionary {path} does not exist; {way}")
 

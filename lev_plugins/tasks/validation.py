@@ -34,6 +34,8 @@ UNKNOWN_WRITTEN, UNKNOWN_EXPECTED = "ᚢᚾᚲ", "ⵓⵏⴽ"
 
 @dataclass
 class EvaluationConfig(TranslationConfig):
+    """fairseq's options of translation, and what validation and decoding compute."""
+
     eval_metrics: OptionalStr = option(
         None,
         "metrics of decoded text in validation, comma separated: "

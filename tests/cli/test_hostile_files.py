@@ -13,8 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.data.noise import Noise, NoiseOptions, load_confusions, sentence_random
-from lev_plugins.data.noise.counting import Counts
+from lev_plugins.data.noise import Counts, Noise, NoiseOptions, load_confusions, sentence_random
 from lev_plugins.data.noise.drafts import read_vocabulary
 from lev_plugins.errors import UserError
 from lev_plugins.reports.gates import GATES

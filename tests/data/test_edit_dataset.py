@@ -110,19 +110,3 @@ def test_sources_targets_and_drafts_are_held_to_their_limits(limit):
     assert kept.tolist() == [i for i, fit in enumerate(fits) if fit]
     assert sorted(ignored) == [i for i, fit in enumerate(fits) if not fit]
     assert limit is None or (any(fits) and not all(fits))
-
-
-@pytest.mark.parametrize(
-    ("count", "multiple", "limits"),
-    [(21, 1, {"max_sentences": 8}), (9, 8, {"max_tokens": 60}), (7, 8, {}), (0, 1, {})],
-)
-def test_batches_hold_every_sentence_once_within_the_limits(count, multiple, limits):
-    data = data_set(ROWS[:count], shuffle=False)
-    batches = data.batch_by_size(
-        data.ordered_indices(), required_batch_size_multiple=multiple, **limits
-    )
-    assert sorted(i for batch in batches for i in batch) == list(range(count))
-    for batch in batches:
-        assert len(batch) <= limits.get("max_sentences", count)
-        longest = max(data.num_tokens(int(i)) for i in batch)
-        assert len(batch) * longest <= limits.get("max_tokens", 1000)

@@ -13,9 +13,7 @@ from refusals import refuses
 
 from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.markup import (
-    BEGINS,
     DROP,
-    ENDS,
     JOINED,
     KEEP,
     Joining,
@@ -23,7 +21,6 @@ from lev_plugins.systems.levenshtein.markup import (
     escape_markup,
     parse_markup,
     token_marks,
-    whole_words,
     write_mark,
 )
 
@@ -309,19 +306,3 @@ def test_tokens_join_where_no_space_stands_between_letters(symbols, joined, apar
             one = joining.edges(before)[1] and joining.edges(behind)[0]
             assert one == wanted, (before, behind)
     assert joining.edges("<unk>") == (False, False)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "kept", "expected"),
-    [
-        ("▁Fluss .", [0], [KEEP | ENDS, 0]),
-        ("▁der ▁Win ter .", [1, 2], [0, KEEP | JOINED, KEEP | ENDS, 0]),
-        ("▁Win ter n", [0, 1], [KEEP | JOINED, KEEP, 0]),  # the mark ends inside a word
-        ("ter ▁Fluss", [0, 1], [KEEP | BEGINS | ENDS, KEEP | ENDS]),
-        (". -", [0, 1], [KEEP, KEEP]),
-    ],
-)
-def test_what_stays_is_closed_where_it_begins_or_ends_with_a_word(tokens, kept, expected):
-    words = tokens.split()
-    bits = [KEEP * (i in kept) for i in range(len(words))]
-    assert whole_words(words, bits, Joining(SENTENCEPIECE)) == expected

@@ -19,8 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-import lev_plugins
-from lev_plugins.fairseq_patches import read_interactive_lines
+from lev_plugins.fairseq_patches.commands import read_interactive_lines
 
 # help ---------------------------------------------------------------------------------------------
 
@@ -145,14 +144,6 @@ def test_every_space_of_unicode_gives_the_tokens_of_a_plain_one(built, name):
         for text in (TEXT, f" {TEXT} ", "a  cat"):
             assert encoder.encode(text.replace(" ", space)) == encoder.encode(text), repr(space)
     assert "\u200b" in encoder.encode("a\u200bcat")  # no space: it stays
-
-
-def test_an_editor_reads_words_apart(built):
-    task = tiny.task()
-    editor = lev_plugins.LevenshteinEditor([tiny.model(task)], task, bpe=built("sentencepiece"))
-    (odd,) = editor.edit(["a\u00a0cat\u2028here"], ["a\u2009dog"], max_iter=1)
-    (plain,) = editor.edit(["a cat here"], ["a dog"], max_iter=1)
-    assert odd.iterations == plain.iterations and odd.source == "a\u00a0cat\u2028here"
 
 
 def test_characters_can_be_chosen_on_the_command_line():

@@ -81,9 +81,11 @@ def test_a_trainings_settings_are_whole_before_they_are_kept(launch, monkeypatch
     model = models.ARCH_MODEL_REGISTRY["enct5"]
     monkeypatch.setattr(model, "settle", lambda cfg: setattr(cfg, "encoder_layers", 7))
     cfg = training_config()
+    cfg.task.data = f".:{tmp_path}/b:s3"
     cfg.model = OmegaConf.structured(models.MODEL_DATACLASS_REGISTRY["enct5"](_name="enct5"))
     (cfg,) = launch(cfg)
-    assert cfg.task.data == str(tmp_path) and cfg.model.encoder_layers == 7
+    assert cfg.model.encoder_layers == 7
+    assert cfg.task.data == f"{tmp_path}:{tmp_path}/b:s3", "folders that are there, and no others"
     cfg.checkpoint.write_checkpoints_asynchronously = True
     with refuses("--write-checkpoints-asynchronously"):
         launch(cfg)

@@ -14,13 +14,9 @@ from fairseq.data.iterators import BackgroundConsumer, BufferedIterator
 import lev_plugins
 from lev_plugins.fairseq_patches import end_readers
 
-# One process forks for every case, so that each comes to its own end: how the cases begin is here,
-# the status and what was printed come back.
-ENDINGS = """
-import gc, json, os, signal, sys, time
+OPERATIONS = """
 import torch
 from fairseq.data.iterators import BufferedIterator
-import lev_plugins
 
 class Operations:
     def __len__(self):
@@ -31,6 +27,13 @@ class Operations:
             for _ in range(1000):
                 sum = ones + 1
             yield sum
+"""
+# One process forks for every case, so that each comes to its own end: how the cases begin is here,
+# the status and what was printed come back.
+ENDINGS = f"""
+import gc, json, os, signal, sys, time
+{OPERATIONS}
+import lev_plugins
 
 def begin(size=1000, source=None):
     iterator = BufferedIterator(size, source or Operations())
@@ -68,7 +71,7 @@ def ending(case):
 
 gc.freeze()
 cases = (ahead, full, workers, failing, terminal)
-print(json.dumps({case.__name__: ending(case) for case in cases}))
+print(json.dumps({{case.__name__: ending(case) for case in cases}}))
 """
 
 

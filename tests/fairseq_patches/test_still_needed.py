@@ -29,6 +29,7 @@ from fairseq_cli import train
 from omegaconf import OmegaConf
 from saved import Malicious, parsed, save
 from test_batches import STOCK_BATCHES, batches, begun
+from test_reading_ahead import OPERATIONS
 
 import lev_plugins  # noqa: F401  (keeps fairseq's own below ``__wrapped__``)
 from lev_plugins.fairseq_patches import logs
@@ -60,27 +61,9 @@ def test_fairseq_resumes_with_other_batches():
     assert batches(first) != batches(later)
 
 
-AHEAD = """
-import torch
-from fairseq.data.iterators import BufferedIterator
-
-class Operations:
-    def __len__(self):
-        return 1000
-    def __iter__(self):
-        ones = torch.ones(64)
-        for _ in range(1000):
-            for _ in range(1000):
-                sum = ones + 1
-            yield sum
-
-iterator = BufferedIterator(1000, Operations())
-next(iterator)
-"""
-
-
 def test_a_program_that_stops_reading_early_is_aborted():
-    done = subprocess.run([sys.executable, "-c", AHEAD], capture_output=True, timeout=300)
+    ahead = f"{OPERATIONS}\niterator = BufferedIterator(1000, Operations())\nnext(iterator)"
+    done = subprocess.run([sys.executable, "-c", ahead], capture_output=True, timeout=300)
     assert done.returncode == -signal.SIGABRT, "of fairseq's, or of this Python's"
 
 

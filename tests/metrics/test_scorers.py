@@ -6,12 +6,11 @@ import pytest
 from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from fairseq.scoring import SCORER_REGISTRY, build_scorer
+from fairseq.scoring import build_scorer
 from sacrebleu.metrics import TER
 
 import lev_plugins
 from lev_plugins.metrics.corpus import add_up, make_metric
-from lev_plugins.metrics.scorers import NoOptions
 
 REFERENCES = ["The cat sat on the mat .", "A dog barks", "Yes"]
 OUTPUTS = ["on the mat the cat sat .", "A dog barked", "Yes"]
@@ -52,9 +51,6 @@ def test_ter_is_what_sacrebleu_gives_with_the_same_settings(flags, settings):
 @pytest.mark.parametrize(
     ("flags", "name", "shown"),
     [
-        (["rouge"], "rouge2", "ROUGE-2"),
-        (["rouge", "--rouge-type", "rouge1"], "rouge1", "ROUGE-1"),
-        (["rouge", "--rouge-type", "rougeL"], "rougeL", "ROUGE-L"),
         (["cer"], "cer", "CER"),
         (["word_error_rate"], "wer", "WER"),
         (["word_accuracy"], "word_accuracy", "word accuracy"),
@@ -82,17 +78,6 @@ def test_accuracy_forgives_spaces_at_the_ends_and_nothing_else(ref, out, right):
     scorer = build_scorer("accuracy", Dictionary())
     scorer.add_string(ref, out)
     assert scorer.score() == 100 * right
-
-
-def test_our_flags_are_taken_by_nothing_else():
-    parser = options.get_generation_parser()
-    taken = {flag for action in parser._actions for flag in action.option_strings}
-    assert not any(flag.startswith(("--ter-", "--rouge-")) for flag in taken)
-    others = [scorer for name, scorer in SCORER_REGISTRY.items() if name not in ("ter", "rouge")]
-    fields = [getattr(one, "__dataclass", NoOptions).__dataclass_fields__ for one in others]
-    assert not any(name.startswith(("ter_", "rouge_")) for names in fields for name in names)
-    with pytest.raises(SystemExit):
-        command_line_scorer("rouge", "--rouge-type", "rouge3")
 
 
 @pytest.mark.parametrize("name", ["sacrebleu", "wer"])

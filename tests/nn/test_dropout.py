@@ -58,13 +58,3 @@ def test_shares_too_near_nothing_or_all_are_left_to_torch(p, torchs):
     found = dropout(x, p, True)
     torch.manual_seed(6)
     assert torch.equal(found, F.dropout(x, p, True)) == torchs
-
-
-@pytest.mark.parametrize("count", [1, 4, 5])
-def test_four_elements_take_one_draw_of_64_bits(count):
-    torch.manual_seed(7)
-    dropout(torch.ones(count), 0.5, True)
-    next_here = torch.rand(3)
-    torch.manual_seed(7)
-    torch.empty((count - 1) // 4 + 1, dtype=torch.int64).random_(-(2**63), None)
-    assert torch.equal(next_here, torch.rand(3))

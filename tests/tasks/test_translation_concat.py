@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from closeness import assert_near
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from refusals import refuses
 
@@ -122,16 +121,6 @@ def tokens_of(found):
     return [[one["tokens"].tolist() for one in answers] for answers in found]
 
 
-def test_a_sentence_alone_is_decoded_as_in_a_batch(task, model):
-    sample = sample_of(task)
-    together = hypotheses(task, [model], sample)
-    for i, number in enumerate(sample["id"].tolist()):
-        (alone,) = hypotheses(task, [model], sample_of(task, [ROWS[number]]))
-        assert tokens_of([alone]) == tokens_of([together[i]])
-        for one, other in zip(alone, together[i], strict=True):
-            assert_near(one["score"], other["score"])
-
-
 def test_interactive_data_give_what_the_data_set_gives(task, model):
     lines = [f"{' '.join(row.source)}\t{' '.join(row.draft)}" for row in ROWS]
     lines.append("a b c d")  # no draft at all
@@ -154,14 +143,3 @@ def test_two_dictionaries_and_lexical_constraints_are_refused(task):
     with refuses("--constraints"):
         tokens = plain(["a"], task.src_dict)
         task.build_dataset_for_inference(tokens, [2], constraints=torch.zeros(1, 1))
-
-
-def test_a_checkpoint_with_another_dictionary_is_refused(task):
-    task.load_state_dict(task.state_dict())
-    task.load_state_dict({})  # of a model that fairseq's own task has trained
-    other = TranslationConcatTask(task.cfg, *[tiny.dictionary("abcdxfgh")] * 2)
-    with refuses("symbol 8 is 'x' there and 'e' in"):
-        task.load_state_dict(other.state_dict())
-    longer = TranslationConcatTask(task.cfg, *[tiny.dictionary(tiny.LETTERS + "i")] * 2)
-    with refuses("symbol 12 is 'i' there and missing in"):
-        task.load_state_dict(longer.state_dict())

@@ -15,7 +15,6 @@ from refusals import refuses
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 ROWS = tiny.triples(12, seed=3)
@@ -82,9 +81,8 @@ def rows_of(task: TranslationEditTask, split: str = "train") -> list[tuple[str, 
         ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
         ({"source_lang": "xx"}, "dict.xx.txt"),
         ({"draft_lang": "tgt"}, "--draft-lang tgt"),
-        ({"data": "nowhere"}, "nowhere"),
-        ({"data": ""}, "no data folder"),
-        ({"data": ".", "source_lang": None, "target_lang": None}, "--source-lang"),
+        ({"data": "nowhere"}, "nowhere/dict.src.txt"),
+        ({"data": ""}, "dict.src.txt"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(folder, options, said, monkeypatch):
@@ -127,26 +125,21 @@ def test_data_of_the_other_direction_serve_too_and_parts_are_joined_when_asked_f
     assert rows_of(twice) == [tuple(row) for row in ROWS + ROWS + FURTHER]
 
 
-@pytest.mark.parametrize("side", ["src", "tgt", "mt"])
-def test_a_side_that_is_missing_or_shorter_is_named(folder, side):
+def test_drafts_that_are_missing_or_fewer_are_named_and_without_targets_data_are_decoded(folder):
     write(folder, "valid", ROWS[:4])
     for end in ("bin", "idx"):
-        shorter = folder / f"valid.src-tgt.{side}.{end}"
-        shorter.replace(folder / f"train.src-tgt.{side}.{end}")
-    counts = (
-        ("4 sources", "12 lines of tgt") if side == "src" else ("12 sources", f"4 lines of {side}")
-    )
-    with refuses(*counts):
-        loaded(folder)
+        (folder / f"train.src-tgt.tgt.{end}").unlink()
+        (folder / f"valid.src-tgt.mt.{end}").replace(folder / f"few.src-tgt.mt.{end}")
+        (folder / f"valid.src-tgt.src.{end}").unlink()
+    data = loaded(folder).dataset("train")
+    batch = data.collater([data[i] for i in range(3)])
+    assert batch["target"] is None and batch["draft"].size(0) == 3
     for end in ("bin", "idx"):
-        (folder / f"train.src-tgt.{side}.{end}").unlink()
-    if side == "tgt":
-        data = loaded(folder).dataset("train")
-        batch = data.collater([data[i] for i in range(3)])
-        assert batch["target"] is None and batch["draft"].size(0) == 3, "it can be decoded"
-    else:
-        with refuses(f"train.src-tgt.{side}.bin", {"mt": "--draft-lang mt", "src": "train"}[side]):
-            loaded(folder)
+        (folder / f"few.src-tgt.mt.{end}").replace(folder / f"train.src-tgt.mt.{end}")
+    with refuses("12 sources", "4 lines of mt"):
+        loaded(folder)
+    with refuses("train.src-tgt.pe.bin", "--draft-lang pe"):
+        loaded(folder, draft_lang="pe")
 
 
 def test_sources_are_cut_at_the_limit_when_asked_for(folder):
@@ -155,22 +148,6 @@ def test_sources_are_cut_at_the_limit_when_asked_for(folder):
     assert [row[0] for row in rows_of(task)] == [row.source[:3] for row in ROWS]
     data = task.dataset("train")
     assert len(task.filter_indices_by_size(data.ordered_indices(), data, (5, 64))) == 12
-
-
-def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up(folder):
-    options = {"max_sentences": 3, "seed": 1, "required_batch_size_multiple": 1}
-    batches = []
-    for epoch in (1, 5):
-        task = TranslationEditTask.setup_task(configured(folder))
-        task.load_dataset("train", epoch=epoch)
-        iterator = task.get_batch_iterator(task.dataset("train"), epoch=epoch, **options)
-        assert iterator.epoch == epoch
-        batches.append([list(map(int, batch)) for batch in iterator.frozen_batches])
-        for _ in iterator.next_epoch_itr():
-            pass
-        again = task.get_batch_iterator(task.dataset("train"), epoch=epoch + 1, **options)
-        assert again is iterator and again.next_epoch_idx == epoch + 1
-    assert batches[0] == batches[1] and sorted(sum(batches[0], [])) == list(range(12))
 
 
 def test_lines_above_a_limit_are_named_or_skipped_aloud_and_never_all(folder, caplog):
@@ -187,17 +164,6 @@ def test_lines_above_a_limit_are_named_or_skipped_aloud_and_never_all(folder, ca
     assert shown in caplog.text and "7/7" in caplog.text
     with refuses("12 such lines", "1/1"):
         task.filter_indices_by_size(data.ordered_indices(), data, (1, 1), True)
-
-
-@pytest.mark.parametrize(("trained", "here"), [("mt", None), ("mt", "mt"), (None, None)])
-def test_drafts_that_a_model_was_trained_with_and_a_command_lacks_are_noted(
-    folder, capsys, trained, here
-):
-    task = TranslationEditTask.setup_task(configured(folder, draft_lang=here))
-    task.load_dataset("train", task_cfg=configured(folder, draft_lang=trained))
-    said = capsys.readouterr().err
-    assert said.startswith("note: train is read without drafts") == (trained == "mt" != here)
-    assert said.count("\n") == said.count("Give --draft-lang mt")
 
 
 # typed lines
@@ -248,43 +214,6 @@ def test_a_line_is_a_source_or_a_source_and_a_draft():
     # a special symbol typed as text is an unknown word
     assert read == [("ab", None), ("c_", "d_e"), ("", None), ("", ""), ("f_", "_")]
     assert lengths == [4, 4, 2, 2, 4]
-
-
-def test_lines_are_counted_from_the_first_that_was_typed():
-    task = tiny.task(max_target_positions=4)
-    for lines in (["a", "b"], ["c"]):
-        task.get_interactive_tokens_and_lengths(lines, str)
-    pairs, lengths = task.get_interactive_tokens_and_lengths(["d", "e\ta b c"], str)
-    data = task.build_dataset_for_inference(pairs, lengths)
-    with refuses("line 5 has 3/0/5 tokens"):
-        task.filter_indices_by_size(data.ordered_indices(), data, task.max_positions())
-    with refuses("input line 7"):
-        task.get_interactive_tokens_and_lengths(["d", "e\ta\tb"], str)
-
-
-def test_typed_drafts_reach_the_decoder_and_outputs_keep_their_order():
-    task = tiny.task()
-    model = tiny.sharpen(tiny.model(task), 2.0)
-    lines = ["a b\tb", "", "c d e f\th g", "a\t", "h g f e d c"]
-    pairs, lengths = task.get_interactive_tokens_and_lengths(lines, str)
-    generator = task.build_generator([model], Namespace(iter_decode_max_iter=1))
-    assert isinstance(generator, RefinementGenerator)
-    data = task.build_dataset_for_inference(pairs, lengths)
-    together, seen = {}, set()
-    for batch in task.get_batch_iterator(data, max_sentences=2).next_epoch_itr(shuffle=False):
-        seen |= {len(batch["id"])}
-        hypotheses = task.inference_step(
-            generator, [model], {"net_input": batch["net_input"]}, constraints=batch["constraints"]
-        )
-        for number, (hypothesis,) in zip(batch["id"].tolist(), hypotheses, strict=True):
-            together[number] = hypothesis["tokens"].tolist()
-    assert seen == {1, 2} and sorted(together) == list(range(5))
-    for number, (source, draft) in enumerate(pairs):
-        sample = {"net_input": {"src_tokens": source[None]}}
-        if draft is not None:
-            sample["draft"] = draft.tokens[None]
-        ((alone,),) = task.inference_step(generator, [model], sample)
-        assert alone["tokens"].tolist() == together[number]
 
 
 def test_what_edit_models_do_not_do_is_refused():
@@ -342,12 +271,6 @@ def test_the_mixture_moves_with_the_updates_or_the_time():
 
 
 # checkpoints
-
-
-def test_a_checkpoint_of_the_same_dictionaries_is_taken():
-    saved, task = tiny.task().state_dict(), tiny.task()
-    task.load_state_dict(saved)
-    assert task.state_dict() == saved
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Validation by decoded text: a scripted task writes what the test says, and is counted."""
 
 import logging
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,9 +135,6 @@ def test_scores_are_those_of_the_whole_text():
     assert found["bleu"] == round(bleu, 2) and 0 < bleu < 100
     assert found["ter"] == round(ter, 2) and 0 < ter < 100
     assert found["accuracy"] == 20
-    rouge = make_metric("rouge2")
-    sentences = [rouge.score(rouge.statistics(*row)) for row in ROWS]
-    assert found["rouge2"] == round(sum(sentences) / len(ROWS), 2) and found["rouge2"] > 20
     assert found.keys() == {*METRICS, *FAIRSEQ}
 
 
@@ -178,8 +174,8 @@ def test_what_is_asked_for_is_logged_and_nothing_else():
 
 
 def test_where_nothing_was_counted_every_metric_is_nought():
-    found = of_rows([("", "")], eval_metrics="bleu,ter,chrf,rouge2")
-    assert [found[name] for name in ("bleu", "ter", "chrf", "rouge2")] == [0, 0, 0, 0]
+    found = of_rows([("", "")], eval_metrics="bleu,ter,chrf")
+    assert [found[name] for name in ("bleu", "ter", "chrf")] == [0, 0, 0]
     made = training(eval_metrics=ALL)
     nothing = {key: 0 * value for key, value in logged(made, ROWS).items()}
     found = stats(made, [nothing])
@@ -195,9 +191,9 @@ def test_saved_meters_hold_numbers_alone():
 
 
 def test_an_unknown_word_is_never_right():
-    found = of_rows([("zebra", "zebra")], eval_metrics="bleu,ter,chrf,rouge1,accuracy")
+    found = of_rows([("zebra", "zebra")], eval_metrics="bleu,ter,chrf,accuracy")
     assert found["ter"] == 100
-    assert [found[name] for name in ("bleu", "chrf", "rouge1", "accuracy")] == [0, 0, 0, 0]
+    assert [found[name] for name in ("bleu", "chrf", "accuracy")] == [0, 0, 0]
 
 
 def test_eval_tokenized_bleu_leaves_tokens_as_they_are():
@@ -300,12 +296,8 @@ def test_metrics_of_the_criterion_are_none_of_our_business():
         training(eval_metrics="accuracy").build_criterion(of_tokens)
 
 
-def test_a_checkpoint_may_be_validated_by_other_metrics_than_it_was_selected_by(monkeypatch):
-    made = task(best_checkpoint_metric="ter", eval_metrics="rouge2")
-    with monkeypatch.context() as gone:  # and needs no library before that
-        gone.setitem(sys.modules, "rouge_score.rouge_scorer", None)
-        made.build_model(None, from_checkpoint=True)
-        made.build_criterion(None)
-        with refuses("pip install"):
-            made.build_model(None)
-    assert stats(made, [logged(made, ROWS)])["rouge2"] > 20  # as fairseq-validate does
+def test_a_checkpoint_may_be_validated_by_other_metrics_than_it_was_selected_by():
+    made = task(best_checkpoint_metric="ter", eval_metrics="accuracy")
+    made.build_model(None, from_checkpoint=True)
+    made.build_criterion(None)
+    assert stats(made, [logged(made, ROWS)])["accuracy"] == 20  # as fairseq-validate does

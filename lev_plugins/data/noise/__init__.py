@@ -5,15 +5,15 @@ moves and replaces whole tokens.
 """
 
 from .confusions import Confusions, load_confusions
-from .noiser import DEFAULT_EDITS, KINDS, PAPER, Noise, NoiseOptions, parse_kinds
+from .noiser import KINDS, PAPER, Counts, Noise, NoiseOptions, parse_kinds
 from .rng import FIXED, sentence_random
 
 __all__ = [
-    "DEFAULT_EDITS",
     "FIXED",
     "KINDS",
     "PAPER",
     "Confusions",
+    "Counts",
     "Noise",
     "NoiseOptions",
     "load_confusions",

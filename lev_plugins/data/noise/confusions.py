@@ -13,15 +13,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from rapidfuzz.distance import Levenshtein
+
 from ...errors import UserError
-from ...io.reading import reading
-from .alignment import Change, changes
-from .clusters import clusters, split_words
-from .ocr_confusions import SHAPES
+from ...io.text_files import reading
+from .letters import clusters, split_words
 from .rng import choose_weighted, sample
 
 #: Characters of a segment, at most.
 LONGEST = 3
+Change = tuple[int, int, int, int]
 
 
 class Confusions:
@@ -86,7 +87,35 @@ class Confusions:
         return made if any(made) else list(word)
 
 
-BUILT_IN = Confusions(SHAPES, measured=False)
+# Each takes the place of the other.
+_ALIKE = """
+rn m    l 1     O 0     o 0     I l     I 1     I |     l |     S 5     s 5     B 8     Z 2
+z 2     g 9     q 9     b 6     G 6     D 0     T 7     cl d    cl ol   vv w    VV W    ii u
+ri n    li h    lc k    nn m    ni m    in m    c e     o e     a o     o c     u n     u v
+h b     i j     i l     t f     f s     r t     k h     y v     C G     E F     P R     U V
+Q O     D O     M N     K X     , .     ; :     . ·     - —     ' ’     ' `     " ”     fi ﬁ
+fl ﬂ    ae æ    oe œ    é e     è e     ê e     é è     à a     â a     ä a     á a     ö o
+ô o     ó o     ü u     û u     ú u     ü ii    î i     ï i     í i     ç c     ñ n     ß B
+и н     п н     ш щ     е с     о с     з э     ь б     ц и     ы ьт    г т     л п     й и
+ν υ     ο σ     η n     α ο     ρ p     ι ί     ו ן     ד ר     ה ח     ב כ     ם ס     ت ث
+ب ت     ج ح     ح خ     د ذ     ر ز     س ش     ص ض     日 曰     未 末     土 士     己 已
+"""
+# Only the first is taken for the second: old print.
+_ONE_WAY = "ſ f    ſ l    w vv    tt H    ll U    ff if"
+
+
+def _shapes() -> dict[str, dict[str, float]]:
+    words, single = _ALIKE.split(), _ONE_WAY.split()
+    ways = list(zip(words[::2], words[1::2]))
+    ways += [(other, one) for one, other in ways]
+    table: dict[str, dict[str, float]] = {}
+    for clean, noisy in (*ways, *zip(single[::2], single[1::2])):
+        table.setdefault(clean, {})[noisy] = 1.0
+    return table
+
+
+#: shapes that characters share in print, all of the weight 1: a table to begin with, no frequencies
+BUILT_IN = Confusions(_shapes(), measured=False)
 
 
 @dataclass
@@ -94,12 +123,10 @@ class Learned:
     """What was seen while a table was learned.
 
     changes are stretches that differ; left_out of them hold a space, are longer than
-    :data:`LONGEST` characters on a side, or were seen too seldom. unaligned are lines too long and
-    too different to compare.
+    :data:`LONGEST` characters on a side, or were seen too seldom.
     """
 
     lines: int = 0
-    unaligned: int = 0
     characters: int = 0
     changes: int = 0
     left_out: int = 0
@@ -118,11 +145,8 @@ def learn(
     occurrences = Counter[str]()
     for noisy_line, clean_line in pairs:
         clean, noisy = _characters(clean_line), _characters(noisy_line)
-        seen.lines += 1
         found = changes(clean, noisy)
-        if found is None:
-            seen.unaligned += 1
-            continue
+        seen.lines += 1
         seen.characters += len(clean)
         seen.changes += len(found)
         _count_pieces(clean_line, occurrences)
@@ -138,6 +162,19 @@ def learn(
             table.setdefault(clean_piece, {})[noisy_piece] = round(share, 9)
     seen.left_out = seen.changes - sum(count for count in known.values() if count >= least)
     return table, seen
+
+
+def changes(before: Sequence[str], after: Sequence[str]) -> list[Change]:
+    """Stretches ``before[i:j]`` that became ``after[k:m]``, as ``(i, j, k, m)``, in order.
+
+    They come of a script with as few substitutions, insertions and deletions as possible.
+    """
+    found, i, k = [], 0, 0
+    for equal in Levenshtein.editops(before, after).as_matching_blocks():  # the last is empty
+        if (i, k) != (equal.a, equal.b):
+            found.append((i, equal.a, k, equal.b))
+        i, k = equal.a + equal.size, equal.b + equal.size
+    return found
 
 
 def _characters(line: str) -> list[str]:

@@ -5,13 +5,12 @@ some of them. Words are lists of grapheme clusters, none is torn, and a word kee
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from .clusters import is_letter
-from .letters import exchanged, other_letter, without_marks
+from .letters import exchanged, is_letter, other_letter, without_marks
 from .rng import choose, sample
 
-RANDOM_EDITS = ("insert", "delete", "substitute", "swap")
+_RANDOM = ("insert", "delete", "substitute")
 
 
 def letters(word: Sequence[str]) -> list[int]:
@@ -76,34 +75,25 @@ def swap(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     return made
 
 
-def random_edits(edits: Sequence[str]) -> Callable[[Sequence[str], int, random.Random], list[str]]:
-    """The kind ``random``: each chosen letter meets one of ``edits``, sampled for it.
+def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+    """Inserts another letter before or behind ``count`` letters, deletes or substitutes them.
 
-    An insertion stands before or behind the letter; a letter that cannot be deleted (the word's
-    last) or swapped (its neighbour is no letter, is equal or was changed) is substituted.
+    Which of it happens is sampled for each; the word's last letter is not deleted but substituted.
     """
-
-    def edit(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
-        """The word with ``count`` letters edited."""
-        chosen = sorted(sample(rng, letters(word), count))
-        swappable, left = set(pairs(word)), len(word)
-        made = [[one] for one in word]
-        free = set(range(len(word))) - set(chosen)
-        for i in chosen:
-            act, one = choose(rng, edits), word[i]
-            if act == "insert":
-                new = other_letter(rng, one)
-                made[i] = [new, one] if rng.random() < 0.5 else [one, new]
-            elif act == "delete" and left > 1:
-                made[i], left = [], left - 1
-            elif act == "swap" and i in swappable and i + 1 in free:
-                first, second = exchanged(one, word[i + 1])
-                made[i], made[i + 1] = [first], [second]
-            else:
-                made[i] = [other_letter(rng, one)]
-        return [one for piece in made for one in piece]
-
-    return edit
+    chosen = set(sample(rng, letters(word), count))
+    made, left = [], len(word)
+    for place, one in enumerate(word):
+        act = choose(rng, _RANDOM) if place in chosen else "keep"
+        if act == "keep":
+            made.append(one)
+        elif act == "insert":
+            new = other_letter(rng, one)
+            made += [new, one] if rng.random() < 0.5 else [one, new]
+        elif act == "delete" and left > 1:
+            left -= 1
+        else:
+            made.append(other_letter(rng, one))
+    return made
 
 
 def swap_words(words: list[str], count: int, rng: random.Random) -> None:

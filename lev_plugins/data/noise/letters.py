@@ -1,13 +1,22 @@
-"""Which characters stand beside one another: on a keyboard, and in a script."""
+"""Words and characters as a reader sees them, and which stand beside one another.
+
+A word is what stands between spaces (any Unicode whitespace). A character is a grapheme cluster:
+a letter with its combining marks, an emoji with all that is joined to it.
+"""
 
 import random
+import re
 import string
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+import regex  # type: ignore[import-untyped]
+
 from .rng import choose
 
+_BLANKS = re.compile(r"(\s+)")
+_CLUSTER = regex.compile(r"\X")
 _ROWS = {
     "keyboard": ("qwertyuiop", "asdfghjkl", "zxcvbnm"),
     "qwertz": ("qwertzuiopü", "asdfghjklöä", "yxcvbnm"),
@@ -22,6 +31,24 @@ _SPELT_OUT = {
 _WITH_MARKS = ("LATIN", "GREEK", "CYRILLIC")
 _BLOCK = 128  # scripts take up whole stretches of this many code points, or share one
 _SPECIAL = "!@#$%^&*()_+"
+
+
+def split_words(text: str) -> list[str]:
+    """Words at even places, the spaces between them at odd ones; joined they are ``text``.
+
+    The first and the last word are empty where the text begins or ends with spaces.
+    """
+    return _BLANKS.split(text)
+
+
+def clusters(word: str) -> list[str]:
+    """The grapheme clusters of a word (Unicode Standard Annex 29); joined they are ``word``."""
+    return list(word) if word.isascii() else _CLUSTER.findall(word)
+
+
+def is_letter(cluster: str) -> bool:
+    """Whether a cluster is a letter of any script, with its marks."""
+    return cluster[0].isalpha()
 
 
 def _neighbours(rows: Sequence[str]) -> dict[str, str]:

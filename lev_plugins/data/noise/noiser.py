@@ -6,22 +6,23 @@ A.2): 30 % of the words, at most 10 a text, of 4 letters or more; in each 30 % o
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
+from rapidfuzz.distance import Levenshtein
+
 from ...errors import UserError, parse_names, require_share
 from . import kinds
-from .clusters import clusters, is_letter, split_words
 from .confusions import BUILT_IN, Confusions
-from .letters import NEIGHBOURS
+from .letters import NEIGHBOURS, clusters, is_letter, split_words
 from .rng import budget, choose, sample
 
 #: Kinds of noise in the paper.
 PAPER = ("random", "keyboard", "swap", "delete")
 KINDS = (*PAPER, "swap-words", "ocr", "qwertz", "azerty", "jcuken", "diacritics")
-DEFAULT_EDITS = ("insert", "delete", "substitute")
 
 Places = Callable[[Sequence[str]], Sequence[object]]
 Edit = Callable[[Sequence[str], int, random.Random], list[str]]
@@ -38,7 +39,6 @@ class NoiseOptions:
         max_words: changed words in a line, at most.
         max_chars: changed letters in a word, at most.
         min_length: words of fewer letters are never changed (but may be moved by swap-words).
-        random_edits: what the kind ``random`` does to a letter, of ``kinds.RANDOM_EDITS``.
         confusions: of the kind ``ocr``; None is the built-in table. With a measured table every
             word is read with the table's rates, and none of the numbers above holds.
         confusion_scale: the table's rates are multiplied by it.
@@ -54,7 +54,6 @@ class NoiseOptions:
     max_words: int = 10
     max_chars: int = 10
     min_length: int = 4
-    random_edits: tuple[str, ...] = DEFAULT_EDITS
     confusions: Confusions | None = None
     confusion_scale: float = 1.0
     flag: str = "--noise-"
@@ -95,7 +94,7 @@ class Noise:
         self.options = options
         self.confusions = options.confusions or BUILT_IN
         self._kinds: dict[str, tuple[Places, Edit]] = {
-            "random": (kinds.letters, kinds.random_edits(options.random_edits)),
+            "random": (kinds.letters, kinds.random_edits),
             "swap": (kinds.pairs, kinds.swap),
             "delete": (kinds.letters, kinds.delete),
             "ocr": (self.confusions.places, self.confusions.edit),
@@ -103,9 +102,6 @@ class Noise:
         }
         for name, near in NEIGHBOURS.items():
             self._kinds[name] = partial(kinds.keys, near), partial(kinds.keyboard, near)
-
-    def __reduce__(self) -> tuple[type["Noise"], tuple[NoiseOptions]]:
-        return Noise, (self.options,)  # the edits of the kind random cannot be pickled
 
     def __call__(self, line: str, rng: random.Random) -> str:
         """A noisy version of a line without its end; ``rng``: of :func:`.rng.sentence_random`."""
@@ -142,3 +138,27 @@ class Noise:
         # digits are confused as well
         letters = (one[0].isalnum() if kind == "ocr" else is_letter(one) for one in word)
         return sum(letters) >= self.options.min_length
+
+
+class Counts:
+    """What was done to a text: of words and characters (without spaces) by edit distance."""
+
+    def __init__(self) -> None:
+        self.all, self.changed = Counter[str](), Counter[str]()
+
+    def add(self, clean: str, noisy: str) -> None:
+        """Counts a line."""
+        before, after = clean.split(), noisy.split()
+        sides = (("words", before, after), ("characters", "".join(before), "".join(after)))
+        self.all.update(lines=1, **{what: len(one) for what, one, _ in sides})
+        if clean != noisy:  # the hint makes long lines quick, such as a text without spaces
+            edits = {what: Levenshtein.distance(*pair, score_hint=64) for what, *pair in sides}
+            self.changed.update(lines=1, **edits)
+
+    def __str__(self) -> str:
+        shares = (
+            f"{what} {self.changed[what]:,} of {whole:,} "
+            f"({100 * self.changed[what] / max(whole, 1):.2f} %)"
+            for what, whole in self.all.items()
+        )
+        return f"changed: {', '.join(shares)}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import UserError
-from ...io.reading import reading
+from ...io.text_files import reading
 
 _HEAD = 8192  # bytes in which a zero byte says that a file is no text
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")

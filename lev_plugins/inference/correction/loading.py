@@ -139,8 +139,8 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
             "folder that it was trained on: --data DIR"
         )
     way = f"give the folder with the dictionaries of {path}: --data DIR"
-    require_dictionaries(cfg, folder, way)
-    return tasks.setup_task(cfg)
+    require_dictionaries(cfg, way)
+    return tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
 
 
 def _processing(

@@ -1,12 +1,10 @@
-"""How much of fairseq is imported: all that it registers, or what a command of ours needs."""
+"""How fairseq is imported: as much of it as is needed, and plug-ins once."""
 
-import contextlib
 import importlib
 import importlib.util
 import os
 import pkgutil
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from ..io.patching import Stock, patches
@@ -20,25 +18,11 @@ REGISTERING = (
 _lean = False
 
 
-@contextlib.contextmanager
-def _only_what_is_named() -> Iterator[None]:
-    """Inside, the packages above find no file beside them: ``os.listdir`` shows none."""
-    spec, stock = importlib.util.find_spec("fairseq"), os.listdir
-    home = ((spec and spec.submodule_search_locations) or [""])[0]
-    folders = {os.path.join(home, *package.split(".")) for package in REGISTERING}
-    setattr(os, "listdir", lambda path=".": [] if path in folders else stock(path))  # noqa: B010
-    try:
-        yield
-    finally:
-        os.listdir = stock
-
-
 def import_fairseq(lean: bool = False) -> None:
-    """Import fairseq without a word and without a trace on the root logger.
+    """Import fairseq, unless it is here, without a word and without a trace on the root logger.
 
-    Fault: each of fairseq's 200 models, tasks, criterions and optimizers is imported, with them
-    scipy, sklearn and readers of sound: more time than torch takes. Where fairseq is here already,
-    this changes nothing.
+    Fault: all of its 200 models, tasks, criterions and optimizers are imported, with them scipy,
+    sklearn and readers of sound: more time than torch takes.
 
     Args:
         lean: import only what statements name; the rest once a checkpoint asks for it, or all
@@ -47,8 +31,15 @@ def import_fairseq(lean: bool = False) -> None:
     global _lean
     if "fairseq" in sys.modules:
         return
-    with untouched_root_logger(), _only_what_is_named() if lean else contextlib.nullcontext():
-        from fairseq import checkpoint_utils, options
+    spec, listdir = importlib.util.find_spec("fairseq"), os.listdir
+    home = ((spec and spec.submodule_search_locations) or [""])[0]
+    folders = {os.path.join(home, *package.split(".")) for package in REGISTERING if lean}
+    try:  # the packages above find no file beside them
+        setattr(os, "listdir", lambda path=".": [] if path in folders else listdir(path))  # noqa: B010
+        with untouched_root_logger():
+            from fairseq import checkpoint_utils, options
+    finally:
+        os.listdir = listdir
     _lean = lean
     if lean:
 
@@ -58,10 +49,10 @@ def import_fairseq(lean: bool = False) -> None:
             from fairseq.models import ARCH_MODEL_REGISTRY
             from fairseq.tasks import TASK_REGISTRY
 
-            cfg = state.get("cfg") or {}
             for part, known in (("model", ARCH_MODEL_REGISTRY), ("task", TASK_REGISTRY)):
-                name = [getattr(cfg.get(part), one, None) for one in ("_name", "arch")]
-                if (name[0] or name[1]) not in known:
+                asked = (state.get("cfg") or {}).get(part)
+                name = getattr(asked, "_name", None) or getattr(asked, "arch", None)
+                if name not in known:
                     _import_rest()
             return stock(state)
 
@@ -87,3 +78,17 @@ def _import_rest() -> None:
                 for name in sorted(found.name for found in pkgutil.iter_modules(path)):
                     if not name.startswith("_"):
                         importlib.import_module(f"fairseq.{package}.{name}")
+
+
+def accept_imported_package() -> None:
+    """Let ``--user-dir lev_plugins`` mean the installed package where that is imported already.
+
+    Fault: fairseq compares the path beside its own package, ``…/fairseq/../lev_plugins``, letter
+    for letter with the imported package's, and ends in ``not globally unique`` (processes that are
+    spawned, programs that import both). A path that it remembers it does not import again.
+    """
+    from fairseq import utils
+
+    beside = os.path.join(os.path.dirname(utils.__file__), "..", __name__.partition(".")[0])
+    importer = utils.import_user_module
+    importer.memo = getattr(importer, "memo", set()) | {beside}
