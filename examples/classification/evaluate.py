@@ -88,7 +88,7 @@ def trained(args: argparse.Namespace) -> dict[str, Path]:
 
 
 def predicted(checkpoint: Path, test: Sequence[Example], flags: list[str], path: Path) -> list[Any]:
-    """What enct5_predict says of each text; kept in a file that is younger than the checkpoint."""
+    """What lev-predict says of each text; kept in a file that is younger than the checkpoint."""
     if not path.is_file() or path.stat().st_mtime <= checkpoint.stat().st_mtime:
         command = [sys.executable, "-m", "lev_plugins", "predict", "--path", str(checkpoint)]
         command += ["--output", str(path), "--format", "jsonl", *flags]
@@ -100,7 +100,7 @@ def predicted(checkpoint: Path, test: Sequence[Example], flags: list[str], path:
             command += ["--input", str(given)]
             ended = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
         if ended.returncode != 0:
-            raise UserError(f"enct5_predict failed: {ended.stderr.strip()[-300:]!r}")
+            raise UserError(f"lev-predict failed: {ended.stderr.strip()[-300:]!r}")
     answers = [json.loads(line) for line in read_lines(str(path))]
     if len(answers) != len(test):
         raise UserError(

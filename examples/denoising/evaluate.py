@@ -165,7 +165,7 @@ def search(data: Path, checkpoint: Path, lines: list[str], flags: list[str]) -> 
 
 
 def _corrected(args: argparse.Namespace, checkpoint: Path, lines: list[str]) -> list[str]:
-    command = ["lev_plugins.cli.correct", "--path", str(checkpoint)]
+    command = ["lev_plugins", "correct", "--path", str(checkpoint)]
     command += ["--data", str(args.work / "data"), "--beam", str(args.beam)]
     command += ["--lexicon", str(args.lexicon), "--settings", "none", *_text_processing(args)]
     return answer(command, lines)[:-1]

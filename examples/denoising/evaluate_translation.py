@@ -84,7 +84,7 @@ def correctors(args: argparse.Namespace) -> dict[str, LineChange]:
     if args.lexicon:
         found["symspellpy"] = symspell_with(args.lexicon)
     if args.corrector:
-        command = ["lev_plugins.cli.correct", "--path", str(args.corrector)]
+        command = ["lev_plugins", "correct", "--path", str(args.corrector)]
         found["corrector"] = lambda lines: answer(command, lines)[:-1]
     return found
 

@@ -66,8 +66,7 @@ done
 
 echo "== scores"
 python -m lev_plugins report "${outputs[@]}" --names "$(IFS=, && echo "${names[*]}")" \
-  --references "$work/text/test.$to" --sources "$work/text/test.$from" \
-  --metrics bleu,chrf,ter_normalized --ter-case-sensitive \
+  --references "$work/text/test.$to" --metrics bleu,chrf,ter_normalized \
   --json "$work/report.json"
 
 if [ -n "${LATENCY:-}" ]; then

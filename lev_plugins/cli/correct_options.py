@@ -3,12 +3,12 @@
 import argparse
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, require_readable
-from ..reports.correction_report import REPORTS, check_reports
+from ..io.output import refuse_overwriting
 from .options import add_model_data, adder, at_least_one, make_parser
 
 #: What --protect knows by name.
@@ -116,6 +116,12 @@ def check(args: argparse.Namespace) -> None:
     check_reports(args, {"--protect-words": words, "the input": inputs})
 
 
+def check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a report that would write over another file."""
+    read = [(what, path) for what, paths in others.items() for path in paths]
+    refuse_overwriting({"--edits": args.edits, "--html": args.html}, read)
+
+
 def _check_ways(args: argparse.Namespace) -> None:
     """The text goes to one place, and standard output takes one thing."""
     ways = {"--output-dir": args.output_dir, "--in-place": args.in_place, "--tune": args.tune}
@@ -127,7 +133,7 @@ def _check_ways(args: argparse.Namespace) -> None:
     if (args.output_dir or args.in_place) and (not args.files or STANDARD_STREAM in args.files):
         raise UserError(f"{given[0]} needs files, and cannot take standard input")
     taken = [] if args.output_dir or args.in_place else ["the text"]
-    for flag in REPORTS:
+    for flag in ("edits", "html"):
         if getattr(args, flag) == STANDARD_STREAM:
             if taken:
                 raise UserError(f"--{flag} -: standard output has {taken[0]}; name a file")

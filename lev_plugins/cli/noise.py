@@ -7,7 +7,6 @@ triples for post-editing.
 """
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -26,12 +25,11 @@ from ..data.noise.counting import Counts
 from ..data.noise.drafts import DraftRates, Drafts, Vocabulary, read_vocabulary
 from ..data.noise.rng import line_random
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, decode, is_stream, raw_lines
 from ..io.output import refuse_overwriting, report_file, require_folder, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines, read_parallel, require_files
-from .options import adder, at_least_one, make_parser
+from .options import adder, at_least_one, make_parser, say
 
 #: fields of NoiseOptions that have a flag each
 RATES = {
@@ -121,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             noisy = noise(line, rng)
             counts.add(line, noisy)
             output.write(noisy + end)
-    print(counts, file=sys.stderr)
+    say(counts)
 
 
 def _noise(args: argparse.Namespace) -> Noise:
@@ -174,14 +172,9 @@ def _learn(args: argparse.Namespace) -> None:
                 "or --least 1"
             )
         file.write(to_json(table, seen))
-    print(
+    say(
         f"{output}: {sum(map(len, table.values())):,} confusions from {seen.lines:,} lines, "
         f"{seen.characters:,} characters, {seen.changes:,} differences; left out: "
         f"{seen.left_out:,} (with a space, too long or too rare) and {seen.unaligned:,} lines too "
-        "different to compare",
-        file=sys.stderr,
+        "different to compare"
     )
-
-
-if __name__ == "__main__":
-    run_cli(main)

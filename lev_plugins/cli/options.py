@@ -11,11 +11,12 @@ They work as the others do, and only ``--help-all`` (which every such parser has
 """
 
 import argparse
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from ..errors import UserError
-from ..io.lines import TEXT_PROCESSING
+from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal
 from .names import prog, version
 
 #: Adds an option, as of :func:`adder`.
@@ -114,6 +115,18 @@ def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
 def text_processing(args: argparse.Namespace) -> dict[str, str]:
     """The options of text processing that were given, by fairseq's names."""
     return {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
+
+
+def say(*lines: object) -> None:
+    """Lines for the person, on standard error."""
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def say_what_to_type(path: str, form: str) -> None:
+    """``form``, where the lines of ``path`` are typed."""
+    if path == STANDARD_STREAM and is_terminal(sys.stdin):
+        say(f"{form}:")
 
 
 def at_least_one(args: argparse.Namespace, *names: str) -> None:

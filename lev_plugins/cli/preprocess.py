@@ -16,7 +16,6 @@ import os
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.staging import staged
 from ..registration import register
 from .names import prog
@@ -133,7 +132,3 @@ def main(argv: Sequence[str] | None = None) -> None:
     with staged(args.destdir) as folder:
         _, target = write_all(args, folder, splits)
     print(summarise(args, splits, target))
-
-
-if __name__ == "__main__":
-    run_cli(main)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from ..metrics.corpus import METRICS, ROUGE_TYPES, Metric, add_up, bleu, make_metric, ter
+from ..metrics.corpus import METRICS, ROUGE_TYPES, Metric, add_up, bleu, make_metric
 from ..metrics.correction import (
     CORRECTION_METRICS,
     WORD_COUNTS,
@@ -49,7 +49,7 @@ def compute(corpus: Corpus, names: Sequence[str], args: argparse.Namespace) -> F
     notes = {
         f"{empty} drafts are empty; they count as drafts": empty > 0,
         "no scores: no T- lines; --references FILE": corpus.references is None,
-        "no words and edits: no drafts; --drafts FILE, or --against source": corpus.drafts is None,
+        "no words and edits: no drafts; --drafts FILE": corpus.drafts is None,
         "no iterations: no I- lines; generate with --print-step": not any(
             steps for *_, steps in corpus.systems
         ),
@@ -73,7 +73,7 @@ def _metric(name: str, args: argparse.Namespace) -> Metric | CorrectionMetric:
         return make_correction_metric(name)
     if name == "bleu":
         return bleu(args.bleu_tokenize)
-    return ter(case_sensitive=args.ter_case_sensitive) if name == "ter" else make_metric(name)
+    return make_metric(name)
 
 
 def _size(texts: Sequence[str] | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 import editors
 import pytest
 
-from lev_plugins.cli import correct, enct5_predict, noise, report, trace
+from lev_plugins.cli import correct, noise, predict, report, trace
 from lev_plugins.errors import UserError
 from lev_plugins.inference.enct5 import EncT5
 from lev_plugins.io.lines import raw_lines
@@ -18,7 +18,7 @@ MODEL = ("--path", "model.pt")
 COMMANDS: dict[ModuleType, tuple[str, ...]] = {
     correct: (*MODEL, "--edits", "out"),
     trace: (*MODEL, "--html", "out"),
-    enct5_predict: (*MODEL, "--output", "out"),
+    predict: (*MODEL, "--output", "out"),
     noise: ("--kind", "swap", "--output", "out"),
     report: ("-", "--json", "out"),
 }
@@ -43,7 +43,7 @@ def test_a_closed_standard_input_is_one_line(command, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-WRITING = {correct: MODEL, trace: MODEL, enct5_predict: MODEL, noise: ("--kind", "swap")}
+WRITING = {correct: MODEL, trace: MODEL, predict: MODEL, noise: ("--kind", "swap")}
 
 
 @pytest.mark.parametrize("command", [one for one in NAMED if one.values[0] in WRITING])

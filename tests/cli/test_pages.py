@@ -49,8 +49,7 @@ PAYLOADS = (
     "{title} {style} {0} %s @RULES@ $x",
 )
 ALLOWED = set("lang charset name content http-equiv dir class translate open title".split())
-# of the page of corrections: its links, its choice of an order, and the place in that
-ALLOWED |= set("href id type checked style colspan".split())
+ALLOWED |= set("href id style".split())  # of the pages of corrections and gates
 
 
 class Shown(HTMLParser):

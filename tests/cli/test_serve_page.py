@@ -267,7 +267,10 @@ def test_keep_and_drop_survive_every_new_answer_every_key_and_other_settings(pag
     one.keys("help;", Keys.ENTER)
     one.shows("the government got large help; stop")
     assert one["draft"].get_attribute("value") == "teh government got big help; stop"
-    for text in ("so teh government got big help; stop", "so teh government got big help; stop teh"):
+    for text in (
+        "so teh government got big help; stop",
+        "so teh government got big help; stop teh",
+    ):
         one.put("draft", text)
     one.shows("so the government got large help; stop the")
     one.put("nbest", "3")

@@ -254,23 +254,19 @@ def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(
 
 
 @pytest.mark.parametrize(
-    ("choice", "tty", "no_color", "term", "colored"),
+    ("tty", "no_color", "term", "colored"),
     [
-        ("auto", True, "", "xterm", True),
-        ("auto", False, "", "xterm", False),
-        ("auto", True, "1", "xterm", False),
-        ("auto", True, "", "dumb", False),
-        ("always", False, "1", "dumb", True),
-        ("never", True, "", "xterm", False),
+        (True, "", "xterm", True),
+        (False, "", "xterm", False),
+        (True, "1", "xterm", False),
+        (True, "", "dumb", False),
     ],
 )
-def test_colours_are_for_terminals_unless_told(
-    trace, monkeypatch, choice, tty, no_color, term, colored
-):
+def test_colours_are_for_terminals(trace, monkeypatch, tty, no_color, term, colored):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: tty, raising=False)
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setenv("TERM", term)
-    assert ("\x1b[" in trace("a\t[-b-]\n", "--markup", "--color", choice)[0]) is colored
+    assert ("\x1b[" in trace("a\t[-b-]\n", "--markup")[0]) is colored
 
 
 def test_page_and_json_are_written_beside_the_text(trace):

@@ -25,7 +25,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("spelling")
     few = ("--min-misspellings", 60, "--held-out", 50)
     call(SPELLING / "prepare_codespell.py", folder / "text", *few)
-    command = ["-m", "lev_plugins.cli.preprocess", "--joined-dictionary"]
+    command = ["-m", "lev_plugins", "preprocess", "--joined-dictionary"]
     command += ["--source-lang", "typo", "--target-lang", "word", "--draft-lang", "draft"]
     for split in ("train", "valid", "test"):
         command += [f"--{split}pref", folder / "text" / split]
