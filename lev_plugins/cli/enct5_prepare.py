@@ -7,15 +7,18 @@ sets, ``labels.txt`` and a description, whole or not at all.
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
+from ..fairseq_patches import run_cli
 from ..io.staging import staged
 from ..io.text_files import require_files
 from ..registration import register
-from .options import adder, make_parser, say
+from .options import adder, make_parser
 
 if TYPE_CHECKING:
     from ..systems.enct5.metadata import Metadata
@@ -97,6 +100,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for example in layout.read(path):
             labels.stored(example)
     tokenizer = _cutter(args, layout) if kept is None else kept.tokenizer(args.subwords_of)
+    say = partial(print, file=sys.stderr)
     with staged(args.destdir) as folder:
         sizes = args.max_length, say, args.sampled_copies
         write_all(folder, layout, files, labels, tokenizer, *sizes)
@@ -180,3 +184,7 @@ def _kept_subwords(path: str) -> "Metadata":
     checkpoint = find_checkpoint(path)
     state = load_state(checkpoint).get("task_state") or {}
     return Metadata.of(state.get("description"), checkpoint)
+
+
+if __name__ == "__main__":
+    run_cli(main)
