@@ -8,7 +8,7 @@ triples for post-editing.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..data.noise import (
     FIXED,
@@ -108,17 +108,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     refuse_overwriting({"--output": args.output}, read.items())
     if args.output != STANDARD_STREAM:
         require_folder("--output", args.output)
+    name = "standard input" if args.input == STANDARD_STREAM else args.input
     noise, counts = _drafts(args) if args.drafts else _noise(args), Counts()
     with report_file(args.output) as output:
-        lines = progress(_lines(args.input), "lines", lines_of(args.input), args.output)
-        for number, (line, end) in enumerate(lines):
+        lines = progress(raw_lines(args.input), "lines", lines_of(args.input), args.output)
+        for number, raw in enumerate(lines, start=1):
+            body = raw.removesuffix(b"\n")  # which only the last may lack
+            line = decode(name, number, body)
             if args.drafts:
-                rng = line_random(args.seed, number + 1)
+                rng = line_random(args.seed, number)
             else:
-                rng = sentence_random(args.seed, FIXED, number)
+                rng = sentence_random(args.seed, FIXED, number - 1)
             noisy = noise(line, rng)
             counts.add(line, noisy)
-            output.write(noisy + end)
+            output.write(noisy + "\n" * (len(body) < len(raw)))
     say(counts)
 
 
@@ -148,14 +151,6 @@ def _drafts(args: argparse.Namespace) -> Drafts:
         lines = read_lines(args.input) if rates.replace else iter(())
         tokens = Counter(token for line in lines for token in line.split())
     return Drafts(rates, Vocabulary(tokens))
-
-
-def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """Lines and their ends, which only the last may lack."""
-    name = "standard input" if path == STANDARD_STREAM else path
-    for number, raw in enumerate(raw_lines(path), start=1):
-        body = raw.removesuffix(b"\n")
-        yield decode(name, number, body), "\n" if len(body) < len(raw) else ""
 
 
 def _learn(args: argparse.Namespace) -> None:

@@ -4,7 +4,6 @@ import io
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import editors
 import pytest
@@ -64,14 +63,8 @@ def test_a_closed_standard_error_changes_nothing(monkeypatch):
     assert out.buffer.getvalue() == b"zz\n"
 
 
-@pytest.mark.parametrize("fault", [IsADirectoryError(21, "Is a directory"), OSError(9, "Bad file")])
-def test_a_standard_input_that_cannot_be_read_is_one_line(fault, monkeypatch):
-    class Stdin:
-        """A folder, or a file that is open for writing alone."""
-
-        def __iter__(self) -> Any:
-            raise fault
-
-    monkeypatch.setattr(sys, "stdin", type("", (), {"buffer": Stdin()}))
-    with pytest.raises(UserError, match="^standard input: cannot be read"):
-        list(raw_lines("-"))
+def test_a_standard_input_that_cannot_be_read_is_one_line(monkeypatch, tmp_path):
+    with open(tmp_path / "out", "w") as file, open(file.fileno(), "rb", closefd=False) as wrong:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(wrong))
+        with pytest.raises(UserError, match="^standard input: cannot be read"):
+            list(raw_lines("-"))

@@ -7,16 +7,13 @@ import { showHypotheses, showPrediction, showWords } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const CHUNK = 32; // lines that are asked for at once
-const DELAY = 40; // milliseconds after a key before the model is asked
-const TOO_MUCH = [400, 413, 422, 500, 504]; // for a chunk; each line by itself may do
 const TITLES = { edit: "Edit a draft", correct: "Correct", predict: "Predict" };
 const state = {
   ...{ rows: [newRow("", "")], at: 0, selected: 0, file: "text.txt", unsaved: false },
   ...{ model: {}, mode: "", least: 0, nbest: 1 }, // how the model is asked
 };
 let words = []; // what each button of the line stands for
-let timer = 0;
-let asking = null; // for the line at hand
+let asking = null; // for the line at hand: keys that follow wait for the answer
 
 const row = () => state.rows[state.at];
 const word = () => words[state.selected];
@@ -43,11 +40,11 @@ const keyOf = (one) => JSON.stringify([state.mode, state.nbest, itemOf(one, stat
 const known = (one) => one.said?.key === keyOf(one);
 
 function request(items) {
-  const { mode, model, nbest } = state;
+  if (state.mode === "edit") return { sentences: items, nbest: state.nbest };
+  if (state.mode === "correct") return { lines: items, min_confidence: 0 };
+  const { texts: sides, top_k } = state.model;
   const [texts, pairs] = [0, 1].map((side) => items.map((one) => one[side]));
-  if (mode === "edit") return { sentences: items, nbest };
-  if (mode === "correct") return { lines: items, min_confidence: 0 };
-  return { ...(model.texts > 1 ? { texts, pairs } : { texts: pairs }), top_k: model.top_k };
+  return sides > 1 ? { texts, pairs, top_k } : { texts: pairs, top_k };
 }
 
 // Has the model say something of lines; of one that it cannot read, why.
@@ -65,7 +62,7 @@ async function ask(some) {
     const { results } = await call(mode, request(open.map((one) => itemOf(one, mode))));
     open.forEach((one, i) => keyOf(one) === keys[i] && hear(one, mode, keys[i], results[i]));
   } catch (error) {
-    if (!TOO_MUCH.includes(error.status)) throw error;
+    if (!error.status || error.status === 403) throw error; // else one of the lines may be at fault
     if (open.length === 1) open[0].said = { key: keys[0], error: error.message };
     else for (const one of open) await ask([one]);
   }
@@ -77,7 +74,6 @@ async function fresh(one) {
 }
 
 async function update() {
-  clearTimeout(timer);
   show();
   await fresh(row());
   show();
@@ -209,9 +205,7 @@ async function typed(field, other, text) {
   });
   if (more.length) [one.ending, more.at(-1).ending] = [first.ending, one.ending];
   state.unsaved = true;
-  clearTimeout(timer);
-  timer = setTimeout(update, DELAY);
-  show();
+  await update();
 }
 
 async function ownWord({ target }) {
