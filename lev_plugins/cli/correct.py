@@ -26,7 +26,7 @@ from ..reports.correction_page import html_sink
 from ..reports.correction_report import Report, Sink, diff, json_sink, summary
 from .correct_options import NAMED, build_parser, check, check_reports, weights
 from .correct_tune import tune
-from .options import say, text_processing
+from .options import as_flags, say, text_processing
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction, Corrector
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0, 1 where ``--check`` finds changes, or raises UserError."""
     args = build_parser().parse_args(argv)
+    with as_flags(args):
+        return correct(args)
+
+
+def correct(args: argparse.Namespace) -> int:
+    """Check the options, load the model, correct; as :func:`main`."""
     check(args)
     from ..inference.correction.documents import plan
     from ..inference.correction.protection import Protection

@@ -11,8 +11,10 @@ They work as the others do, and only ``--help-all`` (which every such parser has
 """
 
 import argparse
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..errors import UserError
@@ -115,6 +117,17 @@ def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
 def text_processing(args: argparse.Namespace) -> dict[str, str]:
     """The options of text processing that were given, by fairseq's names."""
     return {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
+
+
+@contextmanager
+def as_flags(args: argparse.Namespace) -> Iterator[None]:
+    """Errors of the Python interface, with flags for its arguments: ``beam=0`` is ``--beam 0``."""
+    try:
+        yield
+    except UserError as error:
+        flags = {name: f"--{name.replace('_', '-')} " for name in vars(args)}
+        said = re.sub(r"\b([a-z_]+)=", lambda found: flags.get(found[1], found[0]), str(error))
+        raise UserError(said.replace("weights=", "--weight ")) from error
 
 
 def say(*lines: object) -> None:

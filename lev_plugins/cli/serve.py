@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import UserError
 from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
-from .options import add_model_data, adder, make_parser, say, text_processing
+from .options import add_model_data, adder, as_flags, make_parser, say, text_processing
 
 _LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
 
@@ -39,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from ..serve import app, model
 
         processing = text_processing(args)
-        served = model.load(args.path, args.data, args.device, args.settings, **processing)
+        with as_flags(args):
+            served = model.load(args.path, args.data, args.device, args.settings, **processing)
         served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name]

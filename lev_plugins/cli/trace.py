@@ -24,6 +24,7 @@ from ..registration import register
 from .options import (
     add_model_data,
     adder,
+    as_flags,
     at_least_one,
     make_parser,
     say,
@@ -76,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         records = stack.enter_context(report_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
-        show, pages, draft_lang = load(args)
+        with as_flags(args):
+            show, pages, draft_lang = load(args)
         say_what_to_type(args.input, FORM)
         found = _answers(args, show, draft_lang)
         answers = progress(found, "sentences", lines_of(args.input), "-")

@@ -188,8 +188,8 @@ def test_fairseq_knows_every_word_of_the_next_command(corpus, capsys):
 # carriage returns ---------------------------------------------------------------------------------
 
 
+@pytest.mark.upgrade  # once fairseq keeps its place one process for such files can go
 def test_fairseq_still_loses_its_place_in_such_files(tmp_path):
-    # When this fails fairseq fixes it and one process for such files can go.
     path = str(put(tmp_path / "crlf", ASTRAY, "\r\n"))
     offsets = find_offsets(path, 2)
     lines = 0

@@ -438,6 +438,15 @@ def test_systems_stand_side_by_side_under_their_names(example, capsys):
     assert row(table, "3  ") == ["–", "0", "0.0", "4", "100.0"]
 
 
+def test_empty_drafts_are_no_evidence_in_the_verdict(capsys):
+    path = printed("out", *(Sentence(n, "s", "a b", one) for n, one in enumerate(("a b", "a c"))))
+    (_, ours) = systems(path, "--drafts", text("mt", "", "a b"), *QUICK)
+    assert ours["against_draft"] == {"better": 1, "worse": 1, "equal": 0}
+    assert list(ours["verdict"].values()) == [0, 2, 0, 1, 1]
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "worse than the no-edit baseline" in last and "without 1 empty draft" in last
+
+
 # ---------------------------------------------------------------- options
 
 

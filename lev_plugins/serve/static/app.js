@@ -62,8 +62,9 @@ async function ask(some) {
     const { results } = await call(mode, request(open.map((one) => itemOf(one, mode))));
     open.forEach((one, i) => keyOf(one) === keys[i] && hear(one, mode, keys[i], results[i]));
   } catch (error) {
-    if (!error.status || error.status === 403) throw error; // else one of the lines may be at fault
-    if (open.length === 1) open[0].said = { key: keys[0], error: error.message };
+    const alone = open.length === 1; // of several, one may be at fault
+    if (!error.status || error.status === 403 || (alone && error.status === 504)) throw error;
+    if (alone) open[0].said = { key: keys[0], error: error.message };
     else for (const one of open) await ask([one]);
   }
 }
