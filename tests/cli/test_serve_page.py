@@ -280,6 +280,9 @@ def test_keep_and_drop_survive_every_new_answer_every_key_and_other_settings(pag
     one.shows("so the government got large help; stop the")
     one.put("nbest", "3")
     one.until(lambda: "so the!! government got large!! help;" in one.text("hypotheses"))
+    one.word("stop", "3")
+    one.shows("so the!! government got large!! help; stop the!!")
+    one.keys("1")
     one.word("received", Keys.ENTER)  # what was refused is still offered
     one.shows("so the government has received large help; stop the")
     one.put("mode", "correct")
@@ -320,6 +323,17 @@ def test_files_are_gone_through_by_keys_and_saved_byte_for_byte_but_for_changes(
     assert triples == "source one\tteh cat\tthe cat\n"
     text = one.saved("save-text", "lines.tsv").decode().split("\r\n")
     assert text == ["source one\tthe cat", "source two\tbig", *lines[2:-1], "x\tthe"]
+
+    one = page("edit")
+    one.put("source", "one\ntwo")
+    one.put("draft", "teh\nbig")
+    one.shows("the")
+    one.chord(Keys.CONTROL, Keys.ENTER)
+    one.shows("line 2 of 2", "place")
+    one.chord(Keys.CONTROL, Keys.ENTER)
+    one.until(lambda: one.text("accepted"))
+    triples = one.saved("save-triples", "text.triples.tsv").decode()
+    assert triples == "one\tteh\tthe\ntwo\tbig\tlarge\n"
 
 
 def test_hostile_text_is_shown_and_not_done_and_a_phone_cuts_nothing_off(page):

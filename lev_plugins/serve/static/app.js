@@ -193,16 +193,19 @@ async function nextLine() {
   return false;
 }
 
+const put = (one, field, text) =>
+  field === "text" ? type(one, text) : Object.assign(one, { source: text, accepted: null });
+
 // What was typed or pasted into a field; its further lines are lines of their own.
 async function typed(field, other, text) {
   const one = row();
   const [first = newRow("", ""), ...more] = rowsOf(text, "correct");
-  if (field === "text") type(one, first.text);
-  else Object.assign(one, { source: first.text, accepted: null });
+  put(one, field, first.text);
   more.forEach((next, i) => {
-    const below = state.rows[state.at + 1 + i];
-    if (below?.[other] && !below[field]) below[field] = next.text; // its source was pasted before
-    else state.rows.splice(state.at + 1 + i, 0, { ...next, text: "", [field]: next.text });
+    const place = state.at + 1 + i;
+    const waits = state.rows[place]?.[other] && !state.rows[place][field]; // source or text came before
+    if (!waits) state.rows.splice(place, 0, newRow("", "", next.ending));
+    put(state.rows[place], field, next.text);
   });
   if (more.length) [one.ending, more.at(-1).ending] = [first.ending, one.ending];
   state.unsaved = true;
