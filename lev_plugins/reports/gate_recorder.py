@@ -69,11 +69,12 @@ class Recorder:
         for number, (source, target) in enumerate(pairs, start=first):
             tokens = self.backend.tokens(source)
             forced = None if target is None else self.backend.tokens(target)
-            for side, limit in zip((tokens, forced or ()), self.limits):
-                if len(side) + 1 > limit:
+            sides = ("source", tokens), ("target", forced or ())
+            for (side, read), limit in zip(sides, self.limits):
+                if len(read) + 1 > limit:
                     raise UserError(
-                        f"line {number}: {len(side) + 1} tokens with </s>, and the model takes "
-                        f"{limit}; split the line"
+                        f"line {number}: the {side} has {len(read) + 1} tokens with </s>, and the "
+                        f"model takes {limit}; split the line"
                     )
             lines.append(_Line(number, source, target, tokens, forced))
         lengths = [len(one.source_tokens) for one in lines]
@@ -90,6 +91,7 @@ class Recorder:
             for one in lines
         ]
         for one, target, measured in zip(lines, targets, self._forced(lines, targets), strict=True):
+            known: dict[str, Any] = {**dict.fromkeys(GATES), **measured}
             written = [self.task.target_dictionary[token] for token in target[:-1].tolist()]
             yield Record(
                 line=one.number,
@@ -99,7 +101,7 @@ class Recorder:
                 target_tokens=[*(one.target_tokens or written), END],
                 forced=one.target is not None,
                 variant=self.model.decoder.variant,
-                **dict.fromkeys(GATES) | measured,
+                **known,
             )
 
     def _forced(
