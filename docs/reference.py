@@ -7,7 +7,6 @@ commands' parsers know, texts are their help and the docstrings. ``docs/conf.py`
 
 import argparse
 import dataclasses
-import importlib
 import json
 import re
 from collections.abc import Iterator
@@ -156,10 +155,7 @@ def command_options(name: str, parser: argparse.ArgumentParser) -> list[Option]:
 
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Name of a command → its parser."""
-    return {
-        name: importlib.import_module(f"{PACKAGE}.cli.{name}").build_parser()
-        for name in (command.module for command in names.COMMANDS.values())
-    }
+    return {name.replace("-", "_"): names.load(name).build_parser() for name in names.COMMANDS}
 
 
 # ---------------------------------------------------------------- pages

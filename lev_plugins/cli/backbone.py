@@ -1,18 +1,13 @@
-"""Look at a pre-trained BERT, BART or T5, write its dictionary and cut text as its tokenizer does.
-
-lev-backbone DIR --dict dict.txt --input train.en --output train.pieces.en
-"""
+"""Look at a pre-trained model, write its dictionary, and cut text as its tokenizer does."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.output import printable, refuse_overwriting, whole_file
 from ..io.text_files import read_lines
 from ..registration import register
-from .options import adder, make_parser
+from .options import adder, make_parser, say
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -42,12 +37,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..pretrained.bpe import PretrainedTokenizer, PretrainedTokenizerConfig
 
     found = inspect(args.directory)  # all of it: a broken one writes nothing
-    for line in (
-        f"{args.directory}: {found.description()}",
-        f"not used: {', '.join(found.left) or 'nothing'}",
-        f"tokenizer: --bpe hf --hf-directory {args.directory}",
-    ):
-        print(printable(line), file=sys.stderr)
+    say(
+        printable(f"{args.directory}: {found.description()}"),
+        printable(f"not used: {', '.join(found.left) or 'nothing'}"),
+        printable(f"tokenizer: --bpe hf --hf-directory {args.directory}"),
+    )
     if args.dict is not None:
         with whole_file(args.dict) as file:  # nobody has counted the symbols
             file.writelines(f"{symbol} 1\n" for symbol in found.vocabulary.ordinary())
@@ -55,7 +49,3 @@ def main(argv: Sequence[str] | None = None) -> None:
         tokenizer = PretrainedTokenizer(PretrainedTokenizerConfig(hf_directory=args.directory))
         with whole_file(args.output) as file:
             file.writelines(tokenizer.encode(line) + "\n" for line in read_lines(args.input))
-
-
-if __name__ == "__main__":
-    run_cli(main)

@@ -1,11 +1,6 @@
 """Correct text: noisy lines in, clean lines out, everything else kept byte for byte.
 
-    python -m lev_plugins correct --path CHECKPOINT noisy.txt more.txt > clean.txt
-    python -m lev_plugins correct --path CHECKPOINT < noisy > clean
-    python -m lev_plugins correct --path CHECKPOINT folder more.txt --output-dir clean
-
-Serves every corrector of the package: edit models, and any model of fairseq's that writes from left
-to right. Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
+Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
 
 ``--edits FILE`` gets one JSON object for each edit that the model wants: ``file`` (where files were
 given), ``line`` (of the file, from 1) and the fields of
@@ -22,25 +17,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, chunks, is_terminal, raw_lines
 from ..io.output import report_file, standard_output, whole_file
+from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
 from ..reports.correction_page import html_sink
-from ..reports.correction_report import Report, Sink, check_reports, diff, json_sink, summarize
-from .correct_options import NAMED, build_parser, check, weights
+from ..reports.correction_report import Report, Sink, diff, json_sink, summary
+from .correct_options import NAMED, build_parser, check, check_reports, weights
 from .correct_tune import tune
-from .options import text_processing
+from .options import as_flags, say, text_processing
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction, Corrector
+    from ..inference.correction.documents import Plan
     from ..inference.correction.protection import Protection
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0, 1 where ``--check`` finds changes, or raises UserError."""
     args = build_parser().parse_args(argv)
+    with as_flags(args):
+        return correct(args)
+
+
+def correct(args: argparse.Namespace) -> int:
+    """Check the options, load the model, correct; as :func:`main`."""
     check(args)
     from ..inference.correction.documents import plan
     from ..inference.correction.protection import Protection
@@ -52,34 +54,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     if todo:
         check_reports(args, {"what is written": todo.targets, "the input": todo.sources})
         if not todo.documents:
-            summarize(todo, None)
+            say(*summary(todo))
             return 0
     elif not args.in_place:
         standard_output()
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
-        sinks = list(_sinks(args, stack))
+        report = Report(list(_sinks(args, stack)), bool(args.files))
         corrector = load_corrector(args)
         if args.tune:
-            if args.protect_words:
-                corrector.protection = protection
-            return tune(corrector, args)
-        if corrector.settings and args.path:
-            print(_used(corrector, args), file=sys.stderr)
-        typed = is_terminal(sys.stdin) and (not args.files or STANDARD_STREAM in args.files)
-        shown = is_terminal(sys.stdout) and not (todo or args.in_place)
-        size = todo.size if todo else None
-        report = Report(sinks, bool(args.files), size, not (typed or shown))
-        run = Run(corrector, args, protection, report)
-        if todo:
-            run.to_files([(one.source, one.target) for one in todo.documents])
-        elif args.in_place:
-            run.to_files([(path, path) for path in args.files])
-        else:
-            run.to_standard_output()
-    report.close()
+            return tune(corrector, args, protection)
+        Run(corrector, args, protection, report).all(todo)
+    say(*report.notes())
     if todo:
-        summarize(todo, report)
+        say(*summary(todo, report))
+    elif is_terminal(sys.stderr) and not is_terminal(sys.stdout):
+        say(report)
     return int(args.check and report.changed > 0)
 
 
@@ -90,15 +80,6 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
     if args.html:
         title = f"Corrections by {os.path.basename(args.path or ENGLISH_SPELLING)}"
         yield stack.enter_context(html_sink(args.html, title))
-
-
-def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
-    """One line on the settings in use."""
-    sure = corrector.min_confidence if args.min_confidence is None else args.min_confidence
-    return (
-        f"settings of {corrector.settings}: --unit {corrector.unit} --min-confidence {sure:.3g}"
-        f"{', protected words' if corrector.protection else ''} ({corrector.tuned})"
-    )
 
 
 FOREIGN = (
@@ -116,13 +97,29 @@ class Run:
     protection: "Protection"
     report: Report
 
+    def all(self, todo: "Plan | None") -> None:
+        """Every file, to where it goes; says which settings are in use."""
+        one, sure = self.corrector, self.args.min_confidence
+        if one.settings and self.args.path:
+            sure = one.min_confidence if sure is None else sure
+            say(
+                f"settings of {one.settings}: --unit {one.unit} --min-confidence {sure:.3g}"
+                f"{', protected words' if one.protection else ''} ({one.tuned})"
+            )
+        if todo:
+            self.to_files([(document.source, document.target) for document in todo.documents])
+        elif self.args.in_place:
+            self.to_files([(path, path) for path in self.args.files])
+        else:
+            self.to_standard_output()
+
     def to_standard_output(self) -> None:
         """The text of all files, what would change in them, or nothing."""
         out, colour = standard_output().buffer, is_terminal(sys.stdout)
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
             names = f"--- {path}\n+++ {path}\n".encode("utf-8", "surrogateescape")
-            for done, ends in self.corrected(path):
+            for done, ends in self.corrected(path, STANDARD_STREAM):
                 if self.args.diff:
                     hunks = diff(self.report.line + 1, done, ends, colour)
                     out.write(names + hunks if hunks else b"")
@@ -134,12 +131,11 @@ class Run:
                 out.flush()
                 self.report.add(done)
         if self.args.check:
-            changed, lines = self.report.changed, self.report.lines
-            print(f"{changed:,} of {lines:,} lines would change", file=sys.stderr)
+            say(f"{self.report.changed:,} of {self.report.lines:,} lines would change")
 
     def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Each file to its place, whole or not at all; over itself with its permissions."""
-        for path, target in pairs:
+        for path, target in progress(pairs, "files", len(pairs)):
             try:
                 os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
             except OSError as error:
@@ -151,11 +147,14 @@ class Run:
                     out.buffer.write(_joined(done, ends))
                     self.report.add(done)
 
-    def corrected(self, path: str) -> Iterator[tuple[list["Correction"], list[bytes]]]:
+    def corrected(
+        self, path: str, output: str | None = None
+    ) -> Iterator[tuple[list["Correction"], list[bytes]]]:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
         document, told = self.corrector.document(), False
-        for chunk in chunks(raw_lines(path), path, self.args.buffer):
+        read = progress(raw_lines(path), "lines", lines_of(path), output)
+        for chunk in chunks(read, path, self.args.buffer):
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)
             lines = [body.decode("utf-8", "surrogateescape") for body in bodies]
@@ -168,8 +167,7 @@ class Run:
             )
             if document and document.foreign and not told:
                 told = True
-                place = f"{path}: " if self.args.files else ""
-                print(f"note: {place}{FOREIGN}", file=sys.stderr)
+                say(f"note: {f'{path}: ' if self.args.files else ''}{FOREIGN}")
             yield done, ends
 
 
@@ -190,7 +188,3 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
 def _joined(done: Sequence["Correction"], ends: Sequence[bytes]) -> bytes:
     pairs = zip(done, ends, strict=True)
     return b"".join(one.text.encode("utf-8", "surrogateescape") + end for one, end in pairs)
-
-
-if __name__ == "__main__":
-    run_cli(main)

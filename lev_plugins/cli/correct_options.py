@@ -3,12 +3,12 @@
 import argparse
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, require_readable
-from ..reports.correction_report import REPORTS, check_reports
+from ..io.output import refuse_overwriting
 from .options import add_model_data, adder, at_least_one, make_parser
 
 #: What --protect knows by name.
@@ -116,33 +116,31 @@ def check(args: argparse.Namespace) -> None:
     check_reports(args, {"--protect-words": words, "the input": inputs})
 
 
+def check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a report that would write over another file."""
+    read = [(what, path) for what, paths in others.items() for path in paths]
+    refuse_overwriting({"--edits": args.edits, "--html": args.html}, read)
+
+
 def _check_ways(args: argparse.Namespace) -> None:
-    """The text goes to one place, and standard output takes one thing."""
+    """The text goes to one place, standard output takes one thing, and ``--tune`` no text."""
     ways = {"--output-dir": args.output_dir, "--in-place": args.in_place, "--tune": args.tune}
     ways["--diff" if args.diff else "--check"] = args.diff or args.check
     given = [flag for flag, value in ways.items() if value]
     if len(given) > 1:
         raise UserError(f"{given[0]} and {given[1]}: give one of them")
-    _check_tuning(args)
-    if (args.output_dir or args.in_place) and (not args.files or STANDARD_STREAM in args.files):
-        raise UserError(f"{given[0]} needs files, and cannot take standard input")
-    taken = [] if args.output_dir or args.in_place else ["the text"]
-    for flag in REPORTS:
-        if getattr(args, flag) == STANDARD_STREAM:
-            if taken:
-                raise UserError(f"--{flag} -: standard output has {taken[0]}; name a file")
-            taken.append(f"--{flag}")
-
-
-def _check_tuning(args: argparse.Namespace) -> None:
-    """What goes with ``--tune``, and what needs it."""
     if args.tune_weights and not args.tune:
         raise UserError("--tune-weights needs --tune NOISY CLEAN")
-    if args.tune:
-        if not args.path:
-            raise UserError("--tune chooses for a model of your own: give it with --path")
-        patterns = [one for one in args.protect or () if one not in NAMED]
-        unused = {"files": args.files, "edits": args.edits, "html": args.html, "protect": patterns}
-        for name, value in unused.items():
-            if value:
-                raise UserError(f"--tune corrects nothing: leave --{name} out, correct afterwards")
+    if args.tune and not args.path:
+        raise UserError("--tune chooses for a model of your own: give it with --path")
+    patterns = [one for one in args.protect or () if one not in NAMED]
+    others = {"files": args.files, "edits": args.edits, "html": args.html, "protect": patterns}
+    for name in (name for name, value in others.items() if value and args.tune):
+        raise UserError(f"--tune corrects nothing: leave --{name} out, correct afterwards")
+    to_files = args.output_dir or args.in_place
+    if to_files and (not args.files or STANDARD_STREAM in args.files):
+        raise UserError(f"{given[0]} needs files, and cannot take standard input")
+    streamed = [flag for flag in ("edits", "html") if others[flag] == STANDARD_STREAM]
+    if len(streamed) > bool(to_files):
+        taken = "--edits" if to_files else "the text"
+        raise UserError(f"--{streamed[-1]} -: standard output has {taken}; name a file")

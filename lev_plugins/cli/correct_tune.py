@@ -8,13 +8,16 @@ from ..io.text_files import read_lines
 
 if TYPE_CHECKING:
     from ..inference.correction import Corrector
+    from ..inference.correction.protection import Protection
 
 
-def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
+def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protection") -> int:
     """Choose, write the settings beside the checkpoint, say what they give."""
     from ..inference.checkpoints import find_checkpoint, separate_paths
     from ..inference.correction import settings, tuning
 
+    if args.protect_words:
+        corrector.protection = protection
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     choice = tuning.tune(corrector, noisy, clean, tuning.Goal.parse(args.goal), args.tune_weights)
     counts = choice.counts

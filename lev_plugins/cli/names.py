@@ -3,9 +3,10 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from types import ModuleType
+from typing import NoReturn
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -15,31 +16,25 @@ PACKAGE = (__package__ or "").partition(".")[0]
 RUN = f"python -m {PACKAGE}"
 
 
-class Command(NamedTuple):
-    """module: of this package, whose ``main`` runs. help: what it does, in a line."""
-
-    module: str
-    help: str
-
-
+#: what each does, in a line; its module has its name
 COMMANDS = {
-    "correct": Command("correct", "correct texts, or find the settings of a corrector"),
-    "serve": Command("serve", "a page and an HTTP interface for a person and a model"),
-    "trace": Command("trace", "what a model did with a line: iterations of LevT, or gates"),
-    "report": Command("report", "scores of what fairseq-generate printed"),
-    "tune": Command("tune", "find the empty penalty and the delete threshold of a LevT"),
-    "preprocess": Command("preprocess", "fairseq-preprocess with drafts beside source and target"),
-    "noise": Command("noise", "make text noisy, or synthetic drafts of it"),
-    "enct5-prepare": Command("enct5_prepare", "labelled text to the data of EncT5"),
-    "predict": Command("enct5_predict", "classes, values, labels or tags by an EncT5"),
-    "average": Command("average_checkpoints", "average the parameters of checkpoints"),
-    "backbone": Command("backbone", "look at a pre-trained model, write its dictionary"),
+    "correct": "correct texts, or find the settings of a corrector",
+    "serve": "a page and an HTTP interface for a person and a model",
+    "trace": "what a model did with a line: iterations of LevT, or gates",
+    "report": "scores of what fairseq-generate printed",
+    "tune": "find the empty penalty and the delete threshold of a LevT",
+    "preprocess": "fairseq-preprocess with drafts beside source and target",
+    "noise": "make text noisy, or synthetic drafts of it",
+    "enct5-prepare": "labelled text to the data of EncT5",
+    "predict": "classes, values, labels or tags by an EncT5",
+    "average": "average the parameters of checkpoints",
+    "backbone": "look at a pre-trained model, write its dictionary",
 }
 
 
 def run_script() -> NoReturn:
     """Run the command that the name of the running console script stands for, and exit."""
-    run_cli(lambda: _main_of(os.path.basename(sys.argv[0]))())
+    run_cli(lambda: load(os.path.basename(sys.argv[0])).main())
 
 
 def prog(command: str) -> str:
@@ -52,10 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int | None:
     """List the commands, or run one (default: with the arguments of the process)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and not arguments[0].startswith("-"):
-        run = _main_of(arguments[0])
+        command = load(arguments[0])
         sys.argv[:] = [f"{RUN} {arguments[0]}", *arguments[1:]]
-        return run()
-    lines = (f"  {name:14}{command.help}" for name, command in COMMANDS.items())
+        status: int | None = command.main()
+        return status
+    lines = (f"  {name:14}{about}" for name, about in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog=RUN,
         usage="%(prog)s [--help] [--version] [COMMAND [ARGUMENT ...]]",
@@ -74,9 +70,9 @@ def version() -> str:
     return f"{PACKAGE} {import_module(PACKAGE).__version__}"
 
 
-def _main_of(typed: str) -> Callable[[], int | None]:
-    name = typed.removeprefix("lev-").replace("_", "-")
+def load(command: str) -> ModuleType:
+    """The module of a command; raises :class:`UserError` where there is none."""
+    name = command.removeprefix("lev-").replace("_", "-")
     if name not in COMMANDS:
-        raise UserError(f"there is no command {typed}; {RUN} lists all")
-    run: Callable[[], int | None] = import_module(f".{COMMANDS[name].module}", __package__).main
-    return run
+        raise UserError(f"there is no command {command}; {RUN} lists all")
+    return import_module(f".{name.replace('-', '_')}", __package__)

@@ -7,9 +7,8 @@ triples for post-editing.
 """
 
 import argparse
-import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..data.noise import (
     FIXED,
@@ -26,12 +25,11 @@ from ..data.noise.confusions import learn, to_json
 from ..data.noise.drafts import DraftRates, Drafts, Vocabulary, read_vocabulary
 from ..data.noise.rng import line_random
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, decode, is_stream, raw_lines
 from ..io.output import refuse_overwriting, report_file, require_folder, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines, read_parallel, require_files
-from .options import adder, at_least_one, make_parser
+from .options import adder, at_least_one, make_parser, say
 
 #: fields of NoiseOptions that have a flag each
 RATES = {
@@ -110,18 +108,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     refuse_overwriting({"--output": args.output}, read.items())
     if args.output != STANDARD_STREAM:
         require_folder("--output", args.output)
+    name = "standard input" if args.input == STANDARD_STREAM else args.input
     noise, counts = _drafts(args) if args.drafts else _noise(args), Counts()
     with report_file(args.output) as output:
-        lines = progress(_lines(args.input), "lines", lines_of(args.input), args.output)
-        for number, (line, end) in enumerate(lines):
+        lines = progress(raw_lines(args.input), "lines", lines_of(args.input), args.output)
+        for number, raw in enumerate(lines, start=1):
+            body = raw.removesuffix(b"\n")  # which only the last may lack
+            line = decode(name, number, body)
             if args.drafts:
-                rng = line_random(args.seed, number + 1)
+                rng = line_random(args.seed, number)
             else:
-                rng = sentence_random(args.seed, FIXED, number)
+                rng = sentence_random(args.seed, FIXED, number - 1)
             noisy = noise(line, rng)
             counts.add(line, noisy)
-            output.write(noisy + end)
-    print(counts, file=sys.stderr)
+            output.write(noisy + "\n" * (len(body) < len(raw)))
+    say(counts)
 
 
 def _noise(args: argparse.Namespace) -> Noise:
@@ -152,14 +153,6 @@ def _drafts(args: argparse.Namespace) -> Drafts:
     return Drafts(rates, Vocabulary(tokens))
 
 
-def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """Lines and their ends, which only the last may lack."""
-    name = "standard input" if path == STANDARD_STREAM else path
-    for number, raw in enumerate(raw_lines(path), start=1):
-        body = raw.removesuffix(b"\n")
-        yield decode(name, number, body), "\n" if len(body) < len(raw) else ""
-
-
 def _learn(args: argparse.Namespace) -> None:
     noisy, clean, output = args.learn_confusions
     at_least_one(args, "least")
@@ -174,13 +167,8 @@ def _learn(args: argparse.Namespace) -> None:
                 "or --least 1"
             )
         file.write(to_json(table, seen))
-    print(
+    say(
         f"{output}: {sum(map(len, table.values())):,} confusions from {seen.lines:,} lines, "
         f"{seen.characters:,} characters, {seen.changes:,} differences; left out: "
-        f"{seen.left_out:,} (with a space, too long or too rare)",
-        file=sys.stderr,
+        f"{seen.left_out:,} (with a space, too long or too rare)"
     )
-
-
-if __name__ == "__main__":
-    run_cli(main)

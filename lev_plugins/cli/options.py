@@ -11,11 +11,14 @@ They work as the others do, and only ``--help-all`` (which every such parser has
 """
 
 import argparse
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..errors import UserError
-from ..io.lines import TEXT_PROCESSING
+from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal
 from .names import prog, version
 
 #: Adds an option, as of :func:`adder`.
@@ -114,6 +117,29 @@ def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
 def text_processing(args: argparse.Namespace) -> dict[str, str]:
     """The options of text processing that were given, by fairseq's names."""
     return {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
+
+
+@contextmanager
+def as_flags(args: argparse.Namespace) -> Iterator[None]:
+    """Errors of the Python interface, with flags for its arguments: ``beam=0`` is ``--beam 0``."""
+    try:
+        yield
+    except UserError as error:
+        flags = {name: f"--{name.replace('_', '-')} " for name in vars(args)}
+        said = re.sub(r"\b([a-z_]+)=", lambda found: flags.get(found[1], found[0]), str(error))
+        raise UserError(said.replace("weights=", "--weight ")) from error
+
+
+def say(*lines: object) -> None:
+    """Lines for the person, on standard error."""
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def say_what_to_type(path: str, form: str) -> None:
+    """``form``, where the lines of ``path`` are typed."""
+    if path == STANDARD_STREAM and is_terminal(sys.stdin):
+        say(f"{form}:")
 
 
 def at_least_one(args: argparse.Namespace, *names: str) -> None:

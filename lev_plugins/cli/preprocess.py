@@ -16,7 +16,6 @@ import os
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.output import staged
 from ..registration import register
 from .names import prog
@@ -61,45 +60,23 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parse ``argv`` (None: the command line), a user's own ``--user-dir`` imported first."""
-    register()
-    from fairseq import utils
-
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--user-dir", default=None)
-    utils.import_user_module(early.parse_known_args(argv)[0])
-    args = build_parser().parse_args(argv)
-    _refuse_contradictions(args)
-    return args
-
-
 def _refuse_contradictions(args: argparse.Namespace) -> None:
     one, draft, text = args.only_source, args.draft_lang, args.trainpref
     joined = args.joined_dictionary and (args.srcdict or args.tgtdict)
     need = "no text to build a dictionary from: give --trainpref or "
-    mistakes = [
-        (
-            not one and not (args.source_lang and args.target_lang),
-            "--source-lang and --target-lang are needed (or --only-source)",
-        ),
-        (
-            joined and args.srcdict and args.tgtdict,
-            "--joined-dictionary has one dictionary: give --srcdict or --tgtdict",
-        ),
-        (
-            not (args.dict_only or text or args.validpref or args.testpref),
-            "nothing to do: give --trainpref, --validpref or --testpref",
-        ),
-        (
-            draft and draft in (args.source_lang, args.target_lang),
-            f"--draft-lang {draft} is a side of the pair too; give the drafts one of their own",
-        ),
+    for made, message in (
+        (not one and not (args.source_lang and args.target_lang),
+         "--source-lang and --target-lang are needed (or --only-source)"),
+        (joined and args.srcdict and args.tgtdict,
+         "--joined-dictionary has one dictionary: give --srcdict or --tgtdict"),
+        (not (args.dict_only or text or args.validpref or args.testpref),
+         "nothing to do: give --trainpref, --validpref or --testpref"),
+        (draft and draft in (args.source_lang, args.target_lang),
+         f"--draft-lang {draft} is a side of the pair too; give the drafts one of their own"),
         (not text and not (joined or args.srcdict), f"{need}--srcdict"),
         (not text and not (joined or args.tgtdict or one), f"{need}--tgtdict"),
         (draft and one, "--draft-lang needs the target side: leave out --only-source"),
-    ]
-    for made, message in mistakes:
+    ):  # fmt: skip
         if made:
             raise UserError(message)
 
@@ -121,7 +98,8 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
-    args = parse_args(argv)
+    args = build_parser().parse_args(argv)
+    _refuse_contradictions(args)
     from ..data.binarization import check_split, find_splits, write_all
     from ..reports.preprocessing import summarise
 
@@ -133,7 +111,3 @@ def main(argv: Sequence[str] | None = None) -> None:
     with staged(args.destdir) as folder:
         _, target = write_all(args, folder, splits)
     print(summarise(args, splits, target))
-
-
-if __name__ == "__main__":
-    run_cli(main)

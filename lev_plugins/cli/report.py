@@ -1,7 +1,5 @@
 """Scores, edits and iterations of outputs, side by side and beside the drafts themselves.
 
-    python -m lev_plugins report generate.out --drafts test.mt
-
 Reads what fairseq-generate and fairseq-interactive print, and plain text. A table goes to stdout;
 ``--json FILE`` writes all numbers (the keys of :func:`.figures.compute`).
 """
@@ -11,16 +9,14 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
 from ..metrics.corpus import METRICS
 from ..metrics.correction import CORRECTION_METRICS
 from ..reports.figures import DEFAULT_METRICS, NO_EDIT_BASELINE, compute
-from ..reports.input import AGAINST, KINDS, gather
+from ..reports.input import KINDS, gather
 from ..reports.table import render_table
 from .options import adder, make_parser
 
@@ -59,16 +55,13 @@ def build_parser() -> argparse.ArgumentParser:
     add("--hypotheses FILE", "outputs as plain text, each a system", (), nargs="+")
     add("--names A,B", "names of the systems (default: their files)", **names)
     add("--references FILE", "references as text (default: the T- lines)")
-    add("--drafts FILE", "drafts as text (default: the E-…_0 lines)")
-    add("--sources FILE", "sources as text (default: the S- lines)")
-    add("--against", "what was corrected (default: draft)", AGAINST[0], choices=AGAINST)
+    add("--drafts FILE", "drafts, or what was corrected, as text (default: the E-…_0 lines)")
     add("--remove-bpe", "join subwords; none: all is as it should be", choices=KINDS)
     default = f"of {', '.join(KNOWN)} (default: those that need no library)"
     add("--metrics NAMES", default, list(DEFAULT_METRICS), **names)
     add("--json FILE", "also write all numbers, with the metrics' signatures")
-    few = partial(adder(parser.add_argument_group("for few")), advanced=True)
-    few("--ter-case-sensitive", "case counts in plain TER too; in normalised TER it always does")
-    few("--bleu-tokenize NAME", "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)")
+    tokenizer = "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)"
+    add("--bleu-tokenize NAME", tokenizer, advanced=True)
     return parser
 
 
@@ -86,11 +79,9 @@ def _check(args: argparse.Namespace) -> list[str]:
     for value in args.metrics:
         if value not in KNOWN:
             raise UserError(f"--metrics {value}: choose of {','.join(KNOWN)}")
-    if args.against == "source" and args.drafts is not None:
-        raise UserError("--against source and --drafts both name what was corrected: give one")
     require_names({"--json": args.json})
     read = [("the output", path) for path in paths]
-    read += [(f"--{name}", getattr(args, name)) for name in ("references", "drafts", "sources")]
+    read += [("--references", args.references), ("--drafts", args.drafts)]
     refuse_overwriting({"--json": args.json}, read)
     if args.bleu_tokenize is not None:
         from sacrebleu.metrics import BLEU
@@ -106,7 +97,3 @@ def _check(args: argparse.Namespace) -> list[str]:
         typed = ",".join(args.names)
         raise UserError(f"--names {typed}: give {len(paths)} different ones, one for each system")
     return args.names
-
-
-if __name__ == "__main__":
-    run_cli(main)

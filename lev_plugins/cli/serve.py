@@ -1,7 +1,5 @@
 """A page on which a person and a model edit together, and its HTTP/JSON interface.
 
-    python -m lev_plugins serve --path CHECKPOINT
-
 Prints an address, with a token, that opens the page; ``/openapi.json`` describes the interface.
 """
 
@@ -12,15 +10,13 @@ import re
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
-from .options import add_model_data, adder, make_parser, text_processing
+from .options import add_model_data, adder, as_flags, make_parser, say, text_processing
 
 _LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
 
@@ -43,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from ..serve import app, model
 
         processing = text_processing(args)
-        served = model.load(args.path, args.data, args.device, args.settings, **processing)
+        with as_flags(args):
+            served = model.load(args.path, args.data, args.device, args.settings, **processing)
         served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name]
@@ -51,8 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             name, hosts = socket.gethostname(), ["*"]
         print(f"http://{name}:{listening.getsockname()[1]}/?token={token}", flush=True)
         if name not in _LOOPBACK:
-            said = "other machines can reach this address, and the connection is not encrypted"
-            print(f"note: {said}", file=sys.stderr)
+            say("note: other machines can reach this address, and the connection is not encrypted")
         made = app.make_app(served, token, hosts, args.max_bytes, args.timeout, args.batch_size)
         run(made, listening, args.timeout)
     return 0
@@ -106,7 +102,3 @@ def build_parser() -> argparse.ArgumentParser:
     add("--max-bytes N", "of a request; more are refused (default: 1000000)", 1_000_000)
     add("--timeout SECONDS", "after which a request is given up (default: 30)", 30.0)
     return parser
-
-
-if __name__ == "__main__":
-    run_cli(main)

@@ -15,17 +15,26 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, counted
-from ..fairseq_patches import run_cli
 from ..io import lines
 from ..io.lines import GIVE_DRAFTS, STANDARD_STREAM, json_line, say_no_draft
 from ..io.output import refuse_overwriting, report_file, require_names, standard_output, whole_file
 from ..io.progress import lines_of, progress
 from ..registration import register
-from .options import add_model_data, adder, at_least_one, make_parser, text_processing
+from .options import (
+    add_model_data,
+    adder,
+    as_flags,
+    at_least_one,
+    make_parser,
+    say,
+    say_what_to_type,
+    text_processing,
+)
 
 Pair = tuple[str, str | None]
 #: Answers to pairs, the first of which has the number.
 Show = Callable[[Sequence[Pair], int], Sequence[Any]]
+FORM = "a line is 'source' or 'source<TAB>draft'"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -47,8 +56,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--beam N", "gates: width of the search (default: 5)", type=int)
     add("--device NAME", "such as cuda (default: the CPU)")
     add("--batch-size N", "sentences at once (default: 64)", 64, advanced=True)
-    color = {"choices": ("auto", "always", "never"), "advanced": True}
-    add("--color", "colours; auto: on a terminal, unless NO_COLOR is set", "auto", **color)
     add_model_data(add, advanced=True)
     return parser
 
@@ -69,13 +76,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         records = stack.enter_context(report_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
-        show, pages, draft_lang = load(args)
-        color = args.color == "always" or args.color == "auto" and _has_colors()
+        with as_flags(args):
+            show, pages, draft_lang = load(args)
+        say_what_to_type(args.input, FORM)
         found = _answers(args, show, draft_lang)
         answers = progress(found, "sentences", lines_of(args.input), "-")
         for number, answer in enumerate(answers, start=1):
             if text is not None:
-                text.write(("\n" if number > 1 else "") + pages.render_text(answer, number, color))
+                shown = pages.render_text(answer, number, _has_colors())
+                text.write(("\n" if number > 1 else "") + shown)
                 text.flush()
             if records is not None:
                 records.write(json_line(answer.to_dict()))
@@ -84,9 +93,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 kept.append(answer)
         if page is not None:
             page.write(pages.render_html(kept, f"What {Path(args.path).name} did"))
-    for file in (args.json, args.html):
-        if file and file != STANDARD_STREAM:
-            print(f"{counted(number, 'sentence')} written to {file}", file=sys.stderr)
+    written = [file for file in (args.json, args.html) if file and file != STANDARD_STREAM]
+    say(*(f"{counted(number, 'sentence')} written to {file}" for file in written))
 
 
 def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
@@ -131,8 +139,7 @@ def _has_colors() -> bool:
 
 def _pairs(path: str) -> Iterator[Pair]:
     """Source and draft of each line, an empty one too; no draft where there is no tab."""
-    form = "a line is 'source' or 'source<TAB>draft'"
-    for source, *drafts in lines.input_fields(path, f"{form}:", {1, 2}, form):
+    for source, *drafts in lines.input_fields(path, {1, 2}, FORM):
         yield source, drafts[0] if drafts else None
 
 
@@ -147,7 +154,3 @@ def _answers(args: argparse.Namespace, show: Show, draft_lang: str | None) -> It
             say_no_draft(f"line {bare[0]} has no draft", draft_lang or "", GIVE_DRAFTS)
         yield from show(chunk, first)
         first += len(chunk)
-
-
-if __name__ == "__main__":
-    run_cli(main)

@@ -1,24 +1,20 @@
 """Chooses how an edit model decodes by what its outputs score on the validation set.
 
-    python -m lev_plugins tune DATA --path checkpoint_last.pt --remove-bpe sentencepiece
-
 The empty penalty γ (§3.3) and the probability above which a token is deleted decide how much is
 written and how much of it stays. All pairs of the values given are decoded and scored, beside the
 drafts as they are; the last line has the flags of the best for fairseq-generate.
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from ..errors import UserError, counted
-from ..fairseq_patches import run_cli
 from ..io.output import standard_output
 from ..io.progress import progress
 from ..io.text_files import SUBWORDS
 from ..metrics.corpus import make_metric
 from ..registration import register
-from .options import adder, at_least_one, make_parser
+from .options import adder, at_least_one, make_parser, say
 
 GAMMAS = "0,0.5,1,2"
 THRESHOLDS = "0.5,0.7,0.8,0.9"
@@ -37,11 +33,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--path FILES", "checkpoint or its folder; a.pt:b.pt is an ensemble", required=True)
     add("--draft-lang LANG", "suffix of the drafts (default: as the model was trained)")
     add("--metric NAME", "such as bleu, ter, chrf, accuracy (default: bleu)", "bleu")
-    add(
-        "--remove-bpe KIND",
-        "join sentencepiece, subword_nmt or characters",
-        choices=sorted(SUBWORDS),
-    )
+    subwords = "join sentencepiece, subword_nmt or characters"
+    add("--remove-bpe KIND", subwords, choices=sorted(SUBWORDS))
     add("--gammas LIST", f"empty penalties (default: {GAMMAS})", GAMMAS)
     add("--thresholds LIST", f"deletion thresholds (default: {THRESHOLDS})", THRESHOLDS)
     add("--device NAME", "such as cuda (default: cpu)")
@@ -68,8 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     editor.task.cfg.draft_lang = args.draft_lang or editor.task.cfg.draft_lang
     corpus = read_corpus(editor, args.gen_subset)
     if corpus.left_out:
-        long = counted(corpus.left_out, "sentence")
-        print(f"left out: {long}, longer than the model reads", file=sys.stderr)
+        say(f"left out: {counted(corpus.left_out, 'sentence')}, longer than the model reads")
     search = Search(editor, corpus, metric, args.remove_bpe and SUBWORDS[args.remove_bpe])
     out, pairs = standard_output(), len(gammas) * len(thresholds)
     out.write(f"{args.gen_subset}: {counted(len(corpus.sources), 'sentence')}\n")
@@ -97,7 +89,3 @@ def _numbers(flag: str, text: str, most: float) -> list[float]:
     if not found or not all(0 <= one <= most for one in found):
         raise UserError(f"{flag} {text}: give numbers from 0 to {most:g}, with commas between them")
     return found
-
-
-if __name__ == "__main__":
-    run_cli(main)

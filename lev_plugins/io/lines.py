@@ -67,33 +67,30 @@ def decode(name: str, number: int, body: bytes, way: str = "") -> str:
         ) from error
 
 
-def input_lines(path: str, prompt: str) -> Iterator[str]:
-    """The lines of a file in UTF-8, or of stdin (``-``); ``prompt`` is shown where they are typed.
+def input_lines(path: str) -> Iterator[str]:
+    """The lines of a file in UTF-8, or of stdin (``-``).
 
     Raises:
         UserError: the file cannot be read, or a line is not UTF-8.
     """
-    return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
+    return _stdin_lines() if path == STANDARD_STREAM else read_lines(path)
 
 
-def _stdin_lines(prompt: str) -> Iterator[str]:
-    lines = raw_lines(STANDARD_STREAM)
-    if is_terminal(sys.stdin):
-        print(prompt, file=sys.stderr)
-    for number, raw in enumerate(lines, start=1):
+def _stdin_lines() -> Iterator[str]:
+    for number, raw in enumerate(raw_lines(STANDARD_STREAM), start=1):
         line = decode("stdin", number, raw.removesuffix(b"\n").removesuffix(b"\r"))
         # Some programs put a byte order mark in front of what they pipe.
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
-def input_fields(path: str, prompt: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
+def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
     """What stands between the tabs of each line of :func:`input_lines`.
 
     Raises:
         UserError: as there, or another number of fields than ``counts`` has: ``form`` says which.
     """
     name = "stdin" if path == STANDARD_STREAM else path
-    for number, line in enumerate(input_lines(path, prompt), start=1):
+    for number, line in enumerate(input_lines(path), start=1):
         fields = line.split("\t")
         if len(fields) not in counts:
             raise UserError(f"{name}: line {number}: {len(fields) - 1} tabs; {form}")

@@ -13,17 +13,15 @@ _OURS = re.compile(r"lev-[a-z0-9-]+")
 def starts_own_command(package: str) -> bool:
     """Whether this process was started to run a command of ``package``, and is about to.
 
-    That is ``python -m PACKAGE``, ``python -m PACKAGE.cli.NAME`` or a console script. Python gives
-    the first argument as ``-m`` while it imports what stands above the module.
+    That is ``python -m PACKAGE`` or a console script. Python gives the first argument as ``-m``
+    while it imports what stands above the module.
     """
     first = sys.argv[0] if sys.argv else ""
     if first != "-m":
         return _OURS.fullmatch(os.path.basename(first)) is not None
     if len(sys.argv) > len(sys.orig_argv):  # a program has put its own there
         return False
-    module = sys.orig_argv[-len(sys.argv)].removeprefix("-m")
-    home, _, name = module.partition(".")
-    return home == package and f"{name}.".startswith((".", "cli."))
+    return sys.orig_argv[-len(sys.argv)].removeprefix("-m") == package
 
 
 def running_command() -> str | None:

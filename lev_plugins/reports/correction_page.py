@@ -1,8 +1,4 @@
-"""Corrections as one HTML page: changed lines with their edits, the surer the darker.
-
-Needs nothing but the page: links between files and the order, by place or by probability, work
-without a script.
-"""
+"""Corrections as one HTML page: changed lines with their edits, the surer the darker."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -61,43 +57,31 @@ def html_sink(path: str, title: str) -> Iterator[Sink]:
 
 def render_html(files: Sequence[FileEdits], title: str) -> str:
     """The page for ``files``, in their order."""
-    lines = [
-        {"place": place, "file": file.name, **_shown(*line)}
-        for place, file in enumerate(files)
-        for line in file.shown
-    ]
-    for rank, line in enumerate(sorted(lines, key=lambda line: line["least"])):
-        line["rank"] = rank
     counts = {
         "files": len(files),
         "lines": sum(file.lines for file in files),
-        "lines changed": len(lines),
+        "lines changed": sum(len(file.shown) for file in files),
         "edits applied": sum(file.applied for file in files),
         "not applied": sum(file.refused for file in files),
     }
     facts = [(what, f"{count:,}") for what, count in counts.items()]
-    return render(
-        "corrections.html", title=title, facts=facts, files=files, shades=SHADES, lines=lines
-    )
+    shown = [(i, file, [_shown(*line) for line in file.shown]) for i, file in enumerate(files)]
+    return render("corrections.html", title=title, facts=facts, files=shown, shades=SHADES)
 
 
 def _shown(number: int, correction: "Correction", edits: Sequence["Edit"]) -> dict[str, Any]:
-    """What the template shows of a line; ``least``: the probability of its least sure edit."""
+    """What the template shows of a line: its number, its text and the edits not applied."""
     source, parts = correction.source, []
     # a byte order mark is no text
     place = 1 if number == 1 and source.startswith("\ufeff") else 0
-    applied = [edit for edit in edits if edit.applied]
-    for edit in applied:
-        shade = f"s{sum(edit.probability >= low for low in SHADES) - 1}"
-        parts += [_text(source[place : edit.offset]), _edit(edit, shade)]
-        place = edit.end
+    for edit in edits:
+        if edit.applied:
+            shade = f"s{sum(edit.probability >= low for low in SHADES) - 1}"
+            parts += [_text(source[place : edit.offset]), _edit(edit, shade)]
+            place = edit.end
     parts.append(_text(source[place:].removesuffix("\r")))
-    return {
-        "number": number,
-        "text": Markup("").join(parts),
-        "refused": [(_edit(edit, ""), edit.reason) for edit in edits if not edit.applied],
-        "least": min((edit.probability for edit in applied), default=1.0),
-    }
+    refused = [(_edit(edit, ""), edit.reason) for edit in edits if not edit.applied]
+    return {"number": number, "text": Markup("").join(parts), "refused": refused}
 
 
 def _edit(edit: "Edit", shade: str) -> Markup:

@@ -1,17 +1,11 @@
-"""What ``correct`` says of its work: edits to files, a diff, counts to standard error."""
+"""What ``correct`` has to say of its work: edits as JSON, a diff, counts."""
 
-import argparse
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from tqdm import tqdm
-
 from ..errors import counted
-from ..io.lines import STANDARD_STREAM, is_terminal, json_line
-from ..io.output import refuse_overwriting
-from ..io.progress import PATIENCE
+from ..io.lines import STANDARD_STREAM, json_line
 from ..io.text_files import LineNumbers
 
 if TYPE_CHECKING:
@@ -20,7 +14,6 @@ if TYPE_CHECKING:
 
 #: Gets every line: its file, its number and what became of it.
 Sink = Callable[[str, int, "Correction"], None]
-REPORTS = ("edits", "html")
 # Characters that an edit takes away where a model may have lost the rest of a line.
 _LOST = 20
 # Words that are named at the end: so many, of those that were changed so often.
@@ -63,23 +56,18 @@ def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour
 
 
 class Report:
-    """What was done: every line to the sinks, counts to a terminal, what was left to any.
+    """What was done: every line to the sinks, all of it counted.
 
     Args:
         named: whether files were given, whose names are told.
-        size: bytes to correct; None where they are not known.
-        shown: whether a terminal may show progress: nobody types or reads text on it.
     """
 
-    def __init__(self, sinks: Sequence[Sink], named: bool, size: int | None, shown: bool) -> None:
+    def __init__(self, sinks: Sequence[Sink], named: bool) -> None:
         self.sinks, self.named = sinks, named
         self.file = STANDARD_STREAM
         self.line = self.lines = self.changed = self.wanted = self.applied = 0
         self.words: Counter[tuple[str, str]] = Counter()  # that were changed
         self.told: dict[tuple[str, str], LineNumbers] = defaultdict(LineNumbers)
-        self.watched = shown and is_terminal(sys.stderr)
-        self.bar = tqdm(total=size, unit="B", unit_scale=True, delay=PATIENCE, leave=False,
-                        disable=not self.watched)  # fmt: skip
 
     def begin(self, file: str) -> None:
         """What comes next are the lines of this file."""
@@ -91,59 +79,41 @@ class Report:
         from ..inference.correction.units import core_of
 
         for one in done:
+            applied = [edit for edit in one.edits if edit.applied]
             self.line += 1
             self.lines += 1
             self.changed += one.text != one.source
             self.wanted += len(one.edits)
-            self.applied += sum(edit.applied for edit in one.edits)
+            self.applied += len(applied)
             if one.text != one.source:
                 made = [edit for edit in whole_words(one) if edit.applied]
                 self.words.update((core_of(edit.before), core_of(edit.after)) for edit in made)
-            lost = [len(edit.before) - len(edit.after) for edit in one.edits if edit.applied]
-            for holds, what in (
-                (one.unterminated, _UNTERMINATED),
-                (max(lost, default=0) >= _LOST, _SHORTENED),
-            ):
-                if holds:
-                    self.told[self.file, what].add(self.line)
+            if one.unterminated:
+                self.told[self.file, _UNTERMINATED].add(self.line)
+            if any(len(edit.before) - len(edit.after) >= _LOST for edit in applied):
+                self.told[self.file, _SHORTENED].add(self.line)
             for sink in self.sinks:
                 sink(self.file, self.line, one)
-            if self.watched:
-                self.bar.update(len(one.source.encode("utf-8", "surrogateescape")) + 1)
-        self.bar.set_postfix_str(str(self), refresh=False)
 
-    def close(self) -> None:
-        """The counts; lines that had to be left alone or lost much."""
-        self.bar.close()
-        if self.watched and self.bar.total is None:
-            print(self, file=sys.stderr)
+    def notes(self) -> Iterator[str]:
+        """What was changed often; lines that had to be left alone or lost much."""
         if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
             shown = ", ".join(f"{before} → {after} {n:,}×" for (before, after), n in often)
-            print(f"changed most often: {shown} (--protect-words keeps words)", file=sys.stderr)
+            yield f"changed most often: {shown} (--protect-words keeps words)"
         for (file, what), lines in self.told.items():
             place = f"{file}: " if self.named else ""
-            print(f"{place}{what}: {counted(lines.count, 'line')} ({lines})", file=sys.stderr)
+            yield f"{place}{what}: {counted(lines.count, 'line')} ({lines})"
 
     def __str__(self) -> str:
         made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"
         return f"{counted(self.lines, 'line')}, {made}"
 
 
-def summarize(todo: "Plan", report: Report | None) -> None:
+def summary(todo: "Plan", report: Report | None = None) -> Iterator[str]:
     """What was left out, what is done and what was finished before."""
-    for file in todo.binary:
-        print(f"left out: {file} is no text", file=sys.stderr)
+    yield from (f"left out: {file} is no text" for file in todo.binary)
     for one in todo.outdated:
         way = "remove it to have it written anew"
-        print(f"skipped: {one.target} is older than {one.source}; {way}", file=sys.stderr)
-    print(
-        f"{counted(len(todo.documents), 'file')} corrected{f': {report}' if report else ''}; "
-        f"{len(todo.finished):,} skipped, finished before; {len(todo.binary):,} left out",
-        file=sys.stderr,
-    )
-
-
-def check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a report that would write over another file."""
-    read = [(what, path) for what, paths in others.items() for path in paths]
-    refuse_overwriting({f"--{flag}": getattr(args, flag) or None for flag in REPORTS}, read)
+        yield f"skipped: {one.target} is older than {one.source}; {way}"
+    done = f"{counted(len(todo.documents), 'file')} corrected{f': {report}' if report else ''}"
+    yield f"{done}; {len(todo.finished):,} skipped, finished before; {len(todo.binary):,} left out"

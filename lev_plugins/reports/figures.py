@@ -7,7 +7,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from ..metrics.corpus import METRICS, Metric, add_up, bleu, make_metric, ter
+from ..metrics.corpus import METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.correction import (
     CORRECTION_METRICS,
     WORD_COUNTS,
@@ -44,11 +44,9 @@ def compute(corpus: Corpus, names: Sequence[str], args: argparse.Namespace) -> F
     rows = [(name, *system) for name, system in zip(names, corpus.systems)]
     if corpus.drafts is not None:
         rows.insert(0, (NO_EDIT_BASELINE, "", corpus.drafts, []))
-    empty = sum(not draft.strip() for draft in corpus.drafts or ())
     notes = {
-        f"{empty} drafts are empty; they count as drafts": empty > 0,
         "no scores: no T- lines; --references FILE": corpus.references is None,
-        "no words and edits: no drafts; --drafts FILE, or --against source": corpus.drafts is None,
+        "no words and edits: no drafts; --drafts FILE": corpus.drafts is None,
         "no iterations: no I- lines; generate with --print-step": not any(
             steps for *_, steps in corpus.systems
         ),
@@ -72,7 +70,7 @@ def _metric(name: str, args: argparse.Namespace) -> Metric | CorrectionMetric:
         return make_correction_metric(name)
     if name == "bleu":
         return bleu(args.bleu_tokenize)
-    return ter(case_sensitive=args.ter_case_sensitive) if name == "ter" else make_metric(name)
+    return make_metric(name)
 
 
 def _size(texts: Sequence[str] | None) -> int | None:
@@ -88,7 +86,7 @@ def _system(
     metrics: Metrics,
 ) -> Figures:
     """The figures of one system."""
-    keys = ("scores", "unchanged", "edits", "words", "against_draft", "iterations")
+    keys = ("scores", "unchanged", "edits", "words", "against_draft", "verdict", "iterations")
     found: Figures = {"name": name, "file": path or None, **dict.fromkeys(keys)}
     drafts, references = corpus.drafts, corpus.references
     if drafts is not None:
@@ -120,7 +118,9 @@ def _corrected(
         for one in {WORD_COUNTS, *(metric.counts for metric in ours.values())}
     }
     edits = [count_edits(*(text.split() for text in triple)) for triple in triples]
-    changes = [one.remaining - one.needed for one in edits]
+    # what is written from nothing cannot be worse than its draft
+    filled = [one for one, (draft, *_) in zip(edits, triples) if draft.strip()]
+    changes, real = ([one.remaining - one.needed for one in some] for some in (edits, filled))
     counts = {
         "words": asdict(word_totals(totals[WORD_COUNTS])),
         "edits": EditCounts(*map(sum, zip(*edits)))._asdict(),
@@ -128,6 +128,13 @@ def _corrected(
             "better": sum(one < 0 for one in changes),
             "worse": sum(one > 0 for one in changes),
             "equal": changes.count(0),
+        },
+        "verdict": {
+            "needed": sum(one.needed for one in filled),
+            "remaining": sum(one.remaining for one in filled),
+            "better": sum(one < 0 for one in real),
+            "worse": sum(one > 0 for one in real),
+            "empty_drafts": len(edits) - len(filled),
         },
     }
     return counts, {name: one.score(totals[one.counts]) for name, one in ours.items()}

@@ -52,7 +52,7 @@ class Recorder:
         options = GenerationConfig(beam=beam, max_len_a=1, max_len_b=200)
         self.generator = self.task.build_generator([self.model], options)
         limits = utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
-        self.limits = dict(zip(("source", "target"), map(int, limits)))
+        self.limits = list(map(int, limits))
 
     def records(
         self, pairs: Sequence[tuple[str, str | None]], batch_size: int, first: int = 1
@@ -65,23 +65,20 @@ class Recorder:
         Raises:
             UserError: a line longer than the model reads or writes.
         """
-        lines = [
-            _Line(n, source, target, self._tokens(source, n, "source"),
-                  None if target is None else self._tokens(target, n, "target"))
-            for n, (source, target) in enumerate(pairs, start=first)
-        ]  # fmt: skip
+        lines = []
+        for number, (source, target) in enumerate(pairs, start=first):
+            tokens = self.backend.tokens(source)
+            forced = None if target is None else self.backend.tokens(target)
+            sides = ("source", tokens), ("target", forced or ())
+            for (side, read), limit in zip(sides, self.limits):
+                if len(read) + 1 > limit:
+                    raise UserError(
+                        f"line {number}: the {side} has {len(read) + 1} tokens with </s>, and the "
+                        f"model takes {limit}; split the line"
+                    )
+            lines.append(_Line(number, source, target, tokens, forced))
         lengths = [len(one.source_tokens) for one in lines]
         return in_batches(self._recorded, lines, lengths, batch_size)
-
-    def _tokens(self, line: str, number: int, side: str) -> Tokens:
-        """Those of a line, which the model can take."""
-        tokens = self.backend.tokens(line)
-        if len(tokens) + 1 > self.limits[side]:
-            raise UserError(
-                f"line {number}: the {side} has {len(tokens) + 1} tokens with </s>, and the model "
-                f"takes {self.limits[side]}; split the line"
-            )
-        return tokens
 
     def _recorded(self, lines: Sequence[_Line]) -> Iterator[Record]:
         """The records of a batch: what has no target is searched, then all are forced."""
@@ -94,6 +91,7 @@ class Recorder:
             for one in lines
         ]
         for one, target, measured in zip(lines, targets, self._forced(lines, targets), strict=True):
+            known: dict[str, Any] = {**dict.fromkeys(GATES), **measured}
             written = [self.task.target_dictionary[token] for token in target[:-1].tolist()]
             yield Record(
                 line=one.number,
@@ -103,20 +101,19 @@ class Recorder:
                 target_tokens=[*(one.target_tokens or written), END],
                 forced=one.target is not None,
                 variant=self.model.decoder.variant,
-                **measured,
+                **known,
             )
 
     def _forced(
         self, lines: Sequence[_Line], targets: Sequence[Tensor]
     ) -> Iterator[dict[str, Any]]:
         """Gates and log-probabilities along each line's target, one forced pass for all lines."""
-        dictionary = self.task.target_dictionary
+        dictionary, device = self.task.target_dictionary, self.backend.device
         pad, eos = dictionary.pad(), dictionary.eos()
         rows = [numbered(one.source_tokens, self.task.source_dictionary) for one in lines]
-        source = data_utils.collate_tokens(rows, pad, left_pad=True)
-        target = data_utils.collate_tokens(targets, pad)
-        before = data_utils.collate_tokens(targets, pad, eos, move_eos_to_beginning=True)
-        source, target, before = (one.to(self.backend.device) for one in (source, target, before))
+        source = data_utils.collate_tokens(rows, pad, left_pad=True).to(device)
+        target = data_utils.collate_tokens(targets, pad).to(device)
+        before = data_utils.collate_tokens(targets, pad, eos, move_eos_to_beginning=True).to(device)
         with torch.no_grad():
             encoder_out = self.model.encoder(source)
             net_output = self.model.decoder(before, encoder_out=encoder_out)
@@ -125,13 +122,12 @@ class Recorder:
         masked, gates = encoder_out["memory"][0].masked, net_output[1].get("gates")
         names = self.model.decoder.gates.names if gates is not None else []
         for i, size in enumerate(map(len, targets)):
-            measured = {name: _rounded(gates[i, :size, k]) for k, name in enumerate(names)}
+            measured = {name: gates[i, :size, k] for k, name in enumerate(names)}
+            measured["log_probability"] = scores[i, :size]
             if masked is not None:
-                measured["mask"] = _rounded(masked[i][source[i].ne(pad)])
-            known = {**dict.fromkeys(GATES), **measured}
-            yield {**known, "log_probability": _rounded(scores[i, :size])}
-
-
-def _rounded(values: Tensor) -> list[float]:
-    """Numbers with the digits that single precision has."""
-    return [round(value, 7) for value in values.double().cpu().tolist()]
+                measured["mask"] = masked[i][source[i].ne(pad)]
+            # with the digits that single precision has
+            yield {
+                name: [round(value, 7) for value in values.double().cpu().tolist()]
+                for name, values in measured.items()
+            }

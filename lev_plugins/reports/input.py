@@ -13,9 +13,8 @@ from ..io.text_files import read_lines
 from ..metrics.words import is_char_tokenized
 from .printed import Printed, Texts, read_printed
 
-AGAINST = ("draft", "source")  # what was corrected
 KINDS = ("sentencepiece", "subword_nmt", "characters", "none")
-_LETTERS = {"references": "T", "drafts": "E", "sources": "S"}
+_LETTERS = {"references": "T", "drafts": "E"}
 _MARKS = {"sentencepiece": "\u2581", "subword_nmt": "@@ "}
 
 
@@ -24,7 +23,7 @@ class Corpus:
     """Sentences that belong together; the lists have one item a sentence, in order.
 
     systems: path, outputs and iterations (none where they were not printed) of each. drafts: what
-    was corrected, which may be the sources. origin: side → where its sentences come from.
+    was corrected. origin: side → where its sentences come from.
     """
 
     systems: list[tuple[str, list[str], list[int]]]
@@ -49,27 +48,23 @@ def gather(args: argparse.Namespace) -> Corpus:
     origin = {side: path for side in _LETTERS if (path := getattr(args, side)) is not None}
     texts = {side: _numbered(path) for side, path in origin.items()}
     files = [(path, texts[side]) for side, path in origin.items()]
-    notes: list[str] = []
     numbers = _numbers([*files, *((one.path, one.outputs) for one in reversed(systems))])
-    corrected = "sources" if args.against == "source" else "drafts"
-    sides = ("references", corrected)
-    for side in sides:
+    notes: list[str] = []
+    for side, letter in _LETTERS.items():
         if side not in texts and (having := _printing(side, systems, numbers)):
             texts[side] = getattr(having, side)
-            origin[side] = f"{_LETTERS[side]}- lines of {having.path}"
+            origin[side] = f"{letter}- lines of {having.path}"
             if unknown := sum("unk>" in text for text in texts[side].values()):
                 notes.append(f"{origin[side]}: {unknown} with <unk>; --{side} FILE takes the text")
-    if corrected == "sources" and corrected not in texts:
-        raise UserError("--against source: there are no S- lines; give the sources with --sources")
-    named = [(origin[side], texts[side]) for side in sides if side in texts]
+    named = [(origin[side], found) for side, found in texts.items()]
     _join([*named, *((one.path, one.outputs) for one in systems)], args.remove_bpe, notes)
-    ordered = {side: [texts[side][n] for n in numbers] for side in sides if side in texts}
-    found = [
+    ordered = {side: [found[n] for n in numbers] for side, found in texts.items()}
+    rows = [
         (one.path, [one.outputs[n] for n in numbers],
          [one.iterations[n] for n in numbers if one.iterations])
         for one in systems
     ]  # fmt: skip
-    return Corpus(found, ordered.get("references"), ordered.get(corrected), origin, notes)
+    return Corpus(rows, ordered.get("references"), ordered.get("drafts"), origin, notes)
 
 
 def _numbered(path: str) -> Texts:
@@ -92,7 +87,7 @@ def _numbers(sides: Sequence[tuple[str, Texts]]) -> range:
 
 
 def _printing(side: str, systems: Sequence[Printed], numbers: Sequence[int]) -> Printed | None:
-    """The first system beside which references, drafts or sources were printed."""
+    """The first system beside which references or drafts were printed."""
     having = [one for one in systems if getattr(one, side)]
     if side == "drafts":  # what was written from nothing has an empty first step
         having = [one for one in having if any(one.drafts.get(n, "").strip() for n in numbers)]

@@ -1,8 +1,7 @@
 """What an EncT5 predicts, as lines of JSON or TSV, and what was read only in part."""
 
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..errors import UserError, counted
 from ..inference.enct5 import EncT5, Prediction, Tagged
@@ -18,7 +17,7 @@ def json_record(number: int, found: Prediction | Tagged) -> str:
 
 
 def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Prediction | Tagged], str]:
-    """What makes a line of TSV of an answer.
+    """What makes a line of TSV, answer, tab and score, of an answer.
 
     Raises:
         UserError: a label that cannot be told from the sign between labels.
@@ -33,12 +32,11 @@ def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Predict
                 )
 
     def line(_: int, found: Prediction | Tagged) -> str:
-        """Answer, tab and score."""
         values = found.to_dict()
         if "value" in values:
             return f"{values['value']}\n"
         if "label" in values:
-            return f"{printable(values['label'])}\t{values['score']:.6f}\n"
+            values |= {"labels": [values["label"]], "scores": [values["score"]]}
         names = values["tags"] if "tags" in values else values["labels"]
         scores = (f"{score:.6f}" for score in values["scores"])
         return f"{sign.join(map(printable, names))}\t{sign.join(scores)}\n"
@@ -50,24 +48,21 @@ class ReadingReport:
     """What was read only in part, and how fast it went."""
 
     def __init__(self, model: EncT5) -> None:
-        longer = f"longer than {model.max_length} subwords"
+        self.longer = f"longer than {model.max_length} subwords"
         self.lines, self.started = 0, time.perf_counter()
-        self.noted = {
-            f"{longer}, read in several windows": LineNumbers(),
-            f"{longer}, cut off": LineNumbers(),
-        }
+        self.split, self.cut = LineNumbers(), LineNumbers()
 
     def add(self, found: Prediction | Tagged) -> None:
         """Note the next line."""
         self.lines += 1
-        for lines, noted in zip(self.noted.values(), (getattr(found, "windows", 1) > 1, found.cut)):
-            if noted:
-                lines.add(self.lines)
+        if getattr(found, "windows", 1) > 1:
+            self.split.add(self.lines)
+        if found.cut:
+            self.cut.add(self.lines)
 
-    def close(self, where: str) -> None:
-        """Tell it on standard error."""
-        seconds = time.perf_counter() - self.started
-        for what, lines in self.noted.items():
+    def notes(self) -> Iterator[str]:
+        """Lines for a reader."""
+        for what, lines in (("read in several windows", self.split), ("cut off", self.cut)):
             if lines:
-                print(f"{what}: {counted(lines.count, 'line')} ({lines})", file=sys.stderr)
-        print(f"{counted(self.lines, 'line')} in {seconds:.1f} s{where}", file=sys.stderr)
+                yield f"{self.longer}, {what}: {counted(lines.count, 'line')} ({lines})"
+        yield f"{counted(self.lines, 'line')} in {time.perf_counter() - self.started:.1f} s"

@@ -25,7 +25,6 @@ class Printed:
     path: str
     outputs: Texts
     references: Texts = field(default_factory=dict)
-    sources: Texts = field(default_factory=dict)
     drafts: Texts = field(default_factory=dict)
     iterations: dict[int, int] = field(default_factory=dict)
 
@@ -64,7 +63,7 @@ def read_printed(path: str) -> Printed:
                 "is cut off; generate it again"
             )
     steps = {sentence: int(text) for sentence, text in found["I"].items()}
-    return Printed(name, outputs, found["T"], found["S"], found["E"], steps)
+    return Printed(name, outputs, found["T"], found["E"], steps)
 
 
 def _lines(path: str, name: str) -> Iterator[tuple[int, str, int, str]]:

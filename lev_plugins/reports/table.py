@@ -35,15 +35,14 @@ def render_table(figures: Figures) -> str:
 
 def _verdict(system: Figures) -> str:
     """Better or worse than no edits; the confidence is that of a sign test over sentences."""
-    edits, sentences = system["edits"], system["against_draft"]
-    needed, remaining = edits["needed"], edits["remaining"]
-    better, worse = sentences["better"], sentences["worse"]
+    needed, remaining, better, worse, empty = system["verdict"].values()
+    apart = f", without {counted(empty, 'empty draft')}" if empty else ""
     way = "better" if remaining < needed else "worse" if remaining > needed else "no better"
     sure = NormalDist().cdf(abs(better - worse) / math.sqrt(better + worse or 1))
     return (
         f"{short_name(system['name'])}: {way} than the no-edit baseline by the edits of words "
         f"still needed, {remaining:,} and {needed:,}; {better:,} sentences better, {worse:,} worse "
-        f"(sign test: {100 * sure:.1f} % confidence)"
+        f"(sign test: {100 * sure:.1f} % confidence){apart}"
     )
 
 

@@ -7,7 +7,6 @@ reader's light or dark setting and tells deletions from insertions by line as we
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from markupsafe import Markup
@@ -35,7 +34,6 @@ ENDINGS: dict[Termination, str] = {
 _FEW_SENTENCES = 10
 
 
-@dataclass(frozen=True)
 class View:
     """What is shown of a trace.
 
@@ -44,35 +42,27 @@ class View:
     before, or it is as it was. joiner: what stands between runs.
     """
 
-    iterations: list[tuple[Runs | None, Runs | None]]
-    net: Runs | None
-    joiner: str
-
-    @classmethod
-    def of(cls, trace: EditTrace) -> "View":
-        """Of a trace."""
-        joiner, steps, net = _joiner(trace), trace.iterations, trace.net()
+    def __init__(self, trace: EditTrace) -> None:
+        self.joiner, steps, net = _joiner(trace), trace.iterations, trace.net()
         if trace.terminated == "unchanged" and steps and not steps[-1].changed:
             steps = steps[:-1]
+        self.iterations = [
+            (self._marked("deleted", one.deleted, one.before),
+             self._marked("inserted", one.inserted, one.after))
+            for one in steps
+        ]  # fmt: skip
+        self.net = self._runs(net.merged()) if net.before and net.changed else None
 
-        def marked(mark: Mark, flags: Sequence[bool], tokens: Sequence[str]) -> Runs | None:
-            if not any(flags):
-                return None
-            return _runs(
-                [(mark if flag else "kept", one) for flag, one in zip(flags, tokens)], joiner
-            )
+    def _marked(self, mark: Mark, flags: Sequence[bool], tokens: Sequence[str]) -> Runs | None:
+        marked: Runs = [(mark if flag else "kept", one) for flag, one in zip(flags, tokens)]
+        return self._runs(marked) if any(flags) else None
 
-        return cls(
-            [
-                (
-                    marked("deleted", step.deleted, step.before),
-                    marked("inserted", step.inserted, step.after),
-                )
-                for step in steps
-            ],
-            _runs(net.merged(), joiner) if net.before and net.changed else None,
-            joiner,
-        )
+    def _runs(self, tokens: Runs) -> Runs:
+        """Neighbours of the same mark as one piece of printable text."""
+        return [
+            (mark, printable(self.joiner.join(token for _, token in run)))
+            for mark, run in groupby(tokens, key=lambda item: item[0])
+        ]
 
 
 def _joiner(trace: EditTrace) -> str:
@@ -86,17 +76,9 @@ def _joiner(trace: EditTrace) -> str:
     return "" if plain and all(marks) else " "
 
 
-def _runs(tokens: Runs, joiner: str) -> Runs:
-    """Neighbours of the same mark as one piece of printable text."""
-    return [
-        (mark, printable(joiner.join(token for _, token in run)))
-        for mark, run in groupby(tokens, key=lambda item: item[0])
-    ]
-
-
 def render_text(trace: EditTrace, number: int, color: bool = False) -> str:
     """A sentence and its iterations as lines, in ANSI colours or wdiff's marks."""
-    shown, marks = View.of(trace), COLOR if color else PLAIN
+    shown, marks = View(trace), COLOR if color else PLAIN
 
     def text(runs: Runs) -> str:
         return shown.joiner.join(marks[mark].format(run) for mark, run in runs)
@@ -139,7 +121,7 @@ def render_html(traces: Sequence[EditTrace], title: str) -> str:
         ("tokens deleted", f"{sum(sum(net.deleted) for net in nets):,}"),
         ("tokens inserted", f"{sum(sum(net.inserted) for net in nets):,}"),
     ]
-    sentences = [(trace, View.of(trace), ENDINGS[trace.terminated]) for trace in traces]
+    sentences = [(trace, View(trace), ENDINGS[trace.terminated]) for trace in traces]
     unfolded = len(traces) <= _FEW_SENTENCES
     return render("trace.html", title=title, facts=facts, sentences=sentences, unfolded=unfolded,
                   marked=_marked)  # fmt: skip

@@ -63,7 +63,8 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
 
 def serve_predictor(model: EncT5) -> ServedModel:
     """An EncT5."""
-    info = {"modes": ["predict"], "labels": list(model.labels), "texts": model.metadata.texts}
+    info: Result = {"modes": ["predict"], "labels": list(model.labels)}
+    info |= {"texts": model.metadata.texts, "top_k": min(8, len(model.labels)) or None}
     return ServedModel(info, {"predict": lambda asked, rows: _predict(model, asked, rows)})
 
 

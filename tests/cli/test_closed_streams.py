@@ -4,12 +4,11 @@ import io
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import editors
 import pytest
 
-from lev_plugins.cli import correct, enct5_predict, noise, report, trace
+from lev_plugins.cli import correct, noise, predict, report, trace
 from lev_plugins.errors import UserError
 from lev_plugins.inference.enct5 import EncT5
 from lev_plugins.io.lines import raw_lines
@@ -18,7 +17,7 @@ MODEL = ("--path", "model.pt")
 COMMANDS: dict[ModuleType, tuple[str, ...]] = {
     correct: (*MODEL, "--edits", "out"),
     trace: (*MODEL, "--html", "out"),
-    enct5_predict: (*MODEL, "--output", "out"),
+    predict: (*MODEL, "--output", "out"),
     noise: ("--kind", "swap", "--output", "out"),
     report: ("-", "--json", "out"),
 }
@@ -43,7 +42,7 @@ def test_a_closed_standard_input_is_one_line(command, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-WRITING = {correct: MODEL, trace: MODEL, enct5_predict: MODEL, noise: ("--kind", "swap")}
+WRITING = {correct: MODEL, trace: MODEL, predict: MODEL, noise: ("--kind", "swap")}
 
 
 @pytest.mark.parametrize("command", [one for one in NAMED if one.values[0] in WRITING])
@@ -64,14 +63,8 @@ def test_a_closed_standard_error_changes_nothing(monkeypatch):
     assert out.buffer.getvalue() == b"zz\n"
 
 
-@pytest.mark.parametrize("fault", [IsADirectoryError(21, "Is a directory"), OSError(9, "Bad file")])
-def test_a_standard_input_that_cannot_be_read_is_one_line(fault, monkeypatch):
-    class Stdin:
-        """A folder, or a file that is open for writing alone."""
-
-        def __iter__(self) -> Any:
-            raise fault
-
-    monkeypatch.setattr(sys, "stdin", type("", (), {"buffer": Stdin()}))
-    with pytest.raises(UserError, match="^standard input: cannot be read"):
-        list(raw_lines("-"))
+def test_a_standard_input_that_cannot_be_read_is_one_line(monkeypatch, tmp_path):
+    with open(tmp_path / "out", "w") as file, open(file.fileno(), "rb", closefd=False) as wrong:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(wrong))
+        with pytest.raises(UserError, match="^standard input: cannot be read"):
+            list(raw_lines("-"))

@@ -88,23 +88,6 @@ def test_streams_serve_as_well_as_files(text, monkeypatch, capsysbinary):
         assert capsysbinary.readouterr().out == expected
 
 
-@pytest.mark.parametrize("flags", ["--kind random", DRAFTS])
-def test_a_seed_gives_the_same_text_and_another_one_another(text, flags):
-    first = run(flags)
-    assert run(flags) == first == run(f"{flags} --seed 1")
-    assert sum(a == b for a, b in zip(first, run(f"{flags} --seed 2"))) < 40
-
-
-def test_rates_and_limits_are_those_that_are_given(text):
-    put("in", [" ".join(["house"] * 10)])
-    for flags, changed in (("", 3), ("--word-rate 0.85", 8), ("--word-rate 1 --max-words 4", 4)):
-        (line,) = run(f"--kind delete {flags}")
-        assert sum(word != "house" for word in line.split()) == changed
-    (line,) = run("--kind delete --word-rate 1 --char-rate 0.8 --max-chars 3")
-    assert {len(word) for word in line.split()} == {2}
-    assert run("--kind delete --min-length 6")[0].split() == ["house"] * 10
-
-
 def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
     put("clean", ["modern times", "the modern house", "and mornings"])
     put("noisy", ["modem tirnes", "the modem house", "and rnornings"])

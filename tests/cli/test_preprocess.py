@@ -88,13 +88,9 @@ def binarised(folder: str, name: str, dictionary: Dictionary) -> list[str]:
         "--trainpref train --validpref valid,more --testpref test",
         "--trainpref train --validpref valid --joined-dictionary --workers 3",
         "--trainpref train --thresholdsrc 9 --thresholdtgt 11 --nwordstgt 15 --dataset-impl raw",
-        "--trainpref train --joined-dictionary --nwordssrc 20 --padding-factor 1",
         "--trainpref train --testpref test --dataset-impl cached --workers 2",
-        "--trainpref train --only-source --testpref test",
         "--trainpref train --dict-only --validpref absent",
-        "--validpref valid --srcdict given.txt --tgtdict given.txt",
         "--validpref valid --joined-dictionary --tgtdict given.txt",
-        "--trainpref train --testpref test --align-suffix align",
         "--trainpref train --alignfile train.align",
         "--only-source --trainpref mono --workers 2",
     ],
@@ -192,8 +188,8 @@ def test_fairseq_knows_every_word_of_the_next_command(corpus, capsys):
 # carriage returns ---------------------------------------------------------------------------------
 
 
+@pytest.mark.upgrade  # once fairseq keeps its place one process for such files can go
 def test_fairseq_still_loses_its_place_in_such_files(tmp_path):
-    # When this fails fairseq fixes it and one process for such files can go.
     path = str(put(tmp_path / "crlf", ASTRAY, "\r\n"))
     offsets = find_offsets(path, 2)
     lines = 0
@@ -222,18 +218,14 @@ def spoil(name: str, content: bytes):
 DATA = "--trainpref train --validpref valid"
 MISTAKES = [
     (lambda: os.remove("train.mt"), DATA, ["train.mt"]),
-    (lambda: os.remove("valid.src"), DATA, ["valid.src"]),
     (None, f"{DATA} --tgtdict none.txt", ["none.txt"]),
-    (None, f"{DATA} --alignfile none", ["none"]),
     (spoil("valid.mt", b"a\n"), DATA, ["valid.src has 40", "valid.pe has 40", "valid.mt has 1"]),
     (spoil("train.mt", b"a\nb </s> b\n"), DATA, ["train.mt: line 2, word 2"]),
     (spoil("train.pe", b"<pad>\n"), DATA, ["train.pe: line 1, word 1"]),
     (lambda: [put(f"new.{lang}", []) for lang in LANGS], "--trainpref new", ["new.src", "new.mt"]),
     (spoil("given", b"a 1\nno-count\n"), f"{DATA} --tgtdict given", ["given"]),
-    (spoil("given", b"a 1\na 1\n"), f"{DATA} --srcdict given", ["given"]),
     (spoil("given", b"a 1\n\xff 1\n"), f"{DATA} --srcdict given", ["given: line 2"]),
     (spoil("bin/dict.src.txt", b"old 1\n"), DATA, ["bin/dict.src.txt", "--srcdict"]),
-    (spoil("bin/dict.pe.txt", b"old 1\n"), DATA, ["bin/dict.pe.txt", "--tgtdict"]),
     (None, f"{DATA} --destdir train.src", ["--destdir train.src"]),
     (None, f"{DATA} --draft-lang pe", ["--draft-lang pe"]),
     (None, f"{DATA} --only-source", ["--draft-lang", "--only-source"]),

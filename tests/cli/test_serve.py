@@ -145,6 +145,7 @@ def test_predict_gives_the_models_own_records(kind):
 def test_pairs_are_predicted_of_both_texts():
     model = editors.enct5("classification", texts=2)
     with client(serve_predictor(model)) as one:
+        assert one.get("/info").json()["top_k"] == len(model.labels)
         found = one.post("/predict", json={"texts": ["a"], "pairs": ["b"]}).json()["results"]
         assert found == [model.predict([("a", "b")])[0].to_dict()]
         wrong = one.post("/predict", json={"texts": ["a"], "pairs": []})

@@ -154,13 +154,6 @@ def test_text_holds_no_control_characters_but_line_ends(risky, step):
 # Page ------------------------------------------------------------------------------------------
 
 
-def test_the_page_marks_edits_as_elements():
-    page = render_html([traced(spell("ac-c-co+m+modate"))], "title")
-    assert ">ac<del>cc</del>oodate</p>" in page
-    assert ">aco<ins>mm</ins>odate</p>" in page
-    assert ">ac<del>cc</del>o<ins>mm</ins>odate</p>" in page
-
-
 def test_the_pages_header_sums_up():
     traces = [
         traced(edit("-a", "+b", "+c"), edit("b", "-c"), edit("b")),
@@ -177,12 +170,12 @@ def test_the_pages_header_sums_up():
         "tokens inserted": "2",
     }
     assert "2 iterations, then nothing to delete, nothing to insert" in page
-    assert "1 iteration, then" in page
-
-
-def test_histories_are_unfolded_for_few_sentences_only():
-    assert render_html([traced()] * 2, "title").count("<details open>") == 2
+    assert "1 iteration, then" in page and page.count("<details open>") == 3
     assert render_html([traced()] * 50, "title").count("<details>") == 50
+    page = render_html([traced(spell("ac-c-co+m+modate"))], "title")
+    assert ">ac<del>cc</del>oodate</p>" in page
+    assert ">aco<ins>mm</ins>odate</p>" in page
+    assert ">ac<del>cc</del>o<ins>mm</ins>odate</p>" in page
 
 
 # Command ---------------------------------------------------------------------------------------
@@ -233,17 +226,6 @@ def test_many_lines_are_numbered_across_chunks_and_marks_are_obeyed(trace):
     assert out.count("[-b-]") >= lines and "[-a" not in out
 
 
-def test_a_typed_line_is_answered_at_once(trace, model, monkeypatch):
-    sizes, edit = [], LevenshteinEditor.edit
-    monkeypatch.setattr(
-        LevenshteinEditor,
-        "edit",
-        lambda self, s, *a, **k: sizes.append(len(s)) or edit(self, s, *a, **k),
-    )
-    trace("a\nb\n", tty=True)
-    assert sizes == [1, 1]
-
-
 @pytest.mark.parametrize("drafted", [True, False])
 def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(
     trace, model, drafted, tmp_path
@@ -254,23 +236,19 @@ def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(
 
 
 @pytest.mark.parametrize(
-    ("choice", "tty", "no_color", "term", "colored"),
+    ("tty", "no_color", "term", "colored"),
     [
-        ("auto", True, "", "xterm", True),
-        ("auto", False, "", "xterm", False),
-        ("auto", True, "1", "xterm", False),
-        ("auto", True, "", "dumb", False),
-        ("always", False, "1", "dumb", True),
-        ("never", True, "", "xterm", False),
+        (True, "", "xterm", True),
+        (False, "", "xterm", False),
+        (True, "1", "xterm", False),
+        (True, "", "dumb", False),
     ],
 )
-def test_colours_are_for_terminals_unless_told(
-    trace, monkeypatch, choice, tty, no_color, term, colored
-):
+def test_colours_are_for_terminals(trace, monkeypatch, tty, no_color, term, colored):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: tty, raising=False)
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setenv("TERM", term)
-    assert ("\x1b[" in trace("a\t[-b-]\n", "--markup", "--color", choice)[0]) is colored
+    assert ("\x1b[" in trace("a\t[-b-]\n", "--markup")[0]) is colored
 
 
 def test_page_and_json_are_written_beside_the_text(trace):

@@ -177,7 +177,7 @@ class Commands:
 
     def preprocess(self, flags: str, cwd: Path) -> Result:
         """Run our preprocess command, which has to succeed."""
-        return self.ok(f"python -m lev_plugins.cli.preprocess {flags}", cwd)
+        return self.ok(f"python -m lev_plugins preprocess {flags}", cwd)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ MISPRINTS = "ay  bya\tb\n\n \t\r\ny☃ya\nya\u2028 b".encode()
 
 def correct(commands, path, more, cwd, text):
     """How the command ended, and the bytes that it wrote."""
-    done = commands(f"python -m lev_plugins.cli.correct --path {path} {more}", cwd, stdin=text)
+    done = commands(f"python -m lev_plugins correct --path {path} {more}", cwd, stdin=text)
     return done, (commands.folder / f"{commands.count}.out").read_bytes()
 
 

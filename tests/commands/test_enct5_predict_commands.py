@@ -1,4 +1,4 @@
-"""The command enct5_predict, with real checkpoints and with ones that were never trained."""
+"""The command predict, with real checkpoints and with ones that were never trained."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from test_prediction import LABELS, LIMIT, assert_same, metadata, save
 
 from lev_plugins import EncT5
 from lev_plugins.cli import enct5_prepare
-from lev_plugins.cli.enct5_predict import main
+from lev_plugins.cli.predict import main
 from lev_plugins.systems.enct5.problem_types import KINDS
 
 ODD = "one two\n\n\0 a\tb\u2028c\n👩‍👩‍👧 ☃\n" + "x" * 100_000 + "\n" + "y z " * 9 + "last"
@@ -46,7 +46,7 @@ def predict(folder, tmp_path, capsys):
 
 def started(commands, path, more="", stdin=ODD, cwd=None):
     """Runs the command in a process of its own, over its streams."""
-    words = ["python", "-m", "lev_plugins.cli.enct5_predict", "--path", str(path), *more.split()]
+    words = ["python", "-m", "lev_plugins", "predict", "--path", str(path), *more.split()]
     return commands(words, cwd or path.parent, stdin=stdin)
 
 

@@ -85,7 +85,7 @@ def test_interactive_reads_drafts_after_a_tab_and_answers_in_order(commands, tri
 def test_traces_tell_how_each_output_came_about(commands, triples):
     sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
     lines = [f"{source}\t{draft}\n" for source, draft in zip(sources, drafts, strict=True)]
-    command = f"python -m lev_plugins.cli.trace --path {triples.checkpoint}"
+    command = f"python -m lev_plugins trace --path {triples.checkpoint}"
     result = commands.ok(f"{command} --json --html page.html", triples.folder, stdin="".join(lines))
     traces = [json.loads(line) for line in result.out.splitlines()]
     assert [trace["source"] for trace in traces] == sources
@@ -128,6 +128,6 @@ def test_a_corpus_in_sentence_pieces_goes_the_whole_way(commands, triples, tmp_p
     assert typed.texts("D") == generated.texts("D")
     assert typed.texts("H")[0].startswith("▁ ")
     shutil.rmtree(tmp_path / "bin")
-    command = f"python -m lev_plugins.cli.trace --path {moved.checkpoint} --json"
+    command = f"python -m lev_plugins trace --path {moved.checkpoint} --json"
     traced = commands(command, Path("/"), stdin="".join(lines))
     assert [json.loads(line)["text"] for line in traced.out.splitlines()] == typed.texts("D")

@@ -25,7 +25,7 @@ def folder(commands, tmp_path_factory):
     for split in ("train", "valid"):
         for side in ("noisy", "clean"):
             (folder / f"{split}.{side}").write_text("".join(f"{line}\n" for line in LINES * 4))
-    commands.ok("python -m lev_plugins.cli.backbone bert --dict dict.txt", folder)
+    commands.ok("python -m lev_plugins backbone bert --dict dict.txt", folder)
     for side in ("noisy", "clean"):
         shutil.copy(folder / "dict.txt", folder / f"dict.{side}.txt")
     return folder

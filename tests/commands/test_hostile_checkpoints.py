@@ -73,12 +73,12 @@ def cli(name: str, arguments: str) -> Callable[..., str]:
 
     def run(capsys: Any, monkeypatch: Any, places: dict[str, Path], **_: Any) -> str:
         words = arguments.format(**places).split()
-        monkeypatch.setattr(sys, "argv", [name, *words])
+        monkeypatch.setattr(sys, "argv", [name, *([] if name in ANALYSIS else [name]), *words])
         with pytest.raises(SystemExit) as left:
             if name in ANALYSIS:
                 monkeypatch.syspath_prepend(EXAMPLES)
                 runpy.run_path(f"{EXAMPLES}/{name}.py", run_name="__main__")
-            runpy.run_module(f"lev_plugins.cli.{name}", run_name="__main__", alter_sys=False)
+            runpy.run_module("lev_plugins", run_name="__main__", alter_sys=False)
         shown = capsys.readouterr()
         return Result(int(left.value.code or 0), shown.out, shown.err).error
 
@@ -147,12 +147,12 @@ ENTRIES = {
     "correct": cli("correct", "--path {evil}"),
     "correct: ensemble": cli("correct", "--path {stock}:{evil}"),
     "trace": cli("trace", "--path {evil} --input {lines}"),
-    "enct5_predict": cli("enct5_predict", "--path {evil} --input {lines}"),
+    "predict": cli("predict", "--path {evil} --input {lines}"),
     "enct5_prepare": cli(
         "enct5_prepare",
         "--kind classification --train {examples} --t5-dir {t5} --destdir {home}/new",
     ),
-    "average_checkpoints": cli("average_checkpoints", "{editor} {evil} --output {home}/new.pt"),
+    "average": cli("average", "{editor} {evil} --output {home}/new.pt"),
     "oracle_curve": cli("oracle_curve", "{data} --path {evil} --cpu"),
     "latency": cli("latency", "{data} --path {evil}"),
     "latency: --ar-path": cli("latency", "{data} --path {editor} --ar-path {evil}"),

@@ -41,7 +41,7 @@ def test_generate_answers_every_line_and_its_output_is_read_again(
     for side in ("src", "tgt", "mt"):
         (tmp_path / f"odd.{side}").write_bytes("".join(f"{line}\n" for line in lines).encode())
     made = commands(
-        "python -m lev_plugins.cli.preprocess --source-lang src --target-lang tgt --draft-lang mt "
+        "python -m lev_plugins preprocess --source-lang src --target-lang tgt --draft-lang mt "
         f"--testpref odd --destdir bin --joined-dictionary --srcdict {triples.data}/dict.src.txt",
         tmp_path,
     )

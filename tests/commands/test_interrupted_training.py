@@ -81,7 +81,7 @@ def backbone(commands: conftest.Commands, folder: Path) -> Path:
     lines = ["the cat sat", "a cat sat on the mat", "the mat", "unhappy cats sat", "a mat"]
     for split, times in (("train", 24), ("valid", 1)):
         (folder / f"{split}.clean").write_text("".join(f"{line}\n" for line in lines * times))
-    commands.ok("python -m lev_plugins.cli.backbone bert --dict dict.noisy.txt", folder)
+    commands.ok("python -m lev_plugins backbone bert --dict dict.noisy.txt", folder)
     shutil.copy(folder / "dict.noisy.txt", folder / "dict.clean.txt")
     return folder
 

@@ -18,5 +18,5 @@ def test_the_next_command_runs_as_printed(commands, tmp_path):
     command = shlex.split(printed.rpartition("next: ")[2])
     commands.ok([*command, "--max-update", "2"], tmp_path)
     path = tmp_path / "checkpoints" / "checkpoint_best.pt"
-    corrected = commands(f"python -m lev_plugins.cli.correct --path {path}", tmp_path, stdin="ab\n")
+    corrected = commands(f"python -m lev_plugins correct --path {path}", tmp_path, stdin="ab\n")
     assert corrected.code == 0 and corrected.out.count("\n") == 1, corrected.err

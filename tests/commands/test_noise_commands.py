@@ -77,7 +77,7 @@ def test_a_test_set_is_decoded_in_full_with_the_noise_of_the_command(noisy):
     more = f"--path {noisy.checkpoint} {SHORT} --bpe characters --noise keyboard,swap"
     result = noisy("fairseq-generate", f"{more} --max-tokens 200")
     made = noisy.commands(
-        "python -m lev_plugins.cli.noise --kind keyboard,swap --input data/test.clean", noisy.folder
+        "python -m lev_plugins noise --kind keyboard,swap --input data/test.clean", noisy.folder
     )
     assert made.code == 0 and made.out.splitlines() != noisy.test
     # the commands print what they read, joined by --bpe

@@ -24,9 +24,7 @@ def generated(commands, triples, tmp_path_factory):
 
 
 def reported(commands, folder, flags):
-    result = commands(
-        f"python -m lev_plugins.cli.report {flags} --json report.json", folder, stdin=""
-    )
+    result = commands(f"python -m lev_plugins report {flags} --json report.json", folder, stdin="")
     assert result.code == 0 and result.err == "", result.err
     return json.loads((folder / "report.json").read_text()), result.out
 
@@ -62,7 +60,9 @@ def test_characters_are_scored_as_text_where_fairseq_joins_them(
     assert "each" not in joined.out and "or --post-process sentencepiece joins them" in apart.out
     (tmp_path / "out").write_text(joined.out)
     path = tmp_path / "json"
-    report([str(tmp_path / "out"), "--against", "source", "--json", str(path)])
+    sources = joined.texts("S")
+    (tmp_path / "src").write_text("".join(f"{line}\n" for line in sources))
+    report([str(tmp_path / "out"), "--drafts", str(tmp_path / "src"), "--json", str(path)])
     figures = json.loads(path.read_text())
     nothing, ours = figures["systems"]
     assert f"CER = {ours['scores']['cer']:.2f} nrefs:1" in joined.out and ours["scores"]["cer"] > 0

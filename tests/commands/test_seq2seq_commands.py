@@ -372,7 +372,7 @@ def gated(made: Callable[[str], System]) -> System:
 
 
 def gates_of(system: System, more: str, path: object = None, stdin: str = "") -> Result:
-    command = f"python -m lev_plugins.cli.trace --path {path or system.checkpoint} --beam 4"
+    command = f"python -m lev_plugins trace --path {path or system.checkpoint} --beam 4"
     return system.commands(f"{command} --bpe none --json {more}", system.folder, stdin=stdin)
 
 

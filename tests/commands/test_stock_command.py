@@ -28,7 +28,7 @@ def test_a_stock_checkpoint_edits_drafts(commands, stock, triples, tmp_path):
     # the same through a command that is given nothing but the checkpoint
     lines = [f"{s}\t{d}\n" for s, d in zip(triples.text("valid", "src"), drafts, strict=True)]
     traced = commands.ok(
-        f"python -m lev_plugins.cli.trace --path {stock.checkpoint} --json",
+        f"python -m lev_plugins trace --path {stock.checkpoint} --json",
         tmp_path,
         stdin="".join(lines),
     )

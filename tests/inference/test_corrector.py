@@ -286,7 +286,7 @@ def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_othe
     assert Corrector(FakeBackend()).unit == "line"
     backend.knows_spaces = False
     assert Corrector(backend).unit == "word"
-    with pytest.raises(UserError, match="--unit line"):
+    with pytest.raises(UserError, match="unit=line"):
         Corrector(backend, "line")
 
 
@@ -294,8 +294,8 @@ def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_othe
     "unit, window, message",
     [
         ("paragraph", None, "choose one of word, letters, line, sentence, window"),
-        ("window", None, "--window N"),
-        ("line", 3, "--window 3 is no size of --unit line"),
+        ("window", None, "window=N"),
+        ("line", 3, "window=3 is no size of unit=line"),
         ("window", 0, "must be 1 or more"),
     ],
 )
@@ -307,13 +307,13 @@ def test_units_that_make_no_sense_are_refused(unit, window, message):
 def test_what_cannot_be_corrected_is_refused():
     made = Corrector(FakeBackend())
     for value in (-0.1, 1.5, math.nan, math.inf):
-        with pytest.raises(UserError, match="--min-confidence"):
+        with pytest.raises(UserError, match="min_confidence"):
             made.correct(["a"], min_confidence=value)
     with pytest.raises(UserError, match="takes a list"):
         made.correct("abc")
     with pytest.raises(UserError, match="line 2: None"):
         made.correct(["abc", None])
-    with pytest.raises(UserError, match="--batch-size 0"):
+    with pytest.raises(UserError, match="batch_size=0"):
         made.correct(["abc"], batch_size=0)
 
 

@@ -75,7 +75,7 @@ def test_text_processing_can_be_chosen(folder):
 
 def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
     path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", "data", "gone")
-    with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* --data DIR"):
+    with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* data=DIR"):
         Corrector.from_pretrained(str(path))
     named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
     tiny.dictionaries(tmp_path)
@@ -88,15 +88,15 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
     [
         ("no.pt", {}, "checkpoint .*no.pt does not exist"),
         ("other.pt", {}, "was trained with --task language_modeling; a corrector is"),
-        ("editor.pt", {"beam": 4}, "--beam 4: .*editor.pt is an edit model"),
-        ("editor.pt", {"max_iter": 0}, "--max-iter 0: must be 1 or more"),
+        ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
+        ("editor.pt", {"max_iter": 0}, "max_iter=0: must be 1 or more"),
         ("editor.pt", {"delete_threshold": 2.0}, "--delete-threshold 2.0 is outside"),
-        ("stock.pt", {"max_iter": 4}, "--max-iter 4: .*stock.pt writes from left to right"),
-        ("stock.pt", {"delete_threshold": 0.5}, "--delete-threshold 0.5: .*has no such option"),
-        ("stock.pt", {"beam": 0}, "--beam 0: must be 1 or more"),
+        ("stock.pt", {"max_iter": 4}, "max_iter=4: .*stock.pt writes from left to right"),
+        ("stock.pt", {"delete_threshold": 0.5}, "delete_threshold=0.5: .*has no such option"),
+        ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
         ("stock.pt", {"bpe": "nonsense"}, "bpe 'nonsense' is not one that fairseq has"),
-        ("stock.pt", {"unit": "line"}, "--unit line: the model's dictionary has no space"),
-        ("stock.pt", {"unit": "page"}, "--unit page: choose one of"),
+        ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
+        ("stock.pt", {"unit": "page"}, "unit=page: choose one of"),
         ("stock.pt:concat.pt", {}, "was trained with --task translation_concat and .*stock.pt"),
         ("stock.pt:lines.pt", {}, "was trained with another source dictionary"),
     ],
@@ -174,7 +174,7 @@ def test_the_search_that_was_tuned_is_used_where_the_kind_of_model_has_it(folder
     writes = Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
     assert writes.backend.generator.beam_size == 3
     Path(file).write_text(Path(file).read_text().replace('"beam": 3', '"beam": 0'))
-    with pytest.raises(UserError, match="--beam 0: must be 1 or more"):
+    with pytest.raises(UserError, match="beam=0: must be 1 or more"):
         Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
 
 

@@ -402,14 +402,14 @@ def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alon
 @pytest.mark.parametrize(
     ("unit", "files", "weights", "said"),
     [
-        ("line", {"bigrams": "p", "lexicon": "w"}, {}, "--bigrams p"),
-        ("line", {"confusions": "c", "lexicon": "w", "bigrams": "p"}, {}, "--bigrams p"),
-        ("letters", {"bigrams": "p"}, {}, "--bigrams p: .* --lexicon"),
-        ("letters", {"confusions": "c"}, {}, "--confusions c: .* --lexicon"),
-        ("letters", {"confusions": "c", "lexicon": "w"}, {}, "--confusions c: .* --bigrams"),
+        ("line", {"bigrams": "p", "lexicon": "w"}, {}, "bigrams=p"),
+        ("line", {"confusions": "c", "lexicon": "w", "bigrams": "p"}, {}, "bigrams=p"),
+        ("letters", {"bigrams": "p"}, {}, "bigrams=p: .* lexicon="),
+        ("letters", {"confusions": "c"}, {}, "confusions=c: .* lexicon="),
+        ("letters", {"confusions": "c", "lexicon": "w"}, {}, "confusions=c: .* bigrams="),
         ("letters", {"confusions": "c", "lookup": "t", "bigrams": "p"}, {},
-         "--confusions c: .* --lexicon"),
-        ("letters", {}, {"edits": 1.0}, "--weight edits: .* --lexicon"),
+         "confusions=c: .* lexicon="),
+        ("letters", {}, {"edits": 1.0}, "weights=edits: .* lexicon="),
         ("letters", {"lexicon": "words"}, {"luck": 1.0}, "'luck'"),
     ],
 )  # fmt: skip
@@ -418,5 +418,5 @@ def test_what_could_not_be_used_is_refused(tmp_path, monkeypatch, unit, files, w
     (tmp_path / "words").write_text("the 3\n")
     with refuses(match=said):
         ranked(Scripted(), Settings(**files), unit, weights)
-    with refuses("--unit line"):
+    with refuses("unit=line"):
         Corrector(ranking().backend, "line")

@@ -69,11 +69,11 @@ class Corrector:
         single = self.unit in ("word", "letters") or self.window == 1
         if not single and not knows_spaces:
             raise UserError(
-                f"--unit {self.unit}: the model's dictionary has no space, so it was trained on "
-                "single words; --unit word or --unit letters"
+                f"unit={self.unit}: the model's dictionary has no space, so it was trained on "
+                "single words; unit=word or unit=letters"
             )
         if self.unit == "window" and window is None:
-            raise UserError("--unit window: the checkpoint does not say how many words: --window N")
+            raise UserError("unit=window: the checkpoint does not say how many words: window=N")
 
     @classmethod
     def from_pretrained(
@@ -192,7 +192,7 @@ class Corrector:
             min_confidence = self.min_confidence
         check_confidence(min_confidence)
         if batch_size < 1:
-            raise UserError(f"--batch-size {batch_size}: must be 1 or more")
+            raise UserError(f"batch_size={batch_size}: must be 1 or more")
         code = document.read(lines) if document else [False] * len(lines)
         if document and document.foreign:
             min_confidence = max(min_confidence, SURE)
@@ -264,18 +264,18 @@ def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
         unit = "window"
     kind = next((kind for kind in KINDS if kind == unit), None)
     if unit is not None and kind is None:
-        raise UserError(f"--unit {unit}: choose one of {', '.join(KINDS)}")
+        raise UserError(f"unit={unit}: choose one of {', '.join(KINDS)}")
     if window is not None and kind != "window":
-        raise UserError(f"--window {window} is no size of --unit {unit}; leave one of them out")
+        raise UserError(f"window={window} is no size of unit={unit}; leave one of them out")
     if window is not None and window < 1:
-        raise UserError(f"--window {window}: must be 1 or more")
+        raise UserError(f"window={window}: must be 1 or more")
     return kind
 
 
 def check_confidence(value: float) -> None:
     """Raises :class:`UserError` unless the value is a probability."""
     if not 0 <= value <= 1:
-        raise UserError(f"--min-confidence {value} is outside [0, 1]; give a probability")
+        raise UserError(f"min_confidence={value} is outside [0, 1]; give a probability")
 
 
 def _corrected(

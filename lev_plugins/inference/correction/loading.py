@@ -69,13 +69,13 @@ def load_backend(
     place, paths = device_named(device), find_checkpoints(path)
     state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
-    for flag, value, kinds in (("--beam", beam, WRITING), ("--max-iter", max_iter, EDITING),
-                               ("--delete-threshold", delete_threshold, EDITING)):  # fmt: skip
+    for option, value, kinds in (("beam", beam, WRITING), ("max_iter", max_iter, EDITING),
+                                 ("delete_threshold", delete_threshold, EDITING)):  # fmt: skip
         if value is not None and name not in kinds and name in (*EDITING, *WRITING):
             kind = "is an edit model" if name in EDITING else "writes from left to right"
-            raise UserError(f"{flag} {value}: {path} {kind} and has no such option")
-        if value is not None and flag != "--delete-threshold" and value < 1:
-            raise UserError(f"{flag} {value}: must be 1 or more")
+            raise UserError(f"{option}={value}: {path} {kind} and has no such option")
+        if value is not None and option != "delete_threshold" and value < 1:
+            raise UserError(f"{option}={value}: must be 1 or more")
     made: Autoregressive | LevenshteinBackend
     if name in WRITING:
         made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
@@ -136,9 +136,9 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
     if None in (cfg.source_lang, cfg.target_lang):
         raise UserError(
             f"{path} does not tell its languages, and {folder} has no data that do; give the "
-            "folder that it was trained on: --data DIR"
+            "folder that it was trained on: data=DIR"
         )
-    way = f"give the folder with the dictionaries of {path}: --data DIR"
+    way = f"give the folder with the dictionaries of {path}: data=DIR"
     require_dictionaries(cfg, way)
     return tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
 
@@ -184,23 +184,23 @@ def ranked(
     Raises:
         UserError: weights, bigrams or confusions where they would be of no use.
     """
-    unused = [f"--{name} {file}" for name in ("bigrams", "confusions")
+    unused = [f"{name}={file}" for name in ("bigrams", "confusions")
               if (file := getattr(use, name))]  # fmt: skip
     by_word = unit in WORDS
     if not use.ranks and (unused or weights):
-        what = (*unused, *(f"--weight {name}" for name in weights))
-        raise UserError(f"{what[0]}: there is no ranking; give --lexicon")
+        what = (*unused, *(f"weights={name}" for name in weights))
+        raise UserError(f"{what[0]}: there is no ranking; give lexicon=FILE")
     if not use.ranks:
         return backend
     if unused and not by_word:
         raise UserError(
-            f"{unused[0]}: for words that are ranked one by one; --unit letters, or "
-            "leave the file out (--settings none where the settings name it)"
+            f"{unused[0]}: for words that are ranked one by one; unit=letters, or "
+            "leave the file out (settings=none where the settings name it)"
         )
     if use.confusions and not (use.bigrams and use.lexicon):
         raise UserError(
-            f"--confusions {use.confusions}: which word was meant, their neighbours and counts "
-            f"say; give {'--bigrams' if use.lexicon else '--lexicon'} too"
+            f"confusions={use.confusions}: which word was meant, their neighbours and counts "
+            f"say; give {'bigrams' if use.lexicon else 'lexicon'}=FILE too"
         )
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}

@@ -40,10 +40,7 @@ export function asText(lines) {
 
 // Source, draft and what the person accepted, of accepted lines: what a model can be trained on.
 export function asTriples(lines, mode) {
-  const oneLine = (text) => text.replace(/\t/g, " ");
-  const triple = ({ row, text }) => {
-    const draft = row.written ? "" : row.text;
-    return [mode === "correct" ? draft : row.source, draft, text].map(oneLine).join("\t");
-  };
-  return lines.filter(({ row }) => row.accepted !== null).map((line) => `${triple(line)}\n`).join("");
+  const sides = ({ source, draft, accepted }) => [mode === "correct" ? draft : source, draft, accepted];
+  const triple = ({ row }) => sides(row).map((text) => text.replace(/\t/g, " ")).join("\t") + "\n";
+  return lines.filter(({ row }) => row.accepted !== null).map(triple).join("");
 }

@@ -2,30 +2,37 @@
 
 import { apply, clash, difference, disjoint, endOf, shift, size, slice } from "./text.js";
 
-export function newRow(source, text, ending = "", tab = false) {
-  return {
-    ...{ source, text, ending, tab }, // how the line ends, a tab before its text: as the file has it
-    decisions: [], // {kind, offset, length, before, after} of text: keep, refuse, drop, own, accept
-    said: null, // of the request `key`: {hypotheses: [{edits, score}]}, {prediction} or {error}
-    chosen: 0, // which hypothesis
-    written: false, // the text is the model's, as there was none to edit
-    ...{ accepted: null, past: [] },
-  };
-}
+export const newRow = (source, text, ending = "", tab = false) => ({
+  ...{ source, text, ending, tab }, // how the line ends, a tab before its text: as the file has it
+  draft: text, // the text as it was typed or read, without words that the person wrote into edits
+  decisions: [], // disjoint: {kind: keep, refuse or drop, offset, length, before, offered} of text
+  said: null, // of the request `key`: {hypotheses: [{edits, score}]}, {prediction} or {error}
+  ...{ chosen: 0, accepted: null, past: [] }, // which hypothesis, the text accepted, for undo()
+});
 
-// Notes how a line stands, for undo(), which does not reach behind what was typed.
 function remember(row) {
-  const { text, decisions, chosen, written } = row;
-  row.past.push({ text, decisions, chosen, written });
+  const { text, decisions, chosen } = row;
+  row.past.push({ text, decisions, chosen });
   row.accepted = null;
 }
 
-export const undo = (row) => Object.assign(row, row.past.pop(), { accepted: null });
+// Does not reach behind what was typed.
+export function undo(row) {
+  const before = row.past.pop();
+  if (before.text !== row.text) row.said = null;
+  Object.assign(row, before, { accepted: null });
+}
+
+// Puts `after` in the place of a stretch of the text; all else moves along.
+function replace(row, change) {
+  row.text = apply(row.text, [change]);
+  row.decisions = shift(row.decisions, change);
+  for (const one of row.said?.hypotheses ?? []) one.edits = shift(one.edits, change);
+}
 
 export function type(row, text) {
-  const change = difference(row.text, text);
-  Object.assign(row, { text, decisions: shift(row.decisions, change), past: [], accepted: null });
-  for (const one of row.said?.hypotheses ?? []) one.edits = shift(one.edits, change);
+  replace(row, difference(row.text, text));
+  Object.assign(row, { draft: text, past: [], accepted: null });
 }
 
 export function choose(row, number) {
@@ -35,35 +42,38 @@ export function choose(row, number) {
 
 // What a person decides -------------------------------------------------------------------------
 
-const stays = (one) => one.kind === "keep" || one.kind === "refuse";
-const forced = (row) => row.decisions.filter((one) => one.kind === "own" || one.kind === "accept");
-
-function decide(row, kind, { offset, length, before, after, probability = null }) {
-  const made = { kind, offset, length, before, after, probability };
-  const fits = (one) => !clash(one, made) || (stays(one) && stays(made) && one.kind !== kind);
-  row.decisions = [...row.decisions.filter(fits), made];
-  row.decisions.sort((a, b) => a.offset - b.offset || b.length - a.length);
+// `offered`: what the model would write there, and may not.
+function decide(row, kind, { offset, length, before, probability }, offered) {
+  const made = { kind, offset, length, before, probability, offered };
+  row.decisions = [...row.decisions.filter((one) => !clash(one, made)), made];
 }
 
-function withdraw(row, kind, place) {
+function withdraw(row, place, kind) {
   const { length } = row.decisions;
   row.decisions = row.decisions.filter((one) => one.kind !== kind || !clash(one, place));
   return row.decisions.length < length;
 }
 
-// Accepts an edit or refuses it, as it is not; one of the person's own is taken back.
+// Has words in the text, locked, that the person wrote or took from the model.
+function settle(row, place, after) {
+  replace(row, { ...place, after });
+  decide(row, "keep", { offset: place.offset, length: size(after), before: after });
+}
+
+// Accepts an edit or refuses it, as it is not; what the person decided is taken back.
 export function toggle(row, edit) {
   remember(row);
-  if (edit.taken && ["own", "drop"].includes(edit.kind)) withdraw(row, edit.kind, edit);
-  else decide(row, edit.taken ? "refuse" : edit.after.trim() ? "accept" : "drop", edit);
+  if (edit.kind) withdraw(row, edit, edit.kind);
+  else if (edit.taken) decide(row, "refuse", edit, edit.after);
+  else settle(row, edit, edit.after);
 }
 
 // Locks a word, or unlocks it; one that the model wrote stays with the edit that it is of.
 export function keep(row, word) {
   remember(row);
   word = inText(row, word);
-  if (word.side === "after") decide(row, "accept", word.edit);
-  else if (!withdraw(row, "keep", word)) decide(row, "keep", { ...word, after: word.before });
+  if (word.side === "after") settle(row, word.edit, word.edit.after);
+  else if (!withdraw(row, word, "keep")) decide(row, "keep", word);
 }
 
 // Puts a text in the place of a word, or strikes it; striking it again takes that back.
@@ -72,21 +82,21 @@ export function write(row, word, text) {
   word = inText(row, word);
   const { edit } = word;
   if (word.side !== "after") {
-    if (text) decide(row, "own", { ...word, after: text });
-    else if (!withdraw(row, "drop", word)) decide(row, "drop", { ...withSpace(row, word), after: "" });
+    if (text) settle(row, word, text);
+    else if (!withdraw(row, word, "drop")) decide(row, "drop", withSpace(row, word));
     return;
   }
   const [head, tail] = [slice(edit.after, 0, word.offset), slice(edit.after, endOf(word))];
   const after = text ? head + text + tail : (head + tail).replace(/\s+/gu, " ");
-  if (after.trim()) decide(row, "own", { ...edit, after });
-  else if (edit.before.trim()) decide(row, "drop", { ...edit, after });
-  else if (!withdraw(row, "own", edit)) decide(row, "refuse", edit);
+  if (after.trim()) settle(row, edit, after);
+  else if (edit.before.trim()) decide(row, "drop", edit);
+  else decide(row, "refuse", edit, edit.after);
 }
 
 // A place in the text: an output that was written from nothing becomes the text first.
 function inText(row, word) {
   if (row.text || !word.edit) return word;
-  Object.assign(row, { text: word.edit.after, written: true, decisions: [], said: null });
+  Object.assign(row, { text: word.edit.after, said: null });
   return { ...word, edit: null, side: "" };
 }
 
@@ -101,71 +111,50 @@ function withSpace(row, word) {
 
 // What comes of it ------------------------------------------------------------------------------
 
-// All edits, disjoint and in order, each with `taken`; the model's below `least` are not.
+// All edits, disjoint and in order; `taken`: not refused, and not of the model below `least`.
 export function editsOf(row, least, number = row.chosen) {
   const { hypotheses = [], obeys } = row.said ?? {};
   const given = (hypotheses[number] ?? hypotheses[0])?.edits ?? [];
-  const open = (edit) => !row.decisions.some((one) => stays(one) && forbids(one, edit));
+  const of = (kind) => row.decisions.filter((one) => one.kind === kind);
+  const closed = [...of("keep"), ...of("refuse")];
   const sure = (edit) => edit.applied && (edit.probability ?? 1) >= least;
-  const judged = given.map((edit) => ({ ...edit, taken: sure(edit) && open(edit) }));
-  const [taken, left] = [true, false].map((one) => judged.filter((edit) => edit.taken === one));
+  const open = (edit) => sure(edit) && !closed.some((one) => forbids(one, edit));
+  const [taken, left] = [given.filter(open), given.filter((edit) => !open(edit))];
   // An edit model may write another word in the place of one that was struck.
-  const anew = (one) => taken.some((edit) => obeys && edit.after.trim() && clash(edit, one));
-  const done = (one) => one.kind === "drop" && anew(one);
-  const own = row.decisions.filter((one) => !stays(one) && !done(one));
-  const refused = row.decisions.filter((one) => one.kind === "refuse");
-  const as = (some, taken) => some.map((one) => ({ ...one, taken }));
-  return disjoint([...as(own, true), ...taken, ...as(refused, false), ...left]);
+  const again = (one) => obeys && taken.some((edit) => edit.after.trim() && clash(edit, one));
+  const as = (taken, some) => some.map((one) => ({ after: one.offered ?? "", ...one, taken }));
+  const struck = of("drop").filter((one) => !again(one));
+  return disjoint([...as(true, struck), ...as(true, taken), ...as(false, of("refuse")), ...as(false, left)]);
 }
 
 // Whether an edit is against what was locked or refused; right beside it, the refused words are.
 function forbids(decision, edit) {
   if (clash(decision, edit)) return true;
   const beside = edit.offset <= endOf(decision) && endOf(edit) >= decision.offset;
-  const [words, written] = [decision, edit].map((one) => one.after.split(/\s+/).filter(Boolean));
-  const again = words.length > 0 && words.every((word) => written.includes(word));
-  return decision.kind === "refuse" && beside && again;
+  const [words, written] = [decision.offered ?? "", edit.after].map((text) => text.match(/\S+/gu) ?? []);
+  return beside && words.length > 0 && words.every((word) => written.includes(word));
 }
 
 export const textOf = (row, least, number = row.chosen) =>
   apply(row.text, editsOf(row, least, number).filter((edit) => edit.taken));
 
-// What the model is asked of a line. Words that the person wants are in its draft, and locked.
+// What the model is asked of a line; what is decided stands in marks.
 export function itemOf(row, mode) {
   if (mode === "correct") return row.text;
   if (mode === "predict") return [row.source, row.text];
-  const marks = [];
-  let [draft, place] = ["", 0];
-  for (const one of row.decisions) {
-    if (one.offset < place) continue; // a word that is locked inside an edit that is refused
-    draft += slice(row.text, place, one.offset);
-    const text = forced(row).includes(one) ? one.after : one.before;
-    const start = size(draft) + size(text) - size(text.trimStart());
-    const end = size(draft) + size(text.trimEnd());
-    if (start < end) marks.push({ start, end, kind: one.kind === "drop" ? "drop" : "keep" });
-    draft += text;
-    place = endOf(one);
-  }
-  draft += slice(row.text, place);
-  return { source: row.source.replace(/^\ufeff/, ""), draft: draft || null, marks };
+  const marks = row.decisions.filter((one) => one.before.trim()).map(({ kind, offset, before }) => {
+    const start = offset + size(before) - size(before.trimStart());
+    return { start, end: start + size(before.trim()), kind: kind === "drop" ? "drop" : "keep" };
+  });
+  marks.sort((a, b) => a.start - b.start);
+  return { source: row.source.replace(/^\ufeff/, ""), draft: row.text || null, marks };
 }
 
-// Notes what the model said of a line, in places of its text.
+// Notes what the model said of a line.
 export function hear(row, mode, key, result) {
   const anew = (after) => (after ? [{ offset: 0, length: 0, before: "", after, applied: true }] : []);
-  const hypothesis = ({ score, edits, text }) => ({ score, edits: result.draft ? back(row, edits) : anew(text) });
+  const hypothesis = ({ score, edits, text }) => ({ score, edits: result.draft ? edits : anew(text) });
   if (mode === "predict") row.said = { key, prediction: result };
   else if (mode === "correct") row.said = { key, hypotheses: [{ edits: result.edits }] };
   else row.said = { key, hypotheses: result.hypotheses.map(hypothesis), obeys: true };
-}
-
-// Edits of the draft that was asked for, without those of what is the person's.
-function back(row, edits) {
-  const grown = (one) => size(one.after) - one.length;
-  let ahead = forced(row).reduce((sum, one) => sum + grown(one), 0);
-  for (const one of forced(row).reverse()) {
-    ahead -= grown(one);
-    edits = shift(edits, { offset: one.offset + ahead, length: size(one.after), after: one.before });
-  }
-  return edits;
 }

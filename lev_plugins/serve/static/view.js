@@ -2,7 +2,7 @@
 
 import { clash, endOf, runs, slice, visible } from "./text.js";
 
-export function element(name, properties, ...children) {
+function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
   return made;
@@ -11,17 +11,19 @@ export function element(name, properties, ...children) {
 const percent = (value) => Number(value).toFixed(2);
 
 // The words of a line as buttons; returns what each stands for, in order.
-export function showWords(container, row, edits) {
+export function showWords(container, row, edits, select) {
   const words = [];
-  const locked = (word) => row.decisions.some((one) => one.kind === "keep" && clash(one, word));
+  const locks = row.decisions.filter((one) => one.kind === "keep");
   const show = (text, offset, edit, side) =>
     runs(text, offset).map((run) => {
-      if (!run.word) return visible(run.text);
-      words.push({ ...run, before: run.text, edit, side });
-      const lock = side !== "after" && locked(run);
-      const about = { type: "button", className: `word ${lock ? "mark-keep" : ""}`, tabIndex: -1 };
-      if (lock) about.ariaLabel = `${visible(run.text)}, locked`;
-      return element("button", about, visible(run.text));
+      const shown = visible(run.text);
+      if (!run.word) return shown;
+      const lock = side !== "after" && locks.some((one) => clash(one, run));
+      const about = lock ? { className: "word locked", ariaLabel: `${shown}, locked` } : { className: "word" };
+      const number = words.length;
+      const button = element("button", { ...about, type: "button", onclick: () => select(number, true) }, shown);
+      words.push({ ...run, before: run.text, edit, side, button });
+      return button;
     });
   const parts = [];
   let done = 0;
@@ -45,27 +47,29 @@ export function showWords(container, row, edits) {
 export function showHypotheses(field, hypotheses, texts, chosen, choose) {
   field.hidden = hypotheses.length < 2;
   const choices = hypotheses.map(({ score }, number) => {
-    const onchange = () => choose(number);
-    const about = { type: "radio", name: "hypothesis", checked: number === chosen, onchange };
+    const about = { type: "radio", name: "hypothesis", checked: number === chosen };
+    const radio = element("input", { ...about, onchange: () => choose(number) });
+    radio.dataset.key = number + 1;
     const text = element("span", { className: "tokens", dir: "auto", lang: "" }, visible(texts[number]));
-    return element("label", {}, element("input", about), text, element("sub", {}, percent(score)));
+    return element("label", {}, radio, text, element("sub", {}, percent(score)));
   });
-  field.replaceChildren(field.querySelector("legend"), ...choices);
+  field.replaceChildren(field.firstElementChild, ...choices);
 }
 
 // A bar for each label, or for each word its tag; a value as it is.
 export function showPrediction(section, found) {
-  const bar = (name, score) => {
-    const label = element("span", { className: "label", dir: "auto" }, visible(name));
-    const value = element("span", {}, element("meter", { value: score }), ` ${percent(score)}`);
-    return element("div", { className: "row" }, label, value);
-  };
-  const several = (names) => names.map((name, i) => bar(name, found.scores[i]));
-  let shown;
-  if (found.words) shown = several(found.words.map((word, i) => `${word}: ${found.tags[i]}`));
-  else if (found.value !== undefined) shown = [element("output", { className: "value" }, `${found.value}`)];
-  else if (found.top) shown = found.top.map(({ label, score }) => bar(label, score));
-  else shown = found.labels ? several(found.labels) : [bar(found.label, found.score)];
+  section.hidden = !found;
+  if (!found) return;
+  const { words, tags, top, labels, label, scores, score, value } = found;
+  const several = (names) => names?.map((name, i) => [name, scores[i]]);
+  const alone = value === undefined ? [[label, score]] : [];
+  const bars = several(words?.map((word, i) => `${word}: ${tags[i]}`)) ??
+    top?.map((one) => [one.label, one.score]) ?? several(labels) ?? alone;
+  const shown = bars.map(([name, score]) => {
+    const meter = element("span", {}, element("meter", { value: score }), ` ${percent(score)}`);
+    return element("div", { className: "row" }, element("span", { className: "label", dir: "auto" }, visible(name)), meter);
+  });
+  if (value !== undefined) shown.push(element("output", {}, `${value}`));
   if (found.cut) shown.push(element("p", { className: "note" }, "The end of the text was cut off."));
   section.replaceChildren(...shown);
 }

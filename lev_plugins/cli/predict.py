@@ -12,19 +12,17 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io import lines
 from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting, report_file
 from ..io.progress import lines_of, progress
 from ..registration import register
-from .options import adder, at_least_one, make_parser
+from .options import adder, at_least_one, make_parser, say, say_what_to_type
 
 if TYPE_CHECKING:
     from ..inference.enct5 import EncT5, Prediction, Tagged
 
 BUFFER = 1024  # lines that are in memory and sorted by length
-_PROMPT = "one text a line, two with a tab between them, or words with spaces between them:"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -41,12 +39,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--output FILE", "records; whole or not at all (default: stdout)", STANDARD_STREAM)
     add("--format", "default: jsonl", "jsonl", choices=("jsonl", "tsv"))
     add("--top-k N", "also list the N likeliest labels (of each word); jsonl alone", type=int)
-    add(
-        "--threshold P",
-        "many labels: those with a score above this hold (default: the best in validation, which "
-        "the checkpoint keeps)",
-        type=float,
-    )
+    add("--threshold P", "many labels: those with a score above this hold (default: the best in "
+        "validation, which the checkpoint keeps)", type=float)  # fmt: skip
     add("--labels NAME,…", "look at these labels alone; scores stay as they are with all")
     budget = "most subwords, or decoder positions, at once; changes no result (default: 4096)"
     add("--batch-tokens N", budget, 4096, advanced=True)
@@ -80,24 +74,22 @@ def main(argv: Sequence[str] | None = None) -> None:
             if args.output == STANDARD_STREAM:
                 out.flush()
             report.add(found)
-    report.close("" if args.output == STANDARD_STREAM else f" written to {args.output}")
+    *notes, last = report.notes()
+    say(*notes, last if args.output == STANDARD_STREAM else f"{last} written to {args.output}")
 
 
 def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction | Tagged]":
     """What is found in all lines; for a model that reads one text a tab is a space."""
     from ..systems.enct5.problem_types import ProblemType
 
-    texts: Iterator[str | list[str]] = lines.input_lines(args.input, _PROMPT)
+    texts: Iterator[str | list[str]] = lines.input_lines(args.input)
     if model.metadata.texts > 1:
         form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
-        texts = lines.input_fields(args.input, _PROMPT, {2}, form)
+        texts = lines.input_fields(args.input, {2}, form)
+    say_what_to_type(args.input, "a text a line, two with a tab between them, or words")
     size = lines.chunk_size(args.input, BUFFER)
     if model.kind is not ProblemType.TAGGING:
         return model.stream(texts, args.top_k, args.threshold, args.labels, size)
     if args.threshold is not None:
         raise UserError(f"--threshold {args.threshold}: the model tags words; leave it out")
     return model.stream_tags(texts, args.top_k, args.labels, size)
-
-
-if __name__ == "__main__":
-    run_cli(main)

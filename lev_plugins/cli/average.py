@@ -1,7 +1,5 @@
 """Average the parameters of several checkpoints of one training.
 
-    lev-average checkpoints --last 5 --output average.pt
-
 The mean of the last checkpoints often does better than each of them (Vaswani et al., 2017, §6.1).
 Everything but the parameters (options, dictionaries) is that of the newest checkpoint; the
 optimizer's state, of which there is no mean, is left out: the result is for decoding, or to start
@@ -13,7 +11,6 @@ import os
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.output import require_folder
 from ..registration import register
 from .options import adder, make_parser
@@ -42,13 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     paths, output = chosen(args.checkpoints, args.last), args.output
     require_folder("--output", output)
-    if os.path.isdir(output):
-        raise UserError(f"--output {output} is a folder; name a file in it")
-    if any(os.path.exists(output) and os.path.samefile(output, path) for path in paths):
-        raise UserError(f"--output {output} is one of the checkpoints; give it another name")
+    if os.path.isdir(output) or os.path.realpath(output) in map(os.path.realpath, paths):
+        raise UserError(f"--output {output}: a folder or one of the checkpoints; name a new file")
     save(average(paths), output)
     print(f"{output}: the average of {', '.join(map(str, paths))}")
-
-
-if __name__ == "__main__":
-    run_cli(main)

@@ -1,4 +1,4 @@
-"""average_checkpoints: the mean of parameters, from one training, whole or not at all."""
+"""average: the mean of parameters, from one training, whole or not at all."""
 
 import re
 from argparse import Namespace
@@ -9,7 +9,7 @@ import pytest
 import torch
 from refusals import refusal
 
-from lev_plugins.cli import average_checkpoints
+from lev_plugins.cli import average
 from lev_plugins.inference import averaging
 
 
@@ -47,7 +47,7 @@ def read(path: str) -> dict[str, Any]:
 
 
 def test_parameters_are_the_mean_and_all_else_is_the_newest_ones(three, capsys):
-    average_checkpoints.main([*three, "--output", "mean.pt"])
+    average.main([*three, "--output", "mean.pt"])
     found = read("mean.pt")
     assert found["model"]["weight"].eq(3).all() and found["model"]["weight"].shape == (2, 3)
     assert found["model"]["half"].dtype == torch.bfloat16 and found["model"]["half"].eq(3).all()
@@ -60,8 +60,8 @@ def test_parameters_are_the_mean_and_all_else_is_the_newest_ones(three, capsys):
 def test_a_folder_stands_for_its_numbered_checkpoints_by_number(three):
     for name in ("checkpoint_last.pt", "checkpoint_best.pt", "checkpoint2.pt", "other_1_99.pt"):
         write(Path(name), 100.0)
-    average_checkpoints.main([".", "--output", "all.pt"])
-    average_checkpoints.main([".", "--last", "2", "--output", "two.pt"])
+    average.main([".", "--output", "all.pt"])
+    average.main([".", "--last", "2", "--output", "two.pt"])
     assert read("all.pt")["model"]["weight"].eq(3).all()
     assert read("two.pt")["model"]["weight"].eq(4).all()
 
@@ -95,11 +95,9 @@ def test_a_parameter_with_two_names_stays_one(tmp_path):
         (["empty"], "empty"),
         (["checkpoint_1_80.pt", "./checkpoint_1_80.pt"], "twice"),
         ([".", "--last", "4"], "--last 4"),
-        ([".", "--last", "0"], "--last 0"),
         ([".", "--output", "no/mean.pt"], "no folder no"),
         ([".", "--output", "empty"], "--output empty"),
         ([".", "--output", "checkpoint_1_80.pt"], "--output"),
-        (["checkpoint_1_80.pt", "list"], "checkpoint list"),
         (["shape.pt", "checkpoint_1_80.pt"], "shape.pt and .*weight"),
         (["checkpoint_1_80.pt", "more.pt"], "new"),
     ],
@@ -110,4 +108,4 @@ def test_a_mistake_is_one_line_and_leaves_nothing(three, arguments, said):
     write(Path("shape.pt"), 1.0, weight=torch.zeros(9))
     write(Path("more.pt"), 1.0, new=torch.zeros(2))
     output = [] if "--output" in arguments else ["--output", "mean.pt"]
-    assert re.search(said, refusal(average_checkpoints.main, *arguments, *output))
+    assert re.search(said, refusal(average.main, *arguments, *output))
