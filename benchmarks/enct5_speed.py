@@ -80,19 +80,12 @@ class Peers(NamedTuple):
 def build_t5(args: argparse.Namespace, task: TranslationTask) -> GatedTransformerModel:
     """A T5 1.1 with random weights."""
     plan = {
-        "rows": args.vocab,
         "dim": args.dim,
         "heads": args.heads,
         "head_dim": args.head_dim,
         "hidden": args.ffn,
         "encoder_layers": args.layers,
         "decoder_layers": args.t5_decoder_layers,
-        "feed_forward": "gated-gelu",
-        "buckets": 32,
-        "longest": 128,
-        "eps": 1e-6,
-        "tied": False,
-        "scaled": False,
     }
     options = GatedTransformerConfig(
         gates="none",
@@ -122,7 +115,7 @@ def build_enct5(args: argparse.Namespace, kind: ProblemType) -> EncT5Model:
         attention_dropout=args.dropout,
         activation_dropout=args.dropout,
     )
-    return EncT5Model(size, args.vocab, args.enct5_decoder_layers, kind, classes(args, kind))
+    return EncT5Model(size, args.vocab, kind, classes(args, kind))
 
 
 def classes(args: argparse.Namespace, kind: ProblemType) -> int:

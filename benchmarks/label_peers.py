@@ -35,9 +35,9 @@ from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.pretrained.filling import Dropouts  # noqa: E402
-from lev_plugins.systems.enct5.bert_encoder import BertEncoder  # noqa: E402
-from lev_plugins.systems.enct5.directory import BertDirectory  # noqa: E402
+from lev_plugins.systems.enct5.directory import EncoderDirectory  # noqa: E402
 from lev_plugins.systems.enct5.metadata import Metadata  # noqa: E402
+from lev_plugins.systems.enct5.network import BertEncoder  # noqa: E402
 from lev_plugins.systems.enct5.problem_types import ProblemType  # noqa: E402
 
 NAME = "TF-IDF and logistic regression"
@@ -156,7 +156,7 @@ class FineTuned(torch.nn.Module):
 
     def __init__(self, folder: str, labels: int) -> None:
         super().__init__()
-        directory = BertDirectory(folder)
+        directory = EncoderDirectory(folder, "bert_dir")
         self.table = torch.nn.Embedding(len(directory.pieces()), directory.plan.dim)
         self.encoder = BertEncoder(directory.plan, Dropouts(*[DROPOUT] * 3))
         directory.fill(self.table, self.encoder)

@@ -23,11 +23,11 @@ from lev_plugins import EncT5
 from lev_plugins.inference.enct5 import Prediction, Tagged
 from lev_plugins.systems.enct5 import EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.dataset import Example, collate
-from lev_plugins.systems.enct5.entities import entities
 from lev_plugins.systems.enct5.metadata import Metadata
-from lev_plugins.systems.enct5.preparation.writing import trained_cutter
+from lev_plugins.systems.enct5.metrics import entities
 from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
 from lev_plugins.systems.enct5.tokenizer import Tokenizer
+from lev_plugins.systems.enct5.writing import trained_cutter
 
 SIZES = (
     "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-layers 1 "
@@ -67,12 +67,12 @@ def configuration() -> Any:
 
 
 def save(
-    path: Path, kind: str, of: Metadata | None = None, threshold: float | None = 0.4, rows: int = 0
+    path: Path, kind: str, of: Metadata | None = None, threshold: float | None = 0.4
 ) -> Path:
     """A checkpoint as fairseq-train writes it, of a model that was not trained."""
     of = metadata(kind) if of is None else of
     cfg = copy.deepcopy(configuration())
-    cfg.task.kind, cfg.model.t5_rows = kind, rows
+    cfg.task.kind = kind
     torch.manual_seed(1)
     task = EncT5Task(EncT5TaskConfig(kind=kind), of)
     model = task.build_model(cfg.model)
@@ -146,20 +146,15 @@ def given_to(model: EncT5, texts: list[str]) -> list[Any]:
 
 def test_a_checkpoint_needs_neither_its_data_nor_its_t5(folder, models, tmp_path):
     def began_with_a_t5(state):
-        state["cfg"]["model"].pop("feed_forward")  # an option that came later
+        state["cfg"]["model"].pop("dropout")  # as if the option had come later
         folders = {"t5_dir": "/nowhere/t5", "bert_dir": "/nowhere/bert"}
-        state["cfg"]["model"].update(folders, decoder_init="t5")
+        state["cfg"]["model"].update(folders, decoder_init="t5", t5_rows=0)  # the last has gone
         state["cfg"]["task"]["data"] = "/nowhere/data"
 
     (tmp_path / "model.pt").write_bytes((folder / "tagging/checkpoint_best.pt").read_bytes())
     changed(tmp_path / "model.pt", began_with_a_t5)
     moved = EncT5.from_pretrained(str(tmp_path))
     assert_same(moved.predict_tags(["a bc d"]), models["tagging"].predict_tags(["a bc d"]))
-
-
-def test_the_rows_that_a_t5_has_to_spare_come_back(tmp_path):
-    path = save(tmp_path / "model.pt", "classification", rows=300)
-    assert EncT5.from_pretrained(str(path)).model.embed.table.num_embeddings == 300
 
 
 @pytest.mark.parametrize(

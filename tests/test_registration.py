@@ -298,7 +298,7 @@ def test_every_option_arrives_from_the_command_line(kind, name):
 def test_an_architecture_sets_the_sizes_that_the_user_does_not():
     for arch, size in PLANNED.items():
         plan = json.loads(parsed(arch).model.backbone_plan)["plan"]
-        layers = plan.get("layers") or plan.get("encoder_layers") or plan["encoder"]["layers"]
+        layers = plan.get("layers") or plan["encoder_layers"]
         assert (layers, plan["dim"]) == size
     for arch, (layers, width) in SIZES.items():
         for flags in ((), ("--decoder-layers", "7", "--encoder-embed-dim", "64")):

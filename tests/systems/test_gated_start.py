@@ -1,27 +1,21 @@
-"""Fresh gates on a trained model, and the settings that checkpoints of 0.5.0 hold."""
+"""Fresh gates on a trained model, and trainings that begin from others."""
 
 import json
 import math
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-import saved
 import torch
-from fairseq import checkpoint_utils, options
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from gated_models import ALL, GATED, ROWS, SYMBOLS, answers, batch, build, dictionary
+from gated_models import ALL, GATED, ROWS, SYMBOLS, batch, build, dictionary
 from omegaconf import OmegaConf
 from refusals import refuses
-from seq2seq_models import SIZES, Pair, assert_same
+from seq2seq_models import SIZES, Pair
 from torch import Tensor
 
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 
-# fairseq's, wherever its settings are put together
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'config' is validated against:UserWarning")
 LEARNT = [Pair(text, text) for text in ("abcd", "hag", "cafe", "deed", "gab", "")]
 WIDE = {"encoder_embed_dim": 32}
 NO_MASK = dictionary(mask=None)
@@ -73,12 +67,6 @@ def test_a_trained_model_answers_with_fresh_gates_as_without_them() -> None:
     assert found < bits + 0.1
 
 
-def test_as_published_gates_take_from_a_trained_model() -> None:
-    """Which is why they are not the default; that this is so stands in the option's help."""
-    gated = with_fresh_gates(trained(), gate_variant="paper", gates=ALL, **WIDE)
-    assert judged(gated)[0] > judged(trained())[0] + 0.3
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("size", [1e-3, 1e3])
 def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size: float) -> None:
@@ -91,10 +79,9 @@ def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size:
 
 @torch.no_grad()
 def test_a_backbone_answers_with_fresh_gates_as_without_them() -> None:
-    """A BART, as 0.5.0 described it."""
-    side = {"heads": 2, "hidden": 12, "layers": 2}
-    sizes = {"rows": 20, "dim": 8, "encoder": side, "decoder": side, "positions": 32}
-    sizes |= {"activation": "gelu", "scaled": False, "bias": True}
+    """A BART."""
+    sizes = {"dim": 8, "heads": 2, "hidden": 12, "layers": 2, "positions": 32}
+    sizes |= {"activation": "gelu", "bias": True}
     plan = json.dumps({"kind": "bart", "mask": "<mask>", "plan": sizes})
     plain = GATED.new(gates="none", backbone_plan=plan).eval()
     for parameter in plain.parameters():
@@ -108,38 +95,6 @@ def test_a_backbone_answers_with_fresh_gates_as_without_them() -> None:
     assert chances[0][real].max() > 0.5
     # copying has 0.047 of the weight; the mask gate lets 0.0025 of another vector in
     torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.07)
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the dictionaries, all that the task needs to be set up."""
-    folder = tmp_path_factory.mktemp("data")
-    for side in ("noisy", "clean"):
-        with open(folder / f"dict.{side}.txt", "w") as file:
-            file.write("".join(f"{symbol} 1\n" for symbol in SYMBOLS.symbols[SYMBOLS.nspecial :]))
-    return folder
-
-
-def stored(
-    path: Path, data: Path, model: GatedTransformerModel, task: str, **settings: Any
-) -> Path:
-    """A checkpoint; of a model's settings 0.5.0 stored all, its defaults too."""
-    words = f"{data} --task {task} --arch gated_transformer --source-lang noisy --target-lang clean"
-    args = options.parse_args_and_arch(options.get_training_parser(), words.split())
-    cfg = convert_namespace_to_omegaconf(args)
-    settings = {"_name": "gated_transformer", "decoder_layers": 2, **SIZES, **settings}
-    section = vars(GatedTransformerConfig(**settings))
-    cfg.model = OmegaConf.create(section)
-    return saved.write(path, cfg, model, {})
-
-
-def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(data, tmp_path):
-    settings = {"gates": ALL, "gate_variant": "paper"}
-    model = build(**settings).float()
-    path = stored(tmp_path / "old.pt", data, model, "translation", **settings)
-    (found,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([str(path)])
-    assert (cfg.model.gates, str(cfg.model.gate_variant)) == (ALL, "paper")
-    assert_same(answers(found.eval(), ROWS), answers(model, ROWS), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
