@@ -161,7 +161,7 @@ def test_a_checkpoint_needs_neither_its_data_nor_its_t5(folder, models, tmp_path
     "change, message",
     [
         (lambda s: s.pop("task_state"), "description"),
-        (lambda s: s["task_state"]["description"].update(kind="x"), "'x'"),
+        (lambda s: s["task_state"]["description"].update(kind="x"), "--kind x"),
         (lambda s: s["task_state"]["description"].update(pieces=["a"]), "model.pt"),
         (lambda s: s["model"].pop("head.weight"), "head.weight"),
     ],

@@ -3,6 +3,7 @@
 Steps, padding and batches; beam search; training; checkpoints; options that contradict each other.
 """
 
+import copy
 import io
 import itertools
 from typing import Any
@@ -20,6 +21,7 @@ from pbd_models import PBD
 from seq2seq_models import EXACT, Pair, Seq2Seq, assert_same, tokens
 
 from lev_plugins.errors import UserError
+from lev_plugins.nn.precision import Int8Linear, quantize
 
 pytestmark = [
     # said by torch and by fairseq about fairseq
@@ -100,6 +102,33 @@ def test_half_precision_is_finite_and_close(system: Seq2Seq, kind, dtype):
             # a pointer mixes distributions, and does so in single precision
             assert one.logits.dtype == (torch.float32 if "pointer" in kind else dtype)
         assert_same(chances(found), expected, rtol=0, atol=0.03)
+
+
+# wide enough for their layers to be worth the rounding
+WIDE = {"encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128, "encoder_attention_heads": 4}
+GATES = {"gates": "mask,copy,generate"}
+FEWER = [
+    *((PBD, {"copied_states": states}) for states in ("input", "output")),
+    *((GATED, {"gate_variant": variant, **GATES}) for variant in VARIANTS),
+]
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+@pytest.mark.parametrize(("system", "options"), FEWER)
+def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq, options, precision):
+    model = system.build(factor=1.0, **WIDE, **options)
+    less = copy.deepcopy(model)
+    quantize([less], precision)
+    full, found = (torch.cat(system.logits(one, system.rows[:4])).double() for one in (model, less))
+    # all but the symbols that cannot be written
+    seen = torch.isfinite(full) & (full > -50)
+    full, found = full[seen], found[seen]
+    assert torch.isfinite(found).all() and not torch.equal(full, found)
+    # the largest difference, as a share of the spread of what it should be
+    assert (full - found).abs().max() / full.std() < (0.2 if system is PBD else 0.3)
+    if system is PBD and precision == "int8":
+        assert isinstance(less.decoder.output, Int8Linear), "the vocabulary's product too"
 
 
 # rows change places ---------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import logging
 import os
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from omegaconf import DictConfig
@@ -127,7 +127,7 @@ class EncT5Model(BaseFairseqModel):
         if not isinstance(getattr(task, "kind", None), ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
         # options that came after a checkpoint have their defaults
-        known = {one.name: getattr(cfg, one.name, one.default) for one in fields(EncT5Config)}
+        known: Any = {one.name: getattr(cfg, one.name, one.default) for one in fields(EncT5Config)}
         cfg = EncT5Config(**known)
         size, bert = sizes(cfg)
         symbols = task.source_dictionary.symbols
@@ -194,7 +194,14 @@ def cross_attention_mask(
 
 
 # The model's own name is also the name of the base size, which are the defaults of its options.
-for _name, (_dim, _hidden, _layers, _heads, _head_dim) in SIZES.items():
-    _sizes = {"dim": _dim, "hidden": _hidden, "layers": _layers, "heads": _heads}
-    _named = partial(set_sizes, **_sizes, attention_head_dim=_head_dim)
-    register_model_architecture(MODEL, f"enct5_{_name}")(_named)
+for _name, (_dim, _hidden, _layers, _heads, _width) in SIZES.items():
+    register_model_architecture(MODEL, f"enct5_{_name}")(
+        partial(
+            set_sizes,
+            dim=_dim,
+            hidden=_hidden,
+            layers=_layers,
+            heads=_heads,
+            attention_head_dim=_width,
+        )
+    )
