@@ -197,18 +197,6 @@ def test_rows_know_their_size_and_targets_stand_in_the_order_of_the_predictions(
     assert batch["sentences"] == told
 
 
-@pytest.mark.parametrize("limits", [None, (40, 1024)])
-@pytest.mark.parametrize("count", [0, 1, 61])
-@pytest.mark.parametrize("batch", [{"max_tokens": 60}, {"max_sentences": 5}])
-def test_batches_lose_no_row(limits, count, batch):
-    made = examples(ProblemType.TAGGING, count, 9)
-    data = dataset(ProblemType.TAGGING, made, limits=limits, shuffle=True)
-    batches = data.batch_by_size(data.ordered_indices(), required_batch_size_multiple=8, **batch)
-    assert sorted(int(number) for one in batches for number in one) == list(range(len(data)))
-    for one in batches if "max_tokens" in batch else []:
-        assert max(map(data.num_tokens, one)) * len(one) <= 60
-
-
 def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
     made = examples(ProblemType.MULTILABEL, 60, 11, longest=4)
     data = dataset(ProblemType.MULTILABEL, made, shuffle=True)
