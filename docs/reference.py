@@ -205,7 +205,7 @@ def component_page(flag: str, found: list[Component]) -> str:
 def sizes(cfg: Any) -> tuple[str, ...]:
     """Blocks, width, feed-forward width and heads of an arch."""
     plan = getattr(cfg, "backbone_plan", None)
-    if plan is not None:
+    if plan:
         known = json.loads(plan)["plan"]
         sides = [known.get(side, known) for side in ("encoder", "decoder")]
         layers = [

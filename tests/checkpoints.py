@@ -14,7 +14,7 @@ from lev_plugins.nn.decoding import SourceMemory
 from lev_plugins.nn.seq2seq import TransformerDecoder
 from lev_plugins.nn.transformer import attention_mask
 from lev_plugins.pretrained import Directory, Vocabulary, load_backbone, read_vocabulary
-from lev_plugins.pretrained.bpe import PretrainedTokenizer, PretrainedTokenizerConfig
+from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
 try:
     import torchaudio  # noqa: F401
@@ -197,20 +197,14 @@ def t5(folder: Path, new: bool = True) -> Path:
     return write(folder, T5_1 if new else T5_0, t5_tensors(gated=new, tied=not new))
 
 
-def sized_t5(folder: Path, rows: int, extra_ids: int | None = None) -> Path:
-    """A T5 of so many rows, of bytes where ``extra_ids`` says how many follow them.
-
-    Otherwise it has no vocabulary.
-    """
+def sized_t5(folder: Path, rows: int) -> Path:
+    """A T5 of so many rows without a vocabulary."""
     tensors = t5_tensors(gated=True, tied=False)
     for name in ("shared.weight", "lm_head.weight"):
         tensors[name] = torch.randn(rows, DIM)
     write(folder, {**T5_1, "vocab_size": rows}, tensors)
     (folder / "tokenizer.json").unlink()
     (folder / "tokenizer_config.json").unlink()
-    if extra_ids is not None:
-        settings = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": extra_ids}
-        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return folder
 
 

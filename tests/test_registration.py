@@ -3,13 +3,11 @@
 import dataclasses
 import json
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,118 +62,57 @@ NAMES = {
 
 # Loads the package as fairseq's commands do, then says on its last line what was registered.
 LOADER = """
-    import json, multiprocessing, os, sys
+    import json, os, sys
     from argparse import Namespace
 
-    def registered(package):
-        from fairseq import criterions, models, scoring, tasks
-        from fairseq.data import encoders
+    form, path = sys.argv[1:]
+    if form == "installed":
+        import lev_plugins
+    from fairseq import criterions, models, scoring, tasks, utils
+    from fairseq.data import encoders
+    print("fairseq loaded", file=sys.stderr)
+    for place in (path, path, os.path.abspath(path)):
+        utils.import_user_module(Namespace(user_dir=place))
 
-        def ours(registry):
-            return sorted(n for n, c in registry.items() if c.__module__.split(".")[0] == package)
+    def ours(registry):
+        return sorted(n for n, c in registry.items() if c.__module__.startswith("lev_plugins."))
 
-        return {
-            "tasks": ours(tasks.TASK_REGISTRY),
-            "models": ours(models.MODEL_REGISTRY),
-            "archs": ours(models.ARCH_MODEL_REGISTRY),
-            "criterions": ours(criterions.CRITERION_REGISTRY),
-            "scorers": ours(scoring.SCORER_REGISTRY),
-            "encoders": ours(encoders.BPE_REGISTRY),
-        }
-
-    def load(path):
-        from fairseq import utils
-        print("fairseq loaded", file=sys.stderr)
-        utils.import_user_module(Namespace(user_dir=path))
-
-    def worker(path, package, config, queue):
-        load(path)
-        queue.put((registered(package), type(config).__module__, config.alpha))
-
-    if __name__ == "__main__":
-        form, path, package = sys.argv[1:]
-        found = {"form": form}
-        if form == "installed":
-            __import__(package)
-            load(path)
-        elif form == "by path":
-            load(path)
-            load(path)
-            load(os.path.abspath(path))
-        else:
-            load(path)
-            from fairseq.dataclass.utils import gen_parser_from_dataclass
-            from fairseq.tasks import TASK_DATACLASS_REGISTRY
-            context = multiprocessing.get_context("spawn")
-            queue = context.Queue()
-            config = TASK_DATACLASS_REGISTRY["translation_edit"](alpha=0.25)
-            process = context.Process(target=worker, args=(path, package, config, queue))
-            process.start()
-            found["worker"] = queue.get(timeout=120)
-            process.join()
-        found["registered"] = registered(package)
-        print("found " + json.dumps(found))
+    print("found " + json.dumps({
+        "tasks": ours(tasks.TASK_REGISTRY),
+        "models": ours(models.MODEL_REGISTRY),
+        "archs": ours(models.ARCH_MODEL_REGISTRY),
+        "criterions": ours(criterions.CRITERION_REGISTRY),
+        "scorers": ours(scoring.SCORER_REGISTRY),
+        "encoders": ours(encoders.BPE_REGISTRY),
+    }))
 """
 
 
-def launch(form: str, path: str, package: str, folder: Path, cwd: Path, search: str = ""):
-    script = folder / "loader.py"
+@pytest.mark.parametrize("form", ["by path", "installed"])
+def test_every_form_of_user_dir_registers_everything_and_says_nothing(root, tmp_path, form):
+    """Relative, twice, and absolute; installed: importable before fairseq looks for it."""
+    script = tmp_path / "loader.py"
     script.write_text(textwrap.dedent(LOADER))
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": search}
-    return subprocess.Popen(
-        [sys.executable, str(script), form, path, package],
-        cwd=cwd,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    installed = form == "installed"
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(script),
+            form,
+            str(root / "lev_plugins") if installed else "lev_plugins",
+        ],
+        cwd=tmp_path if installed else root,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root) if installed else ""},
+        capture_output=True,
         text=True,
+        timeout=240,
     )
-
-
-@pytest.fixture(scope="module")
-def loaded(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
-    """Form → standard output and error of a process that loaded the package in that form."""
-    folder = tmp_path_factory.mktemp("registration")
-    renamed = folder / "my_edits_2"
-    skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(root / "lev_plugins", renamed, ignore=skipped)
-    processes = {
-        "by path": launch("by path", "lev_plugins", "lev_plugins", folder, cwd=root),
-        "installed": launch(
-            "installed", str(root / "lev_plugins"), "lev_plugins", folder, folder, str(root)
-        ),
-        "renamed": launch("renamed", str(renamed), "my_edits_2", folder, cwd=folder),
-    }
-    said = {}
-    for form, process in processes.items():
-        try:
-            said[form] = process.communicate(timeout=240)
-        finally:
-            process.kill()
-    return said
-
-
-def found(loaded: dict[str, tuple[str, str]], form: str) -> dict[str, Any]:
-    out, err = loaded[form]
-    assert out.startswith("found "), f"{out}{err}"
-    return json.loads(out.removeprefix("found "))
-
-
-@pytest.mark.parametrize("form", ["by path", "installed", "renamed"])
-def test_every_form_of_user_dir_registers_everything_and_says_nothing(loaded, form):
-    # by path: relative, twice, and absolute; installed: importable before fairseq looks for it
-    assert found(loaded, form)["registered"] == NAMES
-    out, err = loaded[form]
-    before, *after = err.split("fairseq loaded\n")
-    assert out.count("\n") == 1 and after and not any(after)
+    assert done.stdout.startswith("found ") and done.stdout.count("\n") == 1, done.stderr
+    assert json.loads(done.stdout.removeprefix("found ")) == NAMES
+    before, *after = done.stderr.split("fairseq loaded\n")
+    assert after and not any(after)
     # importing fairseq says something; importing it through the package does not
-    assert form != "installed" or before == ""
-
-
-def test_a_spawned_worker_loads_a_renamed_copy_and_what_was_pickled_from_it(loaded):
-    registered, module, alpha = found(loaded, "renamed")["worker"]
-    assert registered == NAMES and alpha == 0.25
-    assert module == "my_edits_2.systems.levenshtein.config"
+    assert not installed or before == ""
 
 
 # what is registered ---------------------------------------------------------------------------
@@ -298,7 +235,7 @@ def test_every_option_arrives_from_the_command_line(kind, name):
 def test_an_architecture_sets_the_sizes_that_the_user_does_not():
     for arch, size in PLANNED.items():
         plan = json.loads(parsed(arch).model.backbone_plan)["plan"]
-        layers = plan.get("layers") or plan.get("encoder_layers") or plan["encoder"]["layers"]
+        layers = plan.get("layers") or plan["encoder_layers"]
         assert (layers, plan["dim"]) == size
     for arch, (layers, width) in SIZES.items():
         for flags in ((), ("--decoder-layers", "7", "--encoder-embed-dim", "64")):

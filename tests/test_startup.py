@@ -15,8 +15,8 @@ from fairseq.tasks import TASK_REGISTRY
 
 from lev_plugins.cli import enct5_prepare, names
 from lev_plugins.io import program
-from lev_plugins.systems.enct5.preparation.reading import CONLLU_TAGS, FORMATS
 from lev_plugins.systems.enct5.problem_types import KINDS
+from lev_plugins.systems.enct5.reading import CONLLU_TAGS, FORMATS
 
 #: no help needs one of these, and none is quick to import
 HEAVY = {"torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "transformers"}

@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     refuse_overwriting({"--dict": args.dict, "--output": args.output}, [("--input", args.input)])
     register(lean=True)
     from ..pretrained import inspect
-    from ..pretrained.bpe import PretrainedTokenizer, PretrainedTokenizerConfig
+    from ..pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
     found = inspect(args.directory)  # all of it: a broken one writes nothing
     say(

@@ -22,7 +22,7 @@ from .options import adder, make_parser
 
 if TYPE_CHECKING:
     from ..systems.enct5.metadata import Metadata
-    from ..systems.enct5.preparation.reading import Labels, Layout
+    from ..systems.enct5.reading import Labels, Layout
     from ..systems.enct5.tokenizer import Tokenizer
 
 #: as :class:`.ProblemType`, :data:`.reading.FORMATS` and :data:`.reading.CONLLU_TAGS` have them,
@@ -54,40 +54,27 @@ def build_parser() -> argparse.ArgumentParser:
     add("--labels FILE", "all labels in their order, a line each (default: those of --train)")
     add("--label-separator C", "multilabel: between labels of a text (default: ,)", advanced=True)
     add("--tags", "of CoNLL-U (default: upos)", choices=TAGS, advanced=True)
-    _add_subwords(parser)
-    return parser
-
-
-def _add_subwords(parser: argparse.ArgumentParser) -> None:
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
     pieces("--vocab-size N", "train so many subwords on --train; fewer where it is small", type=int)
-    pieces("--bytes", "bytes instead of subwords, as ByT5")
-    pieces("--t5-dir DIR", "subwords of this local T5, mT5 or ByT5, its extra ids included")
+    pieces("--bytes", "bytes instead of subwords")
+    pieces("--t5-dir DIR", "subwords of this local T5 or mT5, its extra ids included")
     pieces("--bert-dir DIR", "subwords of this local BERT")
     pieces("--sentencepiece-model FILE", "subwords of this model")
     pieces("--subwords-of PATH", "those of prepared data, or of a checkpoint, to fine-tune it")
-    add = adder(parser)
     longest = "most subwords of an example; the rest is cut off (default: 512, a BERT's positions)"
     add("--max-length N", longest, type=int)
     copies = "write the train set so many times more, with sampled subwords (regularization)"
     add("--sampled-copies N", copies, 0)
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register(lean=True)
-    from ..systems.enct5.preparation.writing import longest_text, write_all
+    from ..systems.enct5.writing import write_all
 
-    kept = None if args.subwords_of is None else _kept_subwords(args.subwords_of)
-    # a BERT's: no text may be longer than its positions
-    most = None if kept is None or kept.wordpiece is None else kept.max_length
     layout = _layout(args)
-    if args.max_length is None:
-        args.max_length = most or longest_text(args.bert_dir)
-    least = 1 + len(layout.texts) + (most is not None or args.bert_dir is not None)
-    if args.max_length < least:
-        raise UserError(f"--max-length {args.max_length}: give {least} or more")
     files = {"train": args.train}
     for split in ("valid", "test"):
         paths = filter(None, (getattr(args, split) or "").split(","))
@@ -99,18 +86,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     for path in files.values():  # every line is judged before the work begins
         for example in layout.read(path):
             labels.stored(example)
-    tokenizer = _cutter(args, layout) if kept is None else kept.tokenizer(args.subwords_of)
+    tokenizer, longest = _cutter(args, layout)
+    least = 1 + len(layout.texts) + len(tokenizer.FIRST)
+    if longest < least:
+        raise UserError(f"--max-length {longest}: give {least} or more")
     say = partial(print, file=sys.stderr)
     with staged(args.destdir) as folder:
-        sizes = args.max_length, say, args.sampled_copies
-        write_all(folder, layout, files, labels, tokenizer, *sizes)
+        write_all(folder, layout, files, labels, tokenizer, longest, say, args.sampled_copies)
     say(f"prepared in {args.destdir}")
 
 
 def _layout(args: argparse.Namespace) -> "Layout":
     """How the files are written."""
-    from ..systems.enct5.preparation.reading import Layout
     from ..systems.enct5.problem_types import ProblemType
+    from ..systems.enct5.reading import Layout
 
     kind = ProblemType(args.kind)
     tagging, tsv = kind is ProblemType.TAGGING, args.format == "tsv"
@@ -127,27 +116,22 @@ def _layout(args: argparse.Namespace) -> "Layout":
         if getattr(args, name) and not fits:
             raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
     label = 1 if args.label_column is None else args.label_column
-    written = (args.text_columns or "2").split(",") if tsv else ["0"]
+    written = (args.text_columns or "2").split(",") if tsv else ["1"]
     texts = [int(one) if one.isdecimal() else -1 for one in written]
-    if tsv and (min(texts) < 1 or len(texts) > 1 + (not tagging) or label in texts or label < 1):
+    both = label in texts and (tsv or args.label_column is not None)
+    if min(*texts, label) < 1 or len(texts) > 1 + (not tagging) or both:
         raise UserError(
             f"--label-column {label} --text-columns {','.join(written)}: columns count from 1; "
             "give one or two for the text, for tagging one, and another for the label"
         )
-    if args.format == "columns" and args.label_column is not None and label < 2:
-        raise UserError(f"--label-column {label}: from 2; the first holds the words")
-    separator = args.label_separator or ","
-    if "\t" in separator:
-        raise UserError("--label-separator: a tab stands between columns; give another character")
     column = None if args.format == "columns" and args.label_column is None else label - 1
-    columns = [one - 1 for one in texts] if tsv else [0]
-    tags = args.tags or TAGS[0]
-    return Layout(kind, args.format, column, columns, args.header, separator, tags)
+    columns, separator = [one - 1 for one in texts], args.label_separator or ","
+    return Layout(kind, args.format, column, columns, args.header, separator, args.tags or TAGS[0])
 
 
 def _labels(args: argparse.Namespace, layout: "Layout") -> "Labels":
-    from ..systems.enct5.preparation.reading import Labels, found_labels, listed_labels
     from ..systems.enct5.problem_types import ProblemType
+    from ..systems.enct5.reading import Labels, found_labels, listed_labels
 
     if layout.kind is ProblemType.REGRESSION:
         return Labels(layout.kind)
@@ -155,23 +139,31 @@ def _labels(args: argparse.Namespace, layout: "Layout") -> "Labels":
     return Labels(layout.kind, names)
 
 
-def _cutter(args: argparse.Namespace, layout: "Layout") -> "Tokenizer":
-    from ..systems.enct5.preparation import writing
+def _cutter(args: argparse.Namespace, layout: "Layout") -> "tuple[Tokenizer, int]":
+    """What cuts text, and most subwords of an example."""
+    from ..systems.enct5 import writing
     from ..systems.enct5.problem_types import ProblemType
     from ..systems.enct5.tokenizer import Tokenizer
 
-    if args.t5_dir:
-        return writing.directory_cutter(args.t5_dir)
+    longest = args.max_length
     if args.bert_dir:
-        return writing.bert_cutter(args.bert_dir, args.max_length)
+        return writing.bert_cutter(args.bert_dir, longest)
+    if args.subwords_of:
+        kept = _kept_subwords(args.subwords_of)
+        # no text may be longer than a BERT's positions
+        usual = writing.LONGEST if kept.wordpiece is None else kept.max_length
+        return kept.tokenizer(args.subwords_of), usual if longest is None else longest
+    longest = writing.LONGEST if longest is None else longest
+    if args.t5_dir:
+        return writing.directory_cutter(args.t5_dir), longest
     if args.sentencepiece_model:
-        return writing.file_cutter(args.sentencepiece_model)
+        return writing.file_cutter(args.sentencepiece_model), longest
     if args.bytes:
-        return Tokenizer(None)
+        return Tokenizer(None), longest
     examples = (example.texts for example in layout.read(args.train))
     words = layout.kind is ProblemType.TAGGING
     texts = map(" ".join, examples) if words else chain.from_iterable(examples)
-    return writing.trained_cutter(iter(texts), args.vocab_size)
+    return writing.trained_cutter(iter(texts), args.vocab_size), longest
 
 
 def _kept_subwords(path: str) -> "Metadata":
@@ -182,8 +174,7 @@ def _kept_subwords(path: str) -> "Metadata":
     if os.path.isfile(os.path.join(path, DESCRIPTION)):
         return Metadata.read(path)
     checkpoint = find_checkpoint(path)
-    state = load_state(checkpoint).get("task_state") or {}
-    return Metadata.of(state.get("description"), checkpoint)
+    return Metadata.of(load_state(checkpoint).get("task_state"), checkpoint)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
     Args:
         trainer: its model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
             ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; its task
-            a ``check_resumed(stored, path)``.
+            a ``check_resumed(stored, path)``, or ``begin_from(model, state, path, finetuned)``.
     """
     from fairseq.tasks.translation import TranslationTask
 
@@ -65,7 +65,9 @@ def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
             (state.get("extra_state") or {}).pop(name, None)
     elif stored is not None and hasattr(kind, "check_resumed"):
         kind.check_resumed(trainer.cfg.model, stored, path)
-    if isinstance(task, TranslationTask) and isinstance(state.get("task_state"), dict):
+    if hasattr(task, "begin_from"):
+        task.begin_from(trainer.get_model(), state, path, finetuned)
+    elif isinstance(task, TranslationTask) and isinstance(state.get("task_state"), dict):
         task.load_state_dict(state["task_state"])
     if not finetuned and hasattr(task, "check_resumed"):
         task.check_resumed(settings.get("task"), path)

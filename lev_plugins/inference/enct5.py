@@ -292,6 +292,6 @@ def _task(state: CheckpointState, path: str) -> EncT5Task:
     cfg = state["cfg"].task
     if cfg._name != TASK:
         raise UserError(f"{path} was trained with task {cfg._name}, not {TASK}")
-    metadata = Metadata.of((state.get("task_state") or {}).get("description"), path)
+    metadata = Metadata.of(state.get("task_state"), path)
     names = ("kind", "max_source_positions", "max_target_positions")
     return EncT5Task(EncT5TaskConfig(**{n: cfg[n] for n in names if n in cfg}), metadata)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from .. import html
-from ..systems.enct5.entities import Entity, entities, marks_entities
+from ..systems.enct5.metrics import Entity, entities, marks_entities
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.tokenizer import Encoding
 

@@ -4,8 +4,8 @@ Shapes: B sentences, T target tokens, T' the newest of them, S source tokens, C 
 H heads, D = C / H, V symbols.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -28,14 +28,19 @@ class SourceMemory(Memory):
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), projections included."""
-        chosen = self.rows.index_select(0, rows)
-        if torch.equal(chosen, self.rows):
+        if torch.equal(self.rows.index_select(0, rows), self.rows):
             return self
-        return self.moved(rows, chosen)
+        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(self, **_at(held, rows))
 
-    def moved(self, rows: Tensor, chosen: Tensor) -> Self:
-        """:meth:`select` where something changes; subclasses move what they hold besides."""
-        return replace(super().select(rows), rows=chosen)
+
+def _at(held: Any, rows: Tensor) -> Any:
+    """A tensor's rows, and those of tensors in lists, tuples and dicts; else what is there."""
+    if isinstance(held, Tensor):
+        return held.index_select(0, rows)
+    if isinstance(held, dict):
+        return {name: _at(one, rows) for name, one in held.items()}
+    return type(held)(_at(one, rows) for one in held) if isinstance(held, list | tuple) else held
 
 
 def causal_mask(real: Tensor, first: int = 0) -> Tensor:

@@ -8,7 +8,6 @@ A trained model does not need the folder any more: :func:`describe_backbone` giv
 Importing this registers ``--bpe hf``; ``transformers`` is imported once a folder is opened.
 """
 
-from . import bpe as bpe
 from .directory import Directory
 from .loading import build_backbone, describe_backbone, inspect, load_backbone
 from .vocabulary import Vocabulary, read_vocabulary

@@ -7,7 +7,7 @@ safetensors or a pickle of plain data.
 import importlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from glob import escape, glob
 from types import ModuleType
@@ -132,9 +132,3 @@ def _safetensors(path: str) -> Any:
 def one_line(error: Exception) -> str:
     """What a library says, shortened."""
     return " ".join(str(error).split())[:200] or type(error).__name__
-
-
-def few(names: Sequence[str], most: int) -> str:
-    """The first of many names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"

@@ -4,22 +4,23 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ..errors import UserError
-from ..nn.backbone import Backbone
+from ..io.text_files import few
 from ..nn.positions import Positions
-from .directory import Directory, few
+from .directory import Directory
 
 #: heads of fine-tuned models, for classes and for answers to questions
 HEADS = r"(classifier|classification_head|qa_outputs)\.[\w.]+"
 # parameters with a row for each symbol
 _ROWS = re.compile(r"(source|target|output)\.(logits\.)?(table\.weight|bias)")
 _SHOWN = 3
+SIDES = ("encoder", "decoder")
+#: the embeddings again under the names of their other uses
+COPIES = (r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight")
 logger = logging.getLogger(__name__)
 
 #: path of a module of ours, with ``#`` for the number of its block → names of the folder's layers
@@ -34,22 +35,6 @@ class Dropouts:
     dropout: float = 0.0
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
-
-
-@dataclass(frozen=True)
-class Family:
-    """What is particular to BERT, BART or T5.
-
-    plan: the class of its sizes. read: sizes of a folder. names: where its tensors are. build: a
-    backbone with random weights, for two dictionaries; the last argument makes encoder and decoder
-    one. left: patterns of names of tensors that a backbone has no use for.
-    """
-
-    plan: type[Any]
-    read: "Callable[[Directory, Filling], Any]"
-    names: Callable[[Any], Names]
-    build: Callable[[Any, Dictionary, Dictionary, Dropouts, bool], Backbone]
-    left: tuple[str, ...]
 
 
 def block_names(ours: str, theirs: str, layers: Mapping[str, tuple[str, ...]]) -> Names:
@@ -95,6 +80,11 @@ class Filling:
     def is_copy(self, name: str, table: str) -> bool:
         """Whether a tensor that may be missing holds the same as another."""
         return name not in self or torch.equal(self.tensor(name), self.tensor(table))
+
+    def require_shared(self, table: str = "shared.weight") -> None:
+        """Refuses an encoder and a decoder with embeddings of their own."""
+        if not all(self.is_copy(f"{side}.embed_tokens.weight", table) for side in SIDES):
+            raise UserError(f"{self.where}: its sides have tables of their own; not known")
 
     def fill(
         self,

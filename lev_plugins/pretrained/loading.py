@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -13,11 +13,11 @@ from ..nn.backbone import Backbone
 from ..nn.t5 import FEED_FORWARD
 from .directory import Directory, one_line
 from .filling import Dropouts, Filling
-from .post_norm import BART, BERT
-from .t5 import T5
+from .post_norm import BartPlan, BertPlan
+from .t5 import T5Plan
 from .vocabulary import read_vocabulary
 
-FAMILIES = {"bert": BERT, "bart": BART, "t5": T5}
+PLANS: dict[str, Any] = {"bert": BertPlan, "bart": BartPlan, "t5": T5Plan}
 
 
 class Pretrained:
@@ -32,12 +32,12 @@ class Pretrained:
     def __init__(self, path: str) -> None:
         self.place = Directory(path)
         self.kind, self.filling, self.left = self.place.kind, Filling(self.place), list[str]()
-        self.family = FAMILIES[self.kind]
-        self.plan = self.family.read(self.place, self.filling)
+        self.plan = PLANS[self.kind].read(self.place.config, self.filling)
         activation = getattr(self.plan, "feed_forward", None) or self.plan.activation
         if activation not in FEED_FORWARD:
-            known = ", ".join(FEED_FORWARD)
-            raise UserError(f"{path}: its activation is {activation!r}; known are {known}")
+            raise UserError(
+                f"{path}: its activation is {activation!r}; known are {', '.join(FEED_FORWARD)}"
+            )
         self.vocabulary = read_vocabulary(self.place)
         if max(self.vocabulary.rows.values()) >= self.place.config.vocab_size:
             raise UserError(
@@ -64,10 +64,12 @@ class Pretrained:
         rows = {side: self.vocabulary.rows_of(symbols) for side, symbols in sides.items()}
         try:
             made = build_backbone(self.description(), source, target, tie=tie, **vars(dropouts))
+            parts = {name: one for name, one in vars(made).items() if isinstance(one, nn.Module)}
+            whole = nn.ModuleDict({**parts, "blocks": nn.ModuleList(made.blocks)})
+            self.fill(whole, rows, made.new)
         except (ArithmeticError, RuntimeError, TypeError) as error:
             said = f"no model has the sizes of its config.json ({one_line(error)})"
             raise UserError(f"{self.place.path}: {said}") from error
-        self.fill(_whole(made), rows, made.new)
         return made
 
     def fill(
@@ -82,8 +84,8 @@ class Pretrained:
         Args:
             left: patterns of names of tensors that are not wanted, besides the family's.
         """
-        self.filling.fill(modules, self.family.names(self.plan), rows, new)
-        self.left = self.filling.finish(self.family.left + left)
+        self.filling.fill(modules, self.plan.names(), rows, new)
+        self.left = self.filling.finish(self.plan.left + left)
 
 
 def load_backbone(
@@ -133,7 +135,7 @@ def build_backbone(
         raise UserError(
             f"--tie-backbone: {kind} has a decoder of its own; leave the option out, it is for BERT"
         )
-    made = FAMILIES[kind].build(plan, source, target, Dropouts(**dropouts), tie)
+    made = plan.build(source, target, Dropouts(**dropouts), tie)
     made.mask = source.indices.get(mask)
     return made
 
@@ -146,10 +148,8 @@ def read_description(description: str) -> tuple[str, Any, str | None]:
     """
     try:
         found = json.loads(description)
-        plan = FAMILIES[found["kind"]].plan
-        sizes = {**found["plan"].get("encoder", {}), **found["plan"]}  # a BART's sides, in 0.5.0
-        known = {one.name: sizes[one.name] for one in fields(plan) if one.name in sizes}
-        return found["kind"], plan(**known), found["mask"]
+        plan = PLANS[found["kind"]]
+        return found["kind"], plan(**found["plan"]), found["mask"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"not the description of a backbone ({error}): {str(description)[:80]!r}"
@@ -166,9 +166,3 @@ def inspect(directory: str) -> Pretrained:
     both = found.vocabulary.dictionary()
     found.backbone(both, both, Dropouts(), tie=False)
     return found
-
-
-def _whole(backbone: Backbone) -> nn.ModuleDict:
-    """A backbone as one module."""
-    parts = {name: part for name, part in vars(backbone).items() if isinstance(part, nn.Module)}
-    return nn.ModuleDict({**parts, "blocks": nn.ModuleList(backbone.blocks)})

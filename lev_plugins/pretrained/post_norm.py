@@ -7,19 +7,18 @@ what was generated alone (gated-Trans, §4.1).
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, ClassVar
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ..errors import UserError
 from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
 from ..nn.cpu import Linear
 from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import token_table
 from ..nn.t5 import ACTIVATIONS
 from ..nn.transformer import TransformerBlock
-from .directory import Directory
-from .filling import Dropouts, Family, Filling, Names, block_names
+from .filling import COPIES, Dropouts, Filling, Names, block_names
 
 HEAD, WORDS, NORM = "cls.predictions", "embeddings.word_embeddings", "embeddings.LayerNorm"
 LOGITS_BIAS = "final_logits_bias"
@@ -56,7 +55,7 @@ class PostNormPlan:
     layers: of the encoder, and of the decoder unless ``decoder_layers`` says otherwise.
     activation: one of :data:`ACTIVATIONS`. eps: of the norms. scaled: embeddings are multiplied by
     the root of the width. head: BERT predicts tokens. bias: every symbol has one in BART's output.
-    shared: BART's sides have one table. tied: the output has the decoder's.
+    tied: the output has the decoder's table.
     """
 
     dim: int
@@ -70,7 +69,6 @@ class PostNormPlan:
     scaled: bool = False
     head: bool = False
     bias: bool = False
-    shared: bool = True
     tied: bool = True
 
     def size(self, dropouts: Dropouts) -> TransformerSize:
@@ -118,42 +116,10 @@ class PostNormPlan:
 # BERT -----------------------------------------------------------------------------------------
 
 
-def _read_bert(directory: Directory, filling: Filling) -> PostNormPlan:
-    config = directory.config
-    return PostNormPlan(
-        dim=config.hidden_size,
-        heads=config.num_attention_heads,
-        hidden=config.intermediate_size,
-        layers=config.num_hidden_layers,
-        positions=config.max_position_embeddings,
-        activation=config.hidden_act,
-        eps=config.layer_norm_eps,
-        head=f"{HEAD}.transform.dense.weight" in filling,
-        tied=filling.is_copy(f"{HEAD}.decoder.weight", f"{WORDS}.weight"),
-    )
-
-
-def _bert_names(plan: PostNormPlan) -> Names:
-    """Those of EncT5's encoder as well."""
-    return {
-        **dict.fromkeys(("source.table", "target.table"), (WORDS,)),
-        **dict.fromkeys(("source.positions", "target.positions", "encoder.places"), _bert_places),
-        **dict.fromkeys(("source.norm", "target.norm", "encoder.norm"), (NORM,)),
-        **block_names("encoder.stack.blocks.#", "encoder.layer.#", BERT_LAYERS),
-        **block_names("blocks.#.block", "encoder.layer.#", BERT_LAYERS),
-        "output.transform": (f"{HEAD}.transform.dense",),
-        "output.norm": (f"{HEAD}.transform.LayerNorm",),
-        "output.logits.table": (f"{HEAD}.decoder",),
-        "output.logits": _bert_bias,
-    }
-
-
 def _bert_places(filling: Filling) -> Tensor:
     """With the type of the first segment: there is no other."""
     places = filling.read("embeddings.position_embeddings.weight")
     types = filling.read("embeddings.token_type_embeddings.weight")
-    if places.size(-1) != types.size(-1):
-        raise UserError(f"{filling.where}: places and segments with vectors of two widths")
     return places + types[0]
 
 
@@ -178,105 +144,115 @@ class BertOutput(nn.Module):
         return self.logits(self.norm(self.activation(self.transform(features))))
 
 
-def _build_bert(
-    plan: PostNormPlan, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
-) -> Backbone:
-    """``tie``: encoder and decoder are the same modules, but for the cross-attention; and share the
-    embeddings where the dictionaries are the same.
-    """
-    made = plan.backbone(source, target, dropouts, one_table=tie and source == target)
-    assert isinstance(made.encoder, EncoderBody)
-    if tie:
-        made.target.positions, made.target.norm = made.source.positions, made.source.norm
-    for reading, writing in zip(made.encoder.stack.blocks, made.blocks):
-        assert isinstance(writing, DecoderBlock) and isinstance(reading, TransformerBlock)
-        if tie:
-            writing.block = reading
-        made.new += [writing.cross_attention, writing.cross_norm]  # what no BERT has
-    if plan.head:
-        assert isinstance(made.output, TiedOutput)
-        made.output = BertOutput(made.output.table, plan.activation, plan.eps)
-    return made
+class BertPlan(PostNormPlan):
+    """A BERT."""
 
-
-BERT = Family(
-    PostNormPlan,
-    _read_bert,
-    _bert_names,
-    _build_bert,
     # the sentence classifiers, a buffer, and the head for masked tokens where it is not wanted
-    left=(
+    left: ClassVar = (
         r"embeddings\.(position_ids|token_type_ids)",
         r"pooler\.dense\.(weight|bias)",
         r"cls\.seq_relationship\.(weight|bias)",
         r"cls\.predictions\.(decoder\.(weight|bias)|bias)",
-    ),
-)
+    )
+
+    @classmethod
+    def read(cls, config: Any, filling: Filling) -> "BertPlan":
+        """The numbers of a folder."""
+        return cls(
+            dim=config.hidden_size,
+            heads=config.num_attention_heads,
+            hidden=config.intermediate_size,
+            layers=config.num_hidden_layers,
+            positions=config.max_position_embeddings,
+            activation=config.hidden_act,
+            eps=config.layer_norm_eps,
+            head=f"{HEAD}.transform.dense.weight" in filling,
+            tied=filling.is_copy(f"{HEAD}.decoder.weight", f"{WORDS}.weight"),
+        )
+
+    def names(self) -> Names:
+        """Where the tensors are, those of EncT5's encoder as well."""
+        return {
+            **dict.fromkeys(("source.table", "target.table"), (WORDS,)),
+            **dict.fromkeys(
+                ("source.positions", "target.positions", "encoder.places"), _bert_places
+            ),
+            **dict.fromkeys(("source.norm", "target.norm", "encoder.norm"), (NORM,)),
+            **block_names("encoder.stack.blocks.#", "encoder.layer.#", BERT_LAYERS),
+            **block_names("blocks.#.block", "encoder.layer.#", BERT_LAYERS),
+            "output.transform": (f"{HEAD}.transform.dense",),
+            "output.norm": (f"{HEAD}.transform.LayerNorm",),
+            "output.logits.table": (f"{HEAD}.decoder",),
+            "output.logits": _bert_bias,
+        }
+
+    def build(
+        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
+    ) -> Backbone:
+        """With random weights; ``tie``: encoder and decoder are the same modules, but for the
+        cross-attention; and share the embeddings where the dictionaries are the same.
+        """
+        made = self.backbone(source, target, dropouts, one_table=tie and source == target)
+        assert isinstance(made.encoder, EncoderBody)
+        if tie:
+            made.target.positions, made.target.norm = made.source.positions, made.source.norm
+        for reading, writing in zip(made.encoder.stack.blocks, made.blocks):
+            assert isinstance(writing, DecoderBlock) and isinstance(reading, TransformerBlock)
+            if tie:
+                writing.block = reading
+            made.new += [writing.cross_attention, writing.cross_norm]  # what no BERT has
+        if self.head:
+            assert isinstance(made.output, TiedOutput)
+            made.output = BertOutput(made.output.table, self.activation, self.eps)
+        return made
 
 
 # BART -----------------------------------------------------------------------------------------
-
-
-def _read_bart(directory: Directory, filling: Filling) -> PostNormPlan:
-    config, tables = (
-        directory.config,
-        [_bart_table(side, filling) for side in ("encoder", "decoder")],
-    )
-    heads, hidden = config.encoder_attention_heads, config.encoder_ffn_dim
-    if (heads, hidden) != (config.decoder_attention_heads, config.decoder_ffn_dim):
-        raise UserError(f"{directory.path}: a BART whose decoder has other widths; not known")
-    return PostNormPlan(
-        dim=config.d_model,
-        heads=heads,
-        hidden=hidden,
-        layers=config.encoder_layers,
-        decoder_layers=config.decoder_layers,
-        positions=config.max_position_embeddings,
-        activation=config.activation_function,
-        scaled=config.scale_embedding,
-        bias=LOGITS_BIAS in filling,
-        shared=filling.is_copy(*tables),
-        tied=filling.is_copy("lm_head.weight", tables[1]),
-    )
-
-
-def _bart_names(plan: PostNormPlan) -> Names:
-    return {
-        "source.table": lambda filling: filling.read(_bart_table("encoder", filling)),
-        "target.table": lambda filling: filling.read(_bart_table("decoder", filling)),
-        "source.positions": partial(_bart_places, "encoder"),
-        "target.positions": partial(_bart_places, "decoder"),
-        "source.norm": ("encoder.layernorm_embedding",),
-        "target.norm": ("decoder.layernorm_embedding",),
-        **block_names("encoder.stack.blocks.#", "encoder.layers.#", BART_LAYERS),
-        **block_names("blocks.#.block", "decoder.layers.#", BART_LAYERS),
-        **block_names("blocks.#", "decoder.layers.#", BART_CROSS),
-        "output.table": ("lm_head",),
-        "output": lambda filling: filling.read(LOGITS_BIAS).flatten(),
-    }
-
-
-def _bart_table(side: str, filling: Filling) -> str:
-    """The name of the embeddings of encoder or decoder: their own, or the shared ones."""
-    own = f"{side}.embed_tokens.weight"
-    return own if own in filling else "shared.weight"
 
 
 def _bart_places(side: str, filling: Filling) -> Tensor:
     return filling.read(f"{side}.embed_positions.weight")[OFFSET:]
 
 
-def _build_bart(
-    plan: PostNormPlan, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
-) -> Backbone:
-    return plan.backbone(source, target, dropouts, one_table=source == target and plan.shared)
+class BartPlan(PostNormPlan):
+    """A BART."""
 
+    left: ClassVar = COPIES
 
-BART = Family(
-    PostNormPlan,
-    _read_bart,
-    _bart_names,
-    _build_bart,
-    # the table again, under the names of its other uses; or one that nothing uses
-    left=(r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight", r"shared\.weight"),
-)
+    @classmethod
+    def read(cls, config: Any, filling: Filling) -> "BartPlan":
+        """The numbers of a folder."""
+        filling.require_shared()
+        return cls(
+            dim=config.d_model,
+            heads=config.encoder_attention_heads,
+            hidden=config.encoder_ffn_dim,
+            layers=config.encoder_layers,
+            decoder_layers=config.decoder_layers,
+            positions=config.max_position_embeddings,
+            activation=config.activation_function,
+            scaled=config.scale_embedding,
+            bias=LOGITS_BIAS in filling,
+            tied=filling.is_copy("lm_head.weight", "shared.weight"),
+        )
+
+    def names(self) -> Names:
+        """Where the tensors are."""
+        return {
+            **dict.fromkeys(("source.table", "target.table"), ("shared",)),
+            "source.positions": partial(_bart_places, "encoder"),
+            "target.positions": partial(_bart_places, "decoder"),
+            "source.norm": ("encoder.layernorm_embedding",),
+            "target.norm": ("decoder.layernorm_embedding",),
+            **block_names("encoder.stack.blocks.#", "encoder.layers.#", BART_LAYERS),
+            **block_names("blocks.#.block", "decoder.layers.#", BART_LAYERS),
+            **block_names("blocks.#", "decoder.layers.#", BART_CROSS),
+            "output.table": ("lm_head",),
+            "output": lambda filling: filling.read(LOGITS_BIAS).flatten(),
+        }
+
+    def build(
+        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
+    ) -> Backbone:
+        """With random weights."""
+        return self.backbone(source, target, dropouts, one_table=source == target)

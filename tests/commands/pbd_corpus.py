@@ -2,51 +2,19 @@
 
 import random
 from pathlib import Path
-from typing import NamedTuple
 
-from conftest import Commands, Result
+from conftest import Commands, Corpus
 
 SIZES = (
     "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "
     "--encoder-attention-heads 2"
 )
 MODEL = f"--arch pbd_transformer_char {SIZES}"
-STOCK = f"--arch transformer {SIZES} --decoder-layers 1 --decoder-attention-heads 2"
 TRAINING = (
     "--criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --lr 0.005 "
     "--clip-norm 1 --batch-size 32 --num-workers 0 --log-format simple --log-interval 50 "
     "--no-epoch-checkpoints"
 )
-
-
-class Corrector(NamedTuple):
-    """Commands of the stock task ``translation`` on a folder of text and binarised data."""
-
-    commands: Commands
-    folder: Path
-
-    @property
-    def data(self) -> Path:
-        return self.folder / "bin"
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / "trained" / "checkpoint_last.pt"
-
-    def text(self, split: str, side: str) -> list[str]:
-        return (self.folder / f"{split}.{side}").read_text("utf-8").splitlines()
-
-    def __call__(self, command: str, **options: object) -> Result:
-        return self.commands.plugin(f"{command} --cpu", self.folder, "translation", **options)
-
-    def done(self, command: str, **options: object) -> Result:
-        return self.commands.done(f"{command} --cpu", self.folder, task="translation", **options)
-
-    def train(self, more: str, model: str = MODEL, data: Path | None = None) -> str:
-        return f"fairseq-train {data or self.data} {model} {TRAINING} {more}"
-
-    def generate(self, more: str = "", path: object = None) -> str:
-        return f"fairseq-generate {self.data} --path {path or self.checkpoint} {more}"
 
 
 def pair(draw: random.Random) -> tuple[str, str]:
@@ -56,7 +24,7 @@ def pair(draw: random.Random) -> tuple[str, str]:
     return " ".join(source), " ".join(target)
 
 
-def prepared(commands: Commands, folder: Path) -> Corrector:
+def prepared(commands: Commands, folder: Path) -> Corpus:
     """259 training, 11 validation and 11 test pairs, and 3 more (``test1``).
 
     There are empty sources and empty targets, and words that are in no dictionary.
@@ -75,4 +43,4 @@ def prepared(commands: Commands, folder: Path) -> Corrector:
         "--testpref test,few --destdir bin --joined-dictionary --workers 1",
         folder,
     )
-    return Corrector(commands, folder)
+    return Corpus(folder, "", "")

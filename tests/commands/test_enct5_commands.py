@@ -12,14 +12,9 @@ BEST = "--maximize-best-checkpoint-metric --best-checkpoint-metric"
 PACKED = "--pack --pack-length 20"
 # kind → what is asked of its training, and the metric that tells whether the rule was found
 ASKED = {
-    "classification": (f"{BEST} mcc --patience 9 --max-update 12", "mcc", 90),
-    "regression": ("--best-checkpoint-metric mse --num-workers 2 --max-update 24", "pearson", 80),
     "multilabel": (f"{BEST} rp@1 --keep-best-checkpoints 2 --max-update 12", "micro_f1", 90),
-    "multilabel_pooled": (f"{BEST} ndcg@3 --max-update 24", "micro_f1_tuned", 90),
     "tagging": (f"{PACKED} --max-tokens 60 --update-freq 2 --max-update 24", "word_accuracy", 90),
 }
-
-QUICK = ("multilabel", "tagging")  # each takes two commands: the other kinds are in the slow tests
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +30,7 @@ def corpus(commands, tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in ASKED],
-)
+@pytest.mark.parametrize("kind", ASKED)
 def test_a_rule_is_learnt_and_fairseq_validate_gives_what_the_training_gave(corpus, kind):
     flags, metric, least = ASKED[kind]
     made = corpus(kind)
@@ -122,10 +114,10 @@ def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
     (other.data / "enct5.json").write_text(json.dumps(description))
     new = f"--max-update 1 --disable-validation --save-dir {tmp_path}/new"
     error = other(other.train(f"--restore-file {checkpoint} {new}")).error
-    assert f"{other.data}: other labels" in error and "'z'" in error
+    assert f"{other.data}: other labels" in error
     assert not list(tmp_path.glob("new/*.pt"))
     log = other.done(other.train(f"--finetune-from-model {checkpoint} --lr 0 {new}")).out
-    assert "trained for other labels or another --kind (multilabel_pooled)" in log
+    assert "trained for other labels or another --kind" in log
     before, after = (
         state(path)["model"] for path in (checkpoint, tmp_path / "new/checkpoint_last.pt")
     )

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.pretrained import Vocabulary
-from lev_plugins.pretrained.bpe import PretrainedTokenizer
-from lev_plugins.pretrained.vocabulary import safe_symbol
+from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, safe_symbol
 
 LINES = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!", "a cat is a cat"] * 4
 KINDS = ["bert", "bart", "t5", "unigram"]
@@ -91,19 +90,6 @@ def test_t5_has_its_extra_ids_behind_the_pieces(folders, tmp_path):
     folder = config(tmp_path / "mt5", "mt5")  # whose own are in its model
     checkpoints.unigram(folder, ["<pad>", "</s>", "<unk>", "▁a", "▁<extra_id_0>"], extra_ids=0)
     assert vocabulary_of(folder).mask == "▁<extra_id_0>"
-
-
-def test_bytes_of_a_byt5_stand_before_the_extra_ids(tmp_path):
-    folder = config(tmp_path / "byt5", "t5")
-    told = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 125}
-    (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    found = vocabulary_of(folder)
-    assert [found.rows[piece] for piece in ("<pad>", "</s>", "<unk>")] == [0, 1, 2]
-    assert found.rows["<0x00>"] == 3 and found.rows["<0xFF>"] == 258
-    assert found.rows["<extra_id_0>"] == 259 and len(found.rows) == 384
-    assert found.mask == "<extra_id_0>"
-    with refuses(folder, "--bpe hf", "ByT5Tokenizer"):
-        build(folder)
 
 
 def test_tokens_that_a_line_cannot_hold_are_written_so_that_it_can(tmp_path):

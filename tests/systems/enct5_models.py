@@ -1,6 +1,7 @@
 """Small models of ``enct5``, examples for them, and a slow definition of what they answer."""
 
 import functools
+import json
 import math
 from argparse import Namespace
 from collections.abc import Sequence
@@ -15,16 +16,16 @@ from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.problem_types import ProblemType, bits_of
 
 ROWS, NUMBER = 11, 3  # subwords; classes or labels
-SIZES: dict[str, Any] = {
-    "encoder_embed_dim": 8,
-    "encoder_ffn_embed_dim": 10,
+SIZE: dict[str, Any] = {
+    "dim": 8,
+    "hidden": 10,
     "encoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "attention_head_dim": 3,
-    "relative_attention_buckets": 8,
-    "relative_attention_distance": 6,  # rows are longer
-    "layer_norm_epsilon": 1e-4,  # to be seen beside what it is added to
-    "dropout": 0.0,
+    "decoder_layers": 2,
+    "heads": 2,
+    "head_dim": 3,
+    "buckets": 8,
+    "longest": 6,  # rows are longer
+    "eps": 1e-4,  # to be seen beside what it is added to
 }
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 Row = list[Example]
@@ -43,9 +44,16 @@ class _Symbols(list):
         return list(self)
 
 
-def build(kind: ProblemType, number: int = NUMBER, **values: Any) -> EncT5Model:
+def build(
+    kind: ProblemType,
+    number: int = NUMBER,
+    decoder_layers: int = 1,
+    dropout: float = 0.0,
+    **size: Any,
+) -> EncT5Model:
     """A model as it is initialised."""
-    cfg = EncT5Config(**{**SIZES, **values})
+    plan = json.dumps({"kind": "t5", "mask": None, "plan": {**SIZE, **size}})
+    cfg = EncT5Config(backbone_plan=plan, decoder_layers=decoder_layers, dropout=dropout)
     return EncT5Model.build_model(cfg, task(kind, number))
 
 
@@ -244,7 +252,7 @@ def places(table: Tensor, both_ways: bool, length: int) -> Tensor:
 
 def bucket(ahead: int, both_ways: bool) -> int:
     """T5's bucket of a distance (Raffel et al., 2020, §2.1)."""
-    count = SIZES["relative_attention_buckets"]
+    count = SIZE["buckets"]
     if both_ways:
         count //= 2
         return (count if ahead > 0 else 0) + _one_way(abs(ahead), count)
@@ -252,7 +260,7 @@ def bucket(ahead: int, both_ways: bool) -> int:
 
 
 def _one_way(distance: int, count: int) -> int:
-    exactly, longest = count // 2, SIZES["relative_attention_distance"]
+    exactly, longest = count // 2, SIZE["longest"]
     if distance < exactly:
         return distance
     growth = math.log(distance / exactly) / math.log(longest / exactly)

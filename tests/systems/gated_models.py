@@ -1,6 +1,5 @@
 """Small models of ``gated_transformer``; see ``seq2seq_models.py``."""
 
-import itertools
 from typing import Any
 
 import tiny
@@ -46,25 +45,28 @@ def allowed(gates: str, variant: str) -> bool:
     return variant != "pointer" or not decoding or "generate" in decoding
 
 
+#: each option with either norm, once or twice
 KINDS: dict[str, dict[str, Any]] = {
-    f"{variant}, {gates}, {norm}": {"gate_variant": variant, "gates": gates, **values}
-    for variant, gates, (norm, values) in itertools.product(
-        VARIANTS,
-        ("none", "mask,generate", "copy,generate", ALL),
-        (("post-norm", {}), ("pre-norm", PRE)),
-    )
-    if gates != "none" or variant == "paper"
-}
-KINDS["pointer, all, learned positions, one table"] = {
-    "gate_variant": "pointer",
-    "encoder_learned_pos": True,
-    "share_all_embeddings": True,
-}
-KINDS["paper, all, deep decoder"] = {
-    "decoder_layers": 3,
-    "share_decoder_input_output_embed": True,
-    "activation_fn": "gelu",
-    **PRE,
+    f"paper, {ALL}, post-norm": {"gate_variant": "paper", "gates": ALL},
+    f"pointer, {ALL}, post-norm": {"gate_variant": "pointer", "gates": ALL},
+    "paper, mask,generate, pre-norm": {"gate_variant": "paper", "gates": "mask,generate", **PRE},
+    "pointer, copy,generate, pre-norm": {
+        "gate_variant": "pointer",
+        "gates": "copy,generate",
+        **PRE,
+    },
+    "pointer, learned positions, one table": {
+        "gate_variant": "pointer",
+        "encoder_learned_pos": True,
+        "share_all_embeddings": True,
+    },
+    "paper, deep decoder": {
+        "gate_variant": "paper",
+        "decoder_layers": 3,
+        "share_decoder_input_output_embed": True,
+        "activation_fn": "gelu",
+        **PRE,
+    },
 }
 
 

@@ -1,6 +1,5 @@
 """EncT5's data: its description, rows that lose nothing, and batches of them."""
 
-import json
 import pickle
 import random
 from collections.abc import Sequence
@@ -50,23 +49,18 @@ def metadata(**changes: Any) -> Metadata:
 def test_a_description_comes_back_as_it_was_written(tmp_path: Path, changes: dict[str, Any]):
     written = metadata(**changes)
     written.write(str(tmp_path))
-    assert Metadata.read(str(tmp_path)) == written == Metadata.of(asdict(written), "a checkpoint")
+    kept = {"description": asdict(written)}
+    assert Metadata.read(str(tmp_path)) == written == Metadata.of(kept, "a checkpoint")
     assert Metadata.read(str(tmp_path)).tokenizer().cut("é") == Tokenizer(None).cut("é")
 
 
-@pytest.mark.parametrize("content", [None, "", "{", "null", "{}", json.dumps({"kind": "tag"})])
+@pytest.mark.parametrize("content", [None, "", "{", "null", "{}", '{"kind": "tag"}'])
 def test_what_is_no_description_is_named(tmp_path: Path, content: str | None):
     path = tmp_path / DESCRIPTION
     if content is not None:
         path.write_text(content)
     with refuses(path):
         Metadata.read(str(tmp_path))
-    path.write_text(json.dumps({**asdict(metadata()), "kind": "translation"}))
-    with refuses(path, "translation"):
-        Metadata.read(str(tmp_path))
-
-
-# kinds -----------------------------------------------------------------------------------------
 
 
 # packing ---------------------------------------------------------------------------------------
@@ -96,12 +90,6 @@ def test_packing_leaves_little_padding_in_long_and_short_texts():
     sizes = np.clip(rng.lognormal(3.3, 0.7, 30_000), 2, 128).astype(int).tolist()
     rows = pack([(size, 1) for size in sizes], (128, 1024))
     assert sum(sizes) > 0.93 * 128 * len(rows)
-
-
-def test_rows_can_be_longer_than_any_limit_or_hold_all():
-    assert sorted(pack([(3, 1), (2, 1), (2, 1)], (10**12, 10**12))[0]) == [0, 1, 2]
-    assert pack([], (10, 10)) == []
-    assert pack([(7, 1), (7, 1)], (5, 5)) == [[1], [0]] == pack([(1, 9), (1, 9)], (5, 5))
 
 
 # rows and batches ------------------------------------------------------------------------------
@@ -209,43 +197,19 @@ def test_rows_know_their_size_and_targets_stand_in_the_order_of_the_predictions(
     assert batch["sentences"] == told
 
 
-@pytest.mark.parametrize("limits", [None, (40, 1024)])
-@pytest.mark.parametrize("count", [0, 1, 61])
-@pytest.mark.parametrize("batch", [{"max_tokens": 60}, {"max_sentences": 5}])
-def test_batches_lose_no_row(limits, count, batch):
-    made = examples(ProblemType.TAGGING, count, 9)
-    data = dataset(ProblemType.TAGGING, made, limits=limits, shuffle=True)
-    batches = data.batch_by_size(data.ordered_indices(), required_batch_size_multiple=8, **batch)
-    assert sorted(int(number) for one in batches for number in one) == list(range(len(data)))
-    for one in batches if "max_tokens" in batch else []:
-        assert max(map(data.num_tokens, one)) * len(one) <= 60
-
-
-def test_rows_of_one_length_stand_in_an_order_that_the_seed_draws():
-    made = examples(ProblemType.CLASSIFICATION, 60, 11, longest=4)
-    data = dataset(ProblemType.CLASSIFICATION, made, shuffle=True)
-    orders = []
-    for seed in (1, 1, 2):
-        np.random.seed(seed)
-        orders.append(data.ordered_indices().tolist())
-    assert orders[0] == orders[1] != orders[2]
-    assert all(sorted(order) == list(range(60)) for order in orders)
-    lengths = [data.num_tokens(i) for i in orders[2]]
-    assert lengths == sorted(lengths)
-    calm = dataset(ProblemType.CLASSIFICATION, made).ordered_indices().tolist()
-    assert calm == sorted(range(60), key=lambda i: (data.num_tokens(i), i))
-
-
 def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
     made = examples(ProblemType.MULTILABEL, 60, 11, longest=4)
     data = dataset(ProblemType.MULTILABEL, made, shuffle=True)
-    sizes = [data.size(number) for number in data.ordered_indices()]
+    np.random.seed(1)
+    first, second = data.ordered_indices().tolist(), data.ordered_indices().tolist()
+    assert first != second and sorted(first) == sorted(second) == list(range(60))
+    sizes = [data.size(number) for number in first]
     assert len({max(size) for size in sizes}) < len({size[0] for size in sizes})
     assert sizes == sorted(sizes, key=lambda size: (max(size), size[0]))
 
 
 @pytest.mark.parametrize("kind", ["tagging", "multilabel", "regression"])
-def test_readers_in_other_processes_give_the_same_batches(tmp_path: Path, kind: str):
+def test_what_is_read_from_files_gives_the_same_batches_pickled_too(tmp_path: Path, kind: str):
     kind = ProblemType(kind)
     made = examples(kind, 12, 13)
     if kind.many:  # nothing can be the last thing in a file
@@ -270,7 +234,3 @@ def test_readers_in_other_processes_give_the_same_batches(tmp_path: Path, kind: 
             assert batch["sentences"] == first["sentences"]
             for name in COLUMNS:
                 assert batch["net_input"][name].equal(first["net_input"][name]), name
-    loader = torch.utils.data.DataLoader(
-        data, batch_size=4, num_workers=1, collate_fn=data.collater
-    )
-    assert sum(batch["nsentences"] for batch in loader) == 12

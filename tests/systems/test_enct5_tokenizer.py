@@ -13,13 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.systems.enct5.tokenizer import (
-    SPECIAL,
-    Encoding,
-    SubwordDictionary,
-    Tokenizer,
-    check_pieces,
-)
+from lev_plugins.systems.enct5.tokenizer import SPECIAL, Encoding, SubwordDictionary, Tokenizer
 
 PAD, EOS, UNK = 0, 1, 2
 TEXT = [
@@ -66,14 +60,10 @@ def tokenizer(order: str | None) -> Tokenizer:
 # the vocabulary --------------------------------------------------------------------------------
 
 
-def test_the_dictionary_has_t5s_order_and_comes_back_from_its_file_and_another_process(tmp_path):
-    pieces = tokenizer("its own").pieces
-    made = SubwordDictionary(pieces)
-    made.save(str(tmp_path / "dict.txt"))
-    loaded = SubwordDictionary.load(str(tmp_path / "dict.txt"))
-    for one in (made, loaded, pickle.loads(pickle.dumps(made))):
-        assert type(one) is SubwordDictionary
-        assert one.symbols == pieces and pieces[:3] == list(SPECIAL)
+def test_the_dictionary_has_t5s_order_in_another_process_too():
+    made = SubwordDictionary(tokenizer("its own").pieces)
+    for one in (made, pickle.loads(pickle.dumps(made))):
+        assert one.symbols == tokenizer("its own").pieces and one.symbols[:3] == list(SPECIAL)
         assert (one.pad(), one.eos(), one.unk(), one.bos()) == (PAD, EOS, UNK, PAD)
         assert one.index("<nothing>") == UNK
 
@@ -113,12 +103,6 @@ def test_a_text_that_spells_a_special_piece_does_not_become_one():
     assert PAD not in made.cut("<pad> cat <pad>")
     for name in (*ORDERS, None):
         assert not {PAD, EOS} & set(tokenizer(name).cut("</s> <pad> </s>cat</s>"))
-
-
-@pytest.mark.parametrize("pieces", [["<s>", *SPECIAL, "▁a"], []])
-def test_a_vocabulary_that_is_not_t5s_is_refused(pieces: list[str]):
-    with refuses("here: "):
-        check_pieces(pieces, "here")
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", base64.b64decode(trained("its own"))[:400]])

@@ -1,9 +1,19 @@
-"""What is particular to gated-Trans; what it has in common with others: ``test_seq2seq.py``."""
+"""What is particular to gated-Trans; what it has in common with others: ``test_seq2seq.py``.
+
+Probabilities; fresh gates on a trained model; trainings that begin from others.
+"""
+
+import json
+import math
+import re
+from functools import cache
+from typing import Any
 
 import pytest
 import torch
 from closeness import assert_near
 from gated_models import (
+    ALL,
     GATED,
     KINDS,
     OTHERS,
@@ -15,9 +25,14 @@ from gated_models import (
     answers,
     batch,
     build,
+    dictionary,
 )
+from omegaconf import OmegaConf
 from refusals import refuses
-from seq2seq_models import EXACT, shifted, tokens
+from seq2seq_models import EXACT, SIZES, Pair, shifted, tokens
+from torch import Tensor
+
+from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 
 # probabilities --------------------------------------------------------------------------------
 
@@ -87,3 +102,138 @@ def test_gates_that_cannot_work_are_refused():
     assert build(gates="mask", gate_variant="pointer").decoder.gates is None
     with refuses("--gates mask,keep", "'keep'"):
         build(gates="mask,keep")
+
+
+# trained models -------------------------------------------------------------------------------
+
+LEARNT = [Pair(text, text) for text in ("abcd", "hag", "cafe", "deed", "gab", "")]
+WIDE = {"encoder_embed_dim": 32}
+NO_MASK = dictionary(mask=None)
+
+
+def loss_of(model: GatedTransformerModel) -> Tensor:
+    """Loss of a token in nats."""
+    return GATED.loss_of(model, LEARNT) / batch(LEARNT).target.ne(SYMBOLS.pad()).sum()
+
+
+@cache
+def trained() -> GatedTransformerModel:
+    """A model without gates that has learnt six sentences."""
+    model = GATED.new(gates="none", **WIDE).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        optimizer.step()
+    return model.eval()
+
+
+def with_fresh_gates(model: GatedTransformerModel, **values: Any) -> GatedTransformerModel:
+    gated = GATED.new(2, **values).eval()
+    missing, unexpected = gated.load_state_dict(model.state_dict(), strict=False)
+    assert not unexpected and all("gate" in name for name in missing)
+    return gated
+
+
+@torch.no_grad()
+def judged(model: GatedTransformerModel) -> tuple[float, Tensor]:
+    """Loss of a token in bits, and where the likeliest one is the right one."""
+    rows = batch(LEARNT)
+    chosen = model(rows.source, None, rows.before)[0].argmax(2)
+    right = chosen.eq(rows.target)[rows.target.ne(SYMBOLS.pad())]
+    return float(loss_of(model)) / math.log(2), right
+
+
+def test_a_trained_model_answers_with_fresh_gates_as_without_them() -> None:
+    bits, right = judged(trained())
+    assert right.float().mean() > 0.8
+    model = with_fresh_gates(trained(), **WIDE)
+    assert model.encoder.mask_gate is not None
+    assert model.decoder.variant == "pointer"
+    assert model.decoder.gates.names == ["copy", "generate"]
+    found, still = judged(model)
+    assert torch.equal(still, right)
+    # generating weighs 0.953: no token can lose more than 0.07 bits, but for the mask gate
+    assert found < bits + 0.1
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size: float) -> None:
+    model, states = GATED.new(gates=ALL), size * torch.randn(3, 5, SIZES["encoder_embed_dim"])
+    assert float(model.encoder.mask_gate(states)[1].max()) < 0.0025
+    copy, generate, skip = model.decoder.gates(states).unbind(2)
+    assert torch.equal(copy, skip)
+    torch.testing.assert_close(generate, torch.full_like(generate, 0.9094), rtol=0, atol=1e-4)
+
+
+@torch.no_grad()
+def test_a_backbone_answers_with_fresh_gates_as_without_them() -> None:
+    """A BART."""
+    sizes = {"dim": 8, "heads": 2, "hidden": 12, "layers": 2, "positions": 32}
+    sizes |= {"activation": "gelu", "bias": True}
+    plan = json.dumps({"kind": "bart", "mask": "<mask>", "plan": sizes})
+    plain = GATED.new(gates="none", backbone_plan=plan).eval()
+    for parameter in plain.parameters():
+        parameter.add_(0.5 * torch.randn(parameter.shape))
+    rows = batch(ROWS)
+    chances = [
+        model.get_normalized_probs(model(rows.source, None, rows.before), log_probs=False)
+        for model in (plain, with_fresh_gates(plain, backbone_plan=plan))
+    ]
+    real = rows.target.ne(SYMBOLS.pad())
+    assert chances[0][real].max() > 0.5
+    # copying has 0.047 of the weight; the mask gate lets 0.0025 of another vector in
+    torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.07)
+
+
+@pytest.mark.parametrize(
+    ("gates", "variant", "told"),
+    [
+        ("mask,copy,generate", "paper", "--gates mask,copy,generate --gate-variant paper"),
+        ("none", "paper", "--gates none"),
+        ("generate,copy,mask", "pointer", None),
+    ],
+)
+def test_a_training_is_resumed_with_the_gates_it_began_with(gates, variant, told):
+    """No parameter tells the variant, and the defaults of 0.5.0 were others."""
+    old = OmegaConf.create({"gates": gates, "gate_variant": variant})
+    cfg = GatedTransformerConfig()
+    if told is None:
+        GatedTransformerModel.check_resumed(cfg, old, "last.pt")
+        return
+    with refuses("last.pt: ", told):
+        GatedTransformerModel.check_resumed(cfg, old, "last.pt")
+    GatedTransformerModel.check_resumed(GatedTransformerConfig(**old), old, "last.pt")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same", "table"),
+    [
+        ({"gates": "none"}, {}, "", SYMBOLS),
+        ({}, {"gates": "none"}, "", NO_MASK),
+        ({}, {"gates": ALL}, "mask copy generate", NO_MASK),
+        ({"gates": ALL}, {"gates": "mask,generate"}, "mask generate", SYMBOLS),
+        ({}, {"gate_variant": "paper"}, "mask", SYMBOLS),
+        (
+            {"gates": "skip", "gate_variant": "paper"},
+            {"gates": ALL, "gate_variant": "paper"},
+            "skip",
+            SYMBOLS,
+        ),
+    ],
+)
+def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, table):
+    theirs, ours = (build(seed, source=table, **one) for seed, one in enumerate((old, new)))
+    learnt, fresh = (
+        {name: value.clone() for name, value in model.state_dict().items()}
+        for model in (theirs, ours)
+    )
+    kept = ("mask_gate" if gate == "mask" else f"gates.{gate}" for gate in same.split())
+    kept = re.compile("|".join(map(re.escape, kept)) or "$^")
+    state, settings = dict(learnt), OmegaConf.create(vars(GatedTransformerConfig(**old)))
+    ours.begin_from(settings, state, "other.pt")
+    ours.load_state_dict(state)
+    for name, value in ours.state_dict().items():
+        anew = "gate" in name and not kept.search(name)
+        assert torch.equal(value, (fresh if anew else learnt)[name]), name

@@ -3,6 +3,7 @@
 Steps, padding and batches; beam search; training; checkpoints; options that contradict each other.
 """
 
+import copy
 import io
 import itertools
 from typing import Any
@@ -20,36 +21,14 @@ from pbd_models import PBD
 from seq2seq_models import EXACT, Pair, Seq2Seq, assert_same, tokens
 
 from lev_plugins.errors import UserError
+from lev_plugins.nn.precision import Int8Linear, quantize
 
 pytestmark = [
     # said by torch and by fairseq about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
 ]
 SYSTEMS = {"pbd": PBD, "gated": GATED, "concat": CONCAT}
-#: of the kinds of a system some that hold each of its options, with either norm, once or twice
-CHOSEN = {
-    "pbd": (
-        "as published, post-norm",
-        "as published, pre-norm",
-        "no future, pre-norm",
-        "no segments, post-norm",
-        "outputs copied, post-norm",
-        "no sharing, outputs copied, one table, pre-norm",
-        "no sharing, no future, deep decoder, post-norm",
-        "learned positions, pre-norm",
-    ),
-    "gated": (
-        "paper, none, post-norm",
-        "paper, mask,generate, pre-norm",
-        "paper, mask,copy,generate,skip, post-norm",
-        "pointer, mask,generate, post-norm",
-        "pointer, copy,generate, pre-norm",
-        "pointer, all, learned positions, one table",
-        "paper, all, deep decoder",
-    ),
-    "concat": tuple(CONCAT.kinds),
-}
-KINDS = [(name, kind) for name, kinds in CHOSEN.items() for kind in kinds]
+KINDS = [(name, kind) for name, system in SYSTEMS.items() for kind in system.kinds]
 SEARCHED = [(name, kind) for name, system in SYSTEMS.items() for kind in system.search]
 
 
@@ -90,25 +69,13 @@ def chances(answers):
 
 
 @each_kind
-def test_step_by_step_it_computes_what_it_computes_at_once(system: Seq2Seq, kind):
-    model = system.build(**system.kinds[kind])
-    expected = system.answers(model, system.rows)
-    for layout in system.layouts()[1::2]:
-        system.same(system.stepwise(model, system.rows, **layout), expected)
-
-
-@each_kind
-def test_padding_on_either_side_changes_nothing(system: Seq2Seq, kind):
-    model = system.build(**system.kinds[kind])
-    expected = system.answers(model, system.rows)
-    for layout in system.layouts():
-        system.same(system.answers(model, system.rows, **layout), expected)
-
-
-@each_kind
-def test_a_sentence_alone_is_answered_as_in_a_batch_and_in_any_order(system: Seq2Seq, kind):
+def test_steps_padding_batches_and_their_order_change_nothing(system: Seq2Seq, kind):
     model, rows = system.build(**system.kinds[kind]), system.rows
     expected = system.answers(model, rows)
+    for number, layout in enumerate(system.layouts()):
+        system.same(system.answers(model, rows, **layout), expected)
+        if number % 2:
+            system.same(system.stepwise(model, rows, **layout), expected)
     system.same([system.answers(model, [row])[0] for row in rows], expected)
     system.same(system.answers(model, rows[::-1])[::-1], expected)
 
@@ -135,6 +102,33 @@ def test_half_precision_is_finite_and_close(system: Seq2Seq, kind, dtype):
             # a pointer mixes distributions, and does so in single precision
             assert one.logits.dtype == (torch.float32 if "pointer" in kind else dtype)
         assert_same(chances(found), expected, rtol=0, atol=0.03)
+
+
+# wide enough for their layers to be worth the rounding
+WIDE = {"encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128, "encoder_attention_heads": 4}
+GATES = {"gates": "mask,copy,generate"}
+FEWER = [
+    *((PBD, {"copied_states": states}) for states in ("input", "output")),
+    *((GATED, {"gate_variant": variant, **GATES}) for variant in VARIANTS),
+]
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+@pytest.mark.parametrize(("system", "options"), FEWER)
+def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq, options, precision):
+    model = system.build(factor=1.0, **WIDE, **options)
+    less = copy.deepcopy(model)
+    quantize([less], precision)
+    full, found = (torch.cat(system.logits(one, system.rows[:4])).double() for one in (model, less))
+    # all but the symbols that cannot be written
+    seen = torch.isfinite(full) & (full > -50)
+    full, found = full[seen], found[seen]
+    assert torch.isfinite(found).all() and not torch.equal(full, found)
+    # the largest difference, as a share of the spread of what it should be
+    assert (full - found).abs().max() / full.std() < (0.2 if system is PBD else 0.3)
+    if system is PBD and precision == "int8":
+        assert isinstance(less.decoder.output, Int8Linear), "the vocabulary's product too"
 
 
 # rows change places ---------------------------------------------------------------------------

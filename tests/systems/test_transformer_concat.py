@@ -63,14 +63,6 @@ def test_positions_restart_with_the_draft(model):
     assert torch.allclose(same, again, **EXACT)
 
 
-def test_the_side_on_which_a_token_stands_changes_it(model):
-    source, draft = encoded(model, "abc", "abc")
-    assert (source - draft).abs().amax(1).min() > 1e-3
-    first = logits(model, [tiny.Triple("abc", "abcd", "cadh")])[0]
-    second = logits(model, [tiny.Triple("cadh", "abcd", "abc")])[0]
-    assert (first - second).abs().max() > 1e-3
-
-
 def test_every_token_of_a_part_has_the_language_of_that_part(model):
     """The language is added before anything else is done, </s> and empty parts included."""
     tokens, _, _ = batch(ROWS)

@@ -7,10 +7,8 @@ from typing import Any
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
-from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from ...errors import UserError
 from .metrics import PREFIX
 from .problem_types import ProblemType
 
@@ -27,15 +25,8 @@ class EncT5Criterion(FairseqCriterion):
     """Cross-entropy, squared error or binary cross-entropy, whichever the task's kind needs.
 
     The loss is the mean over predictions: classes, values, labels or words. Logging outputs are
-    sums, in validation with those that the task's metrics are made of. Raises :class:`UserError`
-    for another task than ``enct5``.
+    sums, in validation with those that the task's metrics are made of.
     """
-
-    def __init__(self, task: FairseqTask) -> None:
-        super().__init__(task)
-        if not isinstance(getattr(task, "kind", None), ProblemType):
-            name = getattr(getattr(task, "cfg", None), "_name", None) or type(task).__name__
-            raise UserError(f"--criterion {CRITERION} is for --task enct5, not for --task {name}")
 
     def forward(
         self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
@@ -66,5 +57,5 @@ class EncT5Criterion(FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """Each is a number, the sum over a batch."""
+        """Each is a number, or a tensor of them: the sum over a batch."""
         return True

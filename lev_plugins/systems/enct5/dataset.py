@@ -49,8 +49,8 @@ def read_column(path: str) -> Sequence[Tensor]:
 def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]:
     """Puts examples into rows, so that little of a batch is padding (paper, §4.1).
 
-    A row begins with the longest example left. The next longest follows if it fits, else the
-    shortest; where neither does, the row is done.
+    A row begins with the longest example left. The next longest follow while they fit, then the
+    shortest.
 
     Args:
         sizes: subwords and decoder positions of each example, 1 or more.
@@ -59,21 +59,16 @@ def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]
     Returns:
         the examples of each row, each example once; one that is longer than a row has its own.
     """
-    waiting = deque(sorted(range(len(sizes)), key=lambda one: sizes[one]))
+    waiting = deque(sorted(range(len(sizes)), key=sizes.__getitem__))
     rows: list[list[int]] = []
     while waiting:
-        example = waiting.pop()
-        inside, (pieces, latents) = [example], sizes[example]
-        while waiting:
-            for next_one in (waiting[-1], waiting[0]):
-                more, needs = sizes[next_one]
-                if pieces + more <= limits[0] and latents + needs <= limits[1]:
-                    break
-            else:
-                break
-            inside.append(waiting.pop() if next_one == waiting[-1] else waiting.popleft())
-            pieces, latents = pieces + more, latents + needs
-        rows.append(inside)
+        row = [waiting.pop()]
+        room = [limit - size for limit, size in zip(limits, sizes[row[0]])]
+        for end in (-1, 0):
+            while waiting and all(a <= b for a, b in zip(sizes[waiting[end]], room)):
+                row.append(waiting.pop() if end else waiting.popleft())
+                room = [free - size for free, size in zip(room, sizes[row[-1]])]
+        rows.append(row)
     return rows
 
 
@@ -113,12 +108,12 @@ class EncT5Dataset(FairseqDataset):
     def __getitem__(self, index: int) -> list[Example]:
         return [self._example(i) for i in self.rows[index]]
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     def _example(self, index: int) -> Example:
         spans = torch.zeros(0) if self.spans is None else self.spans[index]
         return Example(self.pieces[index].long(), spans.long(), self.labels[index].long())
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def collater(self, samples: Sequence[list[Example]]) -> dict[str, Any]:
         """Rows of examples → a batch; ``target`` are the labels of its examples in order.
@@ -147,8 +142,7 @@ class EncT5Dataset(FairseqDataset):
 
     def num_tokens_vec(self, indices: Sequence[int]) -> np.ndarray:
         """:meth:`num_tokens` of several rows."""
-        found: np.ndarray = self.sizes[indices].max(1)
-        return found
+        return np.asarray(self.sizes[indices].max(1))
 
     def size(self, index: int) -> tuple[int, int]:
         """Subwords and decoder positions of a row."""
@@ -176,23 +170,27 @@ def collate(samples: Sequence[list[Example]], kind: ProblemType, number: int) ->
     Returns:
         :data:`COLUMNS`, long: B × S of the widest row's subwords, B × L of its decoder positions.
     """
-    parts: dict[str, list[Tensor]] = {name: [] for name in COLUMNS}
+    rows: list[list[Tensor]] = []
     for row in samples:
-        columns: dict[str, list[Tensor]] = {name: [] for name in COLUMNS}
+        columns: list[list[Tensor]] = []
         before = 0  # a word's number is its own in the whole row
         for segment, example in enumerate(row, start=1):
             words = example.words
             inside = kind.latents(words, number)
             spans = example.spans if words else torch.zeros_like(example.pieces)
             order = torch.arange(1, words + 1) if words else torch.zeros_like(inside)
-            columns["tokens"].append(example.pieces)
-            columns["segments"].append(torch.full_like(example.pieces, segment))
-            columns["spans"].append(torch.where(spans > 0, spans + before, spans))
-            columns["latents"].append(inside)
-            columns["latent_segments"].append(torch.full_like(inside, segment))
-            columns["latent_spans"].append(torch.where(order > 0, order + before, order))
+            columns.append(
+                [
+                    example.pieces,
+                    torch.full_like(example.pieces, segment),
+                    torch.where(spans > 0, spans + before, spans),
+                    inside,
+                    torch.full_like(inside, segment),
+                    torch.where(order > 0, order + before, order),
+                ]
+            )
             before += words
-        for name, values in columns.items():
-            parts[name].append(torch.cat(values))
+        rows.append([torch.cat(parts) for parts in zip(*columns)])
     # 0 is no segment, no span, and T5's padding
-    return {name: pad_sequence(values, batch_first=True) for name, values in parts.items()}
+    padded = (pad_sequence(list(values), batch_first=True) for values in zip(*rows))
+    return dict(zip(COLUMNS, padded))

@@ -2,179 +2,130 @@
 
 import json
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import replace
 
 import torch
 from torch import nn
 
 from ...errors import UserError
 from ...fairseq_patches import difference
-from ...pretrained.bpe import backend
+from ...nn.t5 import T5Size
 from ...pretrained.loading import Pretrained, read_description
 from ...pretrained.post_norm import PostNormPlan
-from ...pretrained.vocabulary import BOS
-from .bert_encoder import BertEncoder
+from ...pretrained.vocabulary import BOS, backend
 from .config import EncT5Config
 from .network import LatentDecoder
-from .tokenizer import SPECIAL, SubwordDictionary, check_pieces
+from .tokenizer import SPECIAL, SubwordDictionary
+
+#: settings of a model that name a folder, each of one kind of model
+DIRECTORIES = {"t5_dir": "t5", "bert_dir": "bert"}
 
 
 class EncoderDirectory:
-    """A local Hugging Face folder with an encoder.
+    """A local Hugging Face folder: a T5 or mT5, whole or the encoder alone; or a BERT.
 
     Args:
         path: of the folder.
+        option: of :data:`DIRECTORIES`.
 
     Raises:
         UserError: it lacks something, or holds another kind of model.
     """
 
-    #: the option that names the folder, and the kind of model that it takes
-    OPTION: ClassVar[str]
-    KIND: ClassVar[str]
-
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, option: str) -> None:
+        self.path, self.flag = path, f"--{option.replace('_', '-')}"
         self.opened = Pretrained(path)
-        self.place, self.plan = self.opened.place, self.opened.plan
-        if self.opened.kind != self.KIND:
-            raise UserError(
-                f"{path}: model_type is {self.opened.kind!r}; {self.OPTION} takes {self.KIND}"
-            )
-
-    def sizes(self) -> dict[str, int | float | str]:
-        """Its sizes, as a model's settings name them."""
-        raise NotImplementedError
+        self.plan, kind = self.opened.plan, self.opened.kind
+        self.bert = kind == "bert"
+        if kind != DIRECTORIES[option]:
+            raise UserError(f"{path}: holds a {kind}; {self.flag} takes a {DIRECTORIES[option]}")
 
     def pieces(self) -> list[str]:
-        """The vocabulary: padding, ``</s>`` and ``<unk>``, then all others in their order."""
-        raise NotImplementedError
+        """The vocabulary: padding, ``</s>`` and ``<unk>``, then all others in their order.
 
-    def fill(self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None) -> None:
-        """Puts the weights into table, encoder and, unless it is None, the decoder's blocks."""
-        raise NotImplementedError
-
-    def settle(self, cfg: EncT5Config) -> None:
-        """Puts the sizes into a model's settings, whatever these said."""
-        for name, value in self.sizes().items():
-            setattr(cfg, name, value)
-
-    def check_pieces(self, symbols: Sequence[str]) -> None:
-        """That data were prepared with this vocabulary.
+        Of a BERT ``<s>``, which stands for [CLS], comes next.
 
         Raises:
-            UserError: they were not.
+            UserError: a T5's is in another order, or has gaps.
+        """
+        if self.bert:
+            return [*SPECIAL, BOS, *self.opened.vocabulary.ordinary()]
+        rows = self.opened.vocabulary.rows
+        pieces = sorted(rows, key=rows.__getitem__)
+        first = pieces[: len(SPECIAL)]
+        if first != list(SPECIAL) or rows[pieces[-1]] >= len(pieces):
+            raise UserError(
+                f"{self.path}: its vocabulary, {' '.join(first)} …, is not in T5's order"
+            )
+        return pieces
+
+    def tokenizer(self) -> str:
+        """What cuts text as a BERT, for a :class:`.WordpieceTokenizer`: one line of JSON."""
+        vocabulary = self.opened.vocabulary
+        rows = [vocabulary.rows[vocabulary.tokens[symbol]] for symbol in self.pieces()]
+        whole = json.loads(backend(self.opened.place).to_str())
+        return json.dumps({"rows": rows, "tokenizer": whole})
+
+    def check(self, symbols: Sequence[str], decoder_layers: int) -> None:
+        """That data were prepared with this vocabulary, and that there are so many blocks.
+
+        Raises:
+            UserError: it is not so.
         """
         found = difference(symbols, self.pieces())
         if found is not None:
             at, theirs, own = found
             raise UserError(
-                f"{self.place.path}: the data were prepared with another vocabulary (subword {at} "
-                f"is {theirs}, not {own}); prepare them with lev-enct5-prepare {self.OPTION} of "
-                "the same folder"
+                f"{self.path}: the data were prepared with another vocabulary (subword {at} is "
+                f"{theirs}, not {own}); prepare them with lev-enct5-prepare {self.flag} of the "
+                "same folder"
             )
-
-
-class T5Directory(EncoderDirectory):
-    """A T5 (1.0, 1.1), mT5 or ByT5, whole or the encoder alone."""
-
-    OPTION, KIND = "--t5-dir", "t5"
-
-    def sizes(self) -> dict[str, int | float | str]:
-        """Its sizes, as a model's settings name them."""
-        size = self.plan
-        return {
-            "encoder_layers": size.encoder_layers,
-            "encoder_embed_dim": size.dim,
-            "encoder_ffn_embed_dim": size.hidden,
-            "encoder_attention_heads": size.heads,
-            "attention_head_dim": size.head_dim,
-            "feed_forward": size.feed_forward,
-            "relative_attention_buckets": size.buckets,
-            "relative_attention_distance": size.longest,
-            "layer_norm_epsilon": size.eps,
-            "t5_rows": self.place.config.vocab_size,
-        }
-
-    def settle(self, cfg: EncT5Config) -> None:
-        """Puts the sizes into a model's settings, whatever these said.
-
-        Raises:
-            UserError: more decoder blocks are wanted of it than it has.
-        """
-        if str(cfg.decoder_init) == "t5" and cfg.decoder_layers > self.plan.decoder_layers:
+        there = self.plan.decoder_layers or 0
+        if decoder_layers > there:
             raise UserError(
-                f"--decoder-layers {cfg.decoder_layers} --decoder-init t5: {self.place.path} has "
-                f"{self.plan.decoder_layers} decoder blocks"
+                f"--decoder-layers {decoder_layers} --decoder-init t5: {self.path} has {there} "
+                "decoder blocks"
             )
-        super().settle(cfg)
-
-    def pieces(self) -> list[str]:
-        """The vocabulary in its order.
-
-        Raises:
-            UserError: it is not T5's order, with padding, </s> and <unk> first.
-        """
-        rows = self.opened.vocabulary.rows
-        pieces = sorted(rows, key=rows.__getitem__)
-        check_pieces(pieces, self.place.path)
-        if [rows[piece] for piece in pieces] != list(range(len(pieces))):
-            raise UserError(f"{self.place.path}: there are gaps in its vocabulary; it is no T5's")
-        return pieces
-
-    def fill(self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None) -> None:
-        """Puts the weights in; the decoder's latents stay as they were initialised."""
-        parts = {"source": nn.ModuleDict({"table": table}), "encoder": encoder}
-        if decoder is not None:
-            parts |= {"blocks": decoder.blocks, "bias": decoder.bias, "norm": decoder.norm}
-        rows = {"source": torch.arange(table.num_embeddings)}
-        # what T5 writes with
-        self.opened.fill(nn.ModuleDict(parts), rows, left=(r"decoder\..*",))
-
-
-class BertDirectory(EncoderDirectory):
-    """A BERT, which takes the place of T5's encoder."""
-
-    OPTION, KIND = "--bert-dir", "bert"
-
-    def sizes(self) -> dict[str, int | float | str]:
-        """Its sizes; those of T5's blocks are for the decoder, as wide as the BERT."""
-        plan = self.plan
-        return {
-            "encoder_layers": plan.layers,
-            "encoder_embed_dim": plan.dim,
-            "encoder_ffn_embed_dim": plan.hidden,
-            "encoder_attention_heads": plan.heads,
-            "attention_head_dim": plan.dim // plan.heads,
-            "bert_plan": self.opened.description(),
-        }
-
-    def pieces(self) -> list[str]:
-        """The vocabulary: T5's three special symbols, ``<s>`` for [CLS], then all others."""
-        return [*SPECIAL, BOS, *self.opened.vocabulary.ordinary()]
-
-    def tokenizer(self) -> str:
-        """What cuts text, for a :class:`.WordpieceTokenizer`: one line of JSON."""
-        vocabulary = self.opened.vocabulary
-        rows = [vocabulary.rows[vocabulary.tokens[symbol]] for symbol in self.pieces()]
-        return json.dumps({"rows": rows, "tokenizer": json.loads(backend(self.place).to_str())})
 
     def fill(
         self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None = None
     ) -> None:
-        """Puts the weights in; no BERT has blocks for the decoder."""
-        assert isinstance(encoder, BertEncoder) and decoder is None
-        rows = {"source": self.opened.vocabulary.rows_of(SubwordDictionary(self.pieces()))}
+        """Puts the weights into table, encoder and, unless it is None, the decoder's blocks.
+
+        The decoder's latents stay as they were initialised.
+        """
         parts = {"source": nn.ModuleDict({"table": table}), "encoder": encoder}
-        self.opened.fill(nn.ModuleDict(parts), rows, left=(r"cls\..*",))
+        if decoder is not None:
+            parts |= {"blocks": decoder.blocks, "bias": decoder.bias, "norm": decoder.norm}
+        rows = torch.arange(table.num_embeddings)
+        if self.bert:
+            rows = self.opened.vocabulary.rows_of(SubwordDictionary(self.pieces()))
+        # what the model writes with
+        self.opened.fill(nn.ModuleDict(parts), {"source": rows}, left=(r"(cls|decoder)\..*",))
 
 
-def bert_plan(description: str) -> PostNormPlan:
-    """The numbers of a BERT from what a checkpoint keeps of it.
+def sizes(cfg: EncT5Config) -> tuple[T5Size, PostNormPlan | None]:
+    """The numbers that the modules are made of: T5's, and those of the BERT in the encoder's place.
 
     Raises:
-        UserError: it describes something else.
+        UserError: a plan that is none.
     """
-    kind, plan, _ = read_description(description)
-    if kind != "bert" or not isinstance(plan, PostNormPlan):
-        raise UserError(f"--bert-plan: not the description of a BERT: {description[:80]!r}")
-    return plan
+    bert = None
+    size = T5Size(
+        dim=cfg.encoder_embed_dim,
+        heads=cfg.encoder_attention_heads,
+        head_dim=cfg.attention_head_dim,
+        hidden=cfg.encoder_ffn_embed_dim,
+        encoder_layers=cfg.encoder_layers,
+        decoder_layers=cfg.decoder_layers,
+    )
+    if cfg.backbone_plan:
+        kind, plan, _ = read_description(cfg.backbone_plan)
+        if kind == "bert":  # the decoder is as wide
+            bert = plan
+            numbers = {"dim": plan.dim, "heads": plan.heads, "head_dim": plan.dim // plan.heads}
+            size = replace(size, hidden=plan.hidden, **numbers)
+        else:
+            size = replace(plan, decoder_layers=cfg.decoder_layers)
+    rate = cfg.dropout
+    return replace(size, dropout=rate, attention_dropout=rate, activation_dropout=rate), bert

@@ -1,11 +1,18 @@
 """Metrics of EncT5 as sums over examples, so that any split into batches and workers gives the
 score of the whole.
 
-Statistics are plain numbers by name, which fairseq adds up over processes. Shapes: E examples,
-N labels or classes.
+Statistics are numbers and tensors of them by name, which fairseq adds up over processes. Shapes:
+E examples, N labels or classes.
+
+Entities: tags are ``O`` and a prefix, a hyphen and a type, as IOB1, IOB2, IOBES and BILOU have
+them. What counts as an entity, in tags too that break their scheme, is what conlleval says, the
+script of the shared tasks of CoNLL-2000 to 2003: an entity begins with B, S or U, and with any
+other prefix after O, after E, L, S or U, or where the type changes.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,9 +25,12 @@ CELLS = 40  # bins of values for Spearman's ρ, each way
 ROUNDING = 1e-13  # of a sum of squares may be nothing but rounding
 GROUPS = ("all", "frequent", "few", "zero")
 FREQUENT = 50  # a label that was seen more often in training is frequent (paper, §4.2)
-ENTITY_METRICS = ("entity_f1", "entity_precision", "entity_recall")
 PREFIX = "_"  # of the statistics' names in fairseq's logging outputs
-Statistics = dict[str, float]
+OUTSIDE = "O"
+FIRST = frozenset("BSU")  # prefixes that always begin an entity
+LAST = frozenset("ELSU")  # … and that always end one
+_TAG = re.compile(r"[BIELSU]-.+", re.DOTALL)
+Statistics = dict[str, Any]
 
 
 def label_groups(counts: Sequence[int]) -> dict[str, Tensor]:
@@ -60,12 +70,12 @@ def statistics(
 
 
 def summary(
-    kind: ProblemType, sums: Mapping[str, float], threshold: float | None = None
+    kind: ProblemType, sums: Mapping[str, Any], threshold: float | None = None
 ) -> dict[str, float]:
     """The metrics, in percent but for the threshold and the squared error.
 
     Args:
-        sums: of the statistics; for entities those of :func:`.entity_statistics` too.
+        sums: of the statistics; for entities those of :func:`entity_statistics` too.
         threshold: of ``micro_f1_tuned``, for many labels; None: the best one for these sums.
     """
     if kind is ProblemType.REGRESSION:
@@ -77,17 +87,15 @@ def summary(
 
 
 def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> Statistics:
-    sums: Statistics = {"cut": float(cut)}
-    for name, ids in (("true", targets), ("said", found), ("both", targets[found.eq(targets)])):
-        sums.update(_numbered(name, torch.bincount(ids, minlength=number)))
-    return sums
+    ids = {"true": targets, "said": found, "both": targets[found.eq(targets)]}
+    counts = {name: _counts(one, number) for name, one in ids.items()}
+    return {"cut": float(cut), **counts}
 
 
-def _class_summary(kind: ProblemType, sums: Mapping[str, float]) -> dict[str, float]:
-    number = sum(name.startswith("true_") for name in sums)
-    true, said, both = (_series(sums, name, number) for name in ("true", "said", "both"))
+def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, float]:
+    true, said, both = (sums[name] for name in ("true", "said", "both"))
     total, right = float(true.sum()), float(both.sum())
-    accuracy = _percent(right, total + sums.get("cut", 0.0))
+    accuracy = _percent(right, total + sums["cut"])
     if kind is ProblemType.TAGGING:
         return {"word_accuracy": accuracy, **_entity_summary(sums)}
     f1 = 2 * both / (true + said).clamp(min=1)
@@ -96,16 +104,71 @@ def _class_summary(kind: ProblemType, sums: Mapping[str, float]) -> dict[str, fl
     across = right * total - float((true * said).sum())
     spread = (total**2 - float((said**2).sum())) * (total**2 - float((true**2).sum()))
     found["mcc"] = 100 * across / spread**0.5 if spread > 0 else 0.0
-    return {**found, "f1": 100 * float(f1[1])} if number == 2 else found
+    return {**found, "f1": 100 * float(f1[1])} if len(true) == 2 else found
 
 
-def _entity_summary(sums: Mapping[str, float]) -> dict[str, float]:
-    """F1 of entities, if tags mark such: one counts if its words and its type are right."""
-    if "entities_true" not in sums:
+# entities, where tags mark some ------------------------------------------------------------
+
+
+class Entity(NamedTuple):
+    """Words of a sentence, from ``start`` up to and without ``end``, counted from 0."""
+
+    label: str
+    start: int
+    end: int
+
+
+def marks_entities(labels: Sequence[str]) -> bool:
+    """Whether labels are tags of entities: ``O``, others with prefixes, and nothing else."""
+    others = [label for label in labels if label != OUTSIDE]
+    return 0 < len(others) < len(labels) and all(_TAG.fullmatch(one) for one in others)
+
+
+def entities(tags: Sequence[str]) -> list[Entity]:
+    """The entities of one sentence, in order."""
+    found = []
+    start, prefix, kind = 0, OUTSIDE, ""
+    for place, tag in enumerate([*tags, OUTSIDE]):
+        before, kind_before = prefix, kind
+        prefix, _, kind = tag.partition("-")
+        inside = before != OUTSIDE and before not in LAST and kind == kind_before
+        begins = prefix in FIRST or (prefix != OUTSIDE and not inside)
+        if before != OUTSIDE and (begins or prefix == OUTSIDE):
+            found.append(Entity(kind_before, start, place))
+        if begins:
+            start = place
+    return found
+
+
+def entity_statistics(
+    labels: Sequence[str], found: Tensor, sentences: Sequence[tuple[Sequence[int], int]]
+) -> Statistics:
+    """How many entities are right there, found, and both, as sums over sentences.
+
+    Args:
+        labels: the tags by id.
+        found: ids of the tags of all words that the model sees, one sentence after the other.
+        sentences: of each the ids of its right tags, and how many of its words the model sees.
+    """
+    sums = torch.zeros(3, dtype=torch.double)
+    seen = found.split([reached for _, reached in sentences])
+    for (ids, _), here in zip(sentences, seen):
+        tags = ids, here.tolist()
+        true, said = (set(entities([labels[i] for i in one])) for one in tags)
+        sums += torch.tensor([len(true), len(said), len(true & said)])
+    return {"entities": sums}
+
+
+def _entity_summary(sums: Mapping[str, Any]) -> dict[str, float]:
+    """One counts if its words and its type are right."""
+    if "entities" not in sums:
         return {}
-    true, said, both = (sums[f"entities_{name}"] for name in ("true", "said", "both"))
-    values = _percent(2 * both, true + said), _percent(both, said), _percent(both, true)
-    return dict(zip(ENTITY_METRICS, values))
+    true, said, both = sums["entities"].tolist()
+    return {
+        "entity_f1": _percent(2 * both, true + said),
+        "entity_precision": _percent(both, said),
+        "entity_recall": _percent(both, true),
+    }
 
 
 # any number of labels an example -----------------------------------------------------------
@@ -114,9 +177,7 @@ def _entity_summary(sums: Mapping[str, float]) -> dict[str, float]:
 def _label_statistics(scores: Tensor, truth: Tensor, groups: Mapping[str, Tensor]) -> Statistics:
     # how many of the thresholds 0.00 to 0.99 a score is above
     above = torch.bucketize(scores.double(), torch.arange(BINS, dtype=torch.double) / BINS)
-    sums: Statistics = {}
-    for name, chosen in (("right", truth), ("wrong", ~truth)):
-        sums.update(_numbered(name, torch.bincount(above[chosen], minlength=BINS + 1)))
+    sums = {"right": _counts(above[truth], BINS + 1), "wrong": _counts(above[~truth], BINS + 1)}
     for name, members in {"all": truth.new_ones(truth.size(1)), **groups}.items():
         sums.update(_ranking_statistics(scores[:, members], truth[:, members], name))
     return sums
@@ -142,15 +203,19 @@ def _ranking_statistics(scores: Tensor, truth: Tensor, group: str) -> Statistics
     return sums
 
 
-def _label_summary(sums: Mapping[str, float], threshold: float | None) -> dict[str, float]:
-    right, wrong = (_series(sums, name, BINS + 1) for name in ("right", "wrong"))
+def _label_summary(sums: Mapping[str, Any], threshold: float | None) -> dict[str, float]:
+    right, wrong = sums["right"], sums["wrong"]
     positives = float(right.sum())
     # above threshold i are the labels that are above more than i thresholds
     true, false = (one.flip(0).cumsum(0).flip(0)[1:] for one in (right, wrong))
     f1 = 100 * 2 * true / (true + false + positives).clamp(min=1)
-    best = _nearest(f1, BINS // 2) if threshold is None else min(round(threshold * BINS), BINS - 1)
+    middle = BINS // 2
+    if threshold is None:  # of equally good ones that which is nearest to the middle
+        best = min(f1.eq(f1.max()).nonzero().flatten().tolist(), key=lambda i: abs(i - middle))
+    else:
+        best = min(round(threshold * BINS), BINS - 1)
     found = {
-        "micro_f1": float(f1[BINS // 2]),
+        "micro_f1": float(f1[middle]),
         "micro_f1_tuned": float(f1[best]),
         "threshold": best / BINS,
     }
@@ -163,35 +228,27 @@ def _label_summary(sums: Mapping[str, float], threshold: float | None) -> dict[s
     return found
 
 
-def _nearest(f1: Tensor, middle: int) -> int:
-    """The best threshold; of equally good ones that which is nearest to the middle."""
-    best: list[int] = f1.eq(f1.max()).nonzero().flatten().tolist()
-    return min(best, key=lambda i: abs(i - middle))
-
-
 # a value an example ------------------------------------------------------------------------
 
 
 def _value_statistics(found: Tensor, wanted: Tensor, span: tuple[float, float]) -> Statistics:
-    sums = {"examples": float(len(found)), "squared": float((found - wanted).square().sum())}
     # in units of the span, so that sums of squares lose nothing to a large mean
     low, high = span
     x, y = ((values - low) / ((high - low) or 1.0) for values in (found, wanted))
-    for name, value in (("x", x), ("y", y), ("xx", x * x), ("yy", y * y), ("xy", x * y)):
-        sums[name] = float(value.sum())
     rows, columns = ((value.clamp(0, 1) * CELLS).long().clamp(0, CELLS - 1) for value in (x, y))
-    # all of them, so that every worker has the same names
-    sums.update(_numbered("cell", torch.bincount(rows * CELLS + columns, minlength=CELLS**2)))
-    return sums
-
-
-def _value_summary(sums: Mapping[str, float]) -> dict[str, float]:
-    n = sums["examples"]
-    moments = [sums[name] for name in ("x", "y", "xx", "yy", "xy")]
-    cells = _series(sums, "cell", CELLS**2).view(CELLS, CELLS)
     return {
-        "pearson": 100 * _correlation(n, *moments),
-        "spearman": 100 * _rank_correlation(cells),
+        "examples": float(len(found)),
+        "squared": float((found - wanted).square().sum()),
+        "moments": torch.stack([value.sum() for value in (x, y, x * x, y * y, x * y)]),
+        "cells": _counts(rows * CELLS + columns, CELLS**2),
+    }
+
+
+def _value_summary(sums: Mapping[str, Any]) -> dict[str, float]:
+    n = sums["examples"]
+    return {
+        "pearson": 100 * _correlation(n, *sums["moments"].tolist()),
+        "spearman": 100 * _rank_correlation(sums["cells"].view(CELLS, CELLS)),
         "mse": sums["squared"] / n if n else 0.0,
     }
 
@@ -219,15 +276,8 @@ def _rank_correlation(cells: Tensor) -> float:
     return _correlation(n, *(float((cells * value).sum()) for value in (x, y, x * x, y * y, x * y)))
 
 
-# sums by name ------------------------------------------------------------------------------
-
-
-def _numbered(name: str, values: Tensor) -> Statistics:
-    return {f"{name}_{i}": float(value) for i, value in enumerate(values.tolist())}
-
-
-def _series(sums: Mapping[str, float], name: str, length: int) -> Tensor:
-    return torch.tensor([sums[f"{name}_{i}"] for i in range(length)], dtype=torch.double)
+def _counts(ids: Tensor, number: int) -> Tensor:
+    return torch.bincount(ids, minlength=number).double()
 
 
 def _percent(part: float, whole: float) -> float:

@@ -2,32 +2,39 @@
 
 import logging
 import os
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from fairseq.models import BaseFairseqModel, register_model
+from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from ...errors import UserError
+from ...fairseq_patches import origin
 from ...nn.embedding import TokenEmbedding
+from ...nn.seq2seq.config import set_sizes
 from ...nn.t5 import T5Size
 from ...optim.backbone_adam import mark_backbone
 from ...pretrained.filling import Dropouts
 from ...pretrained.post_norm import PostNormPlan
-from .bert_encoder import BertEncoder
-from .config import EncT5Config, t5_size
-from .directory import BertDirectory, EncoderDirectory, T5Directory, bert_plan
-from .network import LabelHeads, LatentDecoder, SharedHead
+from .config import EncT5Config
+from .directory import DIRECTORIES, EncoderDirectory, sizes
+from .network import BertEncoder, LabelHeads, LatentDecoder, SharedHead
 from .problem_types import ProblemType
 
 if TYPE_CHECKING:
     from .task import EncT5Task
 
 MODEL = "enct5"
-#: setting that names a pre-trained model's folder → what reads it
-DIRECTORIES: dict[str, type[EncoderDirectory]] = {
-    "t5_dir": T5Directory,
-    "bert_dir": BertDirectory,
+#: name → width, width of the feed-forward layers, blocks, heads, width of a head: T5 1.1's
+SIZES = {
+    "tiny": (128, 256, 2, 4, 32),  # for two cores, from scratch
+    "small": (512, 1024, 8, 6, 64),
+    "base": (768, 2048, 12, 12, 64),
+    "large": (1024, 2816, 24, 16, 64),
+    "xl": (2048, 5120, 24, 32, 64),
+    "xxl": (4096, 10240, 24, 64, 64),
 }
 logger = logging.getLogger(__name__)
 
@@ -39,20 +46,15 @@ class EncT5Model(BaseFairseqModel):
     Args:
         size: of the T5.
         rows: of the table of pieces.
-        layers: decoder blocks.
         kind: what is predicted.
         number: labels or classes.
         bert: the BERT that takes the place of T5's encoder, or None.
     """
 
-    #: prefixes of parameters that are not taken from a checkpoint
-    begins_anew: tuple[str, ...] = ()
-
     def __init__(
         self,
         size: T5Size,
         rows: int,
-        layers: int,
         kind: ProblemType,
         number: int,
         bert: PostNormPlan | None = None,
@@ -67,21 +69,12 @@ class EncT5Model(BaseFairseqModel):
         else:  # which drops units behind its positions
             self.embed = TokenEmbedding(table, scale=1.0)
             self.encoder = BertEncoder(bert, Dropouts(*[size.dropout] * 3))
-        self.decoder = LatentDecoder(size, kind.vocabulary(number), layers)
+        self.decoder = LatentDecoder(size, kind.vocabulary(number))
         self.head: nn.Module
         if kind is ProblemType.MULTILABEL:
             self.head = LabelHeads(size.dim, number)
         else:
             self.head = SharedHead(size.dim, 1 if kind is ProblemType.REGRESSION else number)
-
-    def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
-        """Keeps what begins anew (:attr:`begins_anew`) as it is here."""
-        if self.begins_anew:
-            for key in [key for key in state_dict if key.startswith(self.begins_anew)]:
-                del state_dict[key]
-            own = self.state_dict().items()
-            state_dict |= {key: value for key, value in own if key.startswith(self.begins_anew)}
-        super().upgrade_state_dict_named(state_dict, name)
 
     @classmethod
     def settle(cls, cfg: EncT5Config) -> None:
@@ -91,15 +84,16 @@ class EncT5Model(BaseFairseqModel):
         Raises:
             UserError: no such model there, two of them, or no T5 whose decoder to start from.
         """
-        _check_decoder(cfg)
-        for name, kind in DIRECTORIES.items():
-            if getattr(cfg, name):
-                setattr(cfg, name, os.path.abspath(getattr(cfg, name)))
-                directory = kind(getattr(cfg, name))
-                directory.settle(cfg)
-                sizes = ", ".join(f"{size} {value}" for size, value in directory.sizes().items())
-                place = directory.place.path
-                logger.info("sizes of %s, whatever other options say: %s", place, sizes)
+        if cfg.t5_dir and cfg.bert_dir:
+            raise UserError("--t5-dir and --bert-dir: a model has one encoder; leave out one")
+        if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
+            raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
+        for name in DIRECTORIES:
+            if path := getattr(cfg, name):
+                setattr(cfg, name, os.path.abspath(path))
+                cfg.backbone_plan = EncoderDirectory(path, name).opened.description()
+                said = "sizes are those of %s, whatever other options say: %s"
+                logger.info(said, path, cfg.backbone_plan)
 
     @classmethod
     def check_resumed(cls, cfg: EncT5Config, stored: DictConfig, path: str) -> None:
@@ -124,34 +118,30 @@ class EncT5Model(BaseFairseqModel):
     def build_model(cls, cfg: EncT5Config, task: "EncT5Task") -> "EncT5Model":
         """Builds it for what a task predicts; the weights of ``--t5-dir`` or ``--bert-dir`` are in.
 
+        A checkpoint has all weights: for it no folder is looked for.
+
         Raises:
-            UserError: options that contradict each other, another vocabulary than the data's, texts
-                longer than a BERT's positions, or a directory that lacks something.
+            UserError: another task, another vocabulary than the data's, or a directory that lacks
+                something.
         """
         if not isinstance(getattr(task, "kind", None), ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
-        _check_decoder(cfg)
-        directory = _directory(cfg)
-        if directory is not None:
-            directory.settle(cfg)
-            directory.check_pieces(task.source_dictionary.symbols)
-        elif task.trains and task.metadata.wordpiece and not cfg.bert_plan:
-            logger.info(
-                "the data have a BERT's subwords, and the model starts from scratch; give "
-                "--bert-dir to start from the BERT"
-            )
-        rows = max(cfg.t5_rows, len(task.source_dictionary))
-        bert = bert_plan(cfg.bert_plan) if cfg.bert_plan else None
-        if bert is not None:
-            _check_bert(bert, cfg, task.metadata.max_length)
-        model = cls(t5_size(cfg), rows, cfg.decoder_layers, task.kind, task.number, bert)
-        if directory is not None:
-            decoder = model.decoder if str(cfg.decoder_init) == "t5" else None
-            directory.fill(model.embed.table, model.encoder, decoder)
-        if directory is not None or cfg.t5_rows or cfg.bert_plan:
+        # options that came after a checkpoint have their defaults
+        known: Any = {one.name: getattr(cfg, one.name, one.default) for one in fields(EncT5Config)}
+        cfg = EncT5Config(**known)
+        size, bert = sizes(cfg)
+        symbols = task.source_dictionary.symbols
+        model = cls(size, len(symbols), task.kind, task.number, bert)
+        decoder = model.decoder if str(cfg.decoder_init) == "t5" else None
+        for name in DIRECTORIES:
+            if getattr(cfg, name) and origin() is None:
+                directory = EncoderDirectory(getattr(cfg, name), name)
+                directory.check(symbols, 0 if decoder is None else cfg.decoder_layers)
+                directory.fill(model.embed.table, model.encoder, decoder)
+        if cfg.backbone_plan:
             loaded = [model.embed, model.encoder]
-            if str(cfg.decoder_init) == "t5":
-                loaded += [model.decoder.blocks, model.decoder.bias, model.decoder.norm]
+            if decoder is not None:
+                loaded += [decoder.blocks, decoder.bias, decoder.norm]
             mark_backbone(one for part in loaded for one in part.parameters())
         return model
 
@@ -188,35 +178,6 @@ class EncT5Model(BaseFairseqModel):
         return None
 
 
-def _check_decoder(cfg: EncT5Config) -> None:
-    if cfg.t5_dir and cfg.bert_dir:
-        raise UserError("--t5-dir and --bert-dir: a model has one encoder; leave one of them out")
-    if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
-        raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
-
-
-def _check_bert(bert: PostNormPlan, cfg: EncT5Config, longest: int) -> None:
-    """Raises :class:`UserError` unless a BERT suits the decoder's width and the data's texts."""
-    if bert.dim != cfg.encoder_embed_dim:
-        raise UserError(
-            f"--bert-plan: a BERT of width {bert.dim}, and --encoder-embed-dim "
-            f"{cfg.encoder_embed_dim}; give --bert-dir, which sets both"
-        )
-    if longest > bert.positions:
-        raise UserError(
-            f"the data have texts of up to {longest} subwords, and the BERT has {bert.positions} "
-            f"positions; prepare them with --max-length {bert.positions}"
-        )
-
-
-def _directory(cfg: EncT5Config) -> EncoderDirectory | None:
-    """What ``--t5-dir`` or ``--bert-dir`` holds; a checkpoint's settings name neither."""
-    for name, kind in DIRECTORIES.items():
-        if getattr(cfg, name):
-            return kind(getattr(cfg, name))
-    return None
-
-
 def cross_attention_mask(
     segments: Tensor, spans: Tensor, latent_segments: Tensor, latent_spans: Tensor
 ) -> Tensor:
@@ -230,3 +191,17 @@ def cross_attention_mask(
     seen = text & ((words == 0) | (words == spans.unsqueeze(1)))
     padding = latent_segments.eq(0).unsqueeze(2)
     return seen | (~seen.any(2, keepdim=True) & (text | padding))
+
+
+# The model's own name is also the name of the base size, which are the defaults of its options.
+for _name, (_dim, _hidden, _layers, _heads, _width) in SIZES.items():
+    register_model_architecture(MODEL, f"enct5_{_name}")(
+        partial(
+            set_sizes,
+            dim=_dim,
+            hidden=_hidden,
+            layers=_layers,
+            heads=_heads,
+            attention_head_dim=_width,
+        )
+    )

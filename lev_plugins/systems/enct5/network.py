@@ -1,8 +1,7 @@
-"""EncT5's decoder: latents that read the text, and the heads behind them (paper, §3).
+"""EncT5's modules: latents that read the text, the heads behind them (paper, §3), a BERT's encoder.
 
-Shapes: B rows, S subwords, L decoder positions, C channels, H heads, D channels of a head, V
-    latents,
-P positions that are real, E examples, N labels.
+Shapes: B rows, S subwords, L decoder positions, C channels, H heads, D channels of a head,
+V latents, P positions that are real, E examples, N labels.
 """
 
 import torch
@@ -12,9 +11,11 @@ from torch.utils.checkpoint import checkpoint
 
 from ...nn.cpu import Linear, dropout, upcast
 from ...nn.decoding import DecoderBlock
-from ...nn.packing import Packing
+from ...nn.packing import Layout, Packing
 from ...nn.t5 import T5Size
-from ...nn.transformer import Attention, Memory
+from ...nn.transformer import Attention, Memory, TransformerStack, attention_mask
+from ...pretrained.filling import Dropouts
+from ...pretrained.post_norm import PostNormPlan
 
 # how many latents ask at once where there are more: scores are SLICE × V for each head
 SLICE = 512
@@ -29,17 +30,16 @@ class LatentDecoder(nn.Module):
     attention without dropout on its weights: one mask would hold for every example of a batch.
 
     Args:
-        size: of the T5.
+        size: of the T5; the paper has one block in the decoder.
         latents: V.
-        layers: number of blocks (paper: 1).
     """
 
-    def __init__(self, size: T5Size, latents: int, layers: int) -> None:
+    def __init__(self, size: T5Size, latents: int) -> None:
         super().__init__()
         self.dropout = size.dropout
         self.table = nn.Embedding(latents, size.dim)
         nn.init.normal_(self.table.weight)
-        self.blocks = nn.ModuleList(size.decoder_block() for _ in range(layers))
+        self.blocks = nn.ModuleList(size.decoder_block() for _ in range(size.decoder_layers))
         self.bias = size.bias(both_ways=False)  # T5's decoder knows no other
         self.norm = size.last_norm()
 
@@ -149,3 +149,37 @@ class LabelHeads(nn.Module):
         # a sum over channels for each label: as batched products, N of them
         out = torch.einsum("enc,noc->eno", upcast(x), upcast(self.weight))
         return out.to(x.dtype) + self.bias
+
+
+class BertEncoder(nn.Module):
+    """BERT's encoder behind the vectors of its tokens; a row may hold several texts.
+
+    Called as :class:`.T5Encoder` is.
+    """
+
+    def __init__(self, plan: PostNormPlan, dropouts: Dropouts) -> None:
+        super().__init__()
+        self.dropout = dropouts.dropout
+        self.places = nn.Embedding(plan.positions, plan.dim)
+        self.norm = nn.LayerNorm(plan.dim, eps=plan.eps)
+        self.stack = TransformerStack(0, False, plan.dim)
+        self.stack.blocks.extend(plan.size(dropouts).block() for _ in range(plan.layers))
+        plan.adapt([self])
+
+    def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Vectors of tokens → states, B × S × C; what stands at padding is of no meaning.
+
+        Args:
+            x: B × S × C.
+            real: B × S, bool, False at padding.
+            mask: B × 1 × S × S, bool: who sees whom, where a row holds several texts; each
+                position has to see itself. Places are counted afresh in each text, none of which
+                may be longer than the plan's positions.
+        """
+        seen = attention_mask(real) if mask is None else mask
+        mine = seen[:, 0].expand(-1, x.size(1), -1)
+        # a token's place: how many before it it sees
+        place = mine.tril(-1).sum(2).masked_fill(~real, 0)
+        x = dropout(self.norm(x + self.places(place)), self.dropout, self.training)
+        packing = Packing.maybe_pack(attention_mask(real))
+        return self.stack(x, seen, layout=Layout(seen, packing))

@@ -20,15 +20,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ...errors import UserError
+
 
 class ProblemType(enum.Enum):
-    """What is predicted of a text."""
+    """What is predicted of a text; one that there is not raises :class:`UserError`."""
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
     MULTILABEL = "multilabel"
     MULTILABEL_POOLED = "multilabel_pooled"
     TAGGING = "tagging"
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise UserError(f"--kind {value!s:.40}: there are {', '.join(KINDS)}")
 
     @property
     def many(self) -> bool:

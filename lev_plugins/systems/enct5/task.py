@@ -21,12 +21,20 @@ from torch import Tensor
 from ...errors import UserError
 from ...io.program import running_command
 from ...io.text_files import few
-from .config import EncT5TaskConfig, problem_type, resolved, strip_pretrained
+from .baselines import linear_score, usual_score
+from .config import EncT5TaskConfig
 from .criterion import CRITERION
 from .dataset import EncT5Dataset, read_column
-from .entities import entity_statistics, marks_entities
-from .metadata import LABELS, PIECES, SPANS, Metadata, starting_checkpoint
-from .metrics import PREFIX, Statistics, label_groups, statistics, summary
+from .metadata import LABELS, PIECES, SPANS, Metadata
+from .metrics import (
+    PREFIX,
+    Statistics,
+    entity_statistics,
+    label_groups,
+    marks_entities,
+    statistics,
+    summary,
+)
 from .model import EncT5Model
 from .problem_types import ProblemType
 from .tokenizer import SubwordDictionary
@@ -34,7 +42,6 @@ from .tokenizer import SubwordDictionary
 logger = logging.getLogger(__name__)
 
 TASK = "enct5"
-SUMS = "_statistics"
 PREPARE = "lev-enct5-prepare"
 #: of which less is better; the threshold is neither good nor bad
 LESS = ("loss", "mse")
@@ -61,7 +68,7 @@ class EncT5Task(FairseqTask):
     def __init__(self, cfg: EncT5TaskConfig, metadata: Metadata) -> None:
         super().__init__(cfg)
         self.metadata = metadata
-        self.kind = problem_type(cfg.kind or metadata.kind)
+        self.kind = ProblemType(cfg.kind or metadata.kind)
         #: labels or classes; 1 for values
         self.number = max(len(metadata.labels), 1)
         self._check()
@@ -74,20 +81,17 @@ class EncT5Task(FairseqTask):
         self.state.merge_state_dict({"description": asdict(metadata), NEITHER: 0.5})
         self.trains = False
         self.first_subset = False
-        self.summed: tuple[Tensor | None, dict[str, float]] = (None, {})
 
     def _check(self) -> None:
-        cfg, where = self.cfg, self.cfg.data or "the checkpoint"
-        if cfg.pack_length and not cfg.pack:
-            raise UserError(f"--pack-length {cfg.pack_length}: give it with --pack")
-        if not 0 <= cfg.pack_length <= cfg.max_source_positions:
+        cfg, most = self.cfg, self.cfg.max_target_positions
+        if cfg.pack_length and not (cfg.pack and 0 < cfg.pack_length <= cfg.max_source_positions):
             raise UserError(
-                f"--pack-length {cfg.pack_length}: give a number from 1 to "
+                f"--pack-length {cfg.pack_length}: give it with --pack, and a number from 1 to "
                 f"--max-source-positions {cfg.max_source_positions}"
             )
-        prepared, most = ProblemType(self.metadata.kind), cfg.max_target_positions
+        prepared = ProblemType(self.metadata.kind)
         if self.kind is not prepared and not (self.kind.many and prepared.many):
-            raise UserError(f"--kind {self.kind.value}: {where} was prepared for {prepared.value}")
+            raise UserError(f"--kind {self.kind.value}: data were prepared for {prepared.value}")
         if self.kind is ProblemType.MULTILABEL and self.number > most:
             raise UserError(
                 f"{self.number} labels are more than --max-target-positions {most}; raise it, or "
@@ -125,37 +129,29 @@ class EncT5Task(FairseqTask):
     # model and checkpoint ---------------------------------------------------------------------
 
     def build_model(self, cfg: DictConfig, from_checkpoint: bool = False) -> BaseFairseqModel:
-        """Builds the model.
+        """Builds the model; what a training selects by is checked here too.
 
         Raises:
-            UserError: it is not an EncT5.
+            UserError: it is not an EncT5, or a metric that validation does not give.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         found = ARCH_MODEL_REGISTRY.get(name)
         if found is not None and not issubclass(found, EncT5Model):
             raise UserError(f"--arch {name} is no EncT5; --task {TASK} goes with --arch enct5_…")
         self.trains = not from_checkpoint
-        model = super().build_model(strip_pretrained(cfg) if from_checkpoint else cfg)
         if self.trains:
-            model.begins_anew = self.restore_task_state()
-        return model
+            self._check_best_metric(self.cfg.best_checkpoint_metric)
+        return super().build_model(cfg, from_checkpoint)
 
     def build_criterion(self, cfg: DictConfig, from_checkpoint: bool = False) -> FairseqCriterion:
-        """Builds the criterion; what a training selects by is checked here too.
-
-        Raises:
-            UserError: another criterion, or a metric that validation does not give.
-        """
+        """Builds the criterion; raises :class:`UserError` for another one."""
         name = getattr(cfg, "_name", None) or CRITERION
         if name != CRITERION:
             raise UserError(f"--criterion {name}: --task {TASK} goes with --criterion {CRITERION}")
-        if self.trains:
-            self._check_best_metric()
         return super().build_criterion(cfg, from_checkpoint)
 
-    def _check_best_metric(self) -> None:
-        best = resolved(self.cfg.best_checkpoint_metric)
-        if best is None:
+    def _check_best_metric(self, best: str) -> None:
+        if best.startswith("${"):  # outside of a command
             return
         known = ["loss", *(name for name in self.metric_names if name != NEITHER)]
         if best not in known:
@@ -168,40 +164,36 @@ class EncT5Task(FairseqTask):
             flag = "--maximize-best-checkpoint-metric"
             raise UserError(f"--best-checkpoint-metric {best}: {way} {flag}")
 
-    def restore_task_state(self) -> tuple[str, ...]:
-        """Takes over what the checkpoint keeps with which a training begins.
+    def begin_from(
+        self, model: BaseFairseqModel, state: dict[str, Any], path: str, finetuned: bool
+    ) -> None:
+        """Called before a training begins with a checkpoint: takes over what that keeps.
 
-        fairseq's trainer saves the state of a task and does not give it back.
-
-        Returns:
-            Prefixes of the parameters that the checkpoint has for other labels: those begin anew.
+        Args:
+            model: of the training.
+            state: of the checkpoint. What belongs to other labels in it becomes the model's own.
+            path: of the checkpoint.
+            finetuned: whether it is that of ``--finetune-from-model``.
 
         Raises:
             UserError: it was trained on other subwords, or on other labels and is resumed.
         """
-        start = starting_checkpoint(self.cfg)
-        if start is None:
-            return ()
-        before, where = start.metadata, str(self.cfg.data)
-        same = start.kind is self.kind and before.labels == self.metadata.labels
-        if start.finetuned and not same:
-            self.metadata.check_same(before, where, "pieces")
-            logger.info(
-                "the checkpoint was trained for other labels or another --kind (%s): encoder and "
-                "decoder blocks begin with its parameters, the output layer with random ones",
-                start.kind.value,
-            )
-            # a latent of its own for each label, or one for all
-            latents = ProblemType.MULTILABEL in (start.kind, self.kind)
-            return ("head.", "decoder.table.") if latents else ("head.",)
-        self.load_state_dict(start.state)
-        if start.kind is not self.kind:
-            raise UserError(
-                f"--kind {self.kind.value}: the checkpoint was trained with --kind "
-                f"{start.kind.value}; give that, or begin with it in another --save-dir by "
-                "--finetune-from-model"
-            )
-        return ()
+        here, kept = self.metadata, Metadata.of(state.get("task_state"), path)
+        theirs, own = state["model"], model.state_dict()
+        same = kept.kind == here.kind and kept.labels == here.labels
+        # multilabel and multilabel_pooled take the same data
+        if not finetuned or (same and theirs["head.weight"].shape == own["head.weight"].shape):
+            self.load_state_dict(state["task_state"])
+            return
+        here.check_same(kept, str(self.cfg.data), "pieces")
+        logger.info(
+            "the checkpoint was trained for other labels or another --kind: encoder and decoder "
+            "blocks begin with its parameters, the output layer with random ones"
+        )
+        # a latent of its own for each label, or one for all
+        latents = max(len(one["decoder.table.weight"]) for one in (theirs, own)) > 1
+        anew = ("head.", "decoder.table.") if latents else ("head.",)
+        theirs.update({name: one for name, one in own.items() if name.startswith(anew)})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what a checkpoint keeps.
@@ -209,7 +201,7 @@ class EncT5Task(FairseqTask):
         Raises:
             UserError: it was trained on other labels or subwords.
         """
-        kept = Metadata.of(state_dict.get("description"), "the checkpoint")
+        kept = Metadata.of(state_dict, "the checkpoint")
         self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces")
         self.state.merge_state_dict({NEITHER: float(state_dict[NEITHER])})
 
@@ -234,7 +226,7 @@ class EncT5Task(FairseqTask):
             name: ConcatDataset([read_column(f"{prefix}.{name}") for prefix in prefixes])
             for name in names
         }
-        training = split in ("train", resolved(self.cfg.train_subset))
+        training = split in ("train", self.cfg.train_subset)
         row = self.cfg.pack_length or self.cfg.max_source_positions
         packs = training and self.cfg.pack
         self.datasets[split] = EncT5Dataset(
@@ -247,16 +239,22 @@ class EncT5Task(FairseqTask):
             shuffle=training,
         )
         if not training and self.metadata.counts:
-            self._log_baseline(split, columns[LABELS])
+            self._log_baselines(split, columns[PIECES], columns[LABELS])
 
-    def _log_baseline(self, split: str, labels: Sequence[Tensor]) -> None:
-        """What the most frequent label of training scores on a set, said of every text or word."""
-        usual = int(np.argmax(self.metadata.counts))
-        ids = torch.cat([labels[i] for i in range(len(labels))])
-        said = len(labels) if self.kind.many else len(ids)
-        score = 200 * int((ids == usual).sum()) / max(said + len(ids), 1)
-        name, label = self.metric_names[0], self.metadata.labels[usual]
+    def _log_baselines(
+        self, split: str, pieces: Sequence[Tensor], labels: Sequence[Tensor]
+    ) -> None:
+        """What scores a set without EncT5: the most frequent label, and before a training a line
+        of what a linear model learns from the subwords."""
+        name, usual = self.metric_names[0], int(np.argmax(self.metadata.counts))
+        score, label = usual_score(self.kind, usual, labels), self.metadata.labels[usual]
         logger.info("%s: always %s, the most frequent label: %s %.2f", split, label, name, score)
+        prefix = os.path.join(self.cfg.data or "", "train")
+        if self.trains and self.kind is not ProblemType.TAGGING:
+            train = read_column(f"{prefix}.{PIECES}"), read_column(f"{prefix}.{LABELS}")
+            found = linear_score(self.kind, self.number, train, (pieces, labels))
+            if found is not None:
+                logger.info("%s: a linear model of the subwords: %s %.2f", split, name, found)
 
     def max_positions(self) -> tuple[int, int]:
         """Most subwords and decoder positions in a row."""
@@ -322,22 +320,22 @@ class EncT5Task(FairseqTask):
         """Logs the metrics of all batches of all workers so far, of validation only."""
         super().reduce_metrics(logging_outputs, criterion)
         first: Mapping[str, Any] = next(iter(logging_outputs), {})
-        keys = [key for key in first if key.startswith(PREFIX)]
-        if not keys:
-            return
-        sums = [sum(float(one[key]) for one in logging_outputs) for key in keys]
-        log.log_scalar(SUMS, torch.tensor(sums, dtype=torch.double))  # the meter adds them up
-        counted = [key.removeprefix(PREFIX) for key in keys]
-        for name in self.metric_names:
-            log.log_derived(name, functools.partial(self._metric, name, counted))
+        names = [name for name in first if name.startswith(PREFIX)]
+        for name in names:  # the meters add them up
+            value = sum(one[name] for one in logging_outputs)
+            log.log_scalar(name, torch.as_tensor(value, dtype=torch.double))
+        for name in self.metric_names if names else ():
+            log.log_derived(name, functools.partial(self._metric, name))
 
-    def _metric(self, name: str, counted: Sequence[str], meters: MetersDict) -> float:
+    def _metric(self, name: str, meters: MetersDict) -> float:
         """A metric as fairseq prints it, to six digits.
 
         Only the set that a training selects by may choose the threshold that it is scored with.
         """
-        sums = meters[SUMS].sum
-        if self.summed[0] is not sums:  # for all names one after the other
-            threshold = None if self.first_subset else self.threshold
-            self.summed = sums, summary(self.kind, dict(zip(counted, sums.tolist())), threshold)
-        return float(f"{self.summed[1][name]:.6g}")
+        sums: Statistics = {}
+        for one in meters:
+            if one.startswith(PREFIX):
+                value = torch.as_tensor(meters[one].sum)
+                sums[one.removeprefix(PREFIX)] = value if value.dim() else value.item()
+        found = summary(self.kind, sums, None if self.first_subset else self.threshold)
+        return float(f"{found[name]:.6g}")

@@ -2,17 +2,18 @@
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from fairseq.data import Dictionary
 
 from ...errors import UserError
 from ...pretrained.directory import one_line, optional_library
-from ...pretrained.vocabulary import BOS, BYTE_PIECES, EOS, PAD, UNK
+from ...pretrained.vocabulary import EOS, PAD, UNK
 
 SPECIAL = (PAD, EOS, UNK)
+#: bytes as subwords, behind the special ones (ByT5: Xue et al., 2022, §3.1)
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 class SubwordDictionary(Dictionary):
@@ -26,19 +27,11 @@ class SubwordDictionary(Dictionary):
 
     def __init__(self, pieces: Sequence[str] = SPECIAL) -> None:
         super().__init__(bos=PAD, pad=PAD, eos=EOS, unk=UNK, add_special_symbols=False)
-        self.pad_index = self.bos_index = self.add_symbol(PAD)
-        self.eos_index = self.add_symbol(EOS)
-        self.unk_index = self.add_symbol(UNK)
-        self.nspecial = len(self.symbols)
-        for piece in list(pieces)[self.nspecial :]:
+        for piece in pieces:
             self.add_symbol(piece)
-
-    @classmethod
-    def load(cls, f: str, add_special_symbols: bool = True) -> "SubwordDictionary":
-        """A dictionary's file, which holds all but the special pieces."""
-        found = cls()
-        found.add_from_file(f)
-        return found
+        self.pad_index = self.bos_index = SPECIAL.index(PAD)
+        self.eos_index, self.unk_index = SPECIAL.index(EOS), SPECIAL.index(UNK)
+        self.nspecial = len(SPECIAL)
 
 
 class Encoding(NamedTuple):
@@ -62,16 +55,20 @@ class Tokenizer:
     which no file can hold, are question marks.
 
     Args:
-        model: a serialised sentencepiece model, base64; None for bytes (ByT5).
-        pieces: the whole vocabulary in order; None for all that the model has.
+        model: a serialised sentencepiece model, base64; None for bytes.
+        pieces: the whole vocabulary in T5's order; None for all that the model has.
         name: where model and subwords come from, for the errors.
 
     Raises:
-        UserError: the model cannot be read, or the vocabulary is not in T5's order.
+        UserError: the model cannot be read.
     """
 
     #: what stands before every text; T5 has nothing there
     FIRST: ClassVar[Sequence[int]] = ()
+    wordpiece: str | None = None
+    #: above 0: each text gets a random segmentation, of a probability proportional to the model's
+    #: to this power (subword regularization; Kudo, 2018)
+    alpha = 0.0
 
     def __init__(
         self,
@@ -79,45 +76,19 @@ class Tokenizer:
         pieces: Sequence[str] | None = None,
         name: str = "sentencepiece model",
     ) -> None:
-        self.serialised, self.bytes = model, model is None
-        self.wordpiece: str | None = None
-        self.alpha = 0.0  # above 0: segmentations are sampled (see ``sampled``)
+        self.serialised, self.bytes, own = model, model is None, BYTES
         self.model = None if model is None else _unpacked(model, name)
-        own = list(BYTE_PIECES)
         if self.model is not None:
             own = [self.model.id_to_piece(piece) for piece in range(len(self.model))]
         self.pieces = [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
         if pieces is not None:
             self.pieces = list(pieces)
-            check_pieces(self.pieces, name)
+        unknown = SPECIAL.index(UNK)
         row = {piece: index for index, piece in enumerate(self.pieces)}
-        row.update(dict.fromkeys(SPECIAL, SPECIAL.index(UNK)))
-        self.rows = [row.get(piece, SPECIAL.index(UNK)) for piece in own]
+        row.update(dict.fromkeys(SPECIAL, unknown))
+        self.rows = [row.get(piece, unknown) for piece in own]
         if self.model is not None:
-            self.rows[self.model.unk_id()] = SPECIAL.index(UNK)
-
-    @contextmanager
-    def sampled(self, alpha: float, seed: int) -> Iterator[None]:
-        """Within it every text gets a random segmentation (subword regularization; Kudo, 2018).
-
-        Args:
-            alpha: the sampled segmentation has a probability proportional to the model's to this
-                power; the lower, the further from the likeliest one.
-            seed: of sentencepiece's random numbers, one generator for the whole process.
-
-        Raises:
-            UserError: bytes and WordPiece have one segmentation only.
-        """
-        import sentencepiece
-
-        if self.model is None:
-            raise UserError("there is one segmentation only; leave --sampled-copies out")
-        sentencepiece.set_random_generator_seed(seed)
-        self.alpha = alpha
-        try:
-            yield
-        finally:
-            self.alpha = 0.0
+            self.rows[self.model.unk_id()] = unknown
 
     def cut(self, text: str) -> list[int]:
         """Indices of a text's subwords, without ``</s>``; none for an empty text."""
@@ -132,16 +103,20 @@ class Tokenizer:
     def texts(self, texts: Sequence[str], most: int) -> Encoding:
         """One text, or two with ``</s>`` between them; of the longer one more is cut off.
 
+        Where both are too long for their half the first keeps one more than the second, or as many.
+
         Args:
             texts: one or two, each of which ``</s>`` follows.
             most: subwords in all, ``</s>`` included; no fewer than texts.
         """
         parts = [self.cut(text) for text in texts]
-        kept = _shares([len(part) for part in parts], most - len(parts) - len(self.FIRST))
+        room = most - len(parts) - len(self.FIRST)
+        first, second = len(parts[0]), sum(map(len, parts[1:]))
+        kept = min(first, max(room - second, -(-room // 2)))
         pieces = list(self.FIRST)
-        for part, length in zip(parts, kept):
+        for part, length in zip(parts, (kept, room - kept)):
             pieces += [*part[:length], SPECIAL.index(EOS)]
-        return Encoding(pieces, [], len(texts), sum(kept) < sum(map(len, parts)))
+        return Encoding(pieces, [], len(texts), first + second > room)
 
     def words(self, words: Sequence[str], most: int) -> Encoding:
         """Words, each with subwords of its own, as far as they fit whole; at least the first.
@@ -176,7 +151,7 @@ class WordpieceTokenizer(Tokenizer):
     Args:
         content: JSON: the tokenizer as the library tokenizers writes it, and the checkpoint's row
             of each of the subwords.
-        pieces: the whole vocabulary in order.
+        pieces: the whole vocabulary in order, ``<s>`` behind T5's special ones.
         name: where they come from, for the errors.
 
     Raises:
@@ -184,14 +159,13 @@ class WordpieceTokenizer(Tokenizer):
     """
 
     FIRST = (len(SPECIAL),)
+    serialised, bytes = None, False
 
     def __init__(
         self, content: str, pieces: Sequence[str], name: str = "WordPiece tokenizer"
     ) -> None:
         library = optional_library("tokenizers", f"{name}: reading its WordPiece")
-        self.serialised = self.model = None
-        self.wordpiece, self.pieces, self.bytes = content, list(pieces), False
-        check_pieces(self.pieces, name, (*SPECIAL, BOS))
+        self.wordpiece, self.pieces = content, list(pieces)
         try:
             values = json.loads(content)
             self.tokenizer = library.Tokenizer.from_str(json.dumps(values["tokenizer"]))
@@ -208,19 +182,6 @@ class WordpieceTokenizer(Tokenizer):
         return [self.index[row] for row in found]
 
 
-def check_pieces(pieces: Sequence[str], where: str, first: Sequence[str] = SPECIAL) -> None:
-    """Raises :class:`UserError` unless subwords begin with ``first``.
-
-    Args:
-        where: they were read, for the error.
-    """
-    if tuple(pieces[: len(first)]) != tuple(first):
-        raise UserError(
-            f"{where}: the vocabulary begins with {' '.join(pieces[: len(first)])!r}, and not with "
-            f"{' '.join(first)!r}"
-        )
-
-
 def _unpacked(model: str, name: str) -> Any:
     """A sentencepiece model from base64."""
     import sentencepiece
@@ -232,13 +193,3 @@ def _unpacked(model: str, name: str) -> Any:
         return sentencepiece.SentencePieceProcessor(model_proto=content)
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{name}: not a sentencepiece model; copy it again") from error
-
-
-def _shares(lengths: Sequence[int], room: int) -> list[int]:
-    """How much of one part or of two stays, so that all fits: of the longer one less.
-
-    Where both are too long for their half the first keeps one more than the second, or as many.
-    """
-    first, second = lengths if len(lengths) == 2 else (*lengths, 0)
-    first = min(first, max(room - second, -(-room // 2)))
-    return [first, min(second, room - first)][: len(lengths)]

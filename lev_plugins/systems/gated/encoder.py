@@ -3,9 +3,7 @@
 Shapes: B sentences, S source tokens, C channels.
 """
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, Self
 
 import torch
 from fairseq.data import Dictionary
@@ -27,12 +25,6 @@ class GatedMemory(SourceMemory):
 
     tokens: Tensor | None = None
     masked: Tensor | None = None
-
-    def moved(self, rows: Tensor, chosen: Tensor) -> Self:
-        """The memory of the sentences at ``rows``."""
-        own: dict[str, Any] = {"tokens": self.tokens, "masked": self.masked}
-        there = {name: one.index_select(0, rows) for name, one in own.items() if one is not None}
-        return dataclasses.replace(super().moved(rows, chosen), **there)
 
 
 class GatedEncoder(TransformerEncoder):

@@ -6,6 +6,7 @@ import os
 import re
 from argparse import Namespace
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -85,17 +86,14 @@ class GatedTransformerModel(Seq2SeqModel):
         if gates is None:  # another model's, which fails by itself
             return
         same = str(stored.gate_variant) == self.decoder.variant
-        theirs = [name for name in state if _GATES.match(name)]
-        for name in theirs:
+        for name in [name for name in state if _GATES.match(name)]:
             if name not in own or not (same or name.startswith("encoder.")):
                 del state[name]
         fresh = {name: one for name, one in own.items() if name not in state}
         state.update(fresh)
-        gone = [name for name in theirs if name not in state]
-        said = f"{path}: was trained with --gates {gates} --gate-variant {stored.gate_variant}"
-        for names, what in ((fresh, "begin anew"), (gone, "are left out")):
-            if found := sorted({name.rpartition(".")[0] for name in names}):
-                logger.info("%s; %s: %s", said, what, ", ".join(found))
+        if fresh:
+            said = "%s: was trained with --gates %s --gate-variant %s; begin anew: %s"
+            logger.info(said, path, gates, stored.gate_variant, ", ".join(fresh))
 
     @classmethod
     def build_model(cls, cfg: GatedTransformerConfig, task: FairseqTask) -> "GatedTransformerModel":
@@ -180,43 +178,19 @@ def gated_transformer_char(args: Namespace) -> None:
     set_character_size(args, decoder_layers=2)
 
 
-def _plan(args: Namespace, kind: str, mask: str, **sizes: object) -> None:
-    """The sizes of a pre-trained model, randomly initialised unless ``--backbone`` brings its
-    own.
-    """
-    plan = json.dumps({"kind": kind, "mask": mask, "plan": sizes})
-    set_defaults(args, backbone_plan=plan, dropout=0.1, attention_dropout=0.1)
-
-
-def _bert(args: Namespace, **sizes: object) -> None:
-    sizes = {"rows": 30522, "heads": 12, "positions": 512, **sizes}
-    _plan(args, "bert", "[MASK]", activation="gelu", eps=1e-12, **sizes)
-
-
-@register_model_architecture(MODEL, "gated_bert_base")
-def gated_bert_base(args: Namespace) -> None:
-    """BERT-base in encoder and decoder (paper, §4.2): 12 + 12 blocks, d = 768, 12 heads."""
-    _bert(args, dim=768, hidden=3072, layers=12, head=True)
-
-
-@register_model_architecture(MODEL, "gated_bert_minilm")
-def gated_bert_minilm(args: Namespace) -> None:
-    """A small BERT that PyPI has (all-MiniLM-L6-v2): 6 + 6 blocks, d = 384, 12 heads."""
-    _bert(args, dim=384, hidden=1536, layers=6, head=False)
-
-
-@register_model_architecture(MODEL, "gated_bart_base")
-def gated_bart_base(args: Namespace) -> None:
-    """BART-base (paper, §4.2): 6 + 6 blocks, d = 768, 12 heads."""
-    side = {"heads": 12, "hidden": 3072, "layers": 6}
-    sizes = {"rows": 50265, "dim": 768, "encoder": side, "decoder": side, "positions": 1024}
-    _plan(args, "bart", "<mask>", activation="gelu", scaled=False, bias=True, **sizes)
-
-
-@register_model_architecture(MODEL, "gated_t5_base")
-def gated_t5_base(args: Namespace) -> None:
-    """T5 1.1 base (paper, §4.2): 12 + 12 blocks, d = 768, 12 heads."""
-    sizes = {"rows": 32128, "dim": 768, "heads": 12, "head_dim": 64, "hidden": 2048}
-    sizes |= {"encoder_layers": 12, "decoder_layers": 12, "buckets": 32, "longest": 128}
-    others = {"feed_forward": "gated-gelu", "eps": 1e-6, "tied": False, "scaled": False}
-    _plan(args, "t5", "<extra_id_0>", **sizes, **others)
+#: name → kind, mask, sizes of a pre-trained model (paper, §4.2), randomly initialised unless
+#: ``--backbone`` brings its own. MiniLM: a small BERT that PyPI has (all-MiniLM-L6-v2)
+BASE = {"dim": 768, "hidden": 3072}
+BERT = {"heads": 12, "positions": 512, "activation": "gelu", "eps": 1e-12}
+BART = {"heads": 12, "positions": 1024, "activation": "gelu", "bias": True}
+T5 = {"heads": 12, "head_dim": 64, "encoder_layers": 12, "decoder_layers": 12}
+PLANS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "bert_base": ("bert", "[MASK]", {**BERT, **BASE, "layers": 12, "head": True}),
+    "bert_minilm": ("bert", "[MASK]", {**BERT, "dim": 384, "hidden": 1536, "layers": 6}),
+    "bart_base": ("bart", "<mask>", {**BART, **BASE, "layers": 6}),
+    "t5_base": ("t5", "<extra_id_0>", {**T5, "dim": 768, "hidden": 2048}),
+}
+for _name, (_kind, _mask, _sizes) in PLANS.items():
+    _plan = json.dumps({"kind": _kind, "mask": _mask, "plan": _sizes})
+    _set = partial(set_defaults, backbone_plan=_plan, dropout=0.1, attention_dropout=0.1)
+    register_model_architecture(MODEL, f"gated_{_name}")(_set)

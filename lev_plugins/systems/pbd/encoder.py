@@ -3,10 +3,9 @@
 Shapes: B sentences, S source tokens, C channels, N real tokens of a packed batch.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import torch
 from fairseq.data import Dictionary
@@ -32,14 +31,6 @@ class PBDMemory(SourceMemory):
     copied: list[Tensor] = field(default_factory=list)
     packing: Packing | None = None
     real: Tensor = field(default_factory=lambda: torch.empty(0))
-
-    def moved(self, rows: Tensor, chosen: Tensor) -> Self:
-        """The memory of the sentences at ``rows``."""
-        return dataclasses.replace(
-            super().moved(rows, chosen),
-            copied=[states.index_select(0, rows) for states in self.copied],
-            real=self.real.index_select(0, rows),
-        )
 
 
 class PBDEncoder(TransformerEncoder):

@@ -9,23 +9,16 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models.transformer import TransformerConfig
 
 from ...nn.seq2seq.config import TwoSidedConfig, check_heads
-from ...options import OptionalStr, option
+from ...options import option
 
 ACTIVATIONS = ChoiceEnum(utils.get_available_activation_fns())
 
 
 @dataclass
 class TransformerConcatConfig(TwoSidedConfig):
-    encoder_embed_path: OptionalStr = option(None, "file of embeddings for source and draft")
-    encoder_layerdrop: float = option(0.0, "share of encoder blocks left out at random in training")
-    decoder_embed_path: OptionalStr = option(None, "file of embeddings for the target")
-    decoder_layerdrop: float = option(0.0, "share of decoder blocks left out at random in training")
     activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     layernorm_embedding: bool = option(False, "layer norm after the embeddings")
     no_scale_embedding: bool = option(False, "token embeddings are not multiplied by sqrt(width)")
-    checkpoint_activations: bool = option(
-        False, "compute activations anew in the backward pass, which saves memory"
-    )
 
 
 def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:

@@ -1,1 +1,0 @@
-"""Labelled text for EncT5: read, checked and binarised."""
