@@ -69,9 +69,7 @@ def build_peers(args: argparse.Namespace) -> list[Peers]:
     sizes = {"dim": args.dim, "heads": args.heads, "head_dim": args.head_dim, "hidden": args.ffn}
     encoder, rates = {"encoder_layers": args.layers}, ("dropout", "attention_dropout")
     drop = dict.fromkeys((*rates, "activation_dropout"), 0.1)
-    form = {"feed_forward": "gated-gelu", "buckets": 32, "longest": 128, "eps": 1e-6}
-    plan = {"rows": args.vocab, **sizes, **encoder, **form, "tied": False, "scaled": False}
-    plan["decoder_layers"] = args.layers
+    plan = {**sizes, **encoder, "decoder_layers": args.layers}
     options = GatedTransformerConfig(
         gates="none",
         backbone_plan=json.dumps({"kind": "t5", "mask": None, "plan": plan}),
@@ -83,7 +81,7 @@ def build_peers(args: argparse.Namespace) -> list[Peers]:
     # fairseq's search would print where each token looked; nobody has to pay for it here
     t5.decoder.needs_weights = lambda: False
     size = T5Size(**sizes, **encoder, decoder_layers=1, **drop)
-    made = (EncT5Model(size, args.vocab, 1, kind, count) for kind, count in KINDS.items())
+    made = (EncT5Model(size, args.vocab, kind, count) for kind, count in KINDS.items())
     return [
         Peers(t5, one.to(args.device), kind, task) for kind, one in zip(KINDS, made, strict=True)
     ]
