@@ -53,6 +53,16 @@ class LevenshteinEditorConfig(TwoSidedConfig):
         "what a placeholder is read as: uniform, its embedding plus the state of the encoder at "
         "the same relative place of the source (Gu et al., 2018); none, its embedding alone",
     )
+    deletion_trace: bool = option(
+        False,
+        "what was deleted stays readable, as deleted, for the heads that insert, until its slot is "
+        "filled; for post-editing (not in the paper)",
+    )
+    source_pointer: bool = option(
+        False,
+        "the token head may point to tokens of the source, to write them (not in the paper); needs "
+        "--share-all-embeddings",
+    )
     max_insertions: int = option(
         255, "K_max: most tokens inserted at one slot in one iteration (paper, Eq. 4)"
     )

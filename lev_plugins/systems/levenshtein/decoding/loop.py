@@ -3,7 +3,7 @@
 Shapes: R candidates, T tokens each, V symbols, K the most tokens that can be missing in one slot.
 """
 
-from typing import Generic, cast
+from typing import Any, Generic, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -14,7 +14,7 @@ from ....ops.edits import Compaction, limit_insertions
 from ..markup import DROP, JOINED, KEEP, EditConstraints
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
-from .policy import EditPolicy, MemoryT
+from .policy import EditPolicy, MemoryT, read_by
 from .state import EditHypothesis, RefinementState, equal_rows
 
 
@@ -86,7 +86,7 @@ class Decoding(Generic[MemoryT]):
             keep, intact, again = state.finish(settled, step, "unchanged", keep, intact, again)
             keep, intact = state.finish(again, step, "loop", keep, intact)
         if not state.empty:
-            state.keep(keep)
+            state.keep(keep, self.policy.traces)
         return keep, intact
 
     def _run_stock(self) -> None:
@@ -94,7 +94,7 @@ class Decoding(Generic[MemoryT]):
         state = self.state
         for step in range(self.options.max_iter + 1):
             before, keep = state.tokens, self._keep()
-            state.keep(keep)
+            state.keep(keep, self.policy.traces)
             state.record("delete", keep)
             self._insert(self._counts(step), step)
             done = equal_rows(state.tokens, before, self.pad)
@@ -130,7 +130,7 @@ class Decoding(Generic[MemoryT]):
         """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
         state = self.state
         cap = self.cap[state.rows]
-        logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
+        logits = self.policy.placeholder_logits(*self._read()).float()
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
             slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
@@ -143,6 +143,11 @@ class Decoding(Generic[MemoryT]):
             counts = torch.minimum(counts, cap.unsqueeze(1))
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
         return limit_insertions(counts, cap - state.lengths)
+
+    def _read(self, *where: Tensor) -> tuple[Any, ...]:
+        """What a head that inserts is asked about."""
+        state = self.state
+        return state.tokens, state.memory, *where, *read_by(self.policy, state.trace)
 
     def _adjusted(self, logits: Tensor, step: int) -> Tensor:
         """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
@@ -181,7 +186,7 @@ class Decoding(Generic[MemoryT]):
     def _fill(self, where: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
         state, constraints = self.state, self.constraints
-        logits = self.policy.token_logits(state.tokens, state.memory, where)
+        logits = self.policy.token_logits(*self._read(where))
         place = None if self.keys is None else where.nonzero()
         onto, removes = None, False
         if constraints is not None:
