@@ -41,7 +41,8 @@ class EditMemory(Memory):
     """What the encoder leaves for the policies.
 
     source: B × S, for a pointer. known: sequences, B × T, and what the heads for deleting and for
-    inserting read of them, B × T × C; None where the two heads read different features, or no sequence was read yet.
+    inserting read of them, B × T × C; None where the two heads read different features, or no
+    sequence was read yet.
     """
 
     source: Tensor | None = None

@@ -7,6 +7,7 @@ one by one. Not in the paper; needs one dictionary for both sides.
 Shapes: B sentences, T tokens, S source tokens, P places where a token is predicted, C channels.
 """
 
+import torch
 from torch import Tensor, nn
 
 from ...nn.cpu import Linear
