@@ -50,12 +50,13 @@ class EditMemory(Memory):
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
-        memory = super().select(rows)
-        source = None if self.source is None else self.source.index_select(0, rows)
-        known = (
-            None if self.known is None else tuple(one.index_select(0, rows) for one in self.known)
-        )
-        return replace(memory, source=source, known=known)
+        moved = replace(super().select(rows), known=None)
+        if self.source is not None:
+            moved.source = self.source.index_select(0, rows)
+        if self.known is not None:
+            tokens, features = self.known
+            moved.known = tokens.index_select(0, rows), features.index_select(0, rows)
+        return moved
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)

@@ -97,13 +97,10 @@ def slot_ends(standing: Tensor) -> tuple[Tensor, Tensor]:
     """
     number = standing.cumsum(1)
     first, last = standing & number.eq(1), standing & number.eq(number[:, -1:])
-    left, right = (standing & ~first_or_last for first_or_last in (last, first))
-    return tuple(side.flatten().nonzero().squeeze(1) for side in (left, right))
+    left, right = ((standing & ~end).flatten().nonzero().squeeze(1) for end in (last, first))
+    return left, right
 
 
 def slots_of(places: Tensor, left: Tensor) -> Tensor:
     """The numbers of the slots that the (flat) places are in, given those of the tokens left."""
     return torch.searchsorted(left, places) - 1
-
-
-__all__ = ["DeletedTokens", "Trace", "slot_ends", "slots_of"]
