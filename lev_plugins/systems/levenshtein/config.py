@@ -108,6 +108,11 @@ class TranslationEditConfig(PostEditingConfig):
         "decoding: a token goes when its probability of deletion is above this; higher leaves "
         "more of a draft alone (default: 0.5, the argmax)",
     )
+    delete_words: bool = option(
+        False,
+        "decoding: what stands between two spaces goes or stays as a whole, by the mean of its "
+        "tokens' probabilities of deletion; nothing is cut inside a word",
+    )
     stock_decoding: bool = option(
         False,
         "decode as fairseq's levenshtein_transformer does, token for token: one iteration more, "

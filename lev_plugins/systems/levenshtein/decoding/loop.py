@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
-from ..markup import DROP, JOINED, KEEP, EditConstraints
+from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_spaces
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
 from .policy import EditPolicy, MemoryT, read_by
@@ -42,6 +42,10 @@ class Decoding(Generic[MemoryT]):
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
+        self.spaces = None
+        if options.delete_words:
+            symbols = tuple(dictionary.symbols[: placeholder + 1])
+            self.spaces = symbol_spaces(symbols).to(draft.device)
         self.state = RefinementState(draft, memory, self.pad, self.options.retain_history)
         self.cap = self._length_cap(source, draft)
         differ = options.candidates > 1
@@ -118,7 +122,10 @@ class Decoding(Generic[MemoryT]):
         state.memory = self.policy.with_features(state.tokens, state.memory)
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
         log_probs = torch.log_softmax(logits, dim=-1)
-        delete = log_probs[..., 1].exp() > self.options.delete_threshold
+        sure = log_probs[..., 1].exp()
+        if self.spaces is not None:
+            sure = word_means(sure, self.spaces[state.tokens])
+        delete = sure > self.options.delete_threshold
         if self.constraints is not None:
             delete = delete & ~self.constraints.standing(KEEP, state.origin, state.rows)
             delete = delete | self.constraints.standing(DROP, state.origin, state.rows)
@@ -229,3 +236,18 @@ class Decoding(Generic[MemoryT]):
         cap = torch.maximum(words.long(), drafted + (drafted + 1) // 2) + 2
         limits = self.policy.max_positions()
         return cap if limits is None else cap.clamp(max=limits[1])
+
+
+def word_means(values: Tensor, spaces: Tensor) -> Tensor:
+    """R × T → R × T: of every token the mean over the tokens between the same two spaces.
+
+    Args:
+        spaces: R × T × 2, bool: whether a space stands before a token, and behind it.
+    """
+    before, behind = spaces.unbind(2)
+    word = (before | torch.nn.functional.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
+    sums, sizes = (
+        values.new_zeros(len(values), values.size(1) + 1).scatter_add(1, word, one)
+        for one in (values, torch.ones_like(values))
+    )
+    return (sums / sizes.clamp(min=1)).gather(1, word)
