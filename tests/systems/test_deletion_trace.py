@@ -80,7 +80,7 @@ def test_training_asks_each_head_what_decoding_asks_it(masking):
     sample = task.with_roll_in(tiny.batch(task, [row for row in ROWS if row.draft]), 1)
     roll_in, source = sample["roll_in"], sample["net_input"]["src_tokens"]
     (answers, _), memory = model(source, None, roll_in), model.encode(source)
-    counting, writing = roll_in.traces(task.placeholder)
+    counting, writing, _ = roll_in.read(task.placeholder, True)
     insertion = roll_in.insertion
     assert torch.equal(compact(counting), insertion.before) and counting.gone.any()
     state, where = roll_in.token_state(task.placeholder)
@@ -101,14 +101,14 @@ def test_only_the_experts_deletions_from_drafts_leave_a_trace():
     sample = tiny.batch(task, tiny.triples(40))
     for beta in (0.0, 0.5):
         roll_in = tiny.roll_in(task, sample, beta=beta)
-        counting, _ = roll_in.traces(task.placeholder)
+        counting, *_ = roll_in.read(task.placeholder, True)
         for i, tokens in enumerate(counting.tokens):
             draft = sample["draft"][i]
             if counting.gone[i].any():
                 assert torch.equal(tokens[tokens.ne(PAD)], draft[draft.ne(PAD)])
         assert bool(counting.gone.any()) == (beta > 0)
     pairs = {name: one for name, one in sample.items() if name != "draft"}
-    assert not tiny.roll_in(task, pairs).traces(task.placeholder)[0].gone.any()
+    assert not tiny.roll_in(task, pairs).read(task.placeholder, True)[0].gone.any()
 
 
 @dataclass
@@ -168,7 +168,8 @@ class Expert(EditPolicy[Goal]):
 def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
     task = tiny.task()
     sample = tiny.batch(task, tiny.triples(6, seed))
-    counting, writing = tiny.roll_in(task, sample, beta=1.0).traces(task.placeholder)
+    roll_in = tiny.roll_in(task, sample, beta=1.0)
+    counting, writing, _ = roll_in.read(task.placeholder, True)
     expert = Expert(sample["target"], task.placeholder)
     generator = RefinementGenerator(task.target_dictionary, task.placeholder, RefinementOptions())
     found = generator.generate([expert], sample)

@@ -200,7 +200,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             features = self._known_features(tokens, memory)
             return self._slot_logits(features[:, :-1], features[:, 1:])
         features = self._known_features(trace.tokens, memory, trace.gone)
-        found = self._traced_slots(features, trace.standing(self.pad), trace.gone)
+        found = self._traced_slots(features, trace)
         slots = tokens[:, 1:].ne(self.pad)
         logits = found.new_zeros(*slots.shape, found.size(1))
         logits[slots] = found
@@ -276,14 +276,14 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         first, second = self.placeholder_head.weight.chunk(2, dim=1)
         return linear(left, first) + linear(right, second)
 
-    def _traced_slots(self, features: Tensor, standing: Tensor, gone: Tensor | None) -> Tensor:
+    def _traced_slots(self, features: Tensor, trace: Trace) -> Tensor:
         """Logits of the slots between the tokens that stand, row by row: P × (K + 1)."""
-        left, right = slot_ends(standing)
+        left, right = slot_ends(trace.standing(self.pad))
         features = features.flatten(0, 1)
         logits = self._slot_logits(rows_at(features, left), rows_at(features, right))
-        if gone is None or self.deleted is None:
+        if trace.gone is None or self.deleted is None:
             return logits
-        places = flat(gone)
+        places = flat(trace.gone)
         return logits + self.deleted(features, places, slots_of(places, left), len(left))
 
     def _written(self, features: Tensor, memory: EditMemory, where: Tensor) -> Tensor:
@@ -311,21 +311,16 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             it is made here, since it may be what the token head writes.
         """
         memory = self.encode(src_tokens)
-        insertion = roll_in.insertion
-        state, where = roll_in.token_state(self.plh)
-        before, gone, read, writes, deleted = insertion.before, None, state, where, None
-        if self.traces:
-            (before, gone), after = roll_in.traces(self.plh)
-            read, deleted, writes = *after, after.spread(where, state, self.pad)
-        features = self.features(before, memory, "placeholder", gone)
-        standing = before.ne(self.pad) if gone is None else before.ne(self.pad) & ~gone
-        placeholder = self._traced_slots(features, standing, gone)
-        features = self.features(read, memory, "token", deleted)
-        token = self._written(features, memory, writes)
+        counting, writing, where = roll_in.read(self.plh, self.traces)
+        features = self.features(counting.tokens, memory, "placeholder", counting.gone)
+        placeholder = self._traced_slots(features, counting)
+        features = self.features(writing.tokens, memory, "token", writing.gone)
+        token = self._written(features, memory, where)
         with torch.no_grad():
             written = token.detach()
             if roll_in.masked is not None:  # for deletion these stand as they are
-                written = written[insertion.missing[where]]
+                _, where = roll_in.token_state(self.plh)
+                written = written[roll_in.insertion.missing[where]]
             predicted = token_predictions(written, roll_in, self.never)
             inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion").flatten(0, 1)

@@ -69,13 +69,16 @@ class RollIn:
         after = insertion.after.masked_fill(self.masked, placeholder)
         return after, insertion.missing | self.masked
 
-    def traces(self, placeholder: int) -> tuple[Trace, Trace]:
-        """What placeholder and token head read where a deletion leaves a trace.
+    def read(self, placeholder: int, traced: bool) -> tuple[Trace, Trace, Tensor]:
+        """What the placeholder head reads, what the token head does, and where that predicts.
 
-        Only the expert's deletions from drafts leave one: after dropping at random it would tell
-        the answer.
+        traced: deletions leave a trace. Only those of the expert from drafts do: after dropping at
+        random it would tell the answer.
         """
         pad, before = self.pad, self.insertion.before
+        state, where = self.token_state(placeholder)
+        if not traced:
+            return Trace(before), Trace(state), where
         counting = Trace(before, torch.zeros_like(before, dtype=torch.bool))
         if self.draft_kept is not None:
             width = max(self.draft.size(1), before.size(1))
@@ -86,8 +89,8 @@ class RollIn:
             drafted = kept.any(1, keepdim=True)
             gone = drafted & ~kept & draft.ne(pad)
             counting = Trace(torch.where(drafted, draft, before), gone)
-        state, _ = self.token_state(placeholder)
-        return counting, counting.opened(self.insertion.counts, state, pad)
+        writing = counting.opened(self.insertion.counts, state, pad)
+        return counting, writing, writing.spread(where, state, pad)
 
     def may_go(self, inputs: Tensor) -> Tensor:
         """B × L, bool: the tokens of y_del that the deletion head decides about."""

@@ -23,15 +23,21 @@ class Trace(NamedTuple):
     """Sentences, and what was just deleted from them.
 
     tokens: B × T, those that stand and those that were deleted, in order, padded on the right.
-    gone: B × T, bool, those that were deleted.
+    gone: B × T, bool, those that were deleted; None: none, or they leave no trace.
     """
 
     tokens: Tensor
-    gone: Tensor
+    gone: Tensor | None = None
 
     def standing(self, pad: int) -> Tensor:
         """B × T, bool."""
-        return self.tokens.ne(pad) & ~self.gone
+        real = self.tokens.ne(pad)
+        return real if self.gone is None else real & ~self.gone
+
+    def select(self, rows: Tensor) -> Self:
+        """The sentences at ``rows``."""
+        gone = None if self.gone is None else self.gone.index_select(0, rows)
+        return type(self)(self.tokens.index_select(0, rows), gone)
 
     def opened(self, counts: Tensor, after: Tensor, pad: int) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.
@@ -45,9 +51,10 @@ class Trace(NamedTuple):
         slot = (standing.cumsum(1)[:, 1:] - 2).clamp(0, counts.size(1) - 1)
         wide = counts.gather(1, slot).masked_fill(~standing[:, 1:], 0)
         opened = Opening(self.tokens.ne(pad).sum(1), wide)
-        gone = opened(self.gone.long(), 0, 0).bool()
-        tokens = opened(self.tokens, pad - 1, pad)  # any but pad: all that stand come from after
-        stands = tokens.ne(pad) & ~gone
+        # new tokens are any but pad: all that stand come from after
+        tokens = opened(self.tokens, pad - 1, pad)
+        gone = None if self.gone is None else opened(self.gone.long(), 0, 0).bool()
+        stands = type(self)(tokens, gone).standing(pad)
         return type(self)(tokens.masked_scatter(stands, after[after.ne(pad)]), gone)
 
     def spread(self, values: Tensor, tokens: Tensor, pad: int) -> Tensor:

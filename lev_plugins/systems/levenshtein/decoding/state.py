@@ -164,7 +164,7 @@ class RefinementState(Generic[MemoryT]):
             setattr(self, name, getattr(self, name).index_select(0, rows))
         self.seen = [tokens.index_select(0, rows) for tokens in self.seen]
         if self.trace is not None:
-            self.trace = Trace(*(one.index_select(0, rows) for one in self.trace))
+            self.trace = self.trace.select(rows)
         if rows.numel():
             self.memory = self.memory.select(rows)
 
