@@ -409,3 +409,10 @@ def test_options_are_read_from_the_flags_of_fairseq_generate():
     told = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.5, 1, 3, True, 0.7, True)
     assert found == RefinementOptions(*told)
     assert RefinementOptions.from_generation(Namespace()) == RefinementOptions()
+
+
+def test_the_task_says_whether_words_go_as_a_whole():
+    for asked in (False, True):
+        task = tiny.task(delete_words=asked)
+        generator = task.build_generator([tiny.model(task)], Namespace())
+        assert generator.options.delete_words is asked
