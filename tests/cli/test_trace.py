@@ -136,8 +136,8 @@ def test_without_the_marks_the_tokens_are_left(step, color):
     bare = (ANSI if color else WDIFF).sub("", shown)
     joiner = "" if all(len(one) == 1 for one in (*step.before, *step.after)) else " "
     for what, tokens, nothing in (
-        ("delete", step.before, step.nothing_deleted),
-        ("insert", step.after, step.nothing_inserted),
+        ("delete", step.before, not any(step.deleted)),
+        ("insert", step.after, not any(step.inserted)),
     ):
         text = printable(joiner.join(tokens))
         assert (f" {what} » {text or '(empty)'}\n" in bare) is not nothing

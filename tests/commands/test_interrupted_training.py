@@ -93,6 +93,7 @@ TRAININGS = {
         "--task translation_edit --source-lang src --target-lang tgt --draft-lang mt "
         f"{conftest.MODEL} --share-all-embeddings --criterion edit_policy_loss --batch-size 32 "
         f"{DROPOUT} --activation-dropout 0.1 --roll-in-tokens sample --alpha-start 0 "
+        "--deletion-trace --source-pointer "
         "--beta-start 0 --alpha 0.9 --beta 0.9 --roll-in-updates 20 "
         f"--optimizer adam --lr 0.01 {DECAY}",
         8,

@@ -10,6 +10,7 @@ import pytest
 import tiny
 import torch
 from closeness import assert_near, near
+from fairseq.data import Dictionary
 from fake_policy import Policy, RandomPolicy, Script, ScriptedPolicy
 from refusals import refuses
 
@@ -162,6 +163,42 @@ def test_a_token_is_deleted_above_the_threshold(probability, threshold, deleted)
     if not deleted:
         inner = hypothesis["positional_scores"][1:-1]
         assert torch.allclose(inner, torch.full((3,), math.log(1 - probability)), atol=1e-6)
+
+
+WORDS = {  # of each way to cut words: three words and their tokens
+    "▁": ["▁ab", "c", "▁d", "▁e", "f", "g"],
+    "##": ["ab", "##c", "d", "e", "##f", "##g"],
+    "@@": ["ab@@", "c", "d", "e@@", "f@@", "g"],
+}
+SURE = [0.9, 0.5, 0.65, 0.9, 0.1, 0.2]
+
+
+@pytest.mark.parametrize("tokens", WORDS.values(), ids=WORDS)
+@pytest.mark.parametrize(
+    ("threshold", "words", "left"),
+    [(0.6, True, [3, 4, 5]), (0.68, True, [2, 3, 4, 5]), (0.6, False, [1, 4, 5])],
+)
+def test_words_go_or_stay_as_a_whole_by_the_mean_of_their_tokens(tokens, threshold, words, left):
+    symbols = Dictionary()
+    indices = [symbols.add_symbol(token) for token in tokens]
+    placeholder = symbols.add_symbol("<plh>")
+
+    class Known(ConstantPolicy):
+        def deletion_logits(self, tokens, memory):
+            gone = torch.full((len(symbols),), 0.5)
+            gone[indices] = torch.tensor(SURE)
+            return torch.stack([(1 - gone).log(), gone.log()], 1)[tokens]
+
+    known = Known(token=torch.zeros(len(symbols)))
+    known.symbols, known.placeholder = symbols, placeholder
+    sample = {
+        "net_input": {"src_tokens": torch.tensor([[0, 4, 2], [0, 4, 2]])},
+        "draft": torch.tensor([[0, *indices, 2], [0, indices[2], 2, *[1] * 5]]),
+    }
+    how = options(delete_threshold=threshold, delete_words=words, max_iter=1)
+    (found,), (other,) = RefinementGenerator(symbols, placeholder, how).generate([known], sample)
+    assert found["tokens"].tolist() == [0, *(indices[i] for i in left), 2]
+    assert len(other["tokens"]) == (2 if threshold < 0.65 else 3)
 
 
 @pytest.mark.parametrize("penalty, written", [(0.0, "_"), (0.9, "_"), (1.1, "c")])
@@ -372,3 +409,10 @@ def test_options_are_read_from_the_flags_of_fairseq_generate():
     told = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.5, 1, 3, True, 0.7, True)
     assert found == RefinementOptions(*told)
     assert RefinementOptions.from_generation(Namespace()) == RefinementOptions()
+
+
+def test_the_task_says_whether_words_go_as_a_whole():
+    for asked in (False, True):
+        task = tiny.task(delete_words=asked)
+        generator = task.build_generator([tiny.model(task)], Namespace())
+        assert generator.options.delete_words is asked

@@ -38,6 +38,12 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "weight_sharing": "plh-del",
         "activation_fn": "gelu",
     },
+    "deletions leave a trace, joined, pointer": {
+        **PRE_NORM,
+        "share_all_embeddings": True,
+        "deletion_trace": True,
+        "source_pointer": True,
+    },
     "nothing shared": {
         **PRE_NORM,
         "separate_output_embed": True,

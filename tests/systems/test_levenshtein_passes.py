@@ -28,9 +28,9 @@ def rows_read(model: LevenshteinEditorModel) -> list[int]:
     seen: list[int] = []
     features = model.features
 
-    def noting(tokens: Tensor, memory: Any, head: str) -> Tensor:
+    def noting(tokens: Tensor, *others: Any) -> Tensor:
         seen.append(len(tokens))
-        return features(tokens, memory, head)
+        return features(tokens, *others)
 
     model.features = noting
     return seen

@@ -1,0 +1,55 @@
+"""A pointer from the token head to the source, for what is written alike in both languages.
+
+o_v = e_v · h + λ(h) · Σ_s a_s [x_s = v], with a = softmax_s(q(h) · k(m_s) / √C): identifiers,
+numbers and code are found in the source's tokens x, whose encoder states are m, and not learned
+one by one. Not in the paper; needs one dictionary for both sides.
+
+Shapes: B sentences, T tokens, S source tokens, P places where a token is predicted, C channels.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from ...nn.cpu import Linear
+
+
+class SourcePointer(nn.Module):
+    """Parameters of q, k and λ.
+
+    Args:
+        dim: C.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.query, self.key, self.scale = Linear(dim, dim), Linear(dim, dim), Linear(dim, 1)
+        for layer in (self.query, self.key):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        nn.init.zeros_(self.scale.weight)
+        nn.init.ones_(self.scale.bias)
+
+    def forward(
+        self,
+        logits: Tensor,
+        features: Tensor,
+        where: Tensor,
+        states: Tensor,
+        source: Tensor,
+        mask: Tensor | None,
+    ) -> Tensor:
+        """The logits with what the pointer adds: P × V.
+
+        Args:
+            logits: P × V. features: B × T × C. where: B × T, bool, P true.
+            states: B × S × C. source: B × S. mask: B × 1 × 1 × S, bool; None: all real.
+        """
+        scores = self.query(features) @ self.key(states).transpose(1, 2)
+        scores = scores * features.size(2) ** -0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask[:, 0], float("-inf"))
+        row, column = where.nonzero().unbind(1)
+        wide = torch.promote_types(scores.dtype, torch.float32)
+        looks = scores[row, column].softmax(1, dtype=wide)
+        looks = looks * self.scale(features[row, column])
+        return logits.scatter_add(1, source[row], looks.to(logits.dtype))

@@ -1,0 +1,113 @@
+"""A deletion that leaves a trace: what was deleted stays readable until its slot is filled.
+
+In the paper the placeholder and the token head read the sentence that the deletion leaves: nothing
+says that something stood in a slot, nor what. A model learns to delete the right word and then to
+insert nothing. With a trace both heads read the deleted tokens too, as such, at their old places;
+what was deleted in a slot, and how much, also counts towards the number of tokens that it gets.
+
+Shapes: B sentences, L tokens that stand, T with the deleted ones, P slots, C channels.
+"""
+
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from ...nn.cpu import linear
+from ...nn.embedding import token_table
+from ...nn.packing import rows_at
+from ...ops.edits import Opening
+
+
+class Trace(NamedTuple):
+    """Sentences, and what was just deleted from them.
+
+    tokens: B × T, those that stand and those that were deleted, in order, padded on the right.
+    gone: B × T, bool, those that were deleted; None: none, or they leave no trace.
+    """
+
+    tokens: Tensor
+    gone: Tensor | None = None
+
+    def standing(self, pad: int) -> Tensor:
+        """B × T, bool."""
+        real = self.tokens.ne(pad)
+        return real if self.gone is None else real & ~self.gone
+
+    def select(self, rows: Tensor) -> Self:
+        """The sentences at ``rows``."""
+        gone = None if self.gone is None else self.gone.index_select(0, rows)
+        return type(self)(self.tokens.index_select(0, rows), gone)
+
+    def opened(self, counts: Tensor, after: Tensor, pad: int) -> Self:
+        """The sentences after an insertion; new tokens stand behind what was deleted there.
+
+        Args:
+            counts: B × (L − 1), of tokens inserted in the slots of what stands.
+            after: B × M, what stands then.
+        """
+        standing = self.standing(pad)
+        # the slot left of a token that stands, by its number among those
+        slot = (standing.cumsum(1)[:, 1:] - 2).clamp(0, counts.size(1) - 1)
+        wide = counts.gather(1, slot).masked_fill(~standing[:, 1:], 0)
+        opened = Opening(self.tokens.ne(pad).sum(1), wide)
+        # new tokens are any but pad: all that stand come from after
+        tokens = opened(self.tokens, pad - 1, pad)
+        gone = None if self.gone is None else opened(self.gone.long(), 0, 0).bool()
+        stands = type(self)(tokens, gone).standing(pad)
+        return type(self)(tokens.masked_scatter(stands, after[after.ne(pad)]), gone)
+
+    def spread(self, values: Tensor, tokens: Tensor, pad: int) -> Tensor:
+        """B × L values of what stands (``tokens``) → B × T, bool; False where it is deleted."""
+        standing = self.standing(pad)
+        return torch.zeros_like(standing).masked_scatter(standing, values[tokens.ne(pad)])
+
+
+class DeletedTokens(nn.Module):
+    """Parameters for reading a trace: p(count | slot) ∝ exp(B·[h_i; h_j] + D·h̄ + c_n).
+
+    h̄ is the mean of the features of the n tokens deleted between the neighbours i and j that
+    stand; both terms are zero where nothing was deleted, and at first.
+
+    Args:
+        dim: C. classes: K + 1. longest: n beyond it are taken for it.
+    """
+
+    def __init__(self, dim: int, classes: int, longest: int = 16) -> None:
+        super().__init__()
+        self.longest = longest
+        self.mark = token_table(1, dim)  # added to the embeddings of deleted tokens
+        self.what = token_table(classes, dim)
+        self.count = nn.Embedding(longest + 1, classes, padding_idx=0)
+        for head in (self.what, self.count):
+            nn.init.zeros_(head.weight)
+
+    def forward(self, features: Tensor, gone: Tensor, slot: Tensor, slots: int) -> Tensor:
+        """What the deleted tokens add to the logits of the slots: P × (K + 1).
+
+        Args:
+            features: B·T × C. gone: places of deleted tokens. slot: of each, the slot that it
+                stood in. slots: P.
+        """
+        rows = rows_at(features, gone)
+        sums = features.new_zeros(slots, features.size(1)).index_add(0, slot, rows)
+        number = torch.bincount(slot, minlength=slots)
+        mean = sums / number.clamp(min=1).unsqueeze(1)
+        return linear(mean, self.what.weight) + self.count(number.clamp(max=self.longest))
+
+
+def slot_ends(standing: Tensor) -> tuple[Tensor, Tensor]:
+    """Places (flat, P each) of the tokens left and right of every slot, row by row.
+
+    Args:
+        standing: B × T, bool; each row has two at least, <s> and </s>.
+    """
+    number = standing.cumsum(1)
+    first, last = standing & number.eq(1), standing & number.eq(number[:, -1:])
+    left, right = ((standing & ~end).flatten().nonzero().squeeze(1) for end in (last, first))
+    return left, right
+
+
+def slots_of(places: Tensor, left: Tensor) -> Tensor:
+    """The numbers of the slots that the (flat) places are in, given those of the tokens left."""
+    return torch.searchsorted(left, places) - 1

@@ -1,0 +1,236 @@
+"""A deletion that leaves a trace: what the heads read, in training and step by step."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from closeness import assert_near
+from contract import ROWS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lev_plugins.ops.alignment import lcs_masks
+from lev_plugins.ops.edits import Compaction, insertion_labels
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy, EnsemblePolicy
+from lev_plugins.systems.levenshtein.trace import Trace
+
+OPTIONS = {"deletion_trace": True, "encoder_normalize_before": True, "max_insertions": 9}
+PAD = 1
+
+
+def make(**options: Any) -> tuple[Any, Any]:
+    """A task and a model whose new heads are not undecided."""
+    task = tiny.task()
+    model = tiny.model(task, **{**OPTIONS, **options})
+    for head in (model.deleted.what, model.deleted.count):
+        torch.nn.init.normal_(head.weight)
+    torch.nn.init.zeros_(model.deleted.count.weight[0])  # of slots without deletions
+    return task, tiny.sharpen(model, 2.0).eval()
+
+
+def compact(trace: Trace) -> Tensor:
+    return Compaction(trace.standing(PAD))(trace.tokens, PAD)
+
+
+def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
+    task, model = make()
+    rows = [tiny.Triple("abc", "", "abcdef"), tiny.Triple("de", "", "gh")]
+    sample = tiny.batch(task, rows)
+    memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
+    gone = torch.zeros_like(tokens, dtype=torch.bool)
+    gone[0, 2:4] = gone[0, 6] = True  # a [bc] d e [f]
+    found = model.placeholder_logits(compact(Trace(tokens, gone)), memory, Trace(tokens, gone))
+    h = model.features(tokens, memory, "placeholder", gone)
+    heads = model.placeholder_head, model.deleted.what, model.deleted.count
+    both, what, count = (head.weight for head in heads)
+
+    def slot(row: int, left: int, right: int) -> Tensor:
+        logits = both @ torch.cat([h[row, left], h[row, right]])
+        between = h[row, left + 1 : right]
+        return logits + what @ between.mean(0) + count[len(between)] if len(between) else logits
+
+    expected = [slot(0, *ends) for ends in ((0, 1), (1, 4), (4, 5), (5, 7))]
+    assert_near(found[0], torch.stack(expected))
+    assert_near(found[1, :3], torch.stack([slot(1, i, i + 1) for i in range(3)]))
+
+
+def test_deleted_tokens_are_read_as_such():
+    # e(y_i) + p_i + m where it was deleted: the blocks see nothing else of a deletion
+    task, model = make(decoder_layers=1, early_exit="")
+    seen = []
+    model.decoder["token"].forward = lambda x, *others: seen.append(x) or x
+    sample = tiny.batch(task, [tiny.Triple("ab", "", "abcd")])
+    memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
+    gone = torch.tensor([[False, False, True, False, True, False]])
+    model.features(tokens, memory, "placeholder", gone)
+    model.features(tokens, memory, "placeholder")
+    marks = (seen[0] - seen[1])[0]
+    assert_near(marks[gone[0]], model.scale * model.deleted.mark.weight.expand(2, -1))
+    assert not marks[~gone[0]].any()
+
+
+@pytest.mark.parametrize("masking", ["none", "uniform"])
+def test_training_asks_each_head_what_decoding_asks_it(masking):
+    task, model = make()
+    task.cfg.alpha, task.cfg.beta, task.cfg.token_masking = 1.0, 1.0, masking
+    sample = task.with_roll_in(tiny.batch(task, [row for row in ROWS if row.draft]), 1)
+    roll_in, source = sample["roll_in"], sample["net_input"]["src_tokens"]
+    (answers, _), memory = model(source, None, roll_in), model.encode(source)
+    counting, writing, _ = roll_in.read(task.placeholder, True)
+    insertion = roll_in.insertion
+    assert torch.equal(compact(counting), insertion.before) and counting.gone.any()
+    state, where = roll_in.token_state(task.placeholder)
+    assert torch.equal(compact(writing), state)
+    expected = {
+        "placeholder": model.placeholder_logits(insertion.before, memory, counting)[
+            insertion.slots
+        ],
+        "token": model.token_logits(state, memory, where, writing),
+        "deletion": model.deletion_logits(sample["draft"], memory)[sample["draft"].gt(2)],
+    }
+    for head, logits in expected.items():
+        assert_near(answers[head], logits)
+
+
+def test_only_the_experts_deletions_from_drafts_leave_a_trace():
+    task, _ = make()
+    sample = tiny.batch(task, tiny.triples(40))
+    for beta in (0.0, 0.5):
+        roll_in = tiny.roll_in(task, sample, beta=beta)
+        counting, *_ = roll_in.read(task.placeholder, True)
+        for i, tokens in enumerate(counting.tokens):
+            draft = sample["draft"][i]
+            if counting.gone[i].any():
+                assert torch.equal(tokens[tokens.ne(PAD)], draft[draft.ne(PAD)])
+        assert bool(counting.gone.any()) == (beta > 0)
+    pairs = {name: one for name, one in sample.items() if name != "draft"}
+    assert not tiny.roll_in(task, pairs).read(task.placeholder, True)[0].gone.any()
+
+
+@dataclass
+class Goal:
+    """The targets, as a memory that can be selected; rows: their numbers."""
+
+    target: Tensor
+    rows: Tensor
+
+    def select(self, rows: Tensor) -> "Goal":
+        return Goal(self.target.index_select(0, rows), self.rows.index_select(0, rows))
+
+
+class Expert(EditPolicy[Goal]):
+    """Edits as the expert does, and notes the traces that it is given."""
+
+    traces = True
+
+    def __init__(self, target: Tensor, placeholder: int) -> None:
+        self.target, self.placeholder = target, placeholder
+        self.seen: dict[str, dict[int, tuple[list[int], list[bool]]]] = {"count": {}, "write": {}}
+
+    def encode(self, src_tokens: Tensor) -> Goal:
+        return Goal(self.target, torch.arange(len(self.target)))
+
+    def note(self, phase: str, tokens: Tensor, memory: Goal, trace: Trace | None) -> None:
+        if trace is None:
+            trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
+        assert torch.equal(compact(trace), tokens[:, : compact(trace).size(1)])
+        for row, one, gone in zip(memory.rows.tolist(), *trace):
+            real = one.ne(PAD)
+            self.seen[phase].setdefault(row, (one[real].tolist(), gone[real].tolist()))
+
+    def deletion_logits(self, tokens: Tensor, memory: Goal) -> Tensor:
+        keep, _ = lcs_masks(tokens, memory.target, PAD)
+        return torch.stack([9.0 * keep, 9.0 * ~keep], 2)
+
+    def placeholder_logits(self, tokens, memory, trace=None):
+        self.note("count", tokens, memory, trace)
+        _, kept = lcs_masks(tokens, memory.target, PAD)
+        labels = insertion_labels(memory.target, kept, PAD, self.placeholder)
+        counts = torch.nn.functional.pad(
+            labels.counts, (0, tokens.size(1) - 1 - labels.counts.size(1))
+        )
+        return torch.nn.functional.one_hot(counts, 12).float()
+
+    def token_logits(self, tokens, memory, where, trace=None):
+        self.note("write", tokens, memory, trace)
+        goal = torch.nn.functional.pad(
+            memory.target, (0, max(tokens.size(1) - memory.target.size(1), 0)), value=PAD
+        )
+        return torch.nn.functional.one_hot(goal[:, : tokens.size(1)][where], 20).float()
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
+    task = tiny.task()
+    sample = tiny.batch(task, tiny.triples(6, seed))
+    roll_in = tiny.roll_in(task, sample, beta=1.0)
+    counting, writing, _ = roll_in.read(task.placeholder, True)
+    expert = Expert(sample["target"], task.placeholder)
+    generator = RefinementGenerator(task.target_dictionary, task.placeholder, RefinementOptions())
+    found = generator.generate([expert], sample)
+    for row, (hypothesis,) in enumerate(found):
+        target = sample["target"][row]
+        assert torch.equal(hypothesis["tokens"], target[target.ne(PAD)])
+    for phase, trace in (("count", counting), ("write", writing)):
+        for row, (tokens, gone) in expert.seen[phase].items():
+            real = trace.tokens[row].ne(PAD)
+            if row in expert.seen["write"]:
+                assert tokens == trace.tokens[row][real].tolist()
+                assert gone == trace.gone[row][real].tolist()
+
+
+def test_without_deletions_a_trace_says_nothing():
+    task, model = make()
+    sample = tiny.batch(task, ROWS)
+    memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
+    trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
+    where = tokens.ne(PAD)
+    slots = tokens[:, 1:].ne(PAD)
+    assert_near(
+        model.placeholder_logits(tokens, memory, trace)[slots],
+        model.placeholder_logits(tokens, memory)[slots],
+    )
+    assert_near(
+        model.token_logits(tokens, memory, where, trace), model.token_logits(tokens, memory, where)
+    )
+
+
+def outputs(task: Any, policy: EditPolicy[Any], rows: list[tiny.Triple], extra: int = 0) -> list:
+    options = RefinementOptions(max_iter=4, max_len_b=10)
+    generator = RefinementGenerator(task.target_dictionary, task.placeholder, options)
+    found = generator.generate([policy], tiny.batch(task, rows, extra=extra))
+    return [hypothesis[0]["tokens"].tolist() for hypothesis in found]
+
+
+def test_what_is_decoded_depends_neither_on_the_batch_nor_on_padding():
+    task, model = make()
+    rows = tiny.triples(12, seed=4)
+    whole = outputs(task, model, rows)
+    assert whole == outputs(task, model, rows, extra=3)
+    assert whole == [outputs(task, model, [row])[0] for row in rows]
+    assert whole != outputs(task, tiny.sharpen(tiny.model(task), 2.0).eval(), rows)
+
+
+def test_in_an_ensemble_those_read_it_that_can():
+    task, model = make()
+    plain = tiny.sharpen(tiny.model(task), 2.0).eval()
+    both = EnsemblePolicy([model, plain])
+    sample = tiny.batch(task, [tiny.Triple("abc", "", "abcdef")])
+    tokens = sample["draft"]
+    gone = tokens.eq(tokens[0, 2])
+    trace = Trace(tokens, gone)
+    stands, memory = compact(trace), both.encode(sample["net_input"]["src_tokens"])
+    found = both.placeholder_logits(stands, memory, trace).exp()[..., :6]
+    parts = (
+        model.placeholder_logits(stands, memory.members[0], trace).softmax(-1)[..., :6],
+        plain.placeholder_logits(stands, memory.members[1]).softmax(-1),
+    )
+    assert_near(found, sum(parts) / 2)
+    assert outputs(task, EnsemblePolicy([model]), tiny.triples(5)) == outputs(
+        task, model, tiny.triples(5)
+    )
