@@ -18,6 +18,7 @@ from ..fairseq_patches import run_cli
 from ..io.staging import staged
 from ..io.text_files import require_files
 from ..registration import register
+from ..reports.next_command import FIVE_MINUTES, next_enct5_command
 from .options import adder, make_parser
 
 if TYPE_CHECKING:
@@ -105,6 +106,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         sizes = args.max_length, say, args.sampled_copies
         write_all(folder, layout, files, labels, tokenizer, *sizes)
     say(f"prepared in {args.destdir}")
+    if command := next_enct5_command(args):
+        say(f"note: the next command trains for twenty minutes; {FIVE_MINUTES} is a try")
+        say(f"next: {command}")
 
 
 def _layout(args: argparse.Namespace) -> "Layout":

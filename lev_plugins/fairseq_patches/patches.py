@@ -18,7 +18,7 @@ from .commands import (
 )
 from .launch import settle_trainings, train_on_cpus
 from .lengths import WORDS_LEARNT
-from .logs import filter_mask_warning, quiet_commands
+from .logs import filter_mask_warning, filter_torch_warnings, quiet_commands
 from .optimizers import keep_masters, patch_adafactor
 from .registries import import_fairseq, is_lean
 from .reports import explain, one_line_errors, run_cli
@@ -41,6 +41,7 @@ def apply(lean: bool = False) -> None:
     if _applied:
         return
     one_line_errors()
+    filter_torch_warnings()
     import_fairseq(lean)
     accept_imported_package()
     quiet_commands()
