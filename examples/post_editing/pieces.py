@@ -7,6 +7,7 @@ and writes WORK/pieces/PART.SIDE for every WORK/text/PART.SIDE. Spaces of any ki
 """
 
 import argparse
+import os
 from collections.abc import Iterator
 
 import sentencepiece
@@ -40,6 +41,7 @@ def main() -> None:
         normalization_rule_name="identity",  # what is kept comes out as it went in
         minloglevel=2,
     )
+    os.makedirs(f"{work}/pieces", exist_ok=True)
     pieces = sentencepiece.SentencePieceProcessor(model_file=f"{work}/spm.model")
     for part in parts:
         for side in sides:
