@@ -156,11 +156,16 @@ def command_options(name: str, parser: argparse.ArgumentParser) -> list[Option]:
     return [one for one in parser_options(parser) if one.flags not in stock]
 
 
+def module(command: str) -> str:
+    """The module of :mod:`lev_plugins.cli` that a command is."""
+    return getattr(names.COMMANDS[command], "module", command.replace("-", "_"))
+
+
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Name of a command → its parser."""
     return {
-        name: importlib.import_module(f"{PACKAGE}.cli.{command.module}").build_parser()
-        for name, command in names.COMMANDS.items()
+        name: importlib.import_module(f"{PACKAGE}.cli.{module(name)}").build_parser()
+        for name in names.COMMANDS
     }
 
 
@@ -211,7 +216,7 @@ def component_page(flag: str, found: list[Component]) -> str:
 def sizes(cfg: Any) -> tuple[str, ...]:
     """Blocks, width, feed-forward width and heads of an arch."""
     plan = getattr(cfg, "backbone_plan", None)
-    if plan is not None:
+    if plan:
         known = json.loads(plan)["plan"]
         sides = [known.get(side, known) for side in ("encoder", "decoder")]
         layers = [
@@ -273,7 +278,7 @@ def with_names(text: str) -> str:
 
 def command_page(name: str, parser: argparse.ArgumentParser, notes: Path) -> str:
     """What a command says of itself, and its options."""
-    parts = [title(f"lev-{name}"), f".. automodule:: {PACKAGE}.cli.{names.COMMANDS[name].module}\n"]
+    parts = [title(f"lev-{name}"), f".. automodule:: {PACKAGE}.cli.{module(name)}\n"]
     if (notes / f"{name}.md").is_file():
         parts.append(f"Formats and rules: :doc:`/docs/commands/{name}`.\n")
     return "\n".join([*parts, option_table(command_options(name, parser))])

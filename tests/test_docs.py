@@ -16,7 +16,6 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.optim.adafactor import FairseqAdafactor
 
 import lev_plugins
-from lev_plugins.cli import names as command_names
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -85,8 +84,7 @@ def component_flags() -> set[str]:
 
 def calls_of(command: str) -> list[str]:
     """How a command is typed."""
-    module = command_names.COMMANDS[command].module
-    return [f"lev_plugins.cli.{module} ", f"-m lev_plugins {command} ", f"lev-{command} "]
+    return [f"-m lev_plugins {command} ", f"lev-{command} "]
 
 
 @pytest.fixture(scope="module")
