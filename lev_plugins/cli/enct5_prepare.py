@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         write_all(folder, layout, files, labels, tokenizer, *sizes)
     say(f"prepared in {args.destdir}")
     if command := next_enct5_command(args):
-        say(f"note: the next command trains for twenty minutes; {FIVE_MINUTES} is a try")
+        say(f"note: next trains for twenty minutes; for a try of five: {FIVE_MINUTES}")
         say(f"next: {command}")
 
 
