@@ -25,6 +25,6 @@ def summarise(args: argparse.Namespace, splits: Splits, target: Dictionary | Non
                 "command, so that models take plain text"
             )
         if args.trainpref:
-            lines.append(f"note: next trains for an hour; for a try of five minutes: {FIVE_MINUTES}")
+            lines.append(f"note: next trains for an hour; a try of five minutes: {FIVE_MINUTES}")
         lines.append(f"next: {next_command(args, single_characters(target))}")
     return "\n".join([f"written: {args.destdir}", *lines])
