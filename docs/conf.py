@@ -12,7 +12,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 import reference  # noqa: E402
 
 project, author = "lev_plugins", "the lev_plugins authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.mermaid"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 include_patterns = ["*.md", "docs/**", "examples/**.md", "benchmarks/**.md"]
@@ -23,7 +23,6 @@ smartquotes = False  # --task is no dash
 html_title = project
 # anchors as GitHub makes them, so that links between documents work in both places
 myst_heading_anchors = 4
-myst_fence_as_directive = ["mermaid"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 

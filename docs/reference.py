@@ -2,18 +2,21 @@
 
 Nothing here is typed by hand: options are the fields of the config dataclasses and what the
 commands' parsers know, texts are their help and the docstrings. ``docs/conf.py`` calls
-:func:`write` before each build; the pages are not checked in.
+:func:`write` before each build; the pages are not checked in. The table of names in user_dir.md is:
+
+    python docs/reference.py     # writes it anew; tests/test_docs.py compares
 """
 
 import argparse
 import dataclasses
+import importlib
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairseq import criterions, models, options, registry, tasks
+from fairseq import models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.optim.adam import FairseqAdamConfig
 from fairseq.tasks.translation import TranslationConfig
@@ -21,6 +24,7 @@ from fairseq.tasks.translation import TranslationConfig
 import lev_plugins
 from lev_plugins.cli import names
 from lev_plugins.cli.options import show_all
+from lev_plugins.registration import register
 
 PACKAGE = lev_plugins.__name__
 #: Fields whose value is another component's, and what every component has.
@@ -52,7 +56,6 @@ def components() -> list[Component]:
     kinds = [
         ("--task", tasks.TASK_REGISTRY, tasks.TASK_DATACLASS_REGISTRY),
         ("--arch", models.MODEL_REGISTRY, models.MODEL_DATACLASS_REGISTRY),
-        ("--criterion", criterions.CRITERION_REGISTRY, criterions.CRITERION_DATACLASS_REGISTRY),
     ]
     for name, one in registry.REGISTRIES.items():
         kinds.append(
@@ -153,9 +156,17 @@ def command_options(name: str, parser: argparse.ArgumentParser) -> list[Option]:
     return [one for one in parser_options(parser) if one.flags not in stock]
 
 
+def module(command: str) -> str:
+    """The module of :mod:`lev_plugins.cli` that a command is."""
+    return getattr(names.COMMANDS[command], "module", command.replace("-", "_"))
+
+
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Name of a command → its parser."""
-    return {name.replace("-", "_"): names.load(name).build_parser() for name in names.COMMANDS}
+    return {
+        name: importlib.import_module(f"{PACKAGE}.cli.{module(name)}").build_parser()
+        for name in names.COMMANDS
+    }
 
 
 # ---------------------------------------------------------------- pages
@@ -233,9 +244,41 @@ def architecture_page() -> str:
     return title("Sizes of the archs") + "\n" + table(head, rows)
 
 
+def names_table() -> str:
+    """The table of user_dir.md: each registered name, with its class's first sentence."""
+
+    def said(found: Any) -> str:
+        text = " ".join((found.__doc__ or "").strip().split("\n\n")[0].split())
+        return re.sub(r":\w+:`[.~]*|``", "`", text).rstrip(".")
+
+    rows = ["| flag | name | what it is |", "|---|---|---|"]
+    for flag in dict.fromkeys(one.flag for one in components()):
+        found = sorted((one for one in components() if one.flag == flag), key=lambda one: one.name)
+        if flag == "--scoring":
+            listed = ", ".join(f"`{one.name}`" for one in found)
+            rows.append(f"| `{flag}` | {listed} | [metrics](docs/metrics.md) |")
+            continue
+        for one in found:
+            name = f"`{one.name}`"
+            if flag == "--arch":
+                name = ", ".join(
+                    f"`{arch}` ({', '.join(sizes(cfg)[:2])})"
+                    for arch, cfg in architectures().items()
+                    if models.ARCH_MODEL_NAME_REGISTRY[arch] == one.name
+                )
+            rows.append(f"| `{flag}` | {name} | {said(one.found)} |")
+    return "\n".join(rows) + "\n"
+
+
+def with_names(text: str) -> str:
+    """The text of user_dir.md with its table written anew."""
+    before, marker, rest = text.partition("<!-- names: python docs/reference.py -->\n")
+    return before + marker + names_table() + "<!-- end -->" + rest.partition("<!-- end -->")[2]
+
+
 def command_page(name: str, parser: argparse.ArgumentParser, notes: Path) -> str:
     """What a command says of itself, and its options."""
-    parts = [title(name), f".. automodule:: {PACKAGE}.cli.{name}\n"]
+    parts = [title(f"lev-{name}"), f".. automodule:: {PACKAGE}.cli.{module(name)}\n"]
     if (notes / f"{name}.md").is_file():
         parts.append(f"Formats and rules: :doc:`/docs/commands/{name}`.\n")
     return "\n".join([*parts, option_table(command_options(name, parser))])
@@ -261,7 +304,7 @@ def pages(root: Path) -> Iterator[tuple[str, str]]:
     yield "architectures", architecture_page()
     for name, parser in commands().items():
         yield (
-            f"command-{name.replace('_', '-')}",
+            f"command-{name}",
             command_page(name, parser, root / "docs" / "commands"),
         )
     yield "python", python_page()
@@ -277,3 +320,9 @@ def write(root: Path, folder: Path) -> None:
     made["index"] = f"{title('Reference')}\n.. toctree::\n   :maxdepth: 2\n\n{contents}\n"
     for name, text in made.items():
         (folder / f"{name}.rst").write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    register()
+    page = Path(__file__).resolve().parents[1] / "user_dir.md"
+    page.write_text(with_names(page.read_text("utf-8")), "utf-8")

@@ -20,9 +20,7 @@ TINY = (
     "--threads 1 --clock cpu"
 ).split()
 #: a name, two numbers with their unit, their ratio, from … to
-ROW = re.compile(
-    r"^(.*?) {2,}([\d.]+) +ms +([\d.]+) +ms +([\d.]+) +([\d.]+) … ([\d.]+)$", re.M
-)
+ROW = re.compile(r"^(.*?) {2,}([\d.]+) +ms +([\d.]+) +ms +([\d.]+) +([\d.]+) … ([\d.]+)$", re.M)
 SCRIPTS = ("levt_speed", "levt_against_ar", "pbd_speed", "enct5_speed", "levt_learning")
 
 

@@ -5,6 +5,7 @@ import functools
 import importlib
 import importlib.util
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.optim.adafactor import FairseqAdafactor
 
 import lev_plugins
+from lev_plugins.reports import next_command as recipes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -84,8 +86,7 @@ def component_flags() -> set[str]:
 
 def calls_of(command: str) -> list[str]:
     """How a command is typed."""
-    name = command.replace("_", "-")
-    return [f"-m lev_plugins {name} ", f"lev-{name} "]
+    return [f"-m lev_plugins {command} ", f"lev-{command} "]
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +129,8 @@ def commands(path: Path) -> Iterator[str]:
 
 
 def test_every_registered_name_is_in_the_table():
-    found = registered_names()
-    assert "levenshtein_editor" in found and "translation_edit" in found
-    rows = set(re.findall(r"^\| `--[a-z-]+` \| `(\w+)` \| .", USER_DIR, re.M))
-    assert set(found) == rows
+    assert reference.with_names(USER_DIR) == USER_DIR, "python docs/reference.py writes it anew"
+    assert set(registered_names()) <= set(re.findall(r"`(\w+)`", reference.names_table()))
 
 
 def test_every_option_has_a_help_text_and_stands_in_the_reference(tmp_path):
@@ -156,6 +155,48 @@ def test_every_metric_is_in_its_page():
 
     text = (ROOT / "docs" / "metrics.md").read_text("utf-8")
     assert all(f"`{name}`" in text for name in METRICS)
+
+
+# ---------------------------------------------------------------- one training command a task
+
+#: what depends on the data, and where it is saved
+OWN = {
+    *("--user-dir", "--source-lang", "--target-lang", "--draft-lang", "--save-dir", "--bert-dir"),
+    *("--bpe", "--sentencepiece-model", "--share-all-embeddings", "--task", "--arch"),
+    *("--best-checkpoint-metric", "--maximize-best-checkpoint-metric"),
+}
+
+
+def recipe(words: list[str]) -> dict[str, list[str]]:
+    """The values of each flag, but of those in ``OWN``."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        if word.startswith("--"):
+            found[word] = []
+        elif found:
+            found[list(found)[-1]].append(word)
+    return {flag: values for flag, values in found.items() if flag not in OWN}
+
+
+def trainings(name: str, arch: str) -> list[dict[str, list[str]]]:
+    lines = map(shlex.split, commands(ROOT / name))
+    trained = [one for one in lines if one[0] == "fairseq-train" and "--arch" in one]
+    return [recipe(one) for one in trained if one[one.index("--arch") + 1] == arch]
+
+
+def test_each_task_has_one_training_command():
+    guide = "examples/guides/{}.md".format
+    for arch, page, wanted in (
+        ("levenshtein_editor_small", "post_editing", [f"{recipes.LEVT} {recipes.DRAFTS}"]),
+        ("pbd_transformer_char", "correcting_text", [recipes.PBD]),
+        ("enct5_tiny", "tagging", [recipes.LABELLER, recipes.TAGGER]),
+        ("enct5", "pretrained", [recipes.FROM_BERT]),
+    ):
+        expected = [recipe(one.split()) for one in wanted]
+        assert trainings(guide(page), arch) == expected, page
+        assert trainings("README.md", arch) in ([], expected[-1:]), arch
+    (gated,) = trainings("README.md", "gated_transformer_char")
+    assert trainings(guide("denoising"), "gated_transformer_char") == [gated]
 
 
 # A changelog names what has gone.

@@ -33,4 +33,3 @@ def place(one: Mutant, tree: Path) -> tuple[Path, int] | None:
     if not hits or (hits[0][0] and hits[0][1] and len(hits) > 1):
         return None
     return hits[0][2:]
-

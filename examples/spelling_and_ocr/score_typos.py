@@ -40,6 +40,7 @@ PARAGRAPH = (
     "informations see https://www.example.org/teh-report or write to Mr Kowalczyk."
 )
 
+
 def share(
     outputs: Sequence[str], wanted: Sequence[str], before: Sequence[str] | None = None
 ) -> tuple[int, float]:

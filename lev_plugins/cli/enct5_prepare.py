@@ -18,6 +18,7 @@ from ..fairseq_patches import run_cli
 from ..io.output import staged
 from ..io.text_files import require_files
 from ..registration import register
+from ..reports.next_command import FIVE_MINUTES, next_enct5_command
 from .options import adder, make_parser
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     with staged(args.destdir) as folder:
         write_all(folder, layout, files, labels, tokenizer, longest, say, args.sampled_copies)
     say(f"prepared in {args.destdir}")
+    if command := next_enct5_command(args):
+        say(f"note: next trains for twenty minutes; for a try of five: {FIVE_MINUTES}")
+        say(f"next: {command}")
 
 
 def _layout(args: argparse.Namespace) -> "Layout":

@@ -15,6 +15,8 @@ HYDRA_SAYS = (
     "'.*' is validated against ConfigStore schema",
     "The strict flag in the compose API",
 )
+#: torch 2.15 says the first while fairseq is imported, 2.13 the others while it trains
+_TORCH_SAYS = r"`torch\.(jit\.script|cuda\.amp\.\w+)", "'pin_memory' argument is set as true"
 _MASKS = "Support for mismatched key_padding_mask and attn_mask is deprecated"
 
 
@@ -46,6 +48,17 @@ def quiet_commands() -> None:
         root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
     for start in HYDRA_SAYS:
         warnings.filterwarnings("ignore", rf"\s*{start}", UserWarning)
+
+
+def filter_torch_warnings() -> None:
+    """Says nothing of what torch warns of in fairseq's own code.
+
+    Fault: fairseq decorates functions by ``torch.jit.script``, trains below
+    ``torch.cuda.amp.autocast`` and pins memory where there is no GPU. What its commands import
+    before ``--user-dir`` is not reached.
+    """
+    for start in _TORCH_SAYS:
+        warnings.filterwarnings("ignore", start)
 
 
 def filter_mask_warning() -> None:

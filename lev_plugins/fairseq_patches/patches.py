@@ -8,7 +8,7 @@ from .commands import configure_plain_encoders, patch_interactive_reader, show_w
 from .contents import WORDS_LEARNT, difference, keep_symbols
 from .imports import accept_imported_package, import_fairseq, is_lean
 from .launch import settle_trainings, train_on_cpus
-from .logs import filter_mask_warning, quiet_commands
+from .logs import filter_mask_warning, filter_torch_warnings, quiet_commands
 from .optimizers import keep_masters, patch_adafactor
 from .reports import explain, one_line_errors
 from .saving import atomic_save, write_checkpoints_whole
@@ -28,6 +28,7 @@ def apply(lean: bool = False) -> None:
     if _applied:
         return
     one_line_errors()
+    filter_torch_warnings()
     import_fairseq(lean)
     accept_imported_package()
     quiet_commands()

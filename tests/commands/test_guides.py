@@ -50,7 +50,7 @@ def smaller(words: list[str]) -> list[str]:
     if words[0] in ("fairseq-generate", "fairseq-interactive", "fairseq-validate"):
         return [*words, "--cpu"]
     if words[0] != "fairseq-train":
-        return [re.sub(r"^[46]000$", "60", word) for word in words]
+        return [re.sub(r"^[246]000$", "60", word) for word in words]
     arch = words[words.index("--arch") + 1]
     size = next(flags for name, flags in SIZES.items() if arch.startswith(name))
     if "--backbone" in words:

@@ -1,7 +1,9 @@
-"""What preprocess prints as the next command runs as printed, and trains a corrector."""
+"""What preparing commands print as the next command runs as printed, and trains a model."""
 
 import random
 import shlex
+
+from enct5_corpus import write_corpus
 
 
 def test_the_next_command_runs_as_printed(commands, tmp_path):
@@ -20,3 +22,13 @@ def test_the_next_command_runs_as_printed(commands, tmp_path):
     path = tmp_path / "checkpoints" / "checkpoint_best.pt"
     corrected = commands(f"python -m lev_plugins correct --path {path}", tmp_path, stdin="ab\n")
     assert corrected.code == 0 and corrected.out.count("\n") == 1, corrected.err
+
+
+def test_the_next_command_of_labelled_text_runs_as_printed(commands, tmp_path):
+    write_corpus(tmp_path, "tagging")
+    flags = "--kind tagging --train train.tsv --valid valid.tsv --bytes --destdir bin"
+    prepared = commands.ok(f"python -m lev_plugins enct5-prepare {flags}", tmp_path)
+    command = shlex.split(prepared.err.rpartition("next: ")[2])
+    trained = commands.ok([*command, "--max-update", "2"], tmp_path)
+    assert "best_word_accuracy" in trained.out + trained.err
+    assert (tmp_path / "checkpoints" / "checkpoint_best.pt").is_file()

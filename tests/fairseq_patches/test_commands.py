@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+import warnings
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.fairseq_patches.commands import read_interactive_lines
+from lev_plugins.fairseq_patches.logs import filter_torch_warnings
 
 # help ---------------------------------------------------------------------------------------------
 
@@ -151,3 +153,13 @@ def test_characters_can_be_chosen_on_the_command_line():
     args = options.parse_args_and_arch(options.get_generation_parser(), words)
     encoder = encoders.build_bpe(convert_namespace_to_omegaconf(args).bpe)
     assert encoder.decode(encoder.encode("a b")) == "a b"
+
+
+def test_torch_says_nothing_of_the_code_of_fairseq():
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        filter_torch_warnings()
+        for start in ("`torch.jit.script` is deprecated", "`torch.cuda.amp.autocast(args...)` is"):
+            warnings.warn(start, FutureWarning, stacklevel=1)
+        warnings.warn("of your own code", FutureWarning, stacklevel=1)
+    assert [str(one.message) for one in shown] == ["of your own code"]
