@@ -32,26 +32,33 @@ class NearWords:
         self.words = words
         self._keys = np.empty(0, dtype=np.uint32)
         self._places = np.empty(0, dtype=np.int32)
+        self._sizes = np.empty(0, dtype=np.int64)
         self._asked = 0
 
     def find(self, word: str) -> Iterator[tuple[str, int]]:
         """Words within :data:`DISTANCE` edits (:data:`distance`), and these, in no order."""
         self._asked += 1
         some = self.words if self._asked <= UNINDEXED else self._indexed(word)
-        near = process.extract_iter(word, some, scorer=distance, score_cutoff=DISTANCE)
-        return ((one, edits) for one, edits, _ in near)
+        if not len(some):
+            return iter(())
+        (edits,) = process.cdist([word], some, scorer=distance, score_cutoff=DISTANCE)
+        near = np.flatnonzero(edits <= DISTANCE).tolist()
+        return ((some[place], int(edits[place])) for place in near)
 
-    def _indexed(self, word: str) -> Iterator[str]:
+    def _indexed(self, word: str) -> Sequence[str]:
         """Words that may be near."""
         if not len(self._keys):
             self._index()
         keys = np.array([_checksum(text) for text in _left(word[:PREFIX])], dtype=np.uint32)
         first = np.searchsorted(self._keys, keys, "left")
         last = np.searchsorted(self._keys, keys, "right")
-        places = {int(p) for a, b in zip(first, last) for p in self._places[a:b]}
-        return map(self.words.__getitem__, places)
+        ranges = zip(first.tolist(), last.tolist(), strict=True)
+        places = np.unique(np.concatenate([self._places[a:b] for a, b in ranges]))
+        places = places[np.abs(self._sizes[places] - len(word)) <= DISTANCE]
+        return [self.words[place] for place in places.tolist()]
 
     def _index(self) -> None:
+        self._sizes = np.array([len(word) for word in self.words])
         begins = [word[:PREFIX] for word in self.words]
         order = sorted(range(len(begins)), key=lambda place: len(begins[place]))
         found = []

@@ -244,9 +244,12 @@ class Corrector:
                 read[text] = tokens
             return True
 
-        longest = LONGEST_WORD if self.unit in ("word", "letters") else len(line)
+        words, stays = self.unit in ("word", "letters"), self.backend.stays
+        longest = LONGEST_WORD if words else len(line)
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
+            if words and end - start <= self.backend.limit and stays(line[start:end]):
+                continue
             for unit in pieces(line, start, end, fits):
                 if self.backend.uses_context and unit.places[0] == start and unit.places[-1] == end:
                     unit = replace(unit, context=context(line, places, number))
@@ -288,6 +291,8 @@ def _corrected(
     document: Document | None,
 ) -> Correction:
     """A line with the edits of its units that are sure enough and touch nothing protected."""
+    if not units:
+        return Correction(line, line, ())
     wanted: list[tuple[list[tuple[int, int, str]], float]] = []
     unterminated = []
     for unit in units:

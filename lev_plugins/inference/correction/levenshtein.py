@@ -83,7 +83,9 @@ class LevenshteinBackend(ScoringBackend):
         task = self.task
         return all(t in task.src_dict.indices and t in task.tgt_dict.indices for t in tokens)
 
-    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
+    def nbest(
+        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
+    ) -> list[Written]:
         """What the model writes, if it can be spelt: perhaps not by the way of fewest edits."""
         return [
             {tuple(str(token) for token in one.tokens): None}
