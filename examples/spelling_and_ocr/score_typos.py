@@ -152,8 +152,9 @@ def main() -> None:
         print("\n" + table(measured(others, lists)))
     (found,) = corrector.correct([PARAGRAPH])
     print(f"\n{found.source}\n→ {found.text}\n")
-    for edit in whole_words(found):
-        print(f"  {edit}")
+    for edit in found.edits:
+        kept = "" if edit.applied else f"   left: {edit.reason}"
+        print(f"  {edit.before} → {edit.after}   {edit.probability:.2f}{kept}")
 
 
 Shares = dict[str, tuple[int, dict[str, float]]]
@@ -210,22 +211,6 @@ def verdict(found: Shares) -> str:
             "about twice as long (--minutes)"
         )
     return f"verdict: better than no edits, and not behind {other} in any list"
-
-
-def whole_words(found) -> list[str]:
-    """The words of a line that a model would change, each with the probability of its edits."""
-    shown = []
-    for start, end in spans(found.source, "letters"):
-        edits = [edit for edit in found.edits if start <= edit.offset and edit.end <= end]
-        if edits:
-            parts, place = [], start
-            for edit in edits:
-                parts += [found.source[place : edit.offset], edit.after]
-                place = edit.end
-            after = "".join(parts) + found.source[place:end]
-            kept = "" if edits[0].applied else f"   left: {edits[0].reason}"
-            shown.append(f"{found.source[start:end]} → {after}   {edits[0].probability:.2f}{kept}")
-    return shown
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Which of many words are near one: within two edits."""
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import lru_cache
 from itertools import combinations, groupby
 
 import numpy as np
@@ -17,7 +17,7 @@ DISTANCE = 2
 UNINDEXED = 30
 #: Of a longer word only the beginning is indexed.
 PREFIX = 7
-_FACTOR, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
+_FACTOR = 0x9E3779B97F4A7C15
 
 
 class NearWords:
@@ -49,7 +49,9 @@ class NearWords:
         """Words that may be near."""
         if not len(self._keys):
             self._index()
-        keys = np.array([_checksum(text) for text in _left(word[:PREFIX])], dtype=np.uint32)
+        letters = code_points([word[:PREFIX]])[None]
+        sums = [_sums(letters, kept)[0] for kept in _kept(letters.shape[1])]
+        keys = np.unique(np.concatenate(sums) >> np.uint64(32)).astype(np.uint32)
         first = np.searchsorted(self._keys, keys, "left")
         last = np.searchsorted(self._keys, keys, "right")
         ranges = zip(first.tolist(), last.tolist(), strict=True)
@@ -66,11 +68,9 @@ class NearWords:
             chosen = list(some)
             letters = code_points([begins[place] for place in chosen]).reshape(len(chosen), size)
             places = np.array(chosen, dtype=np.uint64)
-            for kept in _kept(size):
-                keys = np.zeros(len(places), dtype=np.uint64)
-                for column in kept:
-                    keys = keys * np.uint64(_FACTOR) + letters[:, column] + np.uint64(1)
-                found.append(keys & np.uint64(0xFFFFFFFF << 32) | places)
+            for kept in (way[None] for ways in _kept(size) for way in ways):  # to save memory
+                high = _sums(letters, kept)[:, 0] & np.uint64(0xFFFFFFFF << 32)
+                found.append(high | places)
         both = np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.uint64)
         self._keys = (both >> np.uint64(32)).astype(np.uint32)
         self._places = both.astype(np.uint32).astype(np.int32)
@@ -82,17 +82,22 @@ def code_points(texts: Sequence[str]) -> NDArray[np.uint64]:
     return np.frombuffer(joined, dtype=np.uint32).astype(np.uint64)
 
 
-def _kept(size: int) -> Iterator[tuple[int, ...]]:
-    """Which letters are left of so many when up to :data:`DISTANCE` are deleted."""
-    for count in range(max(size - DISTANCE, 0), size + 1):
-        yield from combinations(range(size), count)
+@lru_cache
+def _kept(size: int) -> list[NDArray[np.int64]]:
+    """Which letters are left of so many when up to :data:`DISTANCE` are deleted: ways × letters,
+    for each number of letters that are left."""
+    counts = range(max(size - DISTANCE, 0), size + 1)
+    return [np.array(list(combinations(range(size), n)), dtype=np.int64) for n in counts]
 
 
-def _checksum(text: str) -> int:
-    """As in the index; texts that share one by chance are told apart by their edits."""
-    return reduce(lambda key, letter: (key * _FACTOR + ord(letter) + 1) & _MASK, text, 0) >> 32
+def _sums(letters: NDArray[np.uint64], kept: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Checksums of what is left of words: words × ways. Texts that share one by chance are told
+    apart by their edits.
 
-
-def _left(word: str) -> set[str]:
-    """What is left of a word when up to :data:`DISTANCE` letters are deleted."""
-    return {"".join(word[place] for place in kept) for kept in _kept(len(word))}
+    Args:
+        letters: words × letters. kept: ways × letters, which of them are left.
+    """
+    sums = np.zeros((len(letters), len(kept)), dtype=np.uint64)
+    for column in kept.T:
+        sums = sums * np.uint64(_FACTOR) + letters[:, column] + np.uint64(1)
+    return sums

@@ -87,7 +87,6 @@ class Report:
 
     def add(self, done: Sequence["Correction"]) -> None:
         """Note the next lines."""
-        from ..inference.correction.corrections import whole_words
         from ..inference.correction.units import core_of
 
         for one in done:
@@ -97,7 +96,7 @@ class Report:
             self.wanted += len(one.edits)
             self.applied += sum(edit.applied for edit in one.edits)
             if one.text != one.source:
-                made = [edit for edit in whole_words(one) if edit.applied]
+                made = [edit for edit in one.edits if edit.applied]
                 self.words.update((core_of(edit.before), core_of(edit.after)) for edit in made)
             lost = [len(edit.before) - len(edit.after) for edit in one.edits if edit.applied]
             for holds, what in (

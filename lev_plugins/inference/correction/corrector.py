@@ -11,7 +11,7 @@ from ...errors import UserError
 from ...models import ENGLISH_SPELLING, installed_misspellings
 from ..arguments import strings
 from .backends import Backend, Tokens
-from .corrections import Correction, Edit, Reason, apply_edits
+from .corrections import Correction, Edit, Reason, apply_edits, by_words
 from .proposals import Proposal, proposals
 from .prose import CODE, SURE, Document
 from .protection import Protection, refused
@@ -315,7 +315,8 @@ def _corrected(
             Edit(start, line[start:end], after, chance, reason is None, reason)
             for start, end, after in placed
         ]
-    return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
+    text, words = apply_edits(line, edits), by_words(line, edits)
+    return Correction(line, text, tuple(words), tuple(unterminated))
 
 
 def _objection(

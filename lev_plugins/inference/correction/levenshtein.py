@@ -17,7 +17,7 @@ from ..editor import LevenshteinEditor
 from ..sentences import Sentence, collated
 from .autoregressive import LENGTH_SHARE
 from .backends import Answer, Pair, ScoringBackend, TextProcessing, Tokens, Written
-from .corrections import Correction, Edit, apply_edits, whole_words, words_only
+from .corrections import Edit, apply_edits, by_words
 from .edits import gaps
 from .proposals import proposals
 
@@ -197,4 +197,4 @@ def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
     if apply_edits(draft, edits).split() != trace.text.split():
         sure = math.exp(math.fsum(map(answer.log_probability, answer.changes)))
         edits = [Edit(0, draft, trace.text, min(1.0, sure))]
-    return words_only(whole_words(Correction(draft, trace.text, tuple(edits))))
+    return by_words(draft, edits)
