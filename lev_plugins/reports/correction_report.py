@@ -74,7 +74,7 @@ class Report:
     def __init__(self, sinks: Sequence[Sink], named: bool, size: int | None, shown: bool) -> None:
         self.sinks, self.named = sinks, named
         self.file = STANDARD_STREAM
-        self.line = self.lines = self.changed = self.wanted = self.applied = 0
+        self.line = self.lines = self.changed = self.wanted = self.applied = self.code = 0
         self.words: Counter[tuple[str, str]] = Counter()  # that were changed
         self.told: dict[tuple[str, str], LineNumbers] = defaultdict(LineNumbers)
         self.watched = shown and is_terminal(sys.stderr)
@@ -93,6 +93,7 @@ class Report:
             self.line += 1
             self.lines += 1
             self.changed += one.text != one.source
+            self.code += one.code
             self.wanted += len(one.edits)
             self.applied += sum(edit.applied for edit in one.edits)
             if one.text != one.source:
@@ -119,6 +120,9 @@ class Report:
         if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
             shown = ", ".join(f"{before} → {after} {n:,}×" for (before, after), n in often)
             print(f"changed most often: {shown} (--protect-words keeps words)", file=sys.stderr)
+        if self.code:
+            print(f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)",
+                  file=sys.stderr)  # fmt: skip
         for (file, what), lines in self.told.items():
             place = f"{file}: " if self.named else ""
             print(f"{place}{what}: {counted(lines.count, 'line')} ({lines})", file=sys.stderr)

@@ -46,13 +46,15 @@ class Correction:
     """A line, what became of it, and all edits that the model wants, made or not, in order.
 
     unterminated: (start, end) of the units that stayed as they were because the model's answer did
-        not come to an end, in characters of the line.
+        not come to an end, in characters of the line. code: whether the line was left alone as one
+        of code (:mod:`.prose`).
     """
 
     source: str
     text: str
     edits: tuple[Edit, ...]
     unterminated: tuple[tuple[int, int], ...] = ()
+    code: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

@@ -32,7 +32,7 @@ from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
 from .lexicon import Lexicon
 from .ranking import Ranker, RankingBackend, defaults
-from .settings import Settings
+from .settings import Settings, chosen
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +42,28 @@ WRITING = ("translation", "translation_concat", "noisy_translation")
 WORDS = (None, "word", "letters")
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
 LISTED = 30.0
+
+
+def load(
+    path: str,
+    file: str | None,
+    unit: str | None,
+    weights: Mapping[str, float],
+    given: Mapping[str, Any],
+    *loading: Any,
+) -> tuple[Backend, Settings, str | None]:
+    """A backend, what is set for it, and the settings file that says so.
+
+    Args:
+        file: as of :func:`.settings.chosen`, with ``given``. unit, weights: in place of those set.
+        loading: data, device, precision and processing of :func:`load_backend`.
+    """
+    use, found = chosen(path, file, given)
+    use.protection()  # a file that is missing is told before the model loads
+    search = use.beam, use.max_iter, use.delete_threshold
+    data, device, precision, processing = loading
+    backend = load_backend(path, data, device, *search, precision, processing)
+    return ranked(backend, use, unit or use.unit, weights), use, found
 
 
 def load_backend(
@@ -80,7 +102,7 @@ def load_backend(
     if name in WRITING:
         made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
     elif name in EDITING:
-        editor = LevenshteinEditor.from_pretrained(path, data, place, precision=precision, **given)
+        editor = LevenshteinEditor.from_state(state, paths, data, place, precision, given)
         encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
         made = LevenshteinBackend(editor, *encoders, max_iter or 10, delete_threshold)
     else:
