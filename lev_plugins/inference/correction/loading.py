@@ -1,7 +1,6 @@
 """From a checkpoint to the backend that serves its kind of model, and to one that ranks."""
 
 import copy
-import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -30,11 +29,8 @@ from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
-from .lexicon import Lexicon
 from .ranking import Ranker, RankingBackend, defaults
 from .settings import Settings, chosen
-
-logger = logging.getLogger(__name__)
 
 EDITING = ("translation_edit", "translation_lev")
 WRITING = ("translation", "translation_concat", "noisy_translation")
@@ -226,17 +222,4 @@ def ranked(
         )
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
-    found = use.resources()
-    _warn(use.lexicon, found.lexicon, backend)
-    return RankingBackend(Ranker(backend, found, weights, by_word))
-
-
-def _warn(path: str | None, lexicon: Lexicon | None, backend: Backend) -> None:
-    """Names a letter that the model learnt and no word of a lexicon has."""
-    dictionary = getattr(getattr(backend, "task", None), "target_dictionary", None)
-    for letter, often in lexicon.lacking(dictionary).items() if lexicon and dictionary else ():
-        logger.warning(
-            f"{path}: no word has {letter!r}, which is one in {often} letters of the text that "
-            "the model learnt; right words with it may be changed, so give a list that was not "
-            "case-folded (examples/spelling_and_ocr/word_list.py makes one)"
-        )
+    return RankingBackend(Ranker(backend, use.resources(), weights, by_word))
