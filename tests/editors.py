@@ -52,24 +52,33 @@ def edit_corrector(unit: str | None = None, window: int | None = None, **more: A
 
 @cache
 def _written(task: str, arch: str) -> Any:
-    return saved.configuration(WRITING.format(task=task, arch=arch).split())
+    given = WRITING.format(task=task, arch=arch).split()
+    if arch.startswith("pbd"):  # its decoder is as wide as its encoder
+        own = {n for n, one in enumerate(given) if one.startswith("--decoder-") and "-dim" in one}
+        own |= {given.index("--decoder-attention-heads")}
+        given = [one for n, one in enumerate(given) if not {n, n - 1} & own]
+    return saved.configuration(given)
 
 
 def writing_corrector(
-    task: str = "translation", unit: str | None = None, window: int | None = None
+    task: str = "translation",
+    unit: str | None = None,
+    window: int | None = None,
+    arch: str = "transformer",
+    count: int = 1,
 ) -> Corrector:
-    """A corrector whose model writes from left to right; ``translation_concat`` is the other."""
-    arch = "transformer" if task == "translation" else "transformer_concat_char"
+    """A corrector whose models write from left to right; ``translation_concat`` has its own."""
+    arch = arch if task == "translation" else "transformer_concat_char"
     cfg = copy.deepcopy(_written(task, arch))
     kind = tasks.TASK_REGISTRY[task]
     of = kind(cfg.task, tiny.dictionary(), tiny.dictionary())
     torch.manual_seed(3)
-    model = of.build_model(cfg.model)
+    models = [of.build_model(cfg.model) for _ in range(count)]
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in (one for model in models for one in model.parameters()):
             parameter.add_(0.3 * torch.randn(parameter.shape))
     processing = TextProcessing(None, Characters())
-    backend = Autoregressive([model], of, cfg, processing, knows_spaces=True, beam=2)
+    backend = Autoregressive(models, of, cfg, processing, knows_spaces=True, beam=2)
     return Corrector(backend, unit, window)
 
 

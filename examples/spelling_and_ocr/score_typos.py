@@ -88,6 +88,7 @@ def main() -> None:
     lists = word_lists(args.text, args.also)
     shares = measured(systems, lists)
     print(table(shares))
+    print("\n" + verdict(shares))
     if args.json:
         keys = dict(zip(LISTS.values(), LISTS))
         by_system = {
@@ -99,8 +100,8 @@ def main() -> None:
     (found,) = corrector.correct([PARAGRAPH])
     print(f"\n{found.source}\n→ {found.text}\n")
     for edit in found.edits:
-        left = "" if edit.applied else f"   left: {edit.reason}"
-        print(f"  {edit.before} → {edit.after}   {edit.probability:.2f}{left}")
+        kept = "" if edit.applied else f"   left: {edit.reason}"
+        print(f"  {edit.before} → {edit.after}   {edit.probability:.2f}{kept}")
 
 
 Shares = dict[str, tuple[int, dict[str, float]]]
@@ -139,6 +140,24 @@ def table(found: Shares) -> str:
         cells = "".join(f"{one:>24.1f} %" for one in shares.values())
         rows.append(f"{name:{width}}{number:>8,}{cells}")
     return "\n".join(rows)
+
+
+def verdict(found: Shares) -> str:
+    """Whether the model, the last system, is ahead of the one before it, list by list."""
+    behind, right = [], 0.0
+    for name, (number, shares) in found.items():
+        *_, other, model = shares
+        if shares[model] < shares[other]:
+            behind.append(f"{name} ({shares[model]:.1f} %, {shares[other]:.1f} %)")
+        right += number * (shares[model] - next(iter(shares.values())))
+    if right <= 0:
+        return "verdict: no better than no edits yet: train longer, about twice as long (--minutes)"
+    if behind:
+        return (
+            f"verdict: better than no edits; behind {other} in {', '.join(behind)}: train longer, "
+            "about twice as long (--minutes)"
+        )
+    return f"verdict: better than no edits, and not behind {other} in any list"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """Which of many words are near one: within two edits."""
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from itertools import combinations, groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,79 +11,47 @@ from rapidfuzz.distance import OSA
 distance = OSA.distance
 #: Two words within this many edits are near each other.
 DISTANCE = 2
-#: So many words are compared with all others; for more, an index pays.
-UNINDEXED = 30
-#: Of a longer word only the beginning is indexed.
-PREFIX = 7
-_FACTOR, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
+#: Sorts of letters that are told apart: 64 bits have each twice.
+_SORTS = 32
 
 
 class NearWords:
     """Finds the near ones of many words.
 
-    By symmetric deletion: two words within ``d`` edits have a common text that is left of both when
-    at most ``d`` letters are deleted. Texts are kept as numbers, in 8 bytes each, and are made when
-    more than :data:`UNINDEXED` words were asked for.
+    A word has 64 bits: which of 32 sorts of letters it has, and which of them twice or more. An
+    edit changes two of them at most, so that nearly all words are known to be far by their bits.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
-        self._keys = np.empty(0, dtype=np.uint32)
-        self._places = np.empty(0, dtype=np.int32)
-        self._asked = 0
+        sizes = np.array([len(word) for word in words], dtype=np.int64)
+        self._order = np.argsort(sizes, kind="stable")
+        self._sizes = sizes[self._order]
+        self._bits: NDArray[np.uint64] | None = None  # in this order; made when first asked for
 
     def find(self, word: str) -> Iterator[tuple[str, int]]:
         """Words within :data:`DISTANCE` edits (:data:`distance`), and these, in no order."""
-        self._asked += 1
-        some = self.words if self._asked <= UNINDEXED else self._indexed(word)
-        near = process.extract_iter(word, some, scorer=distance, score_cutoff=DISTANCE)
-        return ((one, edits) for one, edits, _ in near)
+        if self._bits is None:
+            self._bits = _bits([self.words[place] for place in self._order], self._sizes)
+        ends = len(word) - DISTANCE, len(word) + DISTANCE + 1
+        first, last = np.searchsorted(self._sizes, ends).tolist()
+        other = self._bits[first:last] ^ _bits([word], np.array([len(word)]))
+        places = self._order[first:last][np.bitwise_count(other) <= 2 * DISTANCE]
+        some = [self.words[place] for place in places.tolist()]
+        if some:
+            (edits,) = process.cdist([word], some, scorer=distance, score_cutoff=DISTANCE)
+            for place in np.flatnonzero(edits <= DISTANCE).tolist():
+                yield some[place], int(edits[place])
 
-    def _indexed(self, word: str) -> Iterator[str]:
-        """Words that may be near."""
-        if not len(self._keys):
-            self._index()
-        keys = np.array([_checksum(text) for text in _left(word[:PREFIX])], dtype=np.uint32)
-        first = np.searchsorted(self._keys, keys, "left")
-        last = np.searchsorted(self._keys, keys, "right")
-        places = {int(p) for a, b in zip(first, last) for p in self._places[a:b]}
-        return map(self.words.__getitem__, places)
 
-    def _index(self) -> None:
-        begins = [word[:PREFIX] for word in self.words]
-        order = sorted(range(len(begins)), key=lambda place: len(begins[place]))
-        found = []
-        for size, some in groupby(order, key=lambda place: len(begins[place])):
-            chosen = list(some)
-            letters = code_points([begins[place] for place in chosen]).reshape(len(chosen), size)
-            places = np.array(chosen, dtype=np.uint64)
-            for kept in _kept(size):
-                keys = np.zeros(len(places), dtype=np.uint64)
-                for column in kept:
-                    keys = keys * np.uint64(_FACTOR) + letters[:, column] + np.uint64(1)
-                found.append(keys & np.uint64(0xFFFFFFFF << 32) | places)
-        both = np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.uint64)
-        self._keys = (both >> np.uint64(32)).astype(np.uint32)
-        self._places = both.astype(np.uint32).astype(np.int32)
+def _bits(words: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
+    sorts = code_points(words).astype(np.int64) % _SORTS
+    sorts += np.repeat(_SORTS * np.arange(len(words)), sizes)
+    counts = np.bincount(sorts, minlength=_SORTS * len(words)).reshape(-1, _SORTS)
+    return np.packbits(np.concatenate([counts > 0, counts > 1], 1), 1).view(np.uint64)[:, 0]
 
 
 def code_points(texts: Sequence[str]) -> NDArray[np.uint64]:
     """The letters of all texts, one after the other, as numbers."""
     joined = "".join(texts).encode("utf-32-le", "surrogatepass")
     return np.frombuffer(joined, dtype=np.uint32).astype(np.uint64)
-
-
-def _kept(size: int) -> Iterator[tuple[int, ...]]:
-    """Which letters are left of so many when up to :data:`DISTANCE` are deleted."""
-    for count in range(max(size - DISTANCE, 0), size + 1):
-        yield from combinations(range(size), count)
-
-
-def _checksum(text: str) -> int:
-    """As in the index; texts that share one by chance are told apart by their edits."""
-    return reduce(lambda key, letter: (key * _FACTOR + ord(letter) + 1) & _MASK, text, 0) >> 32
-
-
-def _left(word: str) -> set[str]:
-    """What is left of a word when up to :data:`DISTANCE` letters are deleted."""
-    return {"".join(word[place] for place in kept) for kept in _kept(len(word))}

@@ -8,7 +8,8 @@
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ParamSpec
 
 import torch
@@ -26,6 +27,7 @@ from ..systems.levenshtein.decoding.history import EditTrace
 from ..systems.levenshtein.markup import parse_markup
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
+    CheckpointState,
     device_named,
     editing_task,
     find_checkpoint,
@@ -115,9 +117,22 @@ class LevenshteinEditor:
                 other dictionaries; a device that is not here.
             TypeError: an option that fairseq's text processing does not have.
         """
-        place = device_named(device)
-        paths = find_checkpoints(os.fspath(path))
+        place, paths = device_named(device), find_checkpoints(os.fspath(path))
         state = load_state(paths[0])
+        return cls.from_state(state, paths, data, place, precision, overrides, reranker)
+
+    @classmethod
+    def from_state(
+        cls,
+        state: CheckpointState,
+        paths: Sequence[str],
+        data: str | os.PathLike[str] | None,
+        place: torch.device,
+        precision: str = "fp32",
+        overrides: Mapping[str, Any] = MappingProxyType({}),
+        reranker: str | os.PathLike[str] | None = None,
+    ) -> "LevenshteinEditor":
+        """:meth:`from_pretrained` where the first of the checkpoints has been read."""
         with wrap_checkpoint_errors(paths[0]):
             task = editing_task(state, paths[0], data)
         models = [load_model(paths[0], task, state).to(place)]
@@ -153,49 +168,32 @@ class LevenshteinEditor:
         return tuple(min(sizes) for sizes in zip(*limits))
 
     def edit_nbest(
-        self,
-        sources: Iterable[str],
-        drafts: Iterable[str | None] | None = None,
-        nbest: int = 1,
-        *,
-        max_iter: int = 10,
-        batch_size: int = 64,
-        empty_penalty: float | None = None,
-        delete_threshold: float | None = None,
-        candidates: int | None = None,
-        noise_scale: float = 0.5,
-        seed: int = 1,
-        markup: bool = False,
-        terms: Terms | None = None,
-        hard_terms: bool = True,
-        history: bool = True,
-    ) -> list[list[EditTrace]]:
+        self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,
+        max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
+        delete_threshold: float | None = None, candidates: int | None = None,
+        noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
+        hard_terms: bool = True, history: bool = True,
+    ) -> list[list[EditTrace]]:  # fmt: skip
         """An n-best list for every source, the best first, none twice.
 
         Args:
             sources: plain text, one sentence each; half of a surrogate pair is a question mark to
                 what cuts the text.
             drafts: a draft or None for every source; None where there are no drafts at all.
-            nbest: candidates given back at most.
-            max_iter: T_max, iterations at most.
+            nbest, candidates: given back at most, and made for each source (default: as many).
             batch_size: sentences decoded at once; does not change the outputs.
-            empty_penalty: γ in [0, 3], makes longer outputs likelier (paper, §3.3); default: 0.
-            delete_threshold: probability above which a token is deleted; default: the task's.
-            candidates: candidates made for each source, ``nbest`` by default; the first is that of
-                plain decoding.
-            noise_scale, seed: of the noise by which the others differ
-                (:func:`~.decoding.candidates.gumbel_noise`).
+            max_iter, empty_penalty, delete_threshold, noise_scale, seed, history: of
+                :class:`.RefinementOptions`; the threshold is the task's by default.
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
                 (:mod:`lev_plugins.systems.levenshtein.markup`).
             terms: for every source the terms to start from, in their order, or None; such a
                 source has no draft. With ``hard_terms`` each is in the output, whole; else the
                 model may delete them.
-            history: False leaves ``iterations`` empty, which takes a little less time.
 
         Raises:
             UserError: as many drafts (terms) as sources are needed, all of them strings; an option
-                that cannot be (:class:`.RefinementOptions`); a sentence beyond the model's limit;
-                marks that cannot be read; a hard term that is not in the vocabulary.
+                that cannot be; a sentence beyond the model's limit; marks that cannot be read; a
+                hard term that is not in the vocabulary.
         """
         count = nbest if candidates is None else candidates
         generator = self.generator(

@@ -31,9 +31,20 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
         """B × T tokens → B × (T − first) × C, for the tokens from ``first`` on."""
-        x = self.vectors(tokens[:, first:])
+        places = None if self.positions is None else self.positions(tokens)[:, first:]
+        return self._at(tokens[:, first:], places)
+
+    def branches(self, tokens: Tensor, place: int) -> Tensor:
+        """B × T tokens that all stand at one place, counted from 0 → B × T × C."""
+        places = None
         if self.positions is not None:
-            x = x + self.positions(tokens)[:, first:]
+            before = tokens.new_full((1, place + 1), self.table.padding_idx or 0) + 1
+            places = self.positions(before)[:, place:]
+        return self._at(tokens, places)
+
+    def _at(self, tokens: Tensor, places: Tensor | None) -> Tensor:
+        x = self.vectors(tokens)
+        x = x if places is None else x + places
         x = x if self.norm is None else self.norm(x)
         return dropout(x, self.dropout, self.training)
 

@@ -23,21 +23,19 @@ SHADES = (0.0, 0.5, 0.75, 0.9, 0.97)
 class FileEdits:
     """A file: its lines, its edits that were applied and that were not, and the lines that changed.
 
-    The edits are counted as ``--edits`` has them; ``shown`` has them as words for readers.
+    The edits are those of ``--edits``.
     """
 
     name: str
     lines: int = 0
     applied: int = 0
     refused: int = 0
-    shown: list[tuple[int, "Correction", "list[Edit]"]] = field(default_factory=list)
+    shown: list[tuple[int, "Correction", "Sequence[Edit]"]] = field(default_factory=list)
 
 
 @contextmanager
 def html_sink(path: str, title: str) -> Iterator[Sink]:
     """Collects lines and writes the page when all are there, whole or not at all."""
-    from ..inference.correction.corrections import whole_words
-
     files: dict[str, FileEdits] = {}
 
     def add(name: str, number: int, correction: "Correction") -> None:
@@ -48,7 +46,7 @@ def html_sink(path: str, title: str) -> Iterator[Sink]:
         file.applied += applied
         file.refused += len(correction.edits) - applied
         if applied:
-            file.shown.append((number, correction, whole_words(correction)))
+            file.shown.append((number, correction, correction.edits))
 
     with report_file(path) as stream:
         yield add

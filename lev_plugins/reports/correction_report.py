@@ -65,7 +65,7 @@ class Report:
     def __init__(self, sinks: Sequence[Sink], named: bool) -> None:
         self.sinks, self.named = sinks, named
         self.file = STANDARD_STREAM
-        self.line = self.lines = self.changed = self.wanted = self.applied = 0
+        self.line = self.lines = self.changed = self.wanted = self.applied = self.code = 0
         self.words: Counter[tuple[str, str]] = Counter()  # that were changed
         self.told: dict[tuple[str, str], LineNumbers] = defaultdict(LineNumbers)
 
@@ -75,7 +75,6 @@ class Report:
 
     def add(self, done: Sequence["Correction"]) -> None:
         """Note the next lines."""
-        from ..inference.correction.corrections import whole_words
         from ..inference.correction.units import core_of
 
         for one in done:
@@ -83,11 +82,11 @@ class Report:
             self.line += 1
             self.lines += 1
             self.changed += one.text != one.source
+            self.code += one.code
             self.wanted += len(one.edits)
             self.applied += len(applied)
             if one.text != one.source:
-                made = [edit for edit in whole_words(one) if edit.applied]
-                self.words.update((core_of(edit.before), core_of(edit.after)) for edit in made)
+                self.words.update((core_of(edit.before), core_of(edit.after)) for edit in applied)
             if one.unterminated:
                 self.told[self.file, _UNTERMINATED].add(self.line)
             if any(len(edit.before) - len(edit.after) >= _LOST for edit in applied):
@@ -100,6 +99,8 @@ class Report:
         if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
             shown = ", ".join(f"{before} → {after} {n:,}×" for (before, after), n in often)
             yield f"changed most often: {shown} (--protect-words keeps words)"
+        if self.code:
+            yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
         for (file, what), lines in self.told.items():
             place = f"{file}: " if self.named else ""
             yield f"{place}{what}: {counted(lines.count, 'line')} ({lines})"

@@ -7,7 +7,6 @@ from typing import Any
 from ..errors import UserError
 from ..inference.checkpoints import find_checkpoint, names_in, separate_paths
 from ..inference.correction import Corrector, Edit
-from ..inference.correction.corrections import whole_words, words_only
 from ..inference.correction.levenshtein import LevenshteinBackend, trace_edits
 from ..inference.enct5 import EncT5
 from ..systems.enct5.problem_types import ProblemType
@@ -107,7 +106,7 @@ def marked(row: Sentence, place: str) -> str | None:
 def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:
     found = corrector.correct(rows, **asked.model_dump(exclude={"lines"}))
     return [
-        {"source": one.source, "text": one.text, "edits": _records(words_only(whole_words(one)))}
+        {"source": one.source, "text": one.text, "edits": _records(one.edits)}
         for one in found
     ]
 

@@ -86,9 +86,10 @@ def test_its_words_are_those_of_fairseq_interactive(commands, transformer, words
     for number, one in enumerate(found):
         (numbers,) = told.lines("P")[number]
         scores = [float(score) for score in numbers.split()]  # to the base of 2
-        if [(len(edit.before), len(edit.after)) for edit in one.edits] == [(1, 1)]:
-            (edit,) = one.edits
-            wanted = 2 ** (scores[edit.offset] + scores[edit.offset + 1])
+        differ = [n for n, (a, b) in enumerate(zip(one.source, one.text)) if a != b]
+        if len(one.source) == len(one.text) and len(differ) == 1:
+            (edit,), (place,) = one.edits, differ
+            wanted = 2 ** (scores[place] + scores[place + 1])
             assert edit.probability == pytest.approx(wanted, abs=1e-3)
             checked += 1
     assert checked

@@ -102,7 +102,9 @@ class Scripted(ScoringBackend):
     def knows(self, tokens: Tokens) -> bool:
         return "".join(tokens).isascii() or "—" in tokens
 
-    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
+    def nbest(
+        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
+    ) -> list[Written]:
         self.asked += ["".join(unit) for unit in units]
         words = (self.script.get("".join(unit), []) for unit in units)
         return [dict.fromkeys(map(tuple, some)) for some in words]

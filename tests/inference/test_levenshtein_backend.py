@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins import LevenshteinEditor
-from lev_plugins.inference.correction import Edit
 from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.corrections import apply_edits, words_only
+from lev_plugins.inference.correction.corrections import apply_edits
 from lev_plugins.inference.correction.levenshtein import (
     LevenshteinBackend,
     trace_answer,
@@ -169,11 +168,6 @@ def test_an_edit_of_a_trace_has_the_probability_of_its_deletions_and_insertions(
         EditTrace("s", None, "a", 0.0, (), "loop"),
     ):
         assert trace_edits(nothing, PLAIN) == []
-
-
-def test_only_the_words_that_changed_are_left_of_an_edit():
-    edits = words_only([Edit(4, "a b c", "a x b c d", 0.5)])
-    assert [(one.offset, one.before, one.after) for one in edits] == [(6, "", "x "), (9, "", " d")]
 
 
 EDITORS = {kind: editors.editor(characters=kind, max_insertions=1) for kind in (False, True)}

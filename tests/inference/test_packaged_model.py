@@ -38,10 +38,12 @@ def row(name: str) -> float:
 def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
     (found,) = packaged.correct(["Teh goverment beleives that `teh` and --teh stay."])
     assert found.text == "The government believes that `teh` and --teh stay."
-    (tmp_path / "letter.txt").write_text("Teh end.\n")
+    (tmp_path / "letter.txt").write_text("Teh end.\n\n    teh code\n")
     monkeypatch.chdir(tmp_path)
     assert correct.main(["letter.txt"]) == 0
-    assert capsys.readouterr().out == "The end.\n"
+    done = capsys.readouterr()
+    assert done.out == "The end.\n\n    teh code\n"
+    assert done.err.count("\n") == 1 and "1 line" in done.err  # what was left alone is told
 
 
 def test_it_keeps_the_figures_of_its_card(packaged):

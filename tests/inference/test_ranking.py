@@ -254,7 +254,7 @@ def test_a_line_grows_by_so_much_for_each_word_and_has_so_many_candidates():
     (many,) = made.candidates(["aa bb"], 1)
     assert len(many.texts) == 32 and many.texts[0] == "aa bb"
     longer = ["aaxx bbxx", "aaxxx bbxx"]
-    assert {*longer} & {*made.vocabulary.texts("aa bb", longer, 2)} == {"aaxx bbxx"}
+    assert {*longer} & {*made.vocabulary.texts("aa bb", longer, ([], []), 2)} == {"aaxx bbxx"}
     assert made.vocabulary.features("", "on")[2] == -1.0  # a word that comes is a change
     both = Lexicon({"Mat": 3.0, "mat": 9.0})
     assert ranker_of(lines(lexicon=both)).vocabulary.count("Mat,") == 9.0

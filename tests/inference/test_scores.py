@@ -1,12 +1,19 @@
 """What models say of texts that others propose, and the search among the words of a lexicon."""
 
+from functools import cache
+
+import numpy as np
 import pytest
 import torch
 from editors import edit_corrector, writing_corrector
+from fairseq.dataclass.configs import GenerationConfig
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction.autoregressive import PrefixTree
+from lev_plugins.inference.correction.autoregressive import LEXICON_BEAM, TreeSearch
 from lev_plugins.inference.correction.lexicon import Lexicon
+from lev_plugins.inference.correction.prefix_search import WordTree
 from lev_plugins.inference.correction.ranking import Ranker
 from lev_plugins.inference.correction.vocabulary import Resources
 
@@ -63,13 +70,55 @@ def test_a_model_of_drafts_that_writes_from_left_to_right_is_refused():
 
 @pytest.mark.parametrize(
     ("written", "allowed"),
-    [([], [5, 7]), ([5], [EOS, 6, 9]), ([5, 6], [EOS]), ([7, 7], [8]), ([6], []), ([5, 9], [EOS])],
-)
+    [("", [5, 7]), ("5", [EOS, 6, 9]), ("56", [EOS]), ("77", [8]), ("6", []), ("59", [EOS]),
+     ("52", []), ("88", [])],
+)  # fmt: skip
 def test_what_may_follow_makes_a_word_or_the_beginning_of_one(written, allowed):
-    tree = PrefixTree([(7, 7, 8), (5,), (5, 6), (5, 9), (5, 6)], EOS)
-    for _ in range(2):  # computed, then kept
-        assert tree(written) == allowed
-    assert tree.longest == 3
+    words = ["".join(map(chr, word)) for word in [(7, 7, 8), (5,), (5, 6), (5, 9), (5, 6)]]
+    tree = WordTree(words, EOS)
+    numbers = np.array([list(map(int, written))], dtype=int).reshape(1, -1)
+    which, symbols, children = tree.after(tree.at(numbers))
+    assert symbols.tolist() == allowed and not which.any()
+    again = np.concatenate([np.repeat(numbers, len(symbols), 0), symbols[:, None]], 1)
+    assert tree.at(again).tolist() == children.tolist()
+
+
+WORDS = ["abc", "bead", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", "b", "ca", "abe",
+         "hedge", "head", "fed", "cafe", "gag", "badge", "faced"]  # fmt: skip
+
+
+@cache
+def branching(count):
+    backend = writing_corrector(arch="pbd_transformer_char", count=count).backend
+    backend.words = WORDS
+    return backend
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text("abcdefgh", min_size=1, max_size=9), min_size=1, max_size=6, unique=True),
+       st.integers(1, 4), st.sampled_from([1, 2]))  # fmt: skip
+def test_searches_that_share_prefixes_find_what_fairseqs_find_one_by_one(units, size, count):
+    backend = branching(count)
+    units = [tuple(unit) for unit in units]
+    dictionary = backend.task.target_dictionary
+    tree = WordTree(["".join(chr(dictionary.index(one)) for one in word) for word in WORDS], EOS)
+    options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=tree.longest)
+    among_words = backend.task.build_generator(backend.models, options)
+    among_words.search = TreeSearch(dictionary, tree)
+    others = [[("a", "b"), unit] for unit in units]
+    found = backend.nbest(units, size, others)
+    for unit, some, asked in zip(units, found, others, strict=True):
+        beams = backend.search([unit])[0], backend.search([unit], among_words)[0]
+        wanted = {
+            tuple(dictionary[n] for n in one["tokens"][:-1]): float(one["positional_scores"].sum())
+            for one in (*beams[0], *beams[1])
+        }
+        wanted = {text: score for text, score in wanted.items() if {*text} <= {*"abcdefgh"}}
+        assert list(some)[: len(wanted)] == list(wanted)
+        assert {*some} == {*wanted, *asked}
+        scores = backend.score([(unit, text) for text in some], 3)
+        assert list(some.values()) == pytest.approx(scores, rel=1e-4)
+        assert [some[text] for text in wanted] == pytest.approx(list(wanted.values()), rel=1e-4)
 
 
 def test_the_words_of_a_lexicon_that_a_model_holds_most_probable_are_among_its_candidates():

@@ -35,10 +35,11 @@ def test_a_temperature_keeps_the_order_and_what_is_certain():
 
 
 def test_an_edit_is_right_where_its_word_is():
-    edits = (Edit(0, "teh", "the", 0.9), Edit(6, "t", "r", 0.4), Edit(6, "t", "x", 0.1, False))
+    made = Edit(0, "teh", "the", 0.9), Edit(4, "cat", "car", 0.4)
+    edits = *made, Edit(4, "cat", "cax", 0.1, False)
     done = [
         Correction("teh cat", "the car", edits),
-        Correction("a b", "ab", (Edit(1, " ", "", 1.0),)),
+        Correction("a b", "ab", (Edit(0, "a b", "ab", 1.0),)),
     ]
     assert outcomes(done, ["the cat", "a b"]) == [(0.9, True), (0.4, False), (1.0, False)]
     assert outcomes(done[1:], ["ab"]) == [(1.0, True)]

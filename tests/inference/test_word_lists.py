@@ -1,19 +1,13 @@
 """Lists of words: how files are read, what is near, beside or like a word."""
 
-import itertools
 import math
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
-from fairseq.data import Dictionary
-from fake_backend import Scripted
 from refusals import refuses
 
-from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.letter_model import ORDER, LetterModel
 from lev_plugins.inference.correction.lexicon import Bigrams, Confusions, Lexicon, Lookup
-from lev_plugins.inference.correction.loading import ranked
 
 PAIRS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
          ("to", "be"): 50.0}  # fmt: skip
@@ -71,37 +65,6 @@ def test_the_nearest_come_first_and_of_these_the_most_frequent():
     words = Lexicon({"ten": 5, "the": 9, "tech": 2, "tea": 7, "theme": 99, "far": 99})
     assert words.near("teh", 99) == ["the", "tea", "ten", "tech"]
     assert words.near("teh", 2) == ["the", "tea"]
-
-
-def list_of(number, *words):
-    """A lexicon of so many words, without ß, of which some are given."""
-    letters = itertools.product("abcdefghijklmnopqrst", repeat=4)
-    more = map("".join, itertools.islice(letters, number - len(words)))
-    return Lexicon(dict.fromkeys([*more, *words], 1.0))
-
-
-def learnt(often):
-    """A dictionary of characters in which one letter of 500 is ß, and one of 2,000 é."""
-    dictionary = Dictionary()
-    for letter, count in {"a": 1995, "S": 100, "ß": 4, "é": 1, ",": 999, "1": 999}.items():
-        dictionary.add_symbol(letter, often * count)
-    dictionary.pad_to_multiple_(16)
-    return dictionary
-
-
-def test_a_letter_that_a_case_folded_list_lacks_is_named(tmp_path, caplog):
-    assert list_of(6_000).lacking(learnt(100)) == {"ß": 525}
-    for words in (list_of(6_000, "große"), list_of(6_000, "GROẞE"), list_of(4_000)):
-        assert words.lacking(learnt(100)) == {}
-    assert list_of(6_000).lacking(learnt(10)) == {}  # too little text
-    (tmp_path / "words").write_text("\n".join(list_of(6_000).words))
-    use, model = settings.Settings(lexicon=str(tmp_path / "words")), Scripted()
-    ranked(model, use, "line", {})
-    assert not caplog.messages  # a model that does not say what it learnt
-    model.task = SimpleNamespace(target_dictionary=learnt(100))
-    ranked(model, use, "letters", {})
-    (said,) = caplog.messages
-    assert said.startswith(f"{tmp_path / 'words'}: ") and "'ß'" in said and "525" in said
 
 
 def test_association_is_mutual_information_with_the_smallest_count_added():

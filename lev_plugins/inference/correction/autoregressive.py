@@ -2,10 +2,10 @@
 
 import math
 import threading
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 from fairseq import utils
 from fairseq.data import Dictionary
@@ -25,6 +25,7 @@ from ...fairseq_patches import explain, filter_mask_warning
 from ...nn.precision import quantize
 from .backends import Answer, Pair, ScoringBackend, TextProcessing, Tokens, Written
 from .edits import script
+from .prefix_search import Beam, Given, WordTree, branches, search
 
 # A correction is longer than this only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
@@ -32,8 +33,6 @@ LONGEST_RATIO, LONGEST_MORE = 2, 20
 LENGTH_SHARE = 0.8
 #: Width of the search among the words of a lexicon.
 LEXICON_BEAM = 10
-#: Beginnings of words whose next tokens are kept in memory.
-MOST_KEPT = 100_000
 
 
 class Autoregressive(ScoringBackend):
@@ -143,38 +142,75 @@ class Autoregressive(ScoringBackend):
         return self._spelling.issuperset(tokens)
 
     @cached_property
-    def _searches(self) -> list[SequenceGenerator]:
-        """The free search and, where there are words of a lexicon, one that writes these alone;
-        made when first needed, for a lexicon has to be spelt."""
+    def _tree(self) -> WordTree | None:
+        """The words of a lexicon that can be spelt; made when first needed."""
+        numbers = {token: self.task.target_dictionary.index(token) for token in self._spelling}
+        if self.processing.by_letter:
+            letters = {ord(one): n for one, n in numbers.items() if len(one) == 1}
+            some = filter(self._spelling.issuperset, self.words)
+            words = [word.translate(letters) for word in some]
+        else:
+            spelt = (tokens for tokens in map(self.tokens, self.words) if self.knows(tokens))
+            words = ["".join(chr(numbers[one]) for one in tokens) for tokens in spelt]
+        return WordTree(words, self.task.target_dictionary.eos()) if words else None
+
+    @cached_property
+    def _among_words(self) -> SequenceGenerator | None:
+        """A search that writes the words of the lexicon alone."""
+        if self._tree is None:
+            return None
         filter_mask_warning()
-        dictionary = self.task.target_dictionary
-        number = {token: dictionary.index(token) for token in self._spelling}
-        spelt = (tokens for tokens in map(self.tokens, self.words) if number.keys() >= {*tokens})
-        tree = PrefixTree(([number[one] for one in tokens] for tokens in spelt), dictionary.eos())
-        if not tree.words:
-            return [self.generator]
-        options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=tree.longest + 1)
-        among_words = self.task.build_generator(self.models, options)
-        among_words.search = TreeSearch(dictionary, tree)
-        return [self.generator, among_words]
+        options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=self._tree.longest)
+        generator = self.task.build_generator(self.models, options)
+        generator.search = TreeSearch(self.task.target_dictionary, self._tree)
+        return generator
 
-    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
-        """What the beam writes, then the best of the words, however far they are from the unit;
-        with the log-probability of each."""
+    def nbest(
+        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
+    ) -> list[Written]:
+        """What the beam writes, then the best of the words, however far they are from the unit,
+        then others that were asked for; with the log-probability of each."""
+        if not all(map(branches, self.models)):
+            return in_batches(self._one_by_one, units, map(len, units), batch_size)
+        asked = list(zip(units, others or [()] * len(units), strict=True))
+        return in_batches(self._together, asked, map(len, units), batch_size)
 
-        def written(chosen: Sequence[Tokens]) -> list[Written]:
-            beams = [self.search(chosen, generator) for generator in self._searches]
-            return [
-                {
-                    tuple(map(str, text)): float(one["positional_scores"].double().sum())
-                    for beam in some
-                    for one in beam
-                    if (text := self._written(one)) and None not in text
-                }
-                for some in zip(*beams, strict=True)
-            ]
+    def _one_by_one(self, units: Sequence[Tokens]) -> list[Written]:
+        """What fairseq's searches find."""
+        some = [self.generator, *filter(None, [self._among_words])]
+        beams = [self.search(units, generator) for generator in some]
+        return [
+            {
+                tuple(map(str, text)): float(one["positional_scores"].double().sum())
+                for beam in found
+                for one in beam
+                if (text := self._written(one)) and None not in text
+            }
+            for found in zip(*beams, strict=True)
+        ]
 
-        return in_batches(written, units, map(len, units), batch_size)
+    def _together(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[Written]:
+        """The same by one search, which rates the other texts too."""
+        dictionary, most = self.task.target_dictionary, self.generator.max_len - 1
+        eos, batch = dictionary.eos(), self.batch([unit for unit, _ in asked])
+        inputs = {name: one for name, one in batch["net_input"].items() if name.startswith("src_")}
+        order = batch["id"].tolist()
+        sizes = LONGEST_RATIO * (np.array([len(asked[i][0]) for i in order]) + 1) + LONGEST_MORE
+        beams = [Beam(self.generator.beam_size, np.minimum(sizes, most), eos)]
+        if self._tree is not None:
+            beams.append(Beam(LEXICON_BEAM, np.full(len(order), most), eos, self._tree))
+        texts = (["".join(chr(dictionary.index(one)) for one in text) for text in asked[i][1]]
+                 for i in order)  # fmt: skip
+        given = Given(list(texts), eos)
+        with self.lock:
+            search(self.models, inputs, [*beams, given], eos, dictionary.pad())
+        found: dict[int, Written] = {}
+        for row, i in enumerate(order):
+            best = (some for beam in beams for some in beam.best(row))
+            spelt = (([self.symbols.get(ord(one)) for one in text], score)
+                     for text, score in (*best, *given.rated(row)))  # fmt: skip
+            found[i] = {tuple(map(str, text)): score for text, score in spelt if None not in text}
+        return [found[i] for i in range(len(asked))]
 
     def log_probabilities(self, pairs: Sequence[Pair]) -> Tensor:
         """See :class:`~.backends.ScoringBackend`."""
@@ -244,58 +280,20 @@ def _spelt(dictionary: Dictionary) -> dict[int, str]:
     }
 
 
-class PrefixTree:
-    """Which token may come next, so that a beam search writes nothing but given words.
-
-    Words are token ids without </s>.
-    """
-
-    def __init__(self, words: Iterable[Sequence[int]], eos: int) -> None:
-        # a character for each id: strings are sorted faster than tuples
-        self.words, self.eos = sorted({_text(word) for word in words}), eos
-        self.longest = max(map(len, self.words), default=0)
-        self._next: dict[str, list[int]] = {}
-
-    def __call__(self, written: Sequence[int]) -> list[int]:
-        """Ids that may follow; none where ``written`` begins no word."""
-        prefix = _text(written)
-        if prefix not in self._next:
-            if len(self._next) >= MOST_KEPT:
-                self._next.clear()
-            self._next[prefix] = list(self._after(prefix))
-        return self._next[prefix]
-
-    def _after(self, prefix: str) -> Iterator[int]:
-        words, size = self.words, len(prefix)
-        place = bisect_left(words, prefix)
-        if place < len(words) and words[place] == prefix:
-            yield self.eos
-            place += 1
-        while place < len(words) and words[place].startswith(prefix):
-            token = ord(words[place][size])
-            yield token
-            place = bisect_left(words, prefix + chr(token + 1), place)
-
-
 class TreeSearch(PrefixConstrainedBeamSearch):
-    """fairseq's search with prefixes, whose next tokens all hypotheses are given at once."""
+    """fairseq's search that writes given words alone."""
 
-    def __init__(self, dictionary: Dictionary, tree: PrefixTree) -> None:
-        super().__init__(dictionary, tree)
+    def __init__(self, dictionary: Dictionary, tree: WordTree) -> None:
+        super().__init__(dictionary, tree.after)
+        self.tree = tree
 
     def apply_mask(self, x: Tensor, written: Tensor, sentences: Tensor) -> Tensor:
         """R × 1 × V like ``x``: 0 for what may follow ``written`` (R × T, </s> at its front), −∞.
 
         ``sentences`` says which each row is of; here the same may follow in any of them.
         """
-        allowed = [self.prefix_allowed_tokens_fn(row) for row in written[:, 1:].tolist()]
-        rows = [row for row, some in enumerate(allowed) for _ in some]
-        columns = [token for some in allowed for token in some]
+        nodes = self.tree.at(written[:, 1:].cpu().numpy())
+        rows, symbols, _ = (torch.from_numpy(one).to(x.device) for one in self.tree.after(nodes))
         mask = torch.full_like(x, -math.inf)
-        mask[torch.tensor(rows, device=x.device, dtype=torch.long), 0,
-             torch.tensor(columns, device=x.device, dtype=torch.long)] = 0  # fmt: skip
+        mask[rows, 0, symbols] = 0
         return mask
-
-
-def _text(numbers: Iterable[int]) -> str:
-    return "".join(map(chr, numbers))

@@ -94,6 +94,10 @@ class Backend:
         """:meth:`TextProcessing.text`."""
         return self.processing.text(tokens)
 
+    def stays(self, text: str) -> bool:
+        """Whether a text is known to stay as it is, so that it need not be read."""
+        return False
+
     def write(
         self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[Context] = ()
     ) -> list[Answer | None]:
@@ -124,8 +128,14 @@ class ScoringBackend(Backend):
         """Whether all tokens are in the dictionary."""
         raise NotImplementedError
 
-    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
-        """What the model writes for each unit: several texts, or one."""
+    def nbest(
+        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
+    ) -> list[Written]:
+        """What the model writes for each unit: several texts, or one.
+
+        ``others``: of each unit texts whose probabilities will be asked for; where that takes
+        little more time they are among what is returned.
+        """
         raise NotImplementedError
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:

@@ -1,7 +1,7 @@
-"""A line, what became of it, and the edits between; edits as people read them: of whole words."""
+"""A line, what became of it, and the edits between, which are of whole words."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,11 +13,12 @@ Reason = Literal["unknown", "protected", "length", "confidence"]
 
 @dataclass(frozen=True)
 class Edit:
-    """A stretch of a line that a model wrote anew.
+    """A word of a line, or several side by side, that a model wrote anew.
 
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
-    what the model wants there; either may be empty. probability: of the model, in [0, 1]; edits
-    that stand or fall together share it. applied: whether the corrected line has it. reason: why
+    what the model wants there, whole words; of words that are added or go, the space beside them
+    too, and the other is empty. probability: of the model, in [0, 1], that of the least sure of its
+    letters. applied: whether the corrected line has it. reason: why
     not: ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
     ``length`` (it adds more characters than any correction that the model was tuned on) or
     ``confidence`` (its probability is too low); None where it was made.
@@ -45,13 +46,15 @@ class Correction:
     """A line, what became of it, and all edits that the model wants, made or not, in order.
 
     unterminated: (start, end) of the units that stayed as they were because the model's answer did
-        not come to an end, in characters of the line.
+        not come to an end, in characters of the line. code: whether the line was left alone as one
+        of code (:mod:`.prose`).
     """
 
     source: str
     text: str
     edits: tuple[Edit, ...]
     unterminated: tuple[tuple[int, int], ...] = ()
+    code: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -77,25 +80,26 @@ def apply_edits(line: str, edits: Iterable[Edit]) -> str:
     return splice(line, ((one.offset, one.end, one.after) for one in edits if one.applied))
 
 
-def whole_words(correction: Correction) -> list[Edit]:
-    """The edits of a line, each widened to the words that it touches, in order.
+def by_words(line: str, edits: Sequence[Edit]) -> list[Edit]:
+    """Edits of letters as edits of the words that they touch, in order.
 
-    Edits that touch the same word are one, with the smallest of their probabilities; those that
-    were made and those that were not stay apart, and do not overlap among themselves. A word is a
-    run of non-spaces; a byte order mark in front of a line belongs to none.
+    Edits of one word are one, with the smallest of their probabilities, where all were made or
+    none for the same reason; those do not overlap among themselves. A word is a run of non-spaces;
+    a byte order mark in front of a line belongs to none. Words that such an edit has before and
+    after are cut off: of ``a`` → ``a b``, `` b`` is left.
     """
-    line, edits = correction.source, correction.edits
     found = [
-        _joined(line, *one)
+        edit
         for reason in {edit.reason for edit in edits}
-        for one in _by_words(line, [edit for edit in edits if edit.reason == reason])
+        for one in _touched(line, [edit for edit in edits if edit.reason == reason])
+        for edit in _less_equal_words(_joined(line, *one))
     ]
     return sorted(
         found, key=lambda edit: (edit.offset, edit.end, not edit.applied, edit.reason or "")
     )
 
 
-def _by_words(line: str, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
+def _touched(line: str, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
     """Where the words begin and end that edits touch, and the edits of each."""
     found: list[tuple[int, int, list[Edit]]] = []
     first = len(line) - len(line.removeprefix("\ufeff"))
@@ -121,13 +125,10 @@ def _joined(line: str, start: int, end: int, edits: Sequence[Edit]) -> Edit:
     return replace(edits[0], offset=start, before=line[start:end], after=after, probability=sure)
 
 
-def words_only(edits: Iterable[Edit]) -> list[Edit]:
-    """Edits less the words that each has before and after: ``a`` → ``a b`` only adds `` b``."""
-    found = []
-    for edit in edits:
-        before, after = (re.findall(r"\s+|\S+", text) for text in (edit.before, edit.after))
-        for i, j, k, m in script(before, after):
-            offset = edit.offset + sum(map(len, before[:i]))
-            gone, come = "".join(before[i:j]), "".join(after[k:m])
-            found.append(replace(edit, offset=offset, before=gone, after=come))
-    return found
+def _less_equal_words(edit: Edit) -> Iterator[Edit]:
+    """What is left of an edit without the words that it has before and after."""
+    before, after = (re.findall(r"\s+|\S+", text) for text in (edit.before, edit.after))
+    for i, j, k, m in script(before, after):
+        offset = edit.offset + sum(map(len, before[:i]))
+        gone, come = "".join(before[i:j]), "".join(after[k:m])
+        yield replace(edit, offset=offset, before=gone, after=come)

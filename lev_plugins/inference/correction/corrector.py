@@ -11,7 +11,7 @@ from ...errors import UserError
 from ...models import ENGLISH_SPELLING, installed_misspellings
 from ..arguments import strings
 from .backends import Backend, Tokens
-from .corrections import Correction, Edit, Reason, apply_edits
+from .corrections import Correction, Edit, Reason, apply_edits, by_words
 from .proposals import Proposal, proposals
 from .prose import CODE, SURE, Document
 from .protection import Protection, refused
@@ -77,27 +77,16 @@ class Corrector:
 
     @classmethod
     def from_pretrained(
-        cls,
-        path: str | os.PathLike[str] | None = None,
-        data: str | None = None,
-        device: str | torch.device | None = None,
-        unit: str | None = None,
-        window: int | None = None,
-        beam: int | None = None,
-        max_iter: int | None = None,
-        delete_threshold: float | None = None,
-        precision: str = "fp32",
-        lexicon: str | None = None,
-        lookup: str | None = None,
-        settings: str | None = None,
-        weights: Mapping[str, float] | None = None,
-        bigrams: str | None = None,
-        confusions: str | None = None,
-        **processing: Any,
-    ) -> "Corrector":
-        """Loads a checkpoint of task translation_edit or one that writes from left to right.
-
-        These are translation, translation_concat and noisy_translation.
+        cls, path: str | os.PathLike[str] | None = None, data: str | None = None,
+        device: str | torch.device | None = None, unit: str | None = None,
+        window: int | None = None, beam: int | None = None, max_iter: int | None = None,
+        delete_threshold: float | None = None, precision: str = "fp32",
+        lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
+        weights: Mapping[str, float] | None = None, bigrams: str | None = None,
+        confusions: str | None = None, **processing: Any,
+    ) -> "Corrector":  # fmt: skip
+        """Loads a checkpoint of task translation_edit, translation, translation_concat or
+        noisy_translation.
 
         Args:
             path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
@@ -106,46 +95,34 @@ class Corrector:
             data: folder with the dictionaries; by default those that the checkpoint carries, else
                 those of its data folder, else those beside it.
             device: such as ``cuda``; the CPU by default.
-            unit, window: as of the class; by default as it was tuned.
-            beam: width of the search of a left-to-right model; default: as it was tuned, else 5.
-            max_iter, delete_threshold: of an edit model; default: as it was tuned, else 10 and the
-                task's.
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
-            lexicon: file of words, each with its count behind it or without.
-            lookup: file of misspellings, a tab and the correction on each line.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
-                the checkpoint where there is one. What is given here comes before what it says.
-            weights: of the ranking (:data:`.ranking.WEIGHTS`), in place of the settings.
-            bigrams: file of pairs of neighbouring words and their count, for the ranking of words.
-            confusions: file of words that are written for one another, a set on each line: by their
-                neighbours (``bigrams``) one is put in the place of the other.
+                the checkpoint where there is one.
+            unit, window, beam, max_iter, delete_threshold, lexicon, lookup, bigrams, confusions,
+                weights: as of :class:`.settings.Settings`; they come before what the file says.
             **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
-                ``sentencepiece_model=…``; by default what the model was trained with, and
-                characters where every symbol of the dictionary is one; ``"none"`` for none.
+                ``sentencepiece_model=…``; by default, and where it is None, what the model was
+                trained with, and characters where every symbol of the dictionary is one;
+                ``"none"``: the text is cut already.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
                 dictionaries, options that this kind of model has not got.
         """
-        from . import settings as stored  # fairseq is slow to import, and tests do without
-        from .loading import load_backend, ranked
+        from .loading import load  # fairseq is slow to import, and tests do without
 
         if path is None:
             path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
-        path, unit = os.fspath(path), check_unit(unit, window)
-        given = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
+        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         search = {"beam": beam, "max_iter": max_iter, "delete_threshold": delete_threshold}
-        use, file = stored.chosen(path, settings, given | search)
-        protection = use.protection()
-        searched = (use.beam, use.max_iter, use.delete_threshold)
-        backend = load_backend(path, data, device, *searched, precision, processing)
-        backend = ranked(backend, use, unit or use.unit, weights or {})
+        unit, given = check_unit(unit, window), files | search
+        more = data, device, precision, processing
+        backend, use, file = load(os.fspath(path), settings, unit, weights or {}, given, *more)
         if unit is None:
-            unit, window = use.unit, use.window
+            unit, window = check_unit(use.unit, use.window), use.window
         made = cls(backend, unit, window, use.min_confidence, use.longest, use.temperature)
-        made.protection, made.protects_code = protection, use.protect_code
-        if file is not None:
-            made.tuned, made.settings = use.tuned, file
+        made.protection, made.protects_code = use.protection(), use.protect_code
+        made.tuned, made.settings = use.tuned if file else None, file
         return made
 
     def __repr__(self) -> str:
@@ -165,26 +142,20 @@ class Corrector:
         document: Document | None = None,
         batch_size: int = 64,
     ) -> list[Correction]:
-        """Corrects lines.
+        """A correction for every line, in order.
 
         Args:
             lines: text; a line end is a space like others and stays.
-            min_confidence: only edits of at least this probability are made; by default what the
-                model was tuned to, or all.
+            min_confidence: of the edits that are made; by default what the model was tuned to.
             protect: regular expressions; an edit that touches what they match is not made.
-            protect_words: words that stay where they stand as whole words, besides those kept by
-                ``correct --tune``.
+            protect_words: stay as whole words, besides those kept by ``correct --tune``.
             protection: patterns and words that were read once for many calls, in their place.
-            document: of :meth:`document`, the text whose next lines these are; by default lines
-                tell nothing together.
+            document: of :meth:`document`, the text whose next lines these are.
             batch_size: units that the model reads at once; does not change the outcome.
 
-        Returns:
-            a correction for every line, in order.
-
         Raises:
-            UserError: a single string for ``lines``, a line that is no string, a probability
-                outside [0, 1], a pattern that is none, a batch size below 1.
+            UserError: what is no list of strings, a probability outside [0, 1], a pattern that is
+                none, a batch size below 1.
         """
         protection = Protection(protect, protect_words) if protection is None else protection
         lines = strings("lines", "line", lines)
@@ -204,8 +175,10 @@ class Corrector:
         found = self._proposals(units, read, batch_size)
         protections = [self.protection, protection, *([_CODE] if self.protects_code else [])]
         return [
-            _corrected(line, some, found, min_confidence, protections, self.longest, document)
-            for line, some in zip(lines, units, strict=True)
+            Correction(line, line, (), code=True)
+            if no_prose
+            else _corrected(line, some, found, min_confidence, protections, self.longest, document)
+            for line, some, no_prose in zip(lines, units, code, strict=True)
         ]
 
     def _proposals(
@@ -244,9 +217,12 @@ class Corrector:
                 read[text] = tokens
             return True
 
-        longest = LONGEST_WORD if self.unit in ("word", "letters") else len(line)
+        words, stays = self.unit in ("word", "letters"), self.backend.stays
+        longest = LONGEST_WORD if words else len(line)
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
+            if words and end - start <= self.backend.limit and stays(line[start:end]):
+                continue
             for unit in pieces(line, start, end, fits):
                 if self.backend.uses_context and unit.places[0] == start and unit.places[-1] == end:
                     unit = replace(unit, context=context(line, places, number))
@@ -288,6 +264,8 @@ def _corrected(
     document: Document | None,
 ) -> Correction:
     """A line with the edits of its units that are sure enough and touch nothing protected."""
+    if not units:
+        return Correction(line, line, ())
     wanted: list[tuple[list[tuple[int, int, str]], float]] = []
     unterminated = []
     for unit in units:
@@ -310,7 +288,8 @@ def _corrected(
             Edit(start, line[start:end], after, chance, reason is None, reason)
             for start, end, after in placed
         ]
-    return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
+    text, words = apply_edits(line, edits), by_words(line, edits)
+    return Correction(line, text, tuple(words), tuple(unterminated))
 
 
 def _objection(

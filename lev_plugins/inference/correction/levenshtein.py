@@ -18,7 +18,7 @@ from ..editor import LevenshteinEditor
 from ..sentences import Sentence, collated
 from .autoregressive import LENGTH_SHARE
 from .backends import Answer, Pair, ScoringBackend, TextProcessing, Tokens, Written
-from .corrections import Correction, Edit, apply_edits, whole_words, words_only
+from .corrections import Edit, apply_edits, by_words
 from .edits import gaps
 from .proposals import proposals
 
@@ -84,7 +84,9 @@ class LevenshteinBackend(ScoringBackend):
         task = self.task
         return all(t in task.src_dict.indices and t in task.tgt_dict.indices for t in tokens)
 
-    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
+    def nbest(
+        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
+    ) -> list[Written]:
         """What the model writes, if it can be spelt: perhaps not by the way of fewest edits."""
         return [
             {tuple(str(token) for token in one.tokens): None}
@@ -200,4 +202,4 @@ def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
     if apply_edits(draft, edits).split() != trace.text.split():
         sure = math.exp(math.fsum(map(answer.log_probability, answer.changes)))
         edits = [Edit(0, draft, trace.text, min(1.0, sure))]
-    return words_only(whole_words(Correction(draft, trace.text, tuple(edits))))
+    return by_words(draft, edits)

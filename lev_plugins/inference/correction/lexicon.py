@@ -5,21 +5,14 @@ written for one another.
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ...data.near_words import NearWords
 from ...errors import UserError
 from ...io.text_files import read_lines
 
-if TYPE_CHECKING:
-    from fairseq.data import Dictionary
-
 T = TypeVar("T")
-#: A lexicon of so many words has each letter of its language that is one in so many of a text's,
-#: which has so many letters or more.
-WORDS, ONE_IN, LETTERS = 5_000, 1_000, 100_000
 
 
 def _parsed(path: str, parse: Callable[[str], T], form: str) -> list[T]:
@@ -103,22 +96,6 @@ class Lexicon:
         found = sorted((edits, -self.counts[one], one) for one, edits in near)
         return [one for _, _, one in found[:most]]
 
-    def lacking(self, dictionary: "Dictionary") -> dict[str, int]:
-        """Small letters that no word has and a text often has: the list spells them otherwise, as
-        one that was case-folded has *ss* for *ß* and *σ* for *ς*.
-
-        ``dictionary``: of the text. With each letter comes one in how many of the text it is.
-        """
-        met: Counter[str] = Counter()
-        for symbol, count in list(zip(dictionary.symbols, dictionary.count))[dictionary.nspecial :]:
-            for one in filter(str.isalpha, symbol.lower()):
-                met[one] += count
-        if len(self) < WORDS or met.total() < LETTERS:
-            return {}
-        known = {one for word in self.words for one in word.lower()}
-        shares = {one: met.total() // count for one, count in met.items() if count}
-        return {one: n for one, n in shares.items() if n <= ONE_IN and one not in known}
-
 
 class Lookup:
     """Pairs of a misspelling and a correction, as met in training; there may be several of one."""
@@ -186,9 +163,9 @@ class Bigrams:
 
         def parse(line: str) -> tuple[str, str, float]:
             left, right, count = line.lower().split()
-            if not _number(count):
+            if not (number := _number(count)):
                 raise ValueError
-            return left, right, float(count)
+            return left, right, number
 
         counts: dict[str, dict[str, float]] = {}
         form = "two words and their count, above 0"

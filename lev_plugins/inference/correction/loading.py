@@ -1,7 +1,6 @@
 """From a checkpoint to the backend that serves its kind of model, and to one that ranks."""
 
 import copy
-import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -30,11 +29,8 @@ from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
-from .lexicon import Lexicon
 from .ranking import Ranker, RankingBackend, defaults
-from .settings import Settings
-
-logger = logging.getLogger(__name__)
+from .settings import Settings, chosen
 
 EDITING = ("translation_edit", "translation_lev")
 WRITING = ("translation", "translation_concat", "noisy_translation")
@@ -42,6 +38,28 @@ WRITING = ("translation", "translation_concat", "noisy_translation")
 WORDS = (None, "word", "letters")
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
 LISTED = 30.0
+
+
+def load(
+    path: str,
+    file: str | None,
+    unit: str | None,
+    weights: Mapping[str, float],
+    given: Mapping[str, Any],
+    *loading: Any,
+) -> tuple[Backend, Settings, str | None]:
+    """A backend, what is set for it, and the settings file that says so.
+
+    Args:
+        file: as of :func:`.settings.chosen`, with ``given``. unit, weights: in place of those set.
+        loading: data, device, precision and processing of :func:`load_backend`.
+    """
+    use, found = chosen(path, file, given)
+    use.protection()  # a file that is missing is told before the model loads
+    search = use.beam, use.max_iter, use.delete_threshold
+    data, device, precision, processing = loading
+    backend = load_backend(path, data, device, *search, precision, processing)
+    return ranked(backend, use, unit or use.unit, weights), use, found
 
 
 def load_backend(
@@ -80,7 +98,7 @@ def load_backend(
     if name in WRITING:
         made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
     elif name in EDITING:
-        editor = LevenshteinEditor.from_pretrained(path, data, place, precision=precision, **given)
+        editor = LevenshteinEditor.from_state(state, paths, data, place, precision, given)
         encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
         made = LevenshteinBackend(editor, *encoders, max_iter or 10, delete_threshold)
     else:
@@ -204,17 +222,4 @@ def ranked(
         )
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
-    found = use.resources()
-    _warn(use.lexicon, found.lexicon, backend)
-    return RankingBackend(Ranker(backend, found, weights, by_word))
-
-
-def _warn(path: str | None, lexicon: Lexicon | None, backend: Backend) -> None:
-    """Names a letter that the model learnt and no word of a lexicon has."""
-    dictionary = getattr(getattr(backend, "task", None), "target_dictionary", None)
-    for letter, often in lexicon.lacking(dictionary).items() if lexicon and dictionary else ():
-        logger.warning(
-            f"{path}: no word has {letter!r}, which is one in {often} letters of the text that "
-            "the model learnt; right words with it may be changed, so give a list that was not "
-            "case-folded (examples/spelling_and_ocr/word_list.py makes one)"
-        )
+    return RankingBackend(Ranker(backend, use.resources(), weights, by_word))

@@ -93,6 +93,8 @@ def refused(
     Returns:
         numbers of groups.
     """
+    if not groups:
+        return set()
     spans = [(one, sorted(found)) for one in protections if (found := one.spans(line))]
     merged = _merged(span for _, found in spans for span in found)
     touching = {number for number, edits in enumerate(groups) if _meets(edits, merged)}

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -108,6 +109,8 @@ class Ranker:
                 listed = lookup.corrections if lookup else {}
                 self.confused = {one: some for one, some in known.items() if one not in listed}
         self._found: dict[str, Candidates] = {}
+        self.readable = lru_cache(MOST_KEPT)(self._readable)
+        self.unknown = lru_cache(MOST_KEPT)(self._unknown)
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Features that are not named have weight 0.
@@ -125,7 +128,7 @@ class Ranker:
         found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
         return {k: one for k, one in found.items() if k != "lookup" or self.resources.lookup}
 
-    def readable(self, unit: str) -> bool:
+    def _readable(self, unit: str) -> bool:
         """Whether a unit is one to rank: its model can spell it and, where words are ranked one by
         one, it is not settled and has no capitals but of all letters or the first.
 
@@ -142,7 +145,7 @@ class Ranker:
             unit = plain
         return self._spelt(unit)
 
-    def unknown(self, word: str) -> bool:
+    def _unknown(self, word: str) -> bool:
         """Whether no list has a word, neither as right nor as wrong."""
         small = word.lower()
         listed = self.vocabulary.corrections(small) or small in self.confused
@@ -190,16 +193,27 @@ class Ranker:
         """Of what the model writes and the lists have."""
         read = [without_emphasis(unit) if self.by_word else unit for unit in units]
         tokens = list(map(self.backend.tokens, read))
-        written = self.backend.nbest(tokens, batch_size)
-        texts = []
-        for unit, some in zip(units, written, strict=True):
-            found = self.vocabulary.texts(
-                unit, list(map(self.backend.text, some)), self.resources.longest
-            )
-            kept = [text for text in found if text == unit or self._spelt(text)]
-            texts.append(kept if self.by_word else kept[:MOST])
+        edits = list(map(self.vocabulary.edits, units))
+        first = [self._texts(unit, (), some) for unit, some in zip(units, edits, strict=True)]
+        others = [list(map(self.backend.tokens, some)) for some in first] if self.by_word else ()
+        written = self.backend.nbest(tokens, batch_size, others)
+        texts = [
+            self._texts(unit, map(self.backend.text, some), more)
+            for unit, some, more in zip(units, written, edits, strict=True)
+        ]
         scores = self._scores(tokens, texts, written, batch_size)
         return list(map(self._measured, units, texts, scores))
+
+    def _texts(
+        self,
+        unit: str,
+        written: Iterable[str],
+        edits: tuple[Sequence[WordEdit], Sequence[WordEdit]],
+    ) -> list[str]:
+        """Those of :meth:`.Vocabulary.texts` that can be spelt; of a line the first few."""
+        found = self.vocabulary.texts(unit, written, edits, self.resources.longest)
+        kept = [text for text in found if text == unit or self._spelt(text)]
+        return kept if self.by_word else kept[:MOST]
 
     def _scores(
         self,
@@ -316,6 +330,10 @@ class RankingBackend(Backend):
         self.knows_spaces = ranker.backend.knows_spaces and not ranker.by_word
         self.words_learnt = ranker.backend.words_learnt
         self.uses_context = ranker.by_word and ranker.resources.bigrams is not None
+
+    def stays(self, text: str) -> bool:
+        """See :class:`~.backends.Backend`."""
+        return not self.ranker.readable(text)
 
     def tokens(self, text: str) -> Tokens:
         """Characters."""

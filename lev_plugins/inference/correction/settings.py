@@ -33,12 +33,18 @@ _NUMBERS = (*SEARCH, "window", "min_confidence", "longest", "temperature")
 class Settings:
     """What ``correct`` uses unless it is told otherwise.
 
-    unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits.
-    lexicon, lookup, bigrams, confusions, protect_words: paths of files. weights: those of the
-    ranking that were tuned. longest: letters that a correction may have more than the word, where
-    that was tuned. tuned: what it was tuned for. temperature: of the probabilities
-    (:mod:`.fitting`). beam, max_iter, delete_threshold: of the search. protect_code: whether code
-    and the like stay as they are (:mod:`.prose`).
+    unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits. weights:
+    of the ranking (:data:`.ranking.WEIGHTS`). longest: letters that a correction may have more than
+    the word. tuned: what it was tuned for. temperature: of the probabilities (:mod:`.fitting`).
+    protect_code: whether code and the like stay as they are (:mod:`.prose`).
+
+    Paths of files: lexicon: words, each with its count behind it or without. lookup: misspellings,
+    a tab and the correction on each line. bigrams: pairs of neighbouring words and their count.
+    confusions: words that are written for one another, a set on each line; by their neighbours one
+    is put in the place of the other. protect_words: words that stay.
+
+    Of the search: beam: width, of a left-to-right model (default 5). max_iter, delete_threshold: of
+    an edit model (default 10 and the task's).
     """
 
     unit: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import UserError
-from .corrections import Correction, apply_edits, whole_words
+from .corrections import Correction, apply_edits
 from .corrector import Corrector
 from .fitting import calibrated, temperature
 from .ranking import FEATURES, RankingBackend
@@ -276,7 +276,7 @@ def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[flo
     found = []
     for one, meant in zip(done, clean, strict=True):
         after, wanted, before = one.text.split(), meant.split(), one.source.split()
-        for edit in whole_words(replace(one, edits=tuple(e for e in one.edits if e.applied))):
+        for edit in filter(lambda edit: edit.applied, one.edits):
             first = len(one.source[: edit.offset].split())
             last = first + len(edit.before.split())
             same_size = len(after) == len(before) == len(wanted)

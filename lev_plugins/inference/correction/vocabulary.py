@@ -62,6 +62,8 @@ class Vocabulary:
         self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
         self.features = lru_cache(MOST_KEPT)(self._measured)
+        #: What the table has for a text.
+        self.corrections = lru_cache(MOST_KEPT)(self._corrections)
 
     @cached_property
     def letters(self) -> LetterModel | None:
@@ -84,7 +86,7 @@ class Vocabulary:
             return max(found)
         return -1.0 if any(map(str.isalpha, word)) else 0.0
 
-    def corrections(self, text: str) -> tuple[str, ...]:
+    def _corrections(self, text: str) -> tuple[str, ...]:
         """What the table has for a text as it stands, else without punctuation around it, else in
         small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*)."""
         table = self.lookup.corrections if self.lookup else {}
@@ -96,21 +98,34 @@ class Vocabulary:
             found = tuple(with_case(one, core) for one in table.get(core.lower(), ()))
         return tuple(text.replace(core, one, 1) for one in found or ())
 
-    def texts(self, unit: str, written: Sequence[str], longest: int) -> list[str]:
+    def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
+        """What the table and the lists have for the words of a unit: listed, and near ones."""
+        words = unit.split()
+        return list(self._listed(words)), list(self._near(words))
+
+    def texts(
+        self,
+        unit: str,
+        written: Iterable[str],
+        edits: tuple[Sequence[WordEdit], Sequence[WordEdit]],
+        longest: int,
+    ) -> list[str]:
         """What a unit, whose words have single spaces between them, may become; itself first.
 
-        What the model wrote, single edits of that and of the lists, and all of the lists at once;
-        without what is more than ``longest`` letters a word longer, unless it is listed.
+        What the model wrote, single edits of that and of the lists (:meth:`edits`), and all of the
+        lists at once; without what is more than ``longest`` letters a word longer, unless it is
+        listed.
         """
-        words = unit.split()
-        near, listed = list(self._near(words)), list(self._listed(words))
-        alone = [edit for edit in listed if sum(one.start == edit.start for one in listed) == 1]
-        nearest = {edit.start: edit for edit in (*reversed(near), *alone)}
+        words, (listed, near) = unit.split(), edits
         found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
-        single = [edit for text in found for edit in word_edits(words, text.split())]
+        several = len(words) > 1  # else each text is an edit of the whole
+        single = [edit for text in found if several for edit in word_edits(words, text.split())]
         some = [[edit] for edit in dict.fromkeys([*single, *listed, *near])]
-        several = alone, [nearest[place] for place in sorted(nearest)]
-        found |= dict.fromkeys(edited(words, edits) for edits in (*some, *several))
+        alone = [edit for edit in listed if sum(one.start == edit.start for one in listed) == 1]
+        if several:
+            nearest = {edit.start: edit for edit in (*reversed(near), *alone)}
+            some += [alone, [nearest[place] for place in sorted(nearest)]]
+        found |= dict.fromkeys(edited(words, edits) for edits in some)
         limit = len(unit) + longest * len(words)
         kept = {unit, *(edited(words, edits) for edits in (*([edit] for edit in listed), alone))}
         return [one for one in found if one in kept or 0 < len(one) <= limit]
@@ -181,6 +196,7 @@ def edited(words: Sequence[str], edits: Iterable[WordEdit]) -> str:
     return " ".join([*made, *words[place:]])
 
 
+@lru_cache(MOST_KEPT)
 def consonants(text: str) -> str:
     """A text in small letters without its vowels, letters that are often silent, and doublings.
 

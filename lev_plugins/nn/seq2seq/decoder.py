@@ -102,6 +102,36 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         x = x if self.norm is None else self.norm(x)
         return x if packing is None else packing.unpack(x), {"attn": [weights]}
 
+    def branch(
+        self,
+        tokens: Tensor,
+        place: int,
+        seen: Tensor,
+        encoder_out: EncoderOut,
+        before: Sequence[KeysValues],
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Reads the newest tokens of prefixes that share beginnings, in evaluation.
+
+        Args:
+            tokens: B × W, several prefixes of each source. place: tokens before each.
+            seen: B × W × (N + W), bool: of the tokens before and of these, what each prefix has.
+            before: what was returned for the N tokens before; nothing at first.
+
+        Returns:
+            B × W × C; and of every block keys and values, those of these tokens last.
+        """
+        (memory,) = encoder_out["memory"]
+        x, mask = self.embed.branches(tokens, place), self.branched(seen, place, memory)
+        generated = []
+        for i, block in enumerate(self.blocks):
+            x, pair, _ = block(x, mask, memory, before[i] if before else None)
+            generated.append(pair)
+        return x if self.norm is None else self.norm(x), generated
+
+    def branched(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
+        """:meth:`mask` of :meth:`branch`: B × 1 × W × keys."""
+        return seen.unsqueeze(1)
+
     def output_layer(self, features: Tensor, **unused: object) -> Tensor:
         """B × T' × C → B × T' × V."""
         return self.output(features)

@@ -81,7 +81,7 @@ class PseudoBidirectionalAttention(nn.Module):
         generated = joined(before, (key, value))
         if copied is None:
             return self.attention.attend(query, *generated, mask, packing), generated
-        if query.size(2) == 1 and not self.training:
+        if (query.size(2) == 1 or before is not None) and not self.training:
             return self.attention.attend_parts(query, [generated, copied], mask), generated
         key, value = joined(generated, copied)
         return self.attention.attend(query, key, value, mask, packing), generated

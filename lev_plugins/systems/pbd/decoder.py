@@ -95,3 +95,12 @@ class PBDDecoder(TransformerDecoder):
         assert isinstance(memory, PBDMemory)
         ahead = future_mask(tokens.ne(self.pad), memory.real, first)
         return torch.cat([mask, ahead.unsqueeze(1)], 3)
+
+    def branched(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
+        """B × 1 × W × keys, as :meth:`mask` has them."""
+        if not self.future:
+            return super().branched(seen, place, memory)
+        assert isinstance(memory, PBDMemory)
+        ahead = memory.real & (memory.real.cumsum(1) - 1 > place)
+        ahead = ahead.unsqueeze(1).expand(-1, seen.size(1), -1)
+        return torch.cat([seen, ahead], 2).unsqueeze(1)
