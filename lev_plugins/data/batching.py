@@ -7,20 +7,17 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def by_length(lengths: Iterable[int], size: int) -> Iterator[list[int]]:
-    """The numbers of items in batches of like length, ``size`` each, the shortest first."""
-    known = list(lengths)
-    order = sorted(range(len(known)), key=known.__getitem__)
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
-
-
 def in_batches(
     work: Callable[[list[T]], Iterable[R]], items: Sequence[T], lengths: Iterable[int], size: int
 ) -> list[R]:
-    """What ``work`` makes of each item, in order; it is given the batches of :func:`by_length`."""
-    found: dict[int, R] = {}
-    for numbers in by_length(lengths, size):
+    """What ``work`` makes of each item, in order; it is given ``size`` at a time, of like length.
+
+    The shortest come first.
+    """
+    known, found = list(lengths), dict[int, R]()
+    order = sorted(range(len(known)), key=known.__getitem__)
+    for start in range(0, len(order), size):
+        numbers = order[start : start + size]
         found |= zip(numbers, work([items[number] for number in numbers]), strict=True)
     return [found[number] for number in range(len(items))]
 
