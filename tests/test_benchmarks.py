@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from lev_plugins.errors import UserError
+from tests.conftest import ROOT, on_device
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 TINY = (
@@ -157,3 +158,13 @@ def test_both_read_the_same_sentences_and_say_equally_much(scripts):
         enct5.check_answers(found, sample)
         with pytest.raises(UserError, match="no fair race"):
             enct5.check_answers({**found, "t5": [one[:-1] for one in found["t5"]]}, sample)
+
+
+# a machine with a GPU ------------------------------------------------------------------------
+
+
+def test_tests_of_what_computes_are_run_on_the_device():
+    for folder, kind in (("ops", "meta"), ("cli", "cpu")):
+        with on_device(ROOT / "tests" / folder / "test_some.py", "meta"):
+            assert torch.zeros(1).device.type == kind
+    assert torch.zeros(1).device.type == "cpu"

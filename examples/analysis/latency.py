@@ -194,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _arguments(argv)
     import torch
 
-    sys.path.append(str(Path(__file__).resolve().parents[2]))
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
     from common import machine
 
     torch.set_num_threads(args.threads)
