@@ -195,13 +195,13 @@ def test_a_prefix_is_kept_by_all_answers_of_an_ensemble(system, second):
         assert number == same and one != other and float(better) >= float(worse)
 
 
-def test_validation_counts_every_sentence(system):
+def test_validation_counts_every_sentence(concat):
     """Four a batch: the loss is the mean of the scores of all references."""
-    scored = system.done(system.generate("--gen-subset valid --score-reference"))
-    assert scored.texts("H") == system.corpus.text("valid", "tgt")
+    scored = concat.done(concat.generate("--gen-subset valid --score-reference"))
+    assert scored.texts("H") == concat.corpus.text("valid", "tgt")
     values = [float(one) for (row,) in scored.lines("P").values() for one in row.split()]
-    result = system.done(
-        f"fairseq-validate {system.corpus.data} --path {system.checkpoint} --batch-size 4"
+    result = concat.done(
+        f"fairseq-validate {concat.corpus.data} --path {concat.checkpoint} --batch-size 4"
     )
     loss = float(re.search(r"\| nll_loss ([0-9.]+)", result.out + result.err)[1])
     assert loss == pytest.approx(-sum(values) / len(values), abs=2e-3)

@@ -5,12 +5,12 @@ The extra ``test`` installs it; where it is missing these tests are skipped.
 
 import importlib.util
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import checkpoints
 import pytest
-import tiny
 import torch
 from checkpoints import BART_TOKENS, BERT_TOKENS, Model
 from closeness import assert_near
@@ -97,9 +97,9 @@ SENTENCES = [
 ]
 
 
-def cut_alike(ours: Any, theirs: Any) -> None:
+def cut_alike(ours: Any, theirs: Any, texts: Sequence[str] = SENTENCES) -> None:
     rows_of = ours.vocabulary.rows
-    for text in SENTENCES:
+    for text in texts:
         rows = theirs(text, add_special_tokens=False).input_ids
         cut = ours.encode(text)
         assert [rows_of[ours.vocabulary.tokens[symbol]] for symbol in cut.split()] == rows
@@ -262,48 +262,6 @@ def test_what_was_fine_tuned_for_something_else(transformers, tmp_path, caplog, 
     expected = encoder(source, attention_mask=compared.real.long()).last_hidden_state
     found = compared.ours.encode(compared.tokens)
     assert_near(found[compared.real], expected[compared.real])
-
-
-def test_wordpiece_cuts_and_joins_alike(transformers, tmp_path):
-    folder = checkpoints.bert(tmp_path / "bert")
-    pieces = ["quick", "##er", "fox", ".", "'", "3", "北", "un", "##believ", "##ably", "it", "."]
-    with open(folder / "vocab.txt", "a") as file:
-        file.write("".join(f"{piece}\n" for piece in pieces))
-    cut_alike(checkpoints.opened(folder), transformers.BertTokenizer.from_pretrained(folder))
-
-
-def test_gpt2s_pieces_cut_and_join_alike(transformers, tmp_path):
-    import tokenizers
-
-    folder = checkpoints.bart(tmp_path / "bart")
-    trained = tokenizers.ByteLevelBPETokenizer()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    trained.train_from_iterator(SENTENCES, 400, special_tokens=special, show_progress=False)
-    trained.save_model(str(folder))
-    cut_alike(checkpoints.opened(folder), transformers.BartTokenizer.from_pretrained(folder))
-
-
-def test_sentencepiece_cuts_and_joins_alike(transformers, tmp_path):
-    folder = checkpoints.sized_t5(tmp_path / "t5", rows=155)
-    options = {"vocab_size": 55, **checkpoints.T5_ORDER}
-    tiny.sentencepiece_model(folder / "spiece.model", SENTENCES, **options)
-    cut_alike(checkpoints.opened(folder), transformers.T5Tokenizer.from_pretrained(folder))
-
-
-def test_unigram_cuts_and_joins_alike(transformers, tmp_path):
-    """From ``tokenizer.json``, as T5 and mT5 of today come."""
-    import tokenizers
-
-    trained = tokenizers.SentencePieceUnigramTokenizer()
-    special = ["<pad>", "</s>", "<unk>", "<extra_id_0>"]
-    trained.train_from_iterator(
-        SENTENCES, 60, special_tokens=special, unk_token="<unk>", show_progress=False
-    )
-    folder = checkpoints.t5(tmp_path / "t5")
-    trained._tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text('{"extra_ids": 1}')
-    theirs = transformers.AutoTokenizer.from_pretrained(folder)
-    cut_alike(checkpoints.opened(folder), theirs)
 
 
 def test_a_real_bert_reads_real_sentences_alike(transformers):

@@ -16,6 +16,7 @@ from fairseq.data.encoders import build_bpe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
+from test_parity import SENTENCES, cut_alike
 
 from lev_plugins.pretrained import Vocabulary
 from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, safe_symbol
@@ -130,6 +131,15 @@ def test_cutting_off_and_filling_up_are_switched_off(opened, tmp_path):
     whole.enable_padding(length=9, pad_token="[PAD]")
     whole.save(str(folder / "tokenizer.json"))
     assert build(folder).encode("the cat sat on a mat") == "the cat sat on a mat"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_line_is_cut_and_joined_as_transformers_does_it(transformers, folders, opened, name):
+    cut_alike(
+        opened[name],
+        transformers.AutoTokenizer.from_pretrained(folders[name]),
+        [*LINES[:3], *SENTENCES],
+    )
 
 
 @pytest.mark.parametrize("name", KINDS)
