@@ -16,14 +16,17 @@ from ..systems.levenshtein.task import Draft
 from .arguments import listed, strings
 
 Terms = Iterable[Iterable[str] | None]
-Row = tuple[str, str | None, Sequence[str] | None]
+Row = tuple[str, str | None, Sequence[str] | None, str | None]
 _DIGITS = 6
 
 
 def read_rows(
-    sources: Iterable[str], drafts: Iterable[str | None] | None, terms: Terms | None
+    sources: Iterable[str],
+    drafts: Iterable[str | None] | None,
+    terms: Terms | None,
+    old_sources: Iterable[str | None] | None = None,
 ) -> list[Row]:
-    """Source, draft and terms of every sentence.
+    """Source, draft, terms and older source of every sentence.
 
     Raises:
         UserError: what is no list of strings, or of another length.
@@ -33,10 +36,14 @@ def read_rows(
     beside = nothing if drafts is None else strings("drafts", "draft", drafts, optional=True)
     lists = nothing if terms is None else listed("terms", terms)
     wanted = [row if row is None else strings("terms", "term", row) for row in lists]
-    for others, name in ((beside, "drafts"), (wanted, "lists of terms")):
+    older = nothing
+    if old_sources is not None:
+        older = strings("old_sources", "old source", old_sources, optional=True)
+    sides = (beside, "drafts"), (wanted, "lists of terms"), (older, "old sources")
+    for others, name in sides:
         if len(others) != len(read):
             raise UserError(f"{len(read)} sources but {len(others)} {name}")
-    return list(zip(read, beside, wanted))
+    return list(zip(read, beside, wanted, older))
 
 
 class Sentence(NamedTuple):
