@@ -147,7 +147,8 @@ export function itemOf(row, mode) {
     place = endOf(one);
   }
   draft += slice(row.text, place);
-  return { source: row.source.replace(/^\ufeff/, ""), draft: draft || null, marks };
+  const older = row.old == null ? {} : { old_source: row.old };
+  return { source: row.source.replace(/^\ufeff/, ""), draft: draft || null, ...older, marks };
 }
 
 // Notes what the model said of a line, in places of its text.
