@@ -13,6 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 work="${1:-}" minutes="${MINUTES:-60}"
 [ -d "$work/data" ] || fail "no data in '$work': see examples/translation_memory/prepare.py"
+work="$(cd "$work" && pwd)"
 [[ "$minutes" =~ ^[0-9.]+$ ]] || fail "MINUTES=$minutes: give a number"
 shift
 way=model

@@ -36,10 +36,9 @@ def read_rows(
     beside = nothing if drafts is None else strings("drafts", "draft", drafts, optional=True)
     lists = nothing if terms is None else listed("terms", terms)
     wanted = [row if row is None else strings("terms", "term", row) for row in lists]
-    older = nothing
-    if old_sources is not None:
-        older = strings("old_sources", "old source", old_sources, optional=True)
-    sides = (beside, "drafts"), (wanted, "lists of terms"), (older, "old sources")
+    name, old = "old_sources", "old source"
+    older = nothing if old_sources is None else strings(name, old, old_sources, optional=True)
+    sides = [(beside, "drafts"), (wanted, "lists of terms"), (older, "old sources")]
     for others, name in sides:
         if len(others) != len(read):
             raise UserError(f"{len(read)} sources but {len(others)} {name}")
