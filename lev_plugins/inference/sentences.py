@@ -1,7 +1,7 @@
 """A sentence on its way through an editor: from text to tokens, from hypotheses to traces."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from fairseq.data import Dictionary
@@ -32,14 +32,14 @@ def read_rows(
         UserError: what is no list of strings, or of another length.
     """
     read = strings("sources", "source", sources)
-    nothing = [None] * len(read)
+    nothing: list[Any] = [None] * len(read)
     beside = nothing if drafts is None else strings("drafts", "draft", drafts, optional=True)
     lists = nothing if terms is None else listed("terms", terms)
     wanted = [row if row is None else strings("terms", "term", row) for row in lists]
-    name, old = "old_sources", "old source"
-    older = nothing if old_sources is None else strings(name, old, old_sources, optional=True)
-    sides = [(beside, "drafts"), (wanted, "lists of terms"), (older, "old sources")]
-    for others, name in sides:
+    older = nothing
+    if old_sources is not None:
+        older = strings("old_sources", "old source", old_sources, optional=True)
+    for others, name in ((beside, "drafts"), (wanted, "lists of terms"), (older, "old sources")):
         if len(others) != len(read):
             raise UserError(f"{len(read)} sources but {len(others)} {name}")
     return list(zip(read, beside, wanted, older))
