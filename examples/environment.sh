@@ -39,7 +39,7 @@ import sys
 
 wanted = "torch fairseq sacrebleu sentencepiece editdistance lev_plugins"
 wanted += " codespell_lib hypothesis matplotlib pytest safetensors tokenizers"
-wanted += " fastapi selenium spellchecker symspellpy transformers google.protobuf uvicorn"
+wanted += " fastapi polib selenium spellchecker symspellpy transformers google.protobuf uvicorn"
 wanted += " xdist"
 if not all(importlib.util.find_spec(name) for name in wanted.split()):
     sys.exit(1)

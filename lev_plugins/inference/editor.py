@@ -109,8 +109,8 @@ class LevenshteinEditor:
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``, ``bpe="characters"``, ``tokenizer="moses"``; by default
-                what the model was trained with on the command line. ``bpe="none"`` or None:
-                the text that is edited is cut already; so for ``tokenizer``.
+                what the model was trained with on the command line. ``bpe="none"``, or None, which
+                says the same here: the text that is edited is cut already; so for ``tokenizer``.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read, of another kind, or with
@@ -172,7 +172,8 @@ class LevenshteinEditor:
         max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
         delete_threshold: float | None = None, candidates: int | None = None,
         noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
-        hard_terms: bool = True, history: bool = True,
+        hard_terms: bool = True, old_sources: Iterable[str | None] | None = None,
+        history: bool = True,
     ) -> list[list[EditTrace]]:  # fmt: skip
         """An n-best list for every source, the best first, none twice.
 
@@ -189,6 +190,8 @@ class LevenshteinEditor:
             terms: for every source the terms to start from, in their order, or None; such a
                 source has no draft. With ``hard_terms`` each is in the output, whole; else the
                 model may delete them.
+            old_sources: for every source the older one that its draft translates, or None, for a
+                model that was trained with ``--old-source``.
 
         Raises:
             UserError: as many drafts (terms) as sources are needed, all of them strings; an option
@@ -206,7 +209,7 @@ class LevenshteinEditor:
             nbest=nbest,
             retain_history=history,
         )
-        rows = read_rows(sources, drafts, terms)
+        rows = read_rows(sources, drafts, terms, old_sources)
         if rows and drafts is None and terms is None and self.draft_lang and not self._told:
             say_no_draft("no drafts were given", self.draft_lang, "Give edit(sources, drafts)")
             self._told = True
@@ -258,6 +261,7 @@ class LevenshteinEditor:
         source: str,
         draft: str | None,
         terms: Sequence[str] | None,
+        old: str | None,
         markup: bool,
         hard: bool,
     ) -> Sentence:
@@ -272,10 +276,11 @@ class LevenshteinEditor:
                 coded = self.task.encode_terms(terms, self._cut)
             else:
                 coded = self.task.encode_draft(text, self._cut, markup)
+            marked = self.task.mark_change(source, old)
         except UserError as error:
             raise UserError(f"sentence {number}: {error}") from error
         words = self._cut(parse_markup(text)[0] if markup else text).split()
-        tokens = self.task.encode_text(source, self._cut, self.task.src_dict)
+        tokens = self.task.encode_text(marked, self._cut, self.task.src_dict)
         for name, side, limit in zip(("source", "draft"), (tokens, coded.tokens), self.limits):
             if len(side) > limit:
                 raise UserError(

@@ -1,7 +1,7 @@
 """A sentence on its way through an editor: from text to tokens, from hypotheses to traces."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from fairseq.data import Dictionary
@@ -16,27 +16,33 @@ from ..systems.levenshtein.task import Draft
 from .arguments import listed, strings
 
 Terms = Iterable[Iterable[str] | None]
-Row = tuple[str, str | None, Sequence[str] | None]
+Row = tuple[str, str | None, Sequence[str] | None, str | None]
 _DIGITS = 6
 
 
 def read_rows(
-    sources: Iterable[str], drafts: Iterable[str | None] | None, terms: Terms | None
+    sources: Iterable[str],
+    drafts: Iterable[str | None] | None,
+    terms: Terms | None,
+    old_sources: Iterable[str | None] | None = None,
 ) -> list[Row]:
-    """Source, draft and terms of every sentence.
+    """Source, draft, terms and older source of every sentence.
 
     Raises:
         UserError: what is no list of strings, or of another length.
     """
     read = strings("sources", "source", sources)
-    nothing = [None] * len(read)
+    nothing: list[Any] = [None] * len(read)
     beside = nothing if drafts is None else strings("drafts", "draft", drafts, optional=True)
     lists = nothing if terms is None else listed("terms", terms)
     wanted = [row if row is None else strings("terms", "term", row) for row in lists]
-    for others, name in ((beside, "drafts"), (wanted, "lists of terms")):
+    older = nothing
+    if old_sources is not None:
+        older = strings("old_sources", "old source", old_sources, optional=True)
+    for others, name in ((beside, "drafts"), (wanted, "lists of terms"), (older, "old sources")):
         if len(others) != len(read):
             raise UserError(f"{len(read)} sources but {len(others)} {name}")
-    return list(zip(read, beside, wanted))
+    return list(zip(read, beside, wanted, older))
 
 
 class Sentence(NamedTuple):

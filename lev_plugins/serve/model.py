@@ -73,6 +73,7 @@ def _edit(backend: LevenshteinBackend, asked: EditRequest, rows: Sequence[Any]) 
         [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)],
         markup=True,
         terms=[row.terms or None for row in rows],
+        old_sources=[row.old_source for row in rows],
         batch_size=len(rows),
         **asked.model_dump(exclude={"sentences"}),
     )

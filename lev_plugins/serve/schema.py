@@ -39,17 +39,19 @@ class Mark(Asked):
 class Sentence(Asked):
     """A source, and the draft to edit; without a draft the output is written anew.
 
-    marks: of the draft, in order, none inside another. terms: that an output without a draft has.
+    old_source: that the draft translates, for a model trained with ``--old-source``. marks: of the
+    draft, in order, none inside another. terms: that an output without a draft has.
     """
 
     source: Text
     draft: Text | None = None
+    old_source: Text | None = None
     marks: list[Mark] = []
     terms: list[Text] = []
 
     def __len__(self) -> int:
         """Its characters."""
-        return len(self.source) + len(self.draft or "")
+        return len(self.source) + len(self.draft or "") + len(self.old_source or "")
 
 
 class EditRequest(Asked):

@@ -27,6 +27,7 @@ from fairseq.tasks.translation import (
 from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, shortened
+from ..data.source_change import MARKS, mark_change
 from ..errors import UserError
 from ..io.lines import say_no_draft
 from ..io.text_files import few
@@ -54,6 +55,11 @@ class PostEditingConfig(EvaluationConfig):
         "suffix of the drafts y0 beside source and target (such as mt); without it sentences are "
         "generated from scratch",
     )
+    old_source: bool = option(
+        False,
+        "the change from an older source is marked in the sources, by <del>…</del><ins>…</ins>, "
+        "symbols of the dictionary; interactive reads source<TAB>draft<TAB>old source and marks it",
+    )
 
 
 class PostEditingTask(TranslationTask):
@@ -72,6 +78,11 @@ class PostEditingTask(TranslationTask):
 
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
+        if self.old_source and (lacking := [one for one in MARKS if one not in src_dict]):
+            raise UserError(
+                f"--old-source: the dictionary of the sources lacks {' '.join(lacking)}; mark the "
+                "sources' change (examples/translation_memory) and preprocess them, or leave it out"
+            )
         self.validation = Validation(self, self.decoded_text)
 
     @classmethod
@@ -93,6 +104,24 @@ class PostEditingTask(TranslationTask):
     def draft_lang(self) -> str | None:
         """The suffix of the drafts, None without."""
         return getattr(self.cfg, "draft_lang", None)
+
+    @property
+    def old_source(self) -> bool:
+        """Whether sources have their change from an older source marked."""
+        return bool(getattr(self.cfg, "old_source", False))
+
+    def mark_change(self, source: str, old: str | None) -> str:
+        """A source as the model reads it beside an older one.
+
+        Raises:
+            UserError: there is an older one, and the model was trained without.
+        """
+        if old is not None and not self.old_source:
+            raise UserError(
+                "there is an old source, and the model was not trained with --old-source; leave it "
+                "out"
+            )
+        return mark_change(source, old or "")
 
     def check_resumed(self, stored: object, path: str) -> None:
         """Says so where a training that had drafts is resumed without.
@@ -282,14 +311,15 @@ class PostEditingTask(TranslationTask):
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
     ) -> tuple[list[Any], list[int]]:
-        """Reads ``source`` or ``source<TAB>draft``; both are encoded alike.
+        """Reads ``source``, ``source<TAB>draft`` or, with ``--old-source``, a third field; all are
+        encoded alike.
 
         Returns:
             source and draft of each line, None without a draft, and the sources' lengths. Line
             numbers in messages count from the first call.
 
         Raises:
-            UserError: a line with more than one tab.
+            UserError: a line with too many tabs.
         """
         return self.encode_lines(
             lines, encode_fn, lambda draft: self.encode_text(draft, encode_fn, self.tgt_dict)
@@ -301,16 +331,19 @@ class PostEditingTask(TranslationTask):
         """:meth:`get_interactive_tokens_and_lengths` with a way to encode drafts.
 
         Raises:
-            UserError: a line with more than one tab, or what ``encode_draft`` refuses.
+            UserError: a line with too many tabs, or what ``encode_draft`` refuses.
         """
         pairs = []
         self.count_lines(lines)
         for number, line in enumerate(lines, start=self.lines_before + 1):
             source, *rest = line.split("\t")
-            if len(rest) > 1:
+            if len(rest) > 1 + self.old_source:
+                more = "[<TAB>old source]" if self.old_source else " (an old source: --old-source)"
                 raise UserError(
-                    f"input line {number} has {len(rest)} tabs; write source, or source<TAB>draft"
+                    f"input line {number} has {len(rest)} tabs; write source, or "
+                    f"source<TAB>draft{more}"
                 )
+            source = self.mark_change(source, *(rest[1:] or [None]))
             try:
                 draft = encode_draft(rest[0]) if rest else None
             except UserError as error:

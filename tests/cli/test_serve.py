@@ -172,6 +172,7 @@ def marked(end: int, kind: str, **more: Any) -> str:
         (marked(2, "keep"), 422, "sentences[0].marks: 0 to 2"),
         (marked(1, "lock"), 422, "sentences.0.marks.0.kind"),
         (marked(1, "keep", terms=["c"]), 422, "terms"),
+        (marked(1, "keep", old_source="c"), 422, "--old-source"),
         (json.dumps({"sentences": [{"source": "a " * 200}]}), 422, "limit is"),
         (json.dumps({"sentences": [{"source": "a"}] * 300}), 422, "256"),
         (json.dumps({"sentences": [{"source": "a" * 10_001}]}), 422, "10000 characters"),

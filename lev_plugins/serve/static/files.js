@@ -9,8 +9,10 @@ export function rowsOf(content, mode, name = "the text") {
     const ending = line.slice(text.length);
     const parts = text.split("\t");
     if (mode === "correct" || (mode === "predict" && parts.length < 2)) return newRow("", text, ending);
-    if (parts.length > 2) throw new Error(`${name}: line ${number + 1} has several tabs`);
-    return newRow(parts[0], parts[1] ?? "", ending, parts.length > 1);
+    const most = mode === "edit" ? 3 : 2; // source, draft, and the older source that it translates
+    if (parts.length > most) throw new Error(`${name}: line ${number + 1} has several tabs`);
+    const row = newRow(parts[0], parts[1] ?? "", ending, parts.length > 1);
+    return Object.assign(row, { old: parts[2] ?? null });
   });
 }
 
@@ -35,7 +37,8 @@ export function save(name, content) {
 // The file as it was, but for what was changed; `lines` are {row, text}.
 export function asText(lines) {
   const before = ({ row, text }) => row.source + (row.tab || (row.source && text) ? "\t" : "");
-  return lines.map((line) => before(line) + line.text + line.row.ending).join("");
+  const behind = ({ row }) => (row.old == null ? "" : `\t${row.old}`) + row.ending;
+  return lines.map((line) => before(line) + line.text + behind(line)).join("");
 }
 
 // Source, draft and what the person accepted, of accepted lines: what a model can be trained on.

@@ -147,7 +147,8 @@ export function itemOf(row, mode) {
     return { start, end: start + size(before.trim()), kind: kind === "drop" ? "drop" : "keep" };
   });
   marks.sort((a, b) => a.start - b.start);
-  return { source: row.source.replace(/^\ufeff/, ""), draft: row.text || null, marks };
+  const older = row.old == null ? {} : { old_source: row.old };
+  return { source: row.source.replace(/^\ufeff/, ""), draft: row.text || null, ...older, marks };
 }
 
 // Notes what the model said of a line.

@@ -408,7 +408,11 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
 
 @register_model_architecture(MODEL, "levenshtein_editor_char")
 def levenshtein_editor_char(args: Namespace) -> None:
-    """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores."""
+    """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores.
+
+    K_max is 31, a long word; where a slot needs more (subwords from nothing, whole phrases), the
+    rest takes another iteration: give ``--max-insertions`` 63 to 255.
+    """
     set_both_sides(args, dim=128, hidden=512, layers=2, heads=4, max_insertions=31)
 
 

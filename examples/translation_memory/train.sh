@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Trains a model that repairs fuzzy matches, on what prepare.py made:
+#
+#     bash examples/translation_memory/train.sh WORK [fairseq-train's flags …]
+#     MINUTES=60 SEED=2 bash examples/translation_memory/train.sh WORK concat
+#
+# A translation model learns for 30 % of the time, from sources with their change marked; LevT starts from it and learns
+# to edit drafts. With `concat` it is the autoregressive baseline, which reads source and draft. MINUTES (60) are the
+# processor's, not the clock's: the learning rate falls to zero just then. WORK/translation, model or concat gets the
+# checkpoint; a second call goes on from there. Flags given here come last and win.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+work="${1:-}" minutes="${MINUTES:-60}"
+[ -d "$work/data" ] || fail "no data in '$work': see examples/translation_memory/prepare.py"
+work="$(cd "$work" && pwd)"
+[[ "$minutes" =~ ^[0-9.]+$ ]] || fail "MINUTES=$minutes: give a number"
+shift
+way=model
+[ "${1:-}" != concat ] || { way=concat && shift; }
+flags=("$@")
+
+sizes=()
+for side in encoder decoder; do
+  sizes+=("--$side-embed-dim" 128 "--$side-ffn-embed-dim" 512 "--$side-layers" 2 "--$side-attention-heads" 4
+    "--$side-normalize-before")
+done
+
+stage() { # stage FOLDER SHARE FLAGS…: a training of SHARE of the minutes
+  local saved="$work/$1" hours
+  hours="$(awk "BEGIN { print $2 * $minutes / 60 }")"
+  shift 2
+  fairseq-train "$work/data" --user-dir "$root/lev_plugins" --source-lang src --target-lang tgt "$@" "${sizes[@]}" \
+    --share-all-embeddings --dropout 0.1 --bpe sentencepiece --sentencepiece-model "$work/spm.model" \
+    --max-source-positions 512 --max-target-positions 512 --skip-invalid-size-inputs-valid-test \
+    --optimizer muon --muon-update-rms 0.4 --lr 0.004 --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --bf16 \
+    --lr-scheduler time_budget --processor-time --stop-time-hours "$hours" --max-tokens 2600 --seed "${SEED:-1}" \
+    --save-dir "$saved" --no-epoch-checkpoints --disable-validation --log-format simple --log-interval 100 \
+    ${flags[@]+"${flags[@]}"}
+}
+
+smoothed=(--criterion label_smoothed_cross_entropy --label-smoothing 0.1)
+if [ "$way" = concat ]; then
+  stage concat 1 --task translation_concat --arch transformer_concat --draft-lang draft --old-source "${smoothed[@]}"
+  exit
+fi
+stage translation 0.3 --task translation --arch transformer "${smoothed[@]}"
+stage model 0.7 --finetune-from-model "$work/translation/checkpoint_last.pt" \
+  --task translation_edit --arch levenshtein_editor --draft-lang draft --old-source \
+  --criterion edit_policy_loss --label-smoothing 0 --placeholder-weight 2 --token-weight 2 \
+  --deletion-trace --source-pointer --delete-words --kept-tokens incomplete --token-masking uniform --max-insertions 63 \
+  --alpha-start 0.3 --alpha 0.8 --beta-start 0.3 --beta 0.8 --roll-in-updates 0.5

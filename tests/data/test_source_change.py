@@ -1,0 +1,90 @@
+"""A source's change: marked in its text, and read beside source and draft."""
+
+import dataclasses
+import re
+
+import pytest
+import tiny
+from editors import editor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import refuses
+
+from lev_plugins.data.source_change import MARKS, mark_change, segments
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
+from lev_plugins.tasks.post_editing import PostEditingConfig
+
+TEXT = st.text(" ab1.`\n", max_size=12)
+
+
+@settings(max_examples=25)
+@given(TEXT, TEXT)
+def test_without_what_went_and_the_marks_the_source_comes_back(old, new):
+    parts = segments(old, new)
+    assert "".join(one.old for one in parts) == old
+    assert "".join(one.new for one in parts) == new
+    marked = mark_change(new, old)
+    assert re.sub("<del>.*?</del>|</?ins>", "", marked, flags=re.S) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "marked"),
+    [
+        (":x:`91`.", ":x:`22`.", ":x:`<del>91</del><ins>22</ins>`."),
+        ("a c b", "a b", "a<del> c</del> b"),
+        ("a b", "a new b", "a<ins> new</ins> b"),
+        ("a b", "a b", "a b"),
+        (" ", "a b", "a b"),
+        ("x", "a b", "<del>x</del><ins>a b</ins>"),
+    ],
+)  # fmt: skip
+def test_what_changed_is_marked(old, new, marked):
+    assert mark_change(new, old) == marked
+
+
+def cut(text):
+    """Letters and marks, with spaces between them."""
+    return " ".join(re.findall(r"</?\w+>|\w", text))
+
+
+def make_task(kind, marks=MARKS, **options):
+    symbols = tiny.dictionary()
+    for mark in marks:
+        symbols.add_symbol(mark)
+    edits = kind is TranslationEditTask
+    config = TranslationEditConfig(seed=1) if edits else PostEditingConfig()
+    return kind(dataclasses.replace(config, **options), symbols, symbols)
+
+
+@pytest.mark.parametrize("kind", [TranslationEditTask, TranslationConcatTask])
+def test_interactive_reads_an_old_source_where_the_model_was_trained_so(kind):
+    task = make_task(kind, old_source=True)
+    lines = ["a b\tc\ta d", "a b\tc", "a b"]
+    (pairs, sizes) = task.get_interactive_tokens_and_lengths(lines, cut)
+    read = [task.src_dict.string(source) for source, _ in pairs]
+    assert read == ["a <del> d </del> <ins> b </ins>", "a b", "a b"]
+    assert sizes == [9, 4, 4]
+    with refuses("input line 4", "3 tabs"):
+        task.get_interactive_tokens_and_lengths(["a\tb\tc\td"], cut)
+    with refuses("input line 1", "2 tabs"):
+        make_task(kind).get_interactive_tokens_and_lengths(lines, cut)
+
+
+def test_a_dictionary_without_marks_is_refused():
+    with refuses("--old-source", "</ins>"):
+        make_task(TranslationEditTask, marks=MARKS[:3], old_source=True)
+
+
+def test_an_editor_reads_old_sources_as_the_marked_source():
+    made = editor()
+    with refuses("sentence 1", "--old-source"):
+        made.edit(["a b"], ["c"], old_sources=["a d"])
+    with refuses("1 sources but 2 old sources"):
+        made.edit(["a b"], ["c"], old_sources=["a d", "a"])
+    assert made.edit(["a b"], ["c"], old_sources=[None]) == made.edit(["a b"], ["c"])
+    made.task.cfg.old_source = True
+    marked = mark_change("a b", "a d")
+    assert made.edit(["a b"], ["c"], old_sources=["a d"])[0].score == pytest.approx(
+        made.edit([marked], ["c"])[0].score
+    )
