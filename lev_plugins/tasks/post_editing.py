@@ -343,7 +343,7 @@ class PostEditingTask(TranslationTask):
                     f"input line {number} has {len(rest)} tabs; write source, or "
                     f"source<TAB>draft{more}"
                 )
-            source = self.mark_change(source, *(rest[1:] or [None]))
+            source = self.mark_change(source, rest[1] if rest[1:] else None)
             try:
                 draft = encode_draft(rest[0]) if rest else None
             except UserError as error:

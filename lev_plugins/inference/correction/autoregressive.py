@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -193,7 +194,7 @@ class Autoregressive(ScoringBackend):
         """The same by one search, which rates the other texts too."""
         dictionary, most = self.task.target_dictionary, self.generator.max_len - 1
         eos, batch = dictionary.eos(), self.batch([unit for unit, _ in asked])
-        inputs = {name: one for name, one in batch["net_input"].items() if name.startswith("src_")}
+        inputs = encoder_inputs(batch)
         order = batch["id"].tolist()
         sizes = LONGEST_RATIO * (np.array([len(asked[i][0]) for i in order]) + 1) + LONGEST_MORE
         beams = [Beam(self.generator.beam_size, np.minimum(sizes, most), eos)]
@@ -217,7 +218,7 @@ class Autoregressive(ScoringBackend):
         dictionary = self.task.target_dictionary
         units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
         batch = self.batch(units)
-        inputs = {name: one for name, one in batch["net_input"].items() if name.startswith("src_")}
+        inputs = encoder_inputs(batch)
         rows = {units[i]: row for row, i in enumerate(batch["id"].tolist())}
         order = torch.tensor([rows[unit] for unit, _ in pairs], device=self.device)
         eos = torch.tensor([dictionary.eos()])
@@ -235,6 +236,11 @@ class Autoregressive(ScoringBackend):
         every = torch.logsumexp(torch.stack(logs), 0) - torch.tensor(float(len(logs))).log()
         each = every.gather(2, wanted.unsqueeze(2)).squeeze(2)
         return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).double().cpu()
+
+
+def encoder_inputs(batch: Batch) -> dict[str, Any]:
+    """What an encoder reads of a batch."""
+    return {name: one for name, one in batch["net_input"].items() if name.startswith("src_")}
 
 
 def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:

@@ -263,7 +263,7 @@ class Prefixes:
             features, self.before[number] = model.decoder.branch(
                 tokens.to(self.device), depth, seen, encoded, before
             )
-            output = model.decoder.output_layer(features), {}
+            output: tuple[Tensor, dict[str, Any]] = model.decoder.output_layer(features), {}
             logs.append(model.get_normalized_probs(output, log_probs=True).float())
         every = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))
         return every[group, column].cpu().numpy()
