@@ -1,5 +1,6 @@
 """A learning rate that follows the time: at any speed it ends with the budget."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -105,3 +106,15 @@ def test_a_checkpoint_of_another_schedule_begins_the_time_anew() -> None:
 def test_what_cannot_be_is_refused_by_name(given: dict[str, Any], named: str) -> None:
     with pytest.raises(UserError, match=named):
         schedule(**given)
+
+
+@pytest.mark.parametrize("processor", [False, True])
+def test_time_is_that_of_the_clock_or_of_the_processor(processor: bool) -> None:
+    values = {"lr": [1.0], "stop_time_hours": 1.0, "distributed_world_size": 1}
+    cfg = OmegaConf.merge(
+        OmegaConf.structured(TimeBudgetConfig), {**values, "processor_time": processor}
+    )
+    made = TimeBudget(cfg, adam())
+    before = made.seconds
+    time.sleep(0.5)  # in which the processor does nothing for us
+    assert (made.seconds - before < 0.4) is processor

@@ -78,7 +78,7 @@ class DeletedTokens(nn.Module):
         self.longest = longest
         self.mark = token_table(1, dim)  # added to the embeddings of deleted tokens
         self.what = token_table(classes, dim)
-        self.count = nn.Embedding(longest + 1, classes, padding_idx=0)
+        self.count = nn.Embedding(longest, classes)
         for head in (self.what, self.count):
             nn.init.zeros_(head.weight)
 
@@ -93,7 +93,8 @@ class DeletedTokens(nn.Module):
         sums = features.new_zeros(slots, features.size(1)).index_add(0, slot, rows)
         number = torch.bincount(slot, minlength=slots)
         mean = sums / number.clamp(min=1).unsqueeze(1)
-        return linear(mean, self.what.weight) + self.count(number.clamp(max=self.longest))
+        count = self.count((number - 1).clamp(0, self.longest - 1))
+        return linear(mean, self.what.weight) + count * number.gt(0).unsqueeze(1)
 
 
 def slot_ends(standing: Tensor) -> tuple[Tensor, Tensor]:
