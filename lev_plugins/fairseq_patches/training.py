@@ -118,4 +118,6 @@ def prepare_trainings() -> None:
         keep_lengths(trainer)
         if cfg.finetune_from_model and trainer.get_num_updates() == 0:
             trainer._previous_training_time = 0  # fairseq counts that of the other training too
+        if hasattr(trainer.lr_scheduler, "seconds"):  # ends the training by its own clock
+            trainer.cumulative_training_time = lambda: trainer.lr_scheduler.seconds
         return found

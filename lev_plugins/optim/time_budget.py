@@ -26,6 +26,11 @@ class TimeBudgetConfig(FairseqDataclass):
     end_learning_rate: float = option(
         0.0, "learning rate when the time is over; it falls in a straight line"
     )
+    processor_time: bool = option(
+        False,
+        "--stop-time-hours is time of the processor, all cores added up, not time of the clock: "
+        "the same training whatever else the machine does",
+    )
     lr: Floats = II("optimization.lr")
     stop_time_hours: float = II("optimization.stop_time_hours")
     distributed_world_size: int = II("distributed_training.distributed_world_size")
@@ -37,7 +42,8 @@ class TimeBudget(FairseqLRScheduler):
 
     The share of the time that has passed is kept in checkpoints: what a resumed training did before
     counts, the break does not. It stands as ``time_share``, in [0, 1], at the optimizer too, where
-    tasks find it. Progress lines get ``minutes_left``. ``clock`` gives seconds, from any start.
+    tasks find it. Progress lines get ``minutes_left``. ``clock`` gives seconds, from any start; by
+    default they pass with the clock, with ``processor_time`` with the work of this process.
 
     Raises:
         UserError: no time to stop at, a share outside [0, 1), several processes: their clocks
@@ -63,7 +69,7 @@ class TimeBudget(FairseqLRScheduler):
                 "--lr-scheduler time_budget is for one process, and there are "
                 f"{cfg.distributed_world_size}; --lr-scheduler polynomial_decay"
             )
-        self.clock = clock or time.monotonic
+        self.clock = clock or (time.process_time if cfg.processor_time else time.monotonic)
         self.started = self.clock()
         self.step_update(0)
 

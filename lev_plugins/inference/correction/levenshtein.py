@@ -12,7 +12,8 @@ from ...data.batching import in_batches
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
 from ...systems.levenshtein.decoding.history import EditTrace
-from ...systems.levenshtein.decoding.policy import AnyPolicy, EnsemblePolicy
+from ...systems.levenshtein.decoding.policy import AnyPolicy, EnsemblePolicy, read_by
+from ...systems.levenshtein.trace import Trace
 from ..editor import LevenshteinEditor
 from ..sentences import Sentence, collated
 from .autoregressive import LENGTH_SHARE
@@ -111,11 +112,15 @@ class LevenshteinBackend(ScoringBackend):
         logs = policy.deletion_logits(draft, memory).float().log_softmax(-1)
         inner = draft.ne(pad) & ~torch.isin(draft, ends)
         total = _gathered(logs, (~kept).long()).masked_fill(~inner, 0).sum(1)
-        logs = policy.placeholder_logits(labels.before, memory).float().log_softmax(-1)
+        counting = Trace(draft, inner & ~kept)  # read by models that were trained with it
+        read = read_by(policy, counting)
+        logs = policy.placeholder_logits(labels.before, memory, *read).float().log_softmax(-1)
         counts = labels.counts.clamp(max=logs.size(2) - 1)
         total = total + _gathered(logs, counts).masked_fill(~labels.slots, 0).sum(1)
         if bool(labels.missing.any()):
-            logs = policy.token_logits(labels.after, memory, labels.missing).float().log_softmax(-1)
+            read = read_by(policy, counting.opened(labels.counts, labels.after, pad))
+            logs = policy.token_logits(labels.after, memory, labels.missing, *read)
+            logs = logs.float().log_softmax(-1)
             each = _gathered(logs, target[labels.missing])
             rows = labels.missing.nonzero()[:, 0]
             total = total.index_add(0, rows, each)

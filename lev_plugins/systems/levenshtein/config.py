@@ -53,6 +53,16 @@ class LevenshteinEditorConfig(TwoSidedConfig):
         "what a placeholder is read as: uniform, its embedding plus the state of the encoder at "
         "the same relative place of the source (Gu et al., 2018); none, its embedding alone",
     )
+    deletion_trace: bool = option(
+        False,
+        "what was deleted stays readable, as deleted, for the heads that insert, until its slot is "
+        "filled; for post-editing (not in the paper)",
+    )
+    source_pointer: bool = option(
+        False,
+        "the token head may point to tokens of the source, to write them (not in the paper); needs "
+        "--share-all-embeddings",
+    )
     max_insertions: int = option(
         255, "K_max: most tokens inserted at one slot in one iteration (paper, Eq. 4)"
     )
@@ -97,6 +107,11 @@ class TranslationEditConfig(PostEditingConfig):
         None,
         "decoding: a token goes when its probability of deletion is above this; higher leaves "
         "more of a draft alone (default: 0.5, the argmax)",
+    )
+    delete_words: bool = option(
+        False,
+        "decoding: what stands between two spaces goes or stays as a whole, by the mean of its "
+        "tokens' probabilities of deletion; nothing is cut inside a word",
     )
     stock_decoding: bool = option(
         False,

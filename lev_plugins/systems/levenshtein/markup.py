@@ -138,6 +138,14 @@ class Joining:
             return left and symbol.startswith("##"), right
         return left and not symbol.startswith(self.sign), right and not symbol.endswith(self.sign)
 
+    def spaces(self, symbol: str) -> tuple[bool, bool]:
+        """Whether a space stands before a token and behind it, whatever its neighbours are."""
+        if _is_special(symbol) or not self.sign:
+            return True, True
+        if self.sign == "@@":
+            return False, not symbol.endswith("@@")
+        return symbol.startswith(self.sign) is (self.sign != "##"), False
+
 
 def _sign(symbols: Sequence[str]) -> str:
     """What tells words apart in these symbols; "" where every symbol is a word."""
@@ -314,6 +322,12 @@ class EditConstraints:
 def symbol_edges(symbols: tuple[str, ...]) -> Tensor:
     """V × 2, bool: whether a symbol can continue with what stands before it, and behind it."""
     return torch.tensor([*map(Joining(symbols).edges, symbols)])
+
+
+@functools.lru_cache(maxsize=4)
+def symbol_spaces(symbols: tuple[str, ...]) -> Tensor:
+    """V × 2, bool: whether a space stands before a symbol, and behind it."""
+    return torch.tensor([*map(Joining(symbols).spaces, symbols)])
 
 
 def _runs(tokens: list[int], marks: list[int]) -> list[list[int]]:

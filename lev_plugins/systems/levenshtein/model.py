@@ -15,7 +15,6 @@ from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ...errors import UserError
 from ...nn import Memory, Positions, TransformerStack
@@ -28,8 +27,10 @@ from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
+from .pointer import SourcePointer
 from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
 from .stock import COPY, complete, convert_parameters, is_stock
+from .trace import DeletedTokens, Trace, slot_ends, slots_of
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
@@ -39,20 +40,23 @@ MODEL = "levenshtein_editor"
 class EditMemory(Memory):
     """What the encoder leaves for the policies.
 
-    known: sequences, B × T, and what the heads for deleting and for inserting read of them,
-    B × T × C; None where the two heads read different features, or no sequence was read yet.
+    source: B × S, for a pointer. known: sequences, B × T, and what the heads for deleting and for
+    inserting read of them, B × T × C; None where the two heads read different features, or no
+    sequence was read yet.
     """
 
+    source: Tensor | None = None
     known: tuple[Tensor, Tensor] | None = None
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
-        memory, known = super().select(rows), self.known
-        if known is None:
-            return memory
-        return replace(
-            memory, known=(known[0].index_select(0, rows), known[1].index_select(0, rows))
-        )
+        moved = replace(super().select(rows), known=None)
+        if self.source is not None:
+            moved.source = self.source.index_select(0, rows)
+        if self.known is not None:
+            tokens, features = self.known
+            moved.known = tokens.index_select(0, rows), features.index_select(0, rows)
+        return moved
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
@@ -79,7 +83,9 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             self.decoder_embed = token_table(len(target_dictionary), dim, self.pad)
         longest = cfg.max_source_positions, cfg.max_target_positions
         self.encoder_positions = Positions(longest[0], dim, self.pad, cfg.encoder_learned_pos)
-        self.decoder_positions = Positions(longest[1], dim, self.pad, cfg.decoder_learned_pos)
+        # with a trace a draft stands beside what takes its place
+        tokens = longest[1] * (2 if cfg.deletion_trace else 1)
+        self.decoder_positions = Positions(tokens, dim, self.pad, cfg.decoder_learned_pos)
         self.encoder = _stack(cfg, "encoder", cfg.encoder_layers)
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
         self._build_decoder(cfg, dim, len(target_dictionary))
@@ -107,6 +113,9 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         # undecided at first: errors of heads that know nothing would only stir up the blocks
         for head in (self.deletion_head, self.placeholder_head):
             nn.init.zeros_(head.weight)
+        self.pointer = SourcePointer(dim) if cfg.source_pointer else None
+        self.traces = cfg.deletion_trace
+        self.deleted = DeletedTokens(dim, cfg.max_insertions + 1) if self.traces else None
         self.token_head = token_table(vocabulary, dim) if cfg.separate_output_embed else None
         self.int8_head: nn.Module | None = None
 
@@ -145,6 +154,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             raise UserError(f"--max-insertions {cfg.max_insertions}: at least 1 is needed")
         source, target = task.source_dictionary, task.target_dictionary
         check_shared(cfg, source, target)
+        if cfg.source_pointer and not cfg.share_all_embeddings:
+            raise UserError("--source-pointer needs --share-all-embeddings: one dictionary")
         if cfg.share_all_embeddings and cfg.separate_output_embed:
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
         return cls(cfg, source, target, task.placeholder)
@@ -161,7 +172,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         x = self.scale * self.encoder_embed(src_tokens) + self.encoder_positions(src_tokens)
         x = dropout(x, self.cfg.dropout, self.training)
         x = self.encoder(x, layout.mask, layout=layout)
-        return EditMemory(x if self.encoder_norm is None else self.encoder_norm(x), layout.mask)
+        x = x if self.encoder_norm is None else self.encoder_norm(x)
+        return EditMemory(x, layout.mask, source=None if self.pointer is None else src_tokens)
 
     def with_features(self, tokens: Tensor, memory: EditMemory) -> EditMemory:
         """The memory with the features of B × T tokens, if two heads can share them.
@@ -180,14 +192,29 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             features = self.features(tokens, memory, "deletion")
         return linear(features, self.deletion_head.weight)
 
-    def placeholder_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
+    def placeholder_logits(
+        self, tokens: Tensor, memory: EditMemory, trace: Trace | None = None
+    ) -> Tensor:
         """Logits of the number of tokens missing in each slot (Eq. 4): B × (T − 1) × (K + 1)."""
-        features = self._known_features(tokens, memory)
-        return self._slot_logits(features[:, :-1], features[:, 1:])
+        if trace is None:
+            features = self._known_features(tokens, memory)
+            return self._slot_logits(features[:, :-1], features[:, 1:])
+        features = self._known_features(trace.tokens, memory, trace.gone)
+        found = self._traced_slots(features, trace.standing(self.pad), trace.gone)
+        slots = tokens[:, 1:].ne(self.pad)
+        logits = found.new_zeros(*slots.shape, found.size(1))
+        logits[slots] = found
+        return logits
 
-    def token_logits(self, tokens: Tensor, memory: Memory, where: Tensor) -> Tensor:
+    def token_logits(
+        self, tokens: Tensor, memory: EditMemory, where: Tensor, trace: Trace | None = None
+    ) -> Tensor:
         """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
-        return self._project(self.features(tokens, memory, "token")[where])
+        gone = None
+        if trace is not None:
+            where = trace.spread(where, tokens, self.pad)
+            tokens, gone = trace
+        return self._written(self.features(tokens, memory, "token", gone), memory, where)
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         """Called by fairseq before it decodes."""
@@ -205,9 +232,16 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
 
     # the passes -------------------------------------------------------------------------------
 
-    def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
-        """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
+    def features(
+        self, tokens: Tensor, memory: Memory, head: str, gone: Tensor | None = None
+    ) -> Tensor:
+        """One decoder pass, B × T → B × T × C, up to the exit of ``head``.
+
+        gone: B × T, bool, tokens that were deleted and are still read.
+        """
         x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
+        if gone is not None and self.deleted is not None:
+            x = x + gone.unsqueeze(2) * (self.scale * self.deleted.mark.weight[0])
         if head == "token" and self.copies_source:
             x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = dropout(x, self.cfg.dropout, self.training)
@@ -215,27 +249,49 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         x = self.decoder[self.stack_of[head]](x, layout.mask, memory, self.depths[head], layout)
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
-    def _known_features(self, tokens: Tensor, memory: EditMemory) -> Tensor:
+    def _known_features(
+        self, tokens: Tensor, memory: EditMemory, gone: Tensor | None = None
+    ) -> Tensor:
         """Features for the placeholder head, B × T × C.
 
         Those of sentences that are as the memory knows them are there: no pass is made for them.
         """
         width = tokens.size(1)
         if memory.known is None or memory.known[0].size(1) < width:
-            return self.features(tokens, memory, "placeholder")
+            return self.features(tokens, memory, "placeholder", gone)
         before, known = memory.known
-        rows = (~equal_rows(before, tokens, self.pad)).nonzero().squeeze(1)
+        changed = ~equal_rows(before, tokens, self.pad)
+        changed = changed if gone is None else changed | gone.any(1)
+        rows = changed.nonzero().squeeze(1)
         if len(rows) == len(tokens):
-            return self.features(tokens, memory, "placeholder")
+            return self.features(tokens, memory, "placeholder", gone)
         if not len(rows):
             return known[:, :width]
-        made = self.features(tokens[rows], replace(memory, known=None).select(rows), "placeholder")
+        there, gone = replace(memory, known=None).select(rows), None if gone is None else gone[rows]
+        made = self.features(tokens[rows], there, "placeholder", gone)
         return known[:, :width].index_copy(0, rows, made)
 
     def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
         # concat(h_i, h_i+1) · Bᵀ without making the concatenation
         first, second = self.placeholder_head.weight.chunk(2, dim=1)
         return linear(left, first) + linear(right, second)
+
+    def _traced_slots(self, features: Tensor, standing: Tensor, gone: Tensor | None) -> Tensor:
+        """Logits of the slots between the tokens that stand, row by row: P × (K + 1)."""
+        left, right = slot_ends(standing)
+        features = features.flatten(0, 1)
+        logits = self._slot_logits(rows_at(features, left), rows_at(features, right))
+        if gone is None or self.deleted is None:
+            return logits
+        places = flat(gone)
+        return logits + self.deleted(features, places, slots_of(places, left), len(left))
+
+    def _written(self, features: Tensor, memory: EditMemory, where: Tensor) -> Tensor:
+        """Logits of the tokens at ``where``, of B × T × C features: P × V."""
+        logits = self._project(rows_at(features.flatten(0, 1), flat(where)))
+        if self.pointer is None or memory.source is None:
+            return logits
+        return self.pointer(logits, features, where, memory.states, memory.source, memory.mask)
 
     def _project(self, features: Tensor) -> Tensor:
         if self.int8_head is not None:
@@ -256,12 +312,16 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         """
         memory = self.encode(src_tokens)
         insertion = roll_in.insertion
-        features = self.features(insertion.before, memory, "placeholder").flatten(0, 1)
-        slots = flat(F.pad(insertion.slots, (0, 1)))  # a slot is where the token left of it is
-        placeholder = self._slot_logits(rows_at(features, slots), rows_at(features, slots + 1))
         state, where = roll_in.token_state(self.plh)
-        features = self.features(state, memory, "token").flatten(0, 1)
-        token = self._project(rows_at(features, flat(where)))
+        before, gone, read, writes, deleted = insertion.before, None, state, where, None
+        if self.traces:
+            (before, gone), after = roll_in.traces(self.plh)
+            read, deleted, writes = *after, after.spread(where, state, self.pad)
+        features = self.features(before, memory, "placeholder", gone)
+        standing = before.ne(self.pad) if gone is None else before.ne(self.pad) & ~gone
+        placeholder = self._traced_slots(features, standing, gone)
+        features = self.features(read, memory, "token", deleted)
+        token = self._written(features, memory, writes)
         with torch.no_grad():
             written = token.detach()
             if roll_in.masked is not None:  # for deletion these stand as they are
@@ -288,6 +348,9 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
                 logger.info("begins with a transformer's parameters; its heads for editing are new")
             state_dict.clear()
             state_dict.update(converted)
+        for name, value in self.state_dict().items():  # a model without them learns to use them
+            if name.startswith(("deleted.", "pointer.")):
+                state_dict.setdefault(name, value)
         # parameters of fairseq's model have learned without it
         self.copies_source = bool(state_dict.setdefault(COPY, torch.zeros(1)).any())
         for table in ("encoder_embed", "decoder_embed"):

@@ -16,6 +16,7 @@ from ...nn.blocks import rows_at_once, without
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, insertion_labels
 from ...ops.randomness import uniform
+from .trace import Trace
 
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
@@ -44,7 +45,8 @@ class RollIn:
     insertion). insertion: states and labels for inserting. token_noise: B × M uniform numbers
     for sampling t̃, None for the argmax. frequencies: V, what random t̃ are sampled by; None where
     t̃ comes from the policy. masked: B × M, bool, tokens that stand and are masked for the token
-    head, which predicts them too; None: none.
+    head, which predicts them too; None: none. draft_kept: B × N, bool, what the expert keeps of
+    those drafts that the insertion state is made of; None: of none.
     """
 
     target: Tensor
@@ -57,6 +59,7 @@ class RollIn:
     eos: int
     frequencies: Tensor | None = None
     masked: Tensor | None = None
+    draft_kept: Tensor | None = None
 
     def token_state(self, placeholder: int) -> tuple[Tensor, Tensor]:
         """What the token head reads, and where it predicts: B × M each."""
@@ -65,6 +68,26 @@ class RollIn:
             return insertion.after, insertion.missing
         after = insertion.after.masked_fill(self.masked, placeholder)
         return after, insertion.missing | self.masked
+
+    def traces(self, placeholder: int) -> tuple[Trace, Trace]:
+        """What placeholder and token head read where a deletion leaves a trace.
+
+        Only the expert's deletions from drafts leave one: after dropping at random it would tell
+        the answer.
+        """
+        pad, before = self.pad, self.insertion.before
+        counting = Trace(before, torch.zeros_like(before, dtype=torch.bool))
+        if self.draft_kept is not None:
+            width = max(self.draft.size(1), before.size(1))
+            before, draft, kept = (
+                F.pad(one, (0, width - one.size(1)), value=fill)
+                for one, fill in ((before, pad), (self.draft, pad), (self.draft_kept, False))
+            )
+            drafted = kept.any(1, keepdim=True)
+            gone = drafted & ~kept & draft.ne(pad)
+            counting = Trace(torch.where(drafted, draft, before), gone)
+        state, _ = self.token_state(placeholder)
+        return counting, counting.opened(self.insertion.counts, state, pad)
 
     def may_go(self, inputs: Tensor) -> Tensor:
         """B × L, bool: the tokens of y_del that the deletion head decides about."""
@@ -131,10 +154,13 @@ def build_roll_in(
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
     kept = random_keep(inner, mixture[:, 2], random(width, _DROP), options.kept)
+    masked, words, draft_kept = None, None, None
     if options.beta > 0:
-        aligned = lcs_masks(draft, target, pad)[1] if draft.size(1) > 2 else boundary
-        kept = torch.where((mixture[:, 1] < options.beta).unsqueeze(1), aligned, kept)
-    masked, words = None, None
+        drafted, aligned = (mixture[:, 1] < options.beta).unsqueeze(1), boundary
+        if draft.size(1) > 2:
+            draft_kept, aligned = lcs_masks(draft, target, pad)
+            draft_kept = draft_kept & drafted
+        kept = torch.where(drafted, aligned, kept)
     if options.masking == "uniform":
         masked = (random(width, _MASKED) >= random(1, _MASK)) & inner & kept
     if options.tokens == "random":
@@ -150,6 +176,7 @@ def build_roll_in(
         eos=eos,
         frequencies=words,
         masked=masked,
+        draft_kept=draft_kept,
     )
 
 

@@ -272,6 +272,7 @@ class TranslationEditTask(DraftEncoding):
         options = RefinementOptions.from_generation(
             args,
             delete_threshold=0.5 if (given := self.cfg.delete_threshold) is None else given,
+            delete_words=self.cfg.delete_words,
             stock=self.cfg.stock_decoding,
             noise_scale=self.cfg.noise_scale,
             seed=self.cfg.seed or 1,

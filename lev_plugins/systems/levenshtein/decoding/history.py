@@ -59,16 +59,6 @@ class Iteration:
         return {name: list(one) for name, one in fields if one or "probabilities" not in name}
 
     @property
-    def nothing_deleted(self) -> bool:
-        """No token was deleted."""
-        return not any(self.deleted)
-
-    @property
-    def nothing_inserted(self) -> bool:
-        """No token was inserted."""
-        return not any(self.inserted)
-
-    @property
     def changed(self) -> bool:
         """Something was deleted or inserted, be it to come to the same tokens again."""
         return any(self.deleted) or any(self.inserted)

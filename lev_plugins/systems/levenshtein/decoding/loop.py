@@ -3,7 +3,7 @@
 Shapes: R candidates, T tokens each, V symbols, K the most tokens that can be missing in one slot.
 """
 
-from typing import Generic, cast
+from typing import Any, Generic, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -11,10 +11,10 @@ from torch import Tensor
 
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
-from ..markup import DROP, JOINED, KEEP, EditConstraints
+from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_spaces
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
-from .policy import EditPolicy, MemoryT
+from .policy import EditPolicy, MemoryT, read_by
 from .state import EditHypothesis, RefinementState, equal_rows
 
 
@@ -42,6 +42,10 @@ class Decoding(Generic[MemoryT]):
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
+        self.spaces = None
+        if options.delete_words:
+            symbols = tuple(dictionary.symbols[: placeholder + 1])
+            self.spaces = symbol_spaces(symbols).to(draft.device)
         self.state = RefinementState(draft, memory, self.pad, self.options.retain_history)
         self.cap = self._length_cap(source, draft)
         differ = options.candidates > 1
@@ -86,7 +90,7 @@ class Decoding(Generic[MemoryT]):
             keep, intact, again = state.finish(settled, step, "unchanged", keep, intact, again)
             keep, intact = state.finish(again, step, "loop", keep, intact)
         if not state.empty:
-            state.keep(keep)
+            state.keep(keep, self.policy.traces)
         return keep, intact
 
     def _run_stock(self) -> None:
@@ -94,7 +98,7 @@ class Decoding(Generic[MemoryT]):
         state = self.state
         for step in range(self.options.max_iter + 1):
             before, keep = state.tokens, self._keep()
-            state.keep(keep)
+            state.keep(keep, self.policy.traces)
             state.record("delete", keep)
             self._insert(self._counts(step), step)
             done = equal_rows(state.tokens, before, self.pad)
@@ -118,7 +122,10 @@ class Decoding(Generic[MemoryT]):
         state.memory = self.policy.with_features(state.tokens, state.memory)
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
         log_probs = torch.log_softmax(logits, dim=-1)
-        delete = log_probs[..., 1].exp() > self.options.delete_threshold
+        sure = log_probs[..., 1].exp()
+        if self.spaces is not None:
+            sure = word_means(sure, self.spaces[state.tokens])
+        delete = sure > self.options.delete_threshold
         if self.constraints is not None:
             delete = delete & ~self.constraints.standing(KEEP, state.origin, state.rows)
             delete = delete | self.constraints.standing(DROP, state.origin, state.rows)
@@ -130,7 +137,7 @@ class Decoding(Generic[MemoryT]):
         """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
         state = self.state
         cap = self.cap[state.rows]
-        logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
+        logits = self.policy.placeholder_logits(*self._read()).float()
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
             slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
@@ -143,6 +150,11 @@ class Decoding(Generic[MemoryT]):
             counts = torch.minimum(counts, cap.unsqueeze(1))
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
         return limit_insertions(counts, cap - state.lengths)
+
+    def _read(self, *where: Tensor) -> tuple[Any, ...]:
+        """What a head that inserts is asked about."""
+        state = self.state
+        return state.tokens, state.memory, *where, *read_by(self.policy, state.trace)
 
     def _adjusted(self, logits: Tensor, step: int) -> Tensor:
         """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
@@ -181,7 +193,7 @@ class Decoding(Generic[MemoryT]):
     def _fill(self, where: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
         state, constraints = self.state, self.constraints
-        logits = self.policy.token_logits(state.tokens, state.memory, where)
+        logits = self.policy.token_logits(*self._read(where))
         place = None if self.keys is None else where.nonzero()
         onto, removes = None, False
         if constraints is not None:
@@ -224,3 +236,18 @@ class Decoding(Generic[MemoryT]):
         cap = torch.maximum(words.long(), drafted + (drafted + 1) // 2) + 2
         limits = self.policy.max_positions()
         return cap if limits is None else cap.clamp(max=limits[1])
+
+
+def word_means(values: Tensor, spaces: Tensor) -> Tensor:
+    """R × T → R × T: of every token the mean over the tokens between the same two spaces.
+
+    Args:
+        spaces: R × T × 2, bool: whether a space stands before a token, and behind it.
+    """
+    before, behind = spaces.unbind(2)
+    word = (before | torch.nn.functional.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
+    sums, sizes = (
+        values.new_zeros(len(values), values.size(1) + 1).scatter_add(1, word, one)
+        for one in (values, torch.ones_like(values))
+    )
+    return (sums / sizes.clamp(min=1)).gather(1, word)

@@ -29,11 +29,12 @@ class RefinementOptions:
     """How to decode.
 
     max_iter: T_max, iterations at most. empty_penalty: γ in [0, 3], subtracted from the logit of
-    inserting nothing (§3.3). delete_threshold: probability above which a token is deleted.
-    adaptive: stop when nothing changes or a state comes back; else always run T_max iterations.
-    max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens or one and a half times
-    those of the draft, whichever is more. unk_penalty: subtracted from the logit of the unknown
-    symbol. candidates: made for each sentence; noise_scale, seed: of the noise by which they differ
+    inserting nothing (§3.3). delete_threshold: probability above which a token is deleted, with
+    delete_words a word, by the mean of its tokens'. adaptive: stop when nothing changes or a state
+    comes back; else always run T_max iterations. max_len_a, max_len_b: nothing is inserted beyond
+    a·|source| + b tokens or one and a half times those of the draft, whichever is more.
+    unk_penalty: subtracted from the logit of the unknown symbol. candidates: made for each
+    sentence; noise_scale, seed: of the noise by which they differ
     (:func:`.candidates.gumbel_noise`). nbest: how many of them are given back at most.
     external_reranker: the last model, an autoregressive one, ranks the candidates, with
     length_penalty. stock: fairseq's own rules (:meth:`.generator.RefinementGenerator.generate`).
@@ -54,6 +55,7 @@ class RefinementOptions:
     external_reranker: bool = False
     length_penalty: float = 1.0
     stock: bool = False
+    delete_words: bool = False
 
     def __post_init__(self) -> None:
         # stock runs one iteration more than it is told

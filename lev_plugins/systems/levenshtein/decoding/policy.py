@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..trace import Trace
+
 
 class Memory(Protocol):
     """What an encoder leaves for the policies; one row for each of B sentences."""
@@ -30,7 +32,12 @@ class EditPolicy(Generic[MemoryT]):
 
     Logits are of any floating type and may be in any range; those at padding are ignored. A
     policy reads no memory but its own.
+
+    Attributes:
+        traces: whether it reads traces (:class:`..trace.Trace`); else none is made for it.
     """
+
+    traces = False
 
     def encode(self, src_tokens: Tensor) -> MemoryT:
         """B × S tokens → what the three policies read."""
@@ -40,11 +47,18 @@ class EditPolicy(Generic[MemoryT]):
         """Of keeping (0) and deleting (1) each of B × T tokens: B × T × 2."""
         raise NotImplementedError
 
-    def placeholder_logits(self, tokens: Tensor, memory: MemoryT) -> Tensor:
-        """Of the number of tokens missing in each slot: B × (T − 1) × (K + 1)."""
+    def placeholder_logits(
+        self, tokens: Tensor, memory: MemoryT, trace: Trace | None = None
+    ) -> Tensor:
+        """Of the number of tokens missing in each slot: B × (T − 1) × (K + 1).
+
+        trace: the same sentences with what was just deleted; None: nothing was.
+        """
         raise NotImplementedError
 
-    def token_logits(self, tokens: Tensor, memory: MemoryT, where: Tensor) -> Tensor:
+    def token_logits(
+        self, tokens: Tensor, memory: MemoryT, where: Tensor, trace: Trace | None = None
+    ) -> Tensor:
         """Of the tokens at ``where`` (B × T, bool, P true), in row-major order: P × V."""
         raise NotImplementedError
 
@@ -69,6 +83,11 @@ def is_edit_model(model: object) -> TypeGuard[AnyPolicy]:
     return hasattr(model, "deletion_logits")  # also one that fairseq has wrapped, to train it
 
 
+def read_by(policy: AnyPolicy, trace: Trace | None) -> list[Trace]:
+    """The trace, as a last argument for those policies that read it."""
+    return [] if trace is None or not policy.traces else [trace]
+
+
 @dataclass(frozen=True)
 class EnsembleMemory:
     """What the members' encoders left, one memory for each member."""
@@ -89,6 +108,7 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
 
     def __init__(self, policies: Sequence[AnyPolicy]) -> None:
         self.policies = tuple(policies)
+        self.traces = any(policy.traces for policy in policies)
 
     def eval(self) -> Self:
         """Sets all members for decoding."""
@@ -114,13 +134,23 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
         """B × T × 2."""
         return self._mean(memory, lambda policy, own: policy.deletion_logits(tokens, own))
 
-    def placeholder_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
+    def placeholder_logits(
+        self, tokens: Tensor, memory: EnsembleMemory, trace: Trace | None = None
+    ) -> Tensor:
         """B × (T − 1) × (K + 1), K the largest of the members'."""
-        return self._mean(memory, lambda policy, own: policy.placeholder_logits(tokens, own))
+        return self._mean(
+            memory,
+            lambda policy, own: policy.placeholder_logits(tokens, own, *read_by(policy, trace)),
+        )
 
-    def token_logits(self, tokens: Tensor, memory: EnsembleMemory, where: Tensor) -> Tensor:
+    def token_logits(
+        self, tokens: Tensor, memory: EnsembleMemory, where: Tensor, trace: Trace | None = None
+    ) -> Tensor:
         """P × V."""
-        return self._mean(memory, lambda policy, own: policy.token_logits(tokens, own, where))
+        return self._mean(
+            memory,
+            lambda policy, own: policy.token_logits(tokens, own, where, *read_by(policy, trace)),
+        )
 
     def _mean(self, memory: EnsembleMemory, ask: Callable[[AnyPolicy, Memory], Tensor]) -> Tensor:
         """Logarithm of the mean of the members' probabilities, over the last dimension."""

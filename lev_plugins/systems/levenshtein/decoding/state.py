@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ....data.batch import Hypothesis
 from ....ops.edits import Compaction, Opening
+from ..trace import Trace
 from .history import Termination
 from .policy import MemoryT
 
@@ -48,6 +49,7 @@ class RefinementState(Generic[MemoryT]):
         origin: B × T, long, a token's position in the draft; −1 where it was inserted.
         rows: B, where each sentence stood in the batch that came in.
         memory: what the policy's encoder left, row for row with ``tokens``.
+        trace: ``tokens`` with what was deleted last; None where nothing was, or nobody reads it.
         finished: hypotheses in the order of the batch that came in, their tensors on the host;
             None while unfinished.
     """
@@ -63,6 +65,7 @@ class RefinementState(Generic[MemoryT]):
         self.rows = torch.arange(size, device=tokens.device)
         self.seen: list[Tensor] = []
         self.memory = memory
+        self.trace: Trace | None = None
         self.finished: list[EditHypothesis | None] = [None] * size
         self.history: list[list[Step]] | None = None
         if retain_history:
@@ -79,9 +82,11 @@ class RefinementState(Generic[MemoryT]):
         """Whether every sentence is finished."""
         return self.tokens.size(0) == 0
 
-    def keep(self, keep: Tensor) -> None:
-        """Deletes the tokens that are not kept (B × T, bool)."""
+    def keep(self, keep: Tensor, traced: bool = False) -> None:
+        """Deletes the tokens that are not kept (B × T, bool), with a trace if asked for."""
         real = self.tokens.ne(self.pad)
+        gone = real & ~keep
+        self.trace = Trace(self.tokens, gone) if traced and bool(gone.any()) else None
         moved = Compaction(keep & real)
         self.actions = self.actions + self.deleting.masked_fill(keep | ~real, 0.0).sum(1)
         self.scores = moved(self.scores, 0.0)
@@ -94,6 +99,8 @@ class RefinementState(Generic[MemoryT]):
         self.scores = opened(self.scores, 0.0, 0.0)
         self.origin = opened(self.origin, -1, -1)
         self.tokens = opened(self.tokens, placeholder, self.pad)
+        if self.trace is not None:
+            self.trace = self.trace.opened(counts, self.tokens, self.pad)
 
     def fill(self, where: Tensor, tokens: Tensor, scores: Tensor) -> None:
         """Writes tokens (P) and their log-probabilities at ``where`` (B × T, P true)."""
@@ -156,6 +163,8 @@ class RefinementState(Generic[MemoryT]):
         for name in ("tokens", "scores", "actions", "deleting", "origin", "rows"):
             setattr(self, name, getattr(self, name).index_select(0, rows))
         self.seen = [tokens.index_select(0, rows) for tokens in self.seen]
+        if self.trace is not None:
+            self.trace = Trace(*(one.index_select(0, rows) for one in self.trace))
         if rows.numel():
             self.memory = self.memory.select(rows)
 
