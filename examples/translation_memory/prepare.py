@@ -6,7 +6,8 @@
 
 The last one takes train, valid and test as FOLDER has them (train.en, train.es and so on, plain or
 .gz; matches that stand beside them in train.old, .draft and .sim are used, train.old2 and so on
-too). Other matches come from the training part alone. WORK gets memory, text, subwords and data.
+too). Other matches come from the training part alone. WORK gets memory, text, subwords, data of
+matches, and all: matches and what has none, to learn to translate.
 """
 
 import argparse
@@ -119,7 +120,8 @@ def cut(work: Path, vocabulary: int) -> None:
         minloglevel=2,
     )
     subwords = sentencepiece.SentencePieceProcessor(model_file=str(work / "spm.model"))
-    for name in (f"{part}.{side}" for part in PARTS for side in ("src", "tgt", "draft")):
+    names = [f"{part}.{side}" for part in PARTS for side in ("src", "tgt", "draft")]
+    for name in (*names, "all.src", "all.tgt"):
         lines = (subwords.encode(line, out_type=str) for (line,) in read(work / "text" / name))
         write(work / "pieces" / name, map(" ".join, lines))
 
@@ -152,17 +154,29 @@ def main() -> None:
         matches = [*(given.get(part) or memory.matches(sources, count, itself=False))]
         if not any(matches):
             raise UserError(f"no source of {part} has a match in the memory; give more text")
-        if part == "train":  # to learn to translate
-            matches = [found or [Match("", "", 0.0)] for found in matches]
         made = rows(pairs, matches)
         for side, lines in zip(Row._fields, zip(*made)):
             write(work / f"text/{part}.{side}", lines)
-        drafts = sum(bool(one.draft) for one in made)
-        print(f"{part}: {len(pairs)} sentences, {drafts} matches", flush=True)
+        if part == "train":  # to learn to translate, those without a match too
+            alone = [pair for pair, found in zip(pairs, matches, strict=True) if not found]
+            for number, side in enumerate(("src", "tgt")):
+                whole = [row[number] for row in made] + [pair[number] for pair in alone]
+                write(work / f"text/all.{side}", whole)
+        print(f"{part}: {len(pairs)} sentences, {len(made)} matches", flush=True)
     cut(work, args.vocabulary)
-    words = "--source-lang src --target-lang tgt --draft-lang draft --joined-dictionary".split()
-    prefixes = [f"--{part}pref={work}/pieces/{part}" for part in PARTS]
-    preprocess([*words, *prefixes, f"--destdir={work}/data"])
+    words = "--source-lang src --target-lang tgt --joined-dictionary".split()
+    pieces = work / "pieces"
+    preprocess(
+        [
+            *words,
+            f"--trainpref={pieces}/all",
+            f"--validpref={pieces}/valid",
+            f"--destdir={work}/all",
+        ]
+    )
+    prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]
+    same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt", f"--destdir={work}/data"]
+    preprocess([*words, *prefixes, *same])
 
 
 if __name__ == "__main__":

@@ -26,11 +26,11 @@ for side in encoder decoder; do
     "--$side-normalize-before")
 done
 
-stage() { # stage FOLDER SHARE FLAGS…: a training of SHARE of the minutes
-  local saved="$work/$1" hours
-  hours="$(awk "BEGIN { print $2 * $minutes / 60 }")"
-  shift 2
-  fairseq-train "$work/data" --user-dir "$root/lev_plugins" --source-lang src --target-lang tgt "$@" "${sizes[@]}" \
+stage() { # stage FOLDER DATA SHARE FLAGS…: a training of SHARE of the minutes
+  local saved="$work/$1" data="$work/$2" hours
+  hours="$(awk "BEGIN { print $3 * $minutes / 60 }")"
+  shift 3
+  fairseq-train "$data" --user-dir "$root/lev_plugins" --source-lang src --target-lang tgt "$@" "${sizes[@]}" \
     --share-all-embeddings --dropout 0.1 --bpe sentencepiece --sentencepiece-model "$work/spm.model" \
     --max-source-positions 512 --max-target-positions 512 --skip-invalid-size-inputs-valid-test \
     --optimizer muon --muon-update-rms 0.4 --lr 0.004 --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --bf16 \
@@ -41,11 +41,11 @@ stage() { # stage FOLDER SHARE FLAGS…: a training of SHARE of the minutes
 
 smoothed=(--criterion label_smoothed_cross_entropy --label-smoothing 0.1)
 if [ "$way" = concat ]; then
-  stage concat 1 --task translation_concat --arch transformer_concat --draft-lang draft --old-source "${smoothed[@]}"
+  stage concat data 1 --task translation_concat --arch transformer_concat --draft-lang draft --old-source "${smoothed[@]}"
   exit
 fi
-stage translation 0.3 --task translation --arch transformer "${smoothed[@]}"
-stage model 0.7 --finetune-from-model "$work/translation/checkpoint_last.pt" \
+stage translation all 0.3 --task translation --arch transformer "${smoothed[@]}"
+stage model data 0.7 --finetune-from-model "$work/translation/checkpoint_last.pt" \
   --task translation_edit --arch levenshtein_editor --draft-lang draft --old-source \
   --criterion edit_policy_loss --label-smoothing 0 --placeholder-weight 2 --token-weight 2 \
   --deletion-trace --source-pointer --delete-words --kept-tokens incomplete --token-masking uniform --max-insertions 63 \

@@ -66,6 +66,7 @@ def work(succeed, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for verb in VERBS
         for noun in NOUNS
     ]
+    entries.append('msgid "Wholly unlike"\nmsgstr "nada igual"\n')
     entries.append('#, fuzzy\nmsgid "not this"\nmsgstr "esto no"\n')
     (folder / "po").mkdir()
     (folder / "po/all.po").write_text("\n".join([HEADER, *entries]), "utf-8")
@@ -83,6 +84,7 @@ def work(succeed, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_from_po_files_to_a_table(work, succeed):
     text = {side: (work / f"text/train.{side}").read_text("utf-8") for side in ("src", "new")}
+    assert (work / "text/all.src").read_text("utf-8").startswith(text["src"])
     assert "<del>" in text["src"] and "<del>" not in text["new"]
     assert not (work / "memory.src").read_text("utf-8").count("not this")
     out = succeed(f"{FOLDER}/evaluate.sh", work)
