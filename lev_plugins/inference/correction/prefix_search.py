@@ -26,7 +26,7 @@ from ...nn.seq2seq import TransformerDecoder
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 #: Prefixes of a source that a decoder reads together.
-TOGETHER = 8
+TOGETHER = 16
 
 
 class WordTree:
