@@ -96,10 +96,10 @@ class Report:
             self.code += one.code
             self.wanted += len(one.edits)
             self.applied += sum(edit.applied for edit in one.edits)
-            if one.text != one.source:
-                made = [edit for edit in one.edits if edit.applied]
-                self.words.update((core_of(edit.before), core_of(edit.after)) for edit in made)
-            lost = [len(edit.before) - len(edit.after) for edit in one.edits if edit.applied]
+            made = [edit for edit in one.edits if edit.applied]
+            pairs = ((core_of(edit.before), core_of(edit.after)) for edit in made)
+            self.words.update(both for both in pairs if both[0])  # what is no word cannot be kept
+            lost = [len(edit.before) - len(edit.after) for edit in made]
             for holds, what in (
                 (one.unterminated, _UNTERMINATED),
                 (max(lost, default=0) >= _LOST, _SHORTENED),
