@@ -85,8 +85,8 @@ class Report:
             self.code += one.code
             self.wanted += len(one.edits)
             self.applied += len(applied)
-            if one.text != one.source:
-                self.words.update((core_of(edit.before), core_of(edit.after)) for edit in applied)
+            pairs = ((core_of(edit.before), core_of(edit.after)) for edit in applied)
+            self.words.update(both for both in pairs if both[0])  # what is no word cannot be kept
             if one.unterminated:
                 self.told[self.file, _UNTERMINATED].add(self.line)
             if any(len(edit.before) - len(edit.after) >= _LOST for edit in applied):

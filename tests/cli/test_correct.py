@@ -112,11 +112,11 @@ def test_edits_are_json_lines_that_name_their_place(run, capsys):
     assert raw.count(b"\n") == len(raw.splitlines()) and "\u2028" not in raw.decode()
     assert b'"before": "tx\\udcfe"' in raw  # a byte that is no text
     assert edits()[0] == {
-        "line": 2, "offset": 4, "length": 0, "before": "", "after": "h",
+        "line": 2, "offset": 3, "length": 3, "before": "teh", "after": "the",
         "probability": pytest.approx(0.25), "applied": True, "reason": None,
     }  # fmt: skip
     refused = [(one["line"], one["before"]) for one in edits() if one["reason"] == "protected"]
-    assert refused == [(3, ""), (3, "h")]
+    assert refused == [(3, "teh")]
     lines = text.decode("utf-8", "surrogateescape").split("\n")
     for one in edits():
         line = lines[one["line"] - 1]
@@ -145,7 +145,7 @@ def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     run(b"teh\n", "", {"teh": "the"})
-    assert terminal.getvalue().endswith("1 line, 2 of 2 edits made\n")
+    assert terminal.getvalue().endswith("1 line, 1 of 1 edit made\n")
 
 
 def test_lines_that_lose_much_at_one_place_are_named(run, capsys):

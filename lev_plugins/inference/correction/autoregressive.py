@@ -194,8 +194,7 @@ class Autoregressive(ScoringBackend):
         """The same by one search, which rates the other texts too."""
         dictionary, most = self.task.target_dictionary, self.generator.max_len - 1
         eos, batch = dictionary.eos(), self.batch([unit for unit, _ in asked])
-        inputs = encoder_inputs(batch)
-        order = batch["id"].tolist()
+        inputs, order = _of_encoder(batch), batch["id"].tolist()
         sizes = LONGEST_RATIO * (np.array([len(asked[i][0]) for i in order]) + 1) + LONGEST_MORE
         beams = [Beam(self.generator.beam_size, np.minimum(sizes, most), eos)]
         if self._tree is not None:
@@ -218,7 +217,7 @@ class Autoregressive(ScoringBackend):
         dictionary = self.task.target_dictionary
         units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
         batch = self.batch(units)
-        inputs = encoder_inputs(batch)
+        inputs = _of_encoder(batch)
         rows = {units[i]: row for row, i in enumerate(batch["id"].tolist())}
         order = torch.tensor([rows[unit] for unit, _ in pairs], device=self.device)
         eos = torch.tensor([dictionary.eos()])
@@ -236,11 +235,6 @@ class Autoregressive(ScoringBackend):
         every = torch.logsumexp(torch.stack(logs), 0) - torch.tensor(float(len(logs))).log()
         each = every.gather(2, wanted.unsqueeze(2)).squeeze(2)
         return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).double().cpu()
-
-
-def encoder_inputs(batch: Batch) -> dict[str, Any]:
-    """What an encoder reads of a batch."""
-    return {name: one for name, one in batch["net_input"].items() if name.startswith("src_")}
 
 
 def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
@@ -274,6 +268,12 @@ def answer(
     return Answer(
         tuple(tokens), tuple(changes), (0.0,) * len(unit), tuple(scores[:-1]), tuple(scores)
     )
+
+
+def _of_encoder(batch: Batch) -> dict[str, Tensor]:
+    """The inputs of an encoder."""
+    inputs: dict[str, Any] = {**batch["net_input"]}
+    return {name: one for name, one in inputs.items() if name.startswith("src_")}
 
 
 def _spelt(dictionary: Dictionary) -> dict[int, str]:

@@ -26,7 +26,7 @@ from ...nn.seq2seq import TransformerDecoder
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 #: Prefixes of a source that a decoder reads together.
-TOGETHER = 8
+TOGETHER = 16
 
 
 class WordTree:
@@ -263,8 +263,8 @@ class Prefixes:
             features, self.before[number] = model.decoder.branch(
                 tokens.to(self.device), depth, seen, encoded, before
             )
-            output: tuple[Tensor, dict[str, Any]] = model.decoder.output_layer(features), {}
-            logs.append(model.get_normalized_probs(output, log_probs=True).float())
+            logits = model.decoder.output_layer(features)
+            logs.append(model.get_normalized_probs((logits, None), log_probs=True).float())
         every = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))
         return every[group, column].cpu().numpy()
 
