@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from lev_plugins.errors import UserError
 from lev_plugins.io.text_files import read_lines, read_parallel
-from lev_plugins.systems.enct5.reading import Labelled, Layout
 from lev_plugins.systems.enct5.problem_types import ProblemType
+from lev_plugins.systems.enct5.reading import Labelled, Layout
 
 
 class Example(NamedTuple):
