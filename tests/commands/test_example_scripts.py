@@ -6,7 +6,6 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-import tiny
 import torch
 from example_scripts import EXAMPLES, ROOT, refusal
 from fairseq import criterions, models, tasks
@@ -153,9 +152,7 @@ def clean_text(folder: Path) -> Path:
 def test_a_configuration_trains_with_hydra(name, commands, triples, tmp_path):
     overrides, data = OVERRIDES[name], triples.data
     if name.endswith("adafactor"):
-        t5 = checkpoints.sized_t5(tmp_path / "t5", rows=128)
-        lines, order = ["the cat sat on the mat", "a dog ran"] * 4, checkpoints.T5_ORDER
-        tiny.sentencepiece_model(t5 / "spiece.model", lines, vocab_size=24, **order)
+        t5 = checkpoints.pieced_t5(tmp_path / "t5")
         data = tagged_text(tmp_path, "--t5-dir", str(t5))
         overrides = [*overrides, f"model.t5_dir={t5}"]
     elif name.startswith("classification"):
