@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import tiny
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
@@ -205,6 +206,14 @@ def sized_t5(folder: Path, rows: int) -> Path:
     write(folder, {**T5_1, "vocab_size": rows}, tensors)
     (folder / "tokenizer.json").unlink()
     (folder / "tokenizer_config.json").unlink()
+    return folder
+
+
+def pieced_t5(folder: Path) -> Path:
+    """A T5 with a sentencepiece model, as published ones are: 24 subwords and 100 extra ids."""
+    sized_t5(folder, rows=128)
+    lines = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!"] * 4
+    tiny.sentencepiece_model(folder / "spiece.model", lines, **{"vocab_size": 24, **T5_ORDER})
     return folder
 
 

@@ -115,7 +115,7 @@ def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Pa
     noisy(folder, rng)
     labelled(folder, rng)
     checkpoints.bert(folder / "bert")
-    checkpoints.sized_t5(folder / "t5", rows=256 + 3 + 125, extra_ids=125)
+    checkpoints.pieced_t5(folder / "t5")
     languages = "--source-lang src --target-lang pe --draft-lang mt"
     text = folder / "text"
     commands.preprocess(

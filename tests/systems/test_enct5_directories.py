@@ -12,7 +12,6 @@ from typing import Any
 import checkpoints
 import enct5_models
 import pytest
-import tiny
 import torch
 from checkpoints import BERT_TOKENS, PLACES, T5_0, T5_1, T5_TOKENS
 from closeness import assert_near
@@ -195,11 +194,7 @@ def test_a_training_from_a_bert_is_resumed_with_it(bert):
 
 
 def test_a_sentencepiece_model_gives_the_pieces_with_the_extra_ids_behind_them(tmp_path):
-    folder = checkpoints.sized_t5(tmp_path / "t5", rows=128)
-    lines = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!"] * 4
-    tiny.sentencepiece_model(
-        folder / "spiece.model", lines, **{"vocab_size": 24, **checkpoints.T5_ORDER}
-    )
+    folder = checkpoints.pieced_t5(tmp_path / "t5")
     pieces = EncoderDirectory(str(folder), "t5_dir").pieces()
     assert pieces[:3] == ["<pad>", "</s>", "<unk>"] and len(pieces) == 124
     assert pieces[24] == "<extra_id_99>" and pieces[-1] == "<extra_id_0>"

@@ -5,7 +5,6 @@ What it has in common with other systems: ``test_seq2seq.py``.
 
 import numpy as np
 import pytest
-import saved
 import tiny
 import torch
 from concat_models import CONCAT, KINDS, ROWS, SYMBOLS, batch, build, config, logits
@@ -120,30 +119,6 @@ def test_sinusoids_have_no_end():
     assert answer.isfinite().all()
     assert model.encoder.embed_positions.positions.weights.size(0) > table
     CONCAT.same(logits(model, ROWS), logits(build(**SHORT), ROWS))
-
-
-def parsed(arch, *flags):
-    """The model's configuration that fairseq-train makes of a command line."""
-    arguments = ["data", "--task", "translation_concat", "--arch", arch, *flags]
-    return saved.configuration(arguments).model
-
-
-@pytest.mark.parametrize(
-    ("arch", "layers", "width", "hidden", "heads", "pre_norm"),
-    [
-        ("transformer_concat", 6, 512, 2048, 8, False),
-        ("transformer_concat_small", 3, 256, 1024, 4, True),
-        ("transformer_concat_char", 2, 128, 512, 4, True),
-    ],
-)
-def test_an_architecture_sets_the_sizes(arch, layers, width, hidden, heads, pre_norm):
-    stock = stock_config(parsed(arch))
-    for side in (stock.encoder, stock.decoder):
-        assert (side.embed_dim, side.ffn_embed_dim, side.layers) == (width, hidden, layers)
-        assert side.attention_heads == heads and side.learned_pos is False
-        assert side.normalize_before is pre_norm
-    assert stock.decoder.input_dim == stock.decoder.output_dim == stock.decoder.embed_dim
-    assert stock.max_source_positions == stock.max_target_positions == 1024
 
 
 # parts and batches ------------------------------------------------------------------------------
