@@ -106,10 +106,7 @@ def marked(row: Sentence, place: str) -> str | None:
 
 def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:
     found = corrector.correct(rows, **asked.model_dump(exclude={"lines"}))
-    return [
-        {"source": one.source, "text": one.text, "edits": _records(one.edits)}
-        for one in found
-    ]
+    return [{"source": one.source, "text": one.text, "edits": _records(one.edits)} for one in found]
 
 
 def _records(edits: Sequence[Edit]) -> list[Result]:

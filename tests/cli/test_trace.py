@@ -22,8 +22,6 @@ from lev_plugins.io.output import printable
 from lev_plugins.reports.traces import render_html, render_text
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
-ANSI = re.compile("\x1b\\[[0-9;]*m")
-WDIFF = re.compile(r"\[-|-\]|\{\+|\+\}")
 # Text with all that could break out of a page or a terminal, at every turn.
 RISKY = st.text(
     st.sampled_from("<>&\"'/\0\x1b\u2028\u202e\n\t\\{}%-!ab é") | st.characters(), max_size=6
@@ -128,19 +126,6 @@ def test_colours_strike_deletions_and_underline_insertions():
     shown = render_text(traced(edit("a", "-b", "+c")), 1, color=True)
     assert "a\x1b[31;9mb\x1b[0m\n" in shown
     assert "a\x1b[1;34;4mc\x1b[0m\n" in shown
-
-
-@given(iterations(st.text("abü\n", min_size=1, max_size=3)), st.booleans())
-def test_without_the_marks_the_tokens_are_left(step, color):
-    shown = render_text(traced(step, terminated="loop"), 1, color)
-    bare = (ANSI if color else WDIFF).sub("", shown)
-    joiner = "" if all(len(one) == 1 for one in (*step.before, *step.after)) else " "
-    for what, tokens, nothing in (
-        ("delete", step.before, not any(step.deleted)),
-        ("insert", step.after, not any(step.inserted)),
-    ):
-        text = printable(joiner.join(tokens))
-        assert (f" {what} » {text or '(empty)'}\n" in bare) is not nothing
 
 
 @given(RISKY, iterations())

@@ -231,9 +231,7 @@ def test_words_side_by_side_are_sure_by_themselves():
     )
     correction = one(words, "teh cta sat")
     assert correction.text == "the cat sat"
-    assert [edit.probability for edit in correction.edits] == pytest.approx(
-        [0.9 * 0.8, 0.8 * 0.7]
-    )
+    assert [edit.probability for edit in correction.edits] == pytest.approx([0.9 * 0.8, 0.8 * 0.7])
     assert one(words, "teh cta sat", protect=["cta"]).text == "the cta sat"
 
 

@@ -50,8 +50,8 @@ export function showHypotheses(field, hypotheses, texts, chosen, choose) {
     const about = { type: "radio", name: "hypothesis", checked: number === chosen };
     const radio = element("input", { ...about, onchange: () => choose(number) });
     radio.dataset.key = number + 1;
-    const text = element("span", { className: "tokens", dir: "auto", lang: "" }, visible(texts[number]));
-    return element("label", {}, radio, text, element("sub", {}, percent(score)));
+    const shown = [visible(texts[number]), element("sub", {}, percent(score))];
+    return element("label", { className: "tokens", dir: "auto", lang: "" }, radio, ...shown);
   });
   field.replaceChildren(field.firstElementChild, ...choices);
 }
