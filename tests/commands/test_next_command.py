@@ -30,5 +30,5 @@ def test_the_next_command_of_labelled_text_runs_as_printed(commands, tmp_path):
     prepared = commands.ok(f"python -m lev_plugins enct5-prepare {flags}", tmp_path)
     command = shlex.split(prepared.err.rpartition("next: ")[2])
     trained = commands.ok([*command, "--max-update", "2"], tmp_path)
-    assert "best_word_accuracy" in trained.out + trained.err
+    assert "word_accuracy" in trained.out + trained.err
     assert (tmp_path / "checkpoints" / "checkpoint_best.pt").is_file()
