@@ -124,11 +124,11 @@ def test_a_denoiser_is_scored_with_and_without_a_dictionary(tmp_path, succeed):
         noisy, clean = (read(work / "data" / f"test-{kind}.{side}") for side in ("noisy", "clean"))
         assert len(noisy) == 3 and noisy != clean
     assert "zebra" in " ".join(read(work / "data" / "test-elsewhere-swap.clean"))
-    for one, lines in (("test", 12), ("test-elsewhere", 16)):
+    for one in ("test", "test-elsewhere"):  # three lines of each kind of noise
         systems = json.loads((work / "output" / f"{one}.json").read_text())["systems"]
         named = ["no-edit baseline", "symspellpy", name, f"{name}+lexicon"]
         assert [system["name"] for system in systems] == named
-        assert len(read(work / "output" / f"{name}.{one}")) == lines
+        assert len(read(work / "output" / f"{name}.{one}")) == 12
     assert re.search(r"^wrr ↑ ", said, re.M), said
 
 
