@@ -84,7 +84,6 @@ def test_of_equals_the_first_is_best_and_a_low_error_rate_is_good():
         (["--max-iter", "0"], "--max-iter"),
         (["--metric", "best"], "best"),
         (["--path", "no.pt"], "no.pt"),
-        (["--gen-subset", "dev"], "dev"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(words, said, data):

@@ -27,7 +27,7 @@ def test_training_and_generating_find_the_plug_in(commands, triples, tmp_path, r
         shutil.copytree(root / "lev_plugins", tmp_path / "my_edits", ignore=ignored)
         text = triples.folder
         result = commands.ok(
-            f"python -m my_edits.cli.preprocess {triples.flags} --joined-dictionary --trainpref "
+            f"python -m my_edits preprocess {triples.flags} --joined-dictionary --trainpref "
             f"{text}/train --destdir {tmp_path}/bin",
             tmp_path,
             environ={"PYTHONPATH": str(tmp_path)},

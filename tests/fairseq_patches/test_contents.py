@@ -87,6 +87,7 @@ def resume(path: Path, kind: str) -> Any:
         load_checkpoint=lambda name, *resets, **more: checkpoint_utils.load_checkpoint_to_cpu(name),
         get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
         lr_step=lambda epoch: None,
+        lr_scheduler=None,
     )
     cfg = CheckpointConfig(restore_file=str(path), reset_dataloader=True)
     return checkpoint_utils.load_checkpoint(cfg, trainer)[0]

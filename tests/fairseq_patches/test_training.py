@@ -67,6 +67,7 @@ def begin(seen: list[Any], path: str, updates: int = 0, fail: str = "", **given:
         get_num_updates=lambda: updates,
         get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
         lr_step=lambda epoch: None,
+        lr_scheduler=None,
     )
     checkpoint_utils.load_checkpoint(cfg, trainer)
     return trainer

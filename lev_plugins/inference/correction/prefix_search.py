@@ -166,7 +166,7 @@ class Beam:
     def _going_on(
         self, scores: Floats, rows: Numbers, symbols: Numbers, texts: Sequence[str]
     ) -> NDArray[np.bool_]:
-        """Which of the best are slots to come, in order; those that end among the first are found."""
+        """Which of the best are slots to come, in order; those that end among the first stay."""
         slots = [self.width - (len(some) if self.tree else 0) for some in self.found]
         first = np.arange(scores.shape[1]) < np.array(slots)[:, None]
         real, ends = scores > -np.inf, symbols == self.eos
