@@ -4,7 +4,8 @@
 #
 #     bash examples/translation_memory/evaluate.sh WORK
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 work="${1:-}" more=()
 if [ -f "$work/concat/checkpoint_last.pt" ]; then
@@ -15,4 +16,4 @@ if [ -f "$work/concat/checkpoint_last.pt" ]; then
     fail "fairseq-generate failed: see $work/concat.log"
   more=("$work/concat.txt")
 fi
-exec python "$here/evaluate.py" "$@" "${more[@]}"
+exec python "$folder/evaluate.py" "$@" "${more[@]}"

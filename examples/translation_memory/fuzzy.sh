@@ -3,5 +3,6 @@
 #
 #     bash examples/translation_memory/fuzzy.sh WORK messages.po [-o OUTPUT] [--memory FOLDER]
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-exec python "$here/fuzzy.py" "$@"
+unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
+exec python "$folder/fuzzy.py" "$@"

@@ -9,7 +9,8 @@
 # processor's, not the clock's: the learning rate falls to zero just then. WORK/translation, model or concat gets the
 # checkpoint; a second call goes on from there. Flags given here come last and win.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+unset CDPATH
+source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 work="${1:-}" minutes="${MINUTES:-60}"
 [ -d "$work/data" ] || fail "no data in '$work': see examples/translation_memory/prepare.py"
@@ -20,11 +21,7 @@ way=model
 [ "${1:-}" != concat ] || { way=concat && shift; }
 flags=("$@")
 
-sizes=()
-for side in encoder decoder; do
-  sizes+=("--$side-embed-dim" 128 "--$side-ffn-embed-dim" 512 "--$side-layers" 2 "--$side-attention-heads" 4
-    "--$side-normalize-before")
-done
+both_sides 128 2
 
 stage() { # stage FOLDER DATA SHARE FLAGS…: a training of SHARE of the minutes
   local saved="$work/$1" data="$work/$2" hours
