@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import tiny
+import torch
 from refusals import refuses
 from saved import changed, save
 
@@ -35,6 +36,19 @@ def folder(tmp_path_factory):
     changed(made / "lines.pt", made / "lines.pt", "bpe", "_name", "characters")
     changed(made / "stock.pt", made / "other.pt", "task", "_name", "language_modeling")
     return made
+
+
+def test_a_model_of_an_earlier_version_has_later_options_at_their_defaults(folder, tmp_path):
+    state = torch.load(folder / "editor.pt", weights_only=True)
+    settings = state["cfg"]["model"]
+    for name in ("deletion_trace", "source_pointer", "source_copy"):
+        del settings[name]
+    torch.save(state, tmp_path / "editor.pt")
+    found, wanted = (
+        Corrector.from_pretrained(place / "editor.pt", folder / "bin").correct([LINE])
+        for place in (tmp_path, folder)
+    )
+    assert found == wanted
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,8 @@ class Corrector:
 
     @classmethod
     def from_pretrained(
-        cls, path: str | os.PathLike[str] | None = None, data: str | None = None,
+        cls, path: str | os.PathLike[str] | None = None,
+        data: str | os.PathLike[str] | None = None,
         device: str | torch.device | None = None, unit: str | None = None,
         window: int | None = None, beam: int | None = None, max_iter: int | None = None,
         delete_threshold: float | None = None, precision: str = "fp32",
@@ -116,7 +117,7 @@ class Corrector:
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         search = {"beam": beam, "max_iter": max_iter, "delete_threshold": delete_threshold}
         unit, given = check_unit(unit, window), files | search
-        more = data, device, precision, processing
+        more = data and os.fspath(data), device, precision, processing
         backend, use, file = load(os.fspath(path), settings, unit, weights or {}, given, *more)
         if unit is None:
             unit, window = check_unit(use.unit, use.window), use.window

@@ -9,6 +9,7 @@ import torch
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, data_utils
 from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass.utils import merge_with_parent
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.optim import FairseqOptimizer
 from fairseq.sequence_generator import SequenceGenerator
@@ -20,7 +21,7 @@ from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
 from ...errors import UserError
 from ...tasks.post_editing import PLACEHOLDER, without_placeholder
-from .config import TranslationEditConfig
+from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
 from .drafts import Draft, DraftEncoding
@@ -242,6 +243,8 @@ class TranslationEditTask(DraftEncoding):
                 "run it with that task (such as --task translation), or give a checkpoint trained "
                 "with --task translation_edit or of a levenshtein_transformer"
             )
+        elif from_checkpoint:  # of an earlier version: what has come since is at its default
+            cfg = merge_with_parent(LevenshteinEditorConfig(), cfg, True)
         self.edits = True
         return super().build_model(cfg, from_checkpoint)
 
