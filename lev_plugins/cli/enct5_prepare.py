@@ -7,19 +7,16 @@ sets, ``labels.txt`` and a description, whole or not at all.
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
 from ..io.output import staged
 from ..io.text_files import require_files
 from ..registration import register
 from ..reports.next_command import FIVE_MINUTES, next_enct5_command
-from .options import adder, make_parser
+from .options import adder, make_parser, say
 
 if TYPE_CHECKING:
     from ..systems.enct5.metadata import Metadata
@@ -91,7 +88,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     least = 1 + len(layout.texts) + len(tokenizer.FIRST)
     if longest < least:
         raise UserError(f"--max-length {longest}: give {least} or more")
-    say = partial(print, file=sys.stderr)
     with staged(args.destdir) as folder:
         write_all(folder, layout, files, labels, tokenizer, longest, say, args.sampled_copies)
     say(f"prepared in {args.destdir}")
@@ -179,7 +175,3 @@ def _kept_subwords(path: str) -> "Metadata":
         return Metadata.read(path)
     checkpoint = find_checkpoint(path)
     return Metadata.of(load_state(checkpoint).get("task_state"), checkpoint)
-
-
-if __name__ == "__main__":
-    run_cli(main)

@@ -34,11 +34,6 @@ class Plan:
     binary: list[str] = field(default_factory=list)
 
     @property
-    def size(self) -> int:
-        """Bytes to correct."""
-        return sum(os.path.getsize(document.source) for document in self.documents)
-
-    @property
     def sources(self) -> list[str]:
         """All files that are or were corrected."""
         return [document.source for document in (*self.documents, *self.finished)]
