@@ -99,8 +99,8 @@ class Corrector:
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one.
-            unit: like window, beam, max_iter, delete_threshold, lexicon, lookup, bigrams, confusions
-                and weights as of :class:`.settings.Settings`, before what the file says.
+            unit: like window, beam, max_iter, delete_threshold, lexicon, lookup, bigrams,
+                confusions, weights as of :class:`.settings.Settings`, before what the file says.
             **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``; by default, and where it is None, what the model was
                 trained with, and characters where every symbol of the dictionary is one;
