@@ -200,15 +200,10 @@ class LevenshteinEditor:
         """
         count = nbest if candidates is None else candidates
         generator = self.generator(
-            delete_threshold,
-            empty_penalty=empty_penalty or 0.0,
-            max_iter=max_iter,
-            candidates=count,
-            noise_scale=noise_scale,
-            seed=seed,
-            nbest=nbest,
+            delete_threshold, empty_penalty=empty_penalty or 0.0, max_iter=max_iter,
+            candidates=count, noise_scale=noise_scale, seed=seed, nbest=nbest,
             retain_history=history,
-        )
+        )  # fmt: skip
         rows = read_rows(sources, drafts, terms, old_sources)
         if rows and drafts is None and terms is None and self.draft_lang and not self._told:
             say_no_draft("no drafts were given", self.draft_lang, "Give edit(sources, drafts)")

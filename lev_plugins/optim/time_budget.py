@@ -20,6 +20,8 @@ from ..options import Floats, option
 
 @dataclass
 class TimeBudgetConfig(FairseqDataclass):
+    """Options of the schedule."""
+
     warmup_share: float = option(
         0.08, "share of --stop-time-hours in which the learning rate rises to --lr"
     )

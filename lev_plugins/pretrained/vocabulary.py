@@ -129,6 +129,8 @@ def read_vocabulary(directory: Directory) -> Vocabulary:
 
 @dataclass
 class PretrainedTokenizerConfig(FairseqDataclass):
+    """Options of ``--bpe hf``."""
+
     hf_directory: OptionalStr = option(
         None, "local Hugging Face directory that holds the tokenizer's files"
     )

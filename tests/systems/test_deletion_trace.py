@@ -40,10 +40,12 @@ def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
     rows = [tiny.Triple("abc", "", "abcdef"), tiny.Triple("de", "", "gh")]
     sample = tiny.batch(task, rows)
     memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
-    gone = torch.zeros_like(tokens, dtype=torch.bool)
-    gone[0, 2:4] = gone[0, 6] = True  # a [bc] d e [f]
-    found = model.placeholder_logits(compact(Trace(tokens, gone)), memory, Trace(tokens, gone))
-    h = model.features(tokens, memory, "placeholder", gone)
+    deleted = torch.zeros_like(tokens, dtype=torch.bool)
+    deleted[0, 2:4] = deleted[0, 6] = True  # a [bc] d e [f]
+    found = model.placeholder_logits(
+        compact(Trace(tokens, deleted)), memory, Trace(tokens, deleted)
+    )
+    h = model.features(tokens, memory, "placeholder", deleted)
     heads = model.placeholder_head, model.deleted.what, model.deleted.count
     both, what, count = (head.weight for head in heads)
 
@@ -64,12 +66,12 @@ def test_deleted_tokens_are_read_as_such():
     model.decoder["token"].forward = lambda x, *others: seen.append(x) or x
     sample = tiny.batch(task, [tiny.Triple("ab", "", "abcd")])
     memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
-    gone = torch.tensor([[False, False, True, False, True, False]])
-    model.features(tokens, memory, "placeholder", gone)
+    deleted = torch.tensor([[False, False, True, False, True, False]])
+    model.features(tokens, memory, "placeholder", deleted)
     model.features(tokens, memory, "placeholder")
     marks = (seen[0] - seen[1])[0]
-    assert_near(marks[gone[0]], model.scale * model.deleted.mark.weight.expand(2, -1))
-    assert not marks[~gone[0]].any()
+    assert_near(marks[deleted[0]], model.scale * model.deleted.mark.weight.expand(2, -1))
+    assert not marks[~deleted[0]].any()
 
 
 @pytest.mark.parametrize("masking", ["none", "uniform"])
@@ -81,7 +83,7 @@ def test_training_asks_each_head_what_decoding_asks_it(masking):
     (answers, _), memory = model(source, None, roll_in), model.encode(source)
     counting, writing, _ = roll_in.read(task.placeholder, True)
     insertion = roll_in.insertion
-    assert torch.equal(compact(counting), insertion.before) and counting.gone.any()
+    assert torch.equal(compact(counting), insertion.before) and counting.deleted.any()
     state, where = roll_in.token_state(task.placeholder)
     assert torch.equal(compact(writing), state)
     expected = {
@@ -103,11 +105,11 @@ def test_only_the_experts_deletions_from_drafts_leave_a_trace():
         counting, *_ = roll_in.read(task.placeholder, True)
         for i, tokens in enumerate(counting.tokens):
             draft = sample["draft"][i]
-            if counting.gone[i].any():
+            if counting.deleted[i].any():
                 assert torch.equal(tokens[tokens.ne(PAD)], draft[draft.ne(PAD)])
-        assert bool(counting.gone.any()) == (beta > 0)
+        assert bool(counting.deleted.any()) == (beta > 0)
     pairs = {name: one for name, one in sample.items() if name != "draft"}
-    assert not tiny.roll_in(task, pairs).read(task.placeholder, True)[0].gone.any()
+    assert not tiny.roll_in(task, pairs).read(task.placeholder, True)[0].deleted.any()
 
 
 @dataclass
@@ -137,9 +139,9 @@ class Expert(EditPolicy[Goal]):
         if trace is None:
             trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
         assert torch.equal(compact(trace), tokens[:, : compact(trace).size(1)])
-        for row, one, gone in zip(memory.rows.tolist(), *trace):
+        for row, one, deleted in zip(memory.rows.tolist(), *trace):
             real = one.ne(PAD)
-            self.seen[phase].setdefault(row, (one[real].tolist(), gone[real].tolist()))
+            self.seen[phase].setdefault(row, (one[real].tolist(), deleted[real].tolist()))
 
     def deletion_logits(self, tokens: Tensor, memory: Goal) -> Tensor:
         keep, _ = lcs_masks(tokens, memory.target, PAD)
@@ -176,11 +178,11 @@ def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
         target = sample["target"][row]
         assert torch.equal(hypothesis["tokens"], target[target.ne(PAD)])
     for phase, trace in (("count", counting), ("write", writing)):
-        for row, (tokens, gone) in expert.seen[phase].items():
+        for row, (tokens, deleted) in expert.seen[phase].items():
             real = trace.tokens[row].ne(PAD)
             if row in expert.seen["write"]:
                 assert tokens == trace.tokens[row][real].tolist()
-                assert gone == trace.gone[row][real].tolist()
+                assert deleted == trace.deleted[row][real].tolist()
 
 
 def test_without_deletions_a_trace_says_nothing():
@@ -221,8 +223,8 @@ def test_in_an_ensemble_those_read_it_that_can():
     both = EnsemblePolicy([model, plain])
     sample = tiny.batch(task, [tiny.Triple("abc", "", "abcdef")])
     tokens = sample["draft"]
-    gone = tokens.eq(tokens[0, 2])
-    trace = Trace(tokens, gone)
+    deleted = tokens.eq(tokens[0, 2])
+    trace = Trace(tokens, deleted)
     stands, memory = compact(trace), both.encode(sample["net_input"]["src_tokens"])
     found = both.placeholder_logits(stands, memory, trace).exp()[..., :6]
     parts = (

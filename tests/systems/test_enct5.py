@@ -204,10 +204,10 @@ def test_dropout_falls_on_each_position_by_itself_and_evaluation_draws_nothing()
     model = enct5_models.build(ProblemType.CLASSIFICATION, dropout=0.5)
     text = enct5_models.example(ProblemType.CLASSIFICATION, 5)
     state = torch.random.get_rng_state()
-    for drawn in (1, 6):
-        found = answers(model.train(drawn > 1), [[text]] * 6, ProblemType.CLASSIFICATION)
-        assert len({tuple(one) for one in found.round(decimals=4).tolist()}) == drawn
-        assert torch.equal(state, torch.random.get_rng_state()) is (drawn == 1)
+    for different in (1, 6):
+        found = answers(model.train(different > 1), [[text]] * 6, ProblemType.CLASSIFICATION)
+        assert len({tuple(one) for one in found.round(decimals=4).tolist()}) == different
+        assert torch.equal(state, torch.random.get_rng_state()) is (different == 1)
 
 
 # parameters and checkpoints ------------------------------------------------------------------

@@ -30,6 +30,8 @@ TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
 
 @dataclass
 class LevenshteinEditorConfig(TwoSidedConfig):
+    """Options of the model."""
+
     decoder_embed_dim: int = option(512, "width of the decoder; has to equal the encoder's")
     decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
     decoder_attention_heads: int = option(8, "decoder attention heads")
@@ -70,6 +72,8 @@ class LevenshteinEditorConfig(TwoSidedConfig):
 
 @dataclass
 class TranslationEditConfig(PostEditingConfig):
+    """Options of the task."""
+
     alpha: float = option(
         0.5,
         "share of deletion states that are the draft, in [0, 1]; the others are the model's own "

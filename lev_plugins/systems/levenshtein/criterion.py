@@ -23,6 +23,8 @@ from .roll_in import TrainingBatch, expert_labels
 
 @dataclass
 class EditPolicyLossConfig(FairseqDataclass):
+    """Options of the loss."""
+
     label_smoothing: float = option(0.1, "label smoothing of the token head (paper, §C.1)")
     placeholder_label_smoothing: float = option(0.01, "label smoothing of the placeholder head")
     deletion_weight: float = option(1.0, "weight of the deletion loss")

@@ -199,7 +199,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         if trace is None:
             features = self._known_features(tokens, memory)
             return self._slot_logits(features[:, :-1], features[:, 1:])
-        features = self._known_features(trace.tokens, memory, trace.gone)
+        features = self._known_features(trace.tokens, memory, trace.deleted)
         found = self._traced_slots(features, trace)
         slots = tokens[:, 1:].ne(self.pad)
         logits = found.new_zeros(*slots.shape, found.size(1))
@@ -210,11 +210,11 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         self, tokens: Tensor, memory: EditMemory, where: Tensor, trace: Trace | None = None
     ) -> Tensor:
         """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
-        gone = None
+        deleted = None
         if trace is not None:
             where = trace.spread(where, tokens, self.pad)
-            tokens, gone = trace
-        return self._written(self.features(tokens, memory, "token", gone), memory, where)
+            tokens, deleted = trace
+        return self._written(self.features(tokens, memory, "token", deleted), memory, where)
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         """Called by fairseq before it decodes."""
@@ -233,15 +233,15 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     # the passes -------------------------------------------------------------------------------
 
     def features(
-        self, tokens: Tensor, memory: Memory, head: str, gone: Tensor | None = None
+        self, tokens: Tensor, memory: Memory, head: str, deleted: Tensor | None = None
     ) -> Tensor:
         """One decoder pass, B × T → B × T × C, up to the exit of ``head``.
 
-        gone: B × T, bool, tokens that were deleted and are still read.
+        deleted: B × T, bool, tokens that were deleted and are still read.
         """
         x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
-        if gone is not None and self.deleted is not None:
-            x = x + gone.unsqueeze(2) * (self.scale * self.deleted.mark.weight[0])
+        if deleted is not None and self.deleted is not None:
+            x = x + deleted.unsqueeze(2) * (self.scale * self.deleted.mark.weight[0])
         if head == "token" and self.copies_source:
             x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = dropout(x, self.cfg.dropout, self.training)
@@ -250,7 +250,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
     def _known_features(
-        self, tokens: Tensor, memory: EditMemory, gone: Tensor | None = None
+        self, tokens: Tensor, memory: EditMemory, deleted: Tensor | None = None
     ) -> Tensor:
         """Features for the placeholder head, B × T × C.
 
@@ -258,17 +258,18 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         """
         width = tokens.size(1)
         if memory.known is None or memory.known[0].size(1) < width:
-            return self.features(tokens, memory, "placeholder", gone)
+            return self.features(tokens, memory, "placeholder", deleted)
         before, known = memory.known
         changed = ~equal_rows(before, tokens, self.pad)
-        changed = changed if gone is None else changed | gone.any(1)
+        changed = changed if deleted is None else changed | deleted.any(1)
         rows = changed.nonzero().squeeze(1)
         if len(rows) == len(tokens):
-            return self.features(tokens, memory, "placeholder", gone)
+            return self.features(tokens, memory, "placeholder", deleted)
         if not len(rows):
             return known[:, :width]
-        there, gone = replace(memory, known=None).select(rows), None if gone is None else gone[rows]
-        made = self.features(tokens[rows], there, "placeholder", gone)
+        there = replace(memory, known=None).select(rows)
+        deleted = None if deleted is None else deleted[rows]
+        made = self.features(tokens[rows], there, "placeholder", deleted)
         return known[:, :width].index_copy(0, rows, made)
 
     def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
@@ -281,9 +282,9 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         left, right = slot_ends(trace.standing(self.pad))
         features = features.flatten(0, 1)
         logits = self._slot_logits(rows_at(features, left), rows_at(features, right))
-        if trace.gone is None or self.deleted is None:
+        if trace.deleted is None or self.deleted is None:
             return logits
-        places = flat(trace.gone)
+        places = flat(trace.deleted)
         return logits + self.deleted(features, places, slots_of(places, left), len(left))
 
     def _written(self, features: Tensor, memory: EditMemory, where: Tensor) -> Tensor:
@@ -312,9 +313,9 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         """
         memory = self.encode(src_tokens)
         counting, writing, where = roll_in.read(self.plh, self.traces)
-        features = self.features(counting.tokens, memory, "placeholder", counting.gone)
+        features = self.features(counting.tokens, memory, "placeholder", counting.deleted)
         placeholder = self._traced_slots(features, counting)
-        features = self.features(writing.tokens, memory, "token", writing.gone)
+        features = self.features(writing.tokens, memory, "token", writing.deleted)
         token = self._written(features, memory, where)
         with torch.no_grad():
             written = token.detach()

@@ -87,8 +87,8 @@ class RollIn:
                 for one, fill in ((before, pad), (self.draft, pad), (self.draft_kept, False))
             )
             drafted = kept.any(1, keepdim=True)
-            gone = drafted & ~kept & draft.ne(pad)
-            counting = Trace(torch.where(drafted, draft, before), gone)
+            deleted = drafted & ~kept & draft.ne(pad)
+            counting = Trace(torch.where(drafted, draft, before), deleted)
         writing = counting.opened(self.insertion.counts, state, pad)
         return counting, writing, writing.spread(where, state, pad)
 
@@ -159,10 +159,9 @@ def build_roll_in(
     kept = random_keep(inner, mixture[:, 2], random(width, _DROP), options.kept)
     masked, words, draft_kept = None, None, None
     if options.beta > 0:
-        drafted, aligned = (mixture[:, 1] < options.beta).unsqueeze(1), boundary
-        if draft.size(1) > 2:
-            draft_kept, aligned = lcs_masks(draft, target, pad)
-            draft_kept = draft_kept & drafted
+        drafted = (mixture[:, 1] < options.beta).unsqueeze(1)
+        draft_kept, aligned = _expert_keeps(draft, target, boundary, pad)
+        draft_kept = None if draft_kept is None else draft_kept & drafted
         kept = torch.where(drafted, aligned, kept)
     if options.masking == "uniform":
         masked = (random(width, _MASKED) >= random(1, _MASK)) & inner & kept
@@ -181,6 +180,13 @@ def build_roll_in(
         masked=masked,
         draft_kept=draft_kept,
     )
+
+
+def _expert_keeps(
+    draft: Tensor, target: Tensor, boundary: Tensor, pad: int
+) -> tuple[Tensor | None, Tensor]:
+    """What stays of drafts after d*, None where all are empty, and where it is in the target."""
+    return lcs_masks(draft, target, pad) if draft.size(1) > 2 else (None, boundary)
 
 
 def _word_frequencies(

@@ -23,21 +23,21 @@ class Trace(NamedTuple):
     """Sentences, and what was just deleted from them.
 
     tokens: B × T, those that stand and those that were deleted, in order, padded on the right.
-    gone: B × T, bool, those that were deleted; None: none, or they leave no trace.
+    deleted: B × T, bool, those that were deleted; None: none, or they leave no trace.
     """
 
     tokens: Tensor
-    gone: Tensor | None = None
+    deleted: Tensor | None = None
 
     def standing(self, pad: int) -> Tensor:
         """B × T, bool."""
         real = self.tokens.ne(pad)
-        return real if self.gone is None else real & ~self.gone
+        return real if self.deleted is None else real & ~self.deleted
 
     def select(self, rows: Tensor) -> Self:
         """The sentences at ``rows``."""
-        gone = None if self.gone is None else self.gone.index_select(0, rows)
-        return type(self)(self.tokens.index_select(0, rows), gone)
+        deleted = None if self.deleted is None else self.deleted.index_select(0, rows)
+        return type(self)(self.tokens.index_select(0, rows), deleted)
 
     def opened(self, counts: Tensor, after: Tensor, pad: int) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.
@@ -53,9 +53,9 @@ class Trace(NamedTuple):
         opened = Opening(self.tokens.ne(pad).sum(1), wide)
         # new tokens are any but pad: all that stand come from after
         tokens = opened(self.tokens, pad - 1, pad)
-        gone = None if self.gone is None else opened(self.gone.long(), 0, 0).bool()
-        stands = type(self)(tokens, gone).standing(pad)
-        return type(self)(tokens.masked_scatter(stands, after[after.ne(pad)]), gone)
+        deleted = None if self.deleted is None else opened(self.deleted.long(), 0, 0).bool()
+        stands = type(self)(tokens, deleted).standing(pad)
+        return type(self)(tokens.masked_scatter(stands, after[after.ne(pad)]), deleted)
 
     def spread(self, values: Tensor, tokens: Tensor, pad: int) -> Tensor:
         """B × L values of what stands (``tokens``) → B × T, bool; False where it is deleted."""
@@ -82,14 +82,14 @@ class DeletedTokens(nn.Module):
         for head in (self.what, self.count):
             nn.init.zeros_(head.weight)
 
-    def forward(self, features: Tensor, gone: Tensor, slot: Tensor, slots: int) -> Tensor:
+    def forward(self, features: Tensor, places: Tensor, slot: Tensor, slots: int) -> Tensor:
         """What the deleted tokens add to the logits of the slots: P × (K + 1).
 
         Args:
-            features: B·T × C. gone: places of deleted tokens. slot: of each, the slot that it
+            features: B·T × C. places: of the deleted tokens. slot: of each, the slot that it
                 stood in. slots: P.
         """
-        rows = rows_at(features, gone)
+        rows = rows_at(features, places)
         sums = features.new_zeros(slots, features.size(1)).index_add(0, slot, rows)
         number = torch.bincount(slot, minlength=slots)
         mean = sums / number.clamp(min=1).unsqueeze(1)

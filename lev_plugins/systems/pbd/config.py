@@ -13,6 +13,8 @@ COPIED_STATES = ChoiceEnum(["input", "output"])
 
 @dataclass
 class PBDTransformerConfig(Seq2SeqConfig):
+    """Options of the model."""
+
     decoder_layers: OptionalInt = option(
         None,
         "decoder blocks; default: the encoder's, with parameter sharing or future modelling always",

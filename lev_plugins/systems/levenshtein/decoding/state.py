@@ -85,8 +85,9 @@ class RefinementState(Generic[MemoryT]):
     def keep(self, keep: Tensor, traced: bool = False) -> None:
         """Deletes the tokens that are not kept (B × T, bool), with a trace if asked for."""
         real = self.tokens.ne(self.pad)
-        gone = real & ~keep
-        self.trace = Trace(self.tokens, gone) if traced and bool(gone.any()) else None
+        self.trace = None
+        if traced and bool((real & ~keep).any()):
+            self.trace = Trace(self.tokens, real & ~keep)
         moved = Compaction(keep & real)
         self.actions = self.actions + self.deleting.masked_fill(keep | ~real, 0.0).sum(1)
         self.scores = moved(self.scores, 0.0)
