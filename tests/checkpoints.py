@@ -11,9 +11,8 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.nn.backbone import Backbone
-from lev_plugins.nn.decoding import SourceMemory
-from lev_plugins.nn.seq2seq import TransformerDecoder
-from lev_plugins.nn.transformer import attention_mask
+from lev_plugins.nn.seq2seq.model import TransformerDecoder
+from lev_plugins.nn.transformer import Memory, attention_mask
 from lev_plugins.pretrained import Directory, Vocabulary, load_backbone, read_vocabulary
 from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
@@ -252,25 +251,17 @@ class Model:
 
     def __init__(self, backbone: Backbone, source: Dictionary, target: Dictionary) -> None:
         self.backbone, self.pad = backbone, source.pad()
-        self.decoder = TransformerDecoder(
-            target,
-            backbone.target,
-            backbone.blocks,
-            backbone.norm,
-            backbone.output,
-            64,
-            backbone.bias,
-        )
+        self.decoder = TransformerDecoder(target, backbone, 64)
         for part in (backbone.source, backbone.encoder, self.decoder):
             part.eval()
 
     def encode(self, tokens: Tensor) -> Tensor:
         return self.backbone.encoder(self.backbone.source(tokens), tokens.ne(self.pad))
 
-    def encoder_out(self, tokens: Tensor) -> dict[str, list[SourceMemory]]:
+    def encoder_out(self, tokens: Tensor) -> dict[str, list[Memory]]:
         rows = torch.arange(len(tokens))
         mask = attention_mask(tokens.ne(self.pad))
-        return {"memory": [SourceMemory(self.encode(tokens), mask, rows=rows)]}
+        return {"memory": [Memory(self.encode(tokens), mask, rows=rows)]}
 
     def decode(self, tokens: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
         """States and logits after every prefix of ``before``."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lev_plugins.ops.alignment import lcs_masks
-from lev_plugins.ops.edits import compact
+from lev_plugins.ops.edits import Compaction
 from lev_plugins.systems.levenshtein.decoding.policy import AnyPolicy, EditPolicy, Memory
 
 ORACLES = ("none", "deletion", "deletion+placeholder")
@@ -108,7 +108,7 @@ def missing_tokens(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
     """
     keep, kept_target = lcs_masks(tokens, target, pad)
     position = torch.arange(target.size(1), device=target.device).expand_as(target)
-    place = compact(position, kept_target, -1)  # of each kept token, in the target
+    place = Compaction(kept_target)(position, -1)  # of each kept token, in the target
     gaps = (place[:, 1:] - place[:, :-1] - 1).clamp(min=0)
     gaps = torch.nn.functional.pad(gaps, (0, 1))  # nothing is missing behind </s>
     rank = (keep.cumsum(1) - 1).clamp(min=0)

@@ -8,18 +8,13 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from .decoding import DecoderBlock, TiedOutput
-from .embedding import TokenEmbedding, token_table
-from .positions import Positions
-from .transformer import Attention, TransformerBlock, TransformerStack, attention_mask
+from .embedding import Positions, TokenEmbedding, token_table
+from .packing import Layout, Packing
+from .transformer import Attention, BlockSize, TransformerBlock, TransformerStack, attention_mask
 
 
 class EncoderBody(nn.Module):
-    """Blocks of a Transformer, and the norm after the last.
-
-    Args:
-        stack: the blocks.
-        norm: None for post-norm.
-    """
+    """Blocks of a Transformer, and the norm after the last, None for post-norm."""
 
     def __init__(self, stack: TransformerStack, norm: nn.Module | None) -> None:
         super().__init__()
@@ -27,7 +22,7 @@ class EncoderBody(nn.Module):
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         """B × S × C embedded tokens; ``real`` B × S, bool, False at padding → B × S × C."""
-        x = self.stack(x, attention_mask(real))
+        x = self.stack(x, Layout(attention_mask(real), Packing.maybe_pack(real)))
         return x if self.norm is None else self.norm(x)
 
 
@@ -37,9 +32,10 @@ class Backbone:
 
     source, target: embeddings of either side. encoder: called as :class:`EncoderBody` is.
     blocks: of the decoder, called as :class:`DecoderBlock` is. norm: after them, or None.
-    output: features → logits. bias: see :class:`TransformerDecoder`. mask: row of the source's
-    table that stands for a masked token. max_source, max_target: most tokens, None where any
-    number will do. new: the modules that were randomly initialised, not loaded.
+    output: features → logits. bias: makes the mask of the decoder's self-attention, B × T' × keys,
+    into one with a bias for each head (T5). mask: row of the source's table that stands for a
+    masked token. max_source, max_target: most tokens, None where any number will do. new: the
+    modules that were randomly initialised, not loaded.
     """
 
     source: TokenEmbedding
@@ -56,28 +52,14 @@ class Backbone:
 
 
 @dataclass
-class TransformerSize:
-    """A Transformer's numbers, named as in :class:`TransformerBlock`."""
+class TransformerSize(BlockSize):
+    """A Transformer's numbers."""
 
-    dim: int
-    heads: int
-    hidden: int
     encoder_layers: int
     decoder_layers: int
-    pre_norm: bool
-    dropout: float
-    attention_dropout: float
-    activation_dropout: float
-    activation: str
     learned_positions: bool
     max_source: int
     max_target: int
-
-    def block(self) -> TransformerBlock:
-        """One block that reads nothing but its own sequence."""
-        names = ("dim", "heads", "hidden", "pre_norm", "dropout", "attention_dropout",
-                 "activation_dropout", "activation")  # fmt: skip
-        return TransformerBlock(cross=False, **{name: getattr(self, name) for name in names})
 
     def final_norm(self) -> nn.LayerNorm | None:
         """The norm after the last block: with pre-norm alone."""
@@ -86,7 +68,7 @@ class TransformerSize:
     def decoder_block(self) -> DecoderBlock:
         """A block with a way to read the source."""
         cross = Attention(self.dim, self.heads, self.attention_dropout, cross=True)
-        return DecoderBlock(self.block(), cross, nn.LayerNorm(self.dim))
+        return DecoderBlock(TransformerBlock(self), cross, nn.LayerNorm(self.dim))
 
 
 def transformer(
@@ -100,17 +82,14 @@ def transformer(
     """A Transformer as Vaswani et al. (2017) and fairseq make it, randomly initialised.
 
     Args:
-        source_symbols, target_symbols: sizes of the vocabularies.
-        pad: index of the padding in both.
-        share_all: one table for source, target and output.
-        share_output: one table for target and output.
+        source_symbols, target_symbols: sizes of the vocabularies; ``pad`` is in both.
+        share_all: one table for source, target and output; ``share_output``: for the last two.
     """
     dim, learned = size.dim, size.learned_positions
     source = token_table(source_symbols, dim, pad)
     target = source if share_all else token_table(target_symbols, dim, pad)
     tied = share_all or share_output
-    stack = TransformerStack(0, size.pre_norm, dim)
-    stack.blocks.extend(size.block() for _ in range(size.encoder_layers))
+    stack = TransformerStack(TransformerBlock(size) for _ in range(size.encoder_layers))
     positions = [Positions(most, dim, pad, learned) for most in (size.max_source, size.max_target)]
     return Backbone(
         source=TokenEmbedding(source, positions[0], dropout=size.dropout),

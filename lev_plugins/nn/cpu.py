@@ -1,12 +1,10 @@
-"""What is faster on a CPU than torch's own: products, bfloat16, 8 bits, dropout.
+"""What is faster on a CPU than torch's own: products, attention in bfloat16, dropout, 8 bits.
 
-torch multiplies single precision by MKL. On CPUs that are not Intel's MKL leaves more than half of
-the machine unused, while oneDNN, which every torch build carries too, does not: the same product,
-rounded in another order. bfloat16 torch multiplies by oneDNN anyway; here the weights are laid out
-for it. CPUs without AVX-512 multiply bfloat16 ten times as slowly as single precision: there it is
-multiplied in single precision, and rounded to bfloat16 again.
-
-:data:`SWITCH` turns all of oneDNN off or on; inside a process :data:`kinds` does.
+torch multiplies single precision by MKL, which leaves half of a CPU that is not Intel's unused.
+oneDNN, which every torch build carries too, does not: the same product, rounded in another order.
+bfloat16 torch multiplies by oneDNN anyway; here the weights are laid out for it. CPUs without
+AVX-512 multiply bfloat16 ten times as slowly as single precision: there it is multiplied in single
+precision, and rounded again. :data:`SWITCH` turns oneDNN off or on, in a process :data:`kinds`.
 
 What each is worth: time without it over time with it, medians of six pairs in turn, an Intel Xeon
 with AMX (family 6, model 167), 2026-11-26. A mechanism stays with a twentieth or more::
@@ -21,12 +19,10 @@ with AMX (family 6, model 167), 2026-11-26. A mechanism stays with a twentieth o
 - dropout: an update in bfloat16 1.08, in single precision 1.04
 - relu within the product: bfloat16, 64 sentences 1.07 (6 + 6 layers, a script that is not kept)
 - oneDNN in single precision: nothing here; on AMD's Zen 4 a product 1.12, on another AMD above 2
-  (``benchmarks/notes``)
 """
 
 import functools
 import os
-import platform
 import warnings
 from pathlib import Path
 from typing import Any
@@ -43,9 +39,7 @@ CPUINFO = Path("/proc/cpuinfo")
 LEAST_PRODUCT = 2**21
 #: the same where the weights are prepacked
 LEAST_READY = {torch.float32: 2**20, torch.bfloat16: 2**17}
-#: with fewer rows the weights' way through the memory is all that counts
-LEAST_ROWS = 4
-#: that weights are laid out for: a sentence
+#: rows that weights are laid out for: a sentence
 ROWS = 25
 #: how many numbers of rows there are from a power of two to the next (:func:`padded_rows`)
 ROWS_AN_OCTAVE = 16
@@ -54,26 +48,19 @@ LEAST_TILED = 64
 #: scores of a head; where there are more, what is kept of them takes too much memory
 MOST_SCORES = 2**17
 
-# ---------------------------------------------------------------- what this CPU can do
-
-
-def available() -> bool:
-    """Whether torch was built with oneDNN."""
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
 
 def is_intel() -> bool:
-    """Whether this is one of Intel's CPUs, which MKL is made for."""
+    """Whether this is one of Intel's CPUs, which MKL is made for; elsewhere than on Linux: yes."""
     if not CPUINFO.is_file():
-        return "AuthenticAMD" not in platform.processor()
-    with CPUINFO.open(encoding="utf-8", errors="replace") as lines:
-        return any("GenuineIntel" in line for line in lines if line.startswith("vendor_id"))
+        return True
+    with CPUINFO.open(encoding="utf-8", errors="replace") as file:
+        return "GenuineIntel" in file.read(500)  # the first core's
 
 
 def kinds_by_default() -> frozenset[torch.dtype]:
     """The kinds of numbers that oneDNN multiplies here, or that :data:`SWITCH` says."""
     said = os.environ.get(SWITCH, "")
-    if said == "0" or not available():
+    if said == "0" or not torch.backends.mkldnn.is_available():
         return frozenset()
     both = said == "1" or (torch.backends.mkl.is_available() and not is_intel())
     return frozenset(LEAST_READY) if both else frozenset([torch.bfloat16])
@@ -85,17 +72,16 @@ kinds = kinds_by_default()
 
 def has_tiles() -> bool:
     """Whether this CPU multiplies tiles of bf16 and of 8 bits (AMX), which oneDNN alone uses."""
-    knows = getattr(torch.cpu, "_is_amx_tile_supported", None)
     # who holds oneDNN to older instructions, as tests do, has no use for it
     held = "ONEDNN_MAX_CPU_ISA" in os.environ or not torch.backends.mkldnn.is_available()
-    return knows is not None and bool(knows()) and not held
+    return not held and torch.cpu._is_amx_tile_supported()
 
 
 @functools.cache
 def knows_bfloat16() -> bool:
     """Whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
-    knows = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
-    return knows is not None and bool(knows())
+    there = torch.backends.mkldnn.is_available()
+    return there and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def needs_upcast(x: Tensor) -> bool:
@@ -108,28 +94,26 @@ def upcast(x: Tensor) -> Tensor:
     return x.float() if needs_upcast(x) else x
 
 
-# ---------------------------------------------------------------- linear layers
+# linear layers ------------------------------------------------------------------------------------
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool = False) -> Tensor:
     """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs.
 
-    Args:
-        relu: negative results become 0.
+    With ``relu`` negative results become 0.
     """
-    if needs_upcast(x) and x.dtype == weight.dtype and not torch.is_autocast_enabled("cpu"):
+    if x.dtype == weight.dtype and needs_upcast(x):
         bias = None if bias is None else upcast(bias)
         return linear(upcast(x), upcast(weight), bias, relu=relu).to(x.dtype)
     flat, work = x.reshape(-1, x.size(-1)), x.numel() * weight.size(0)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
-    ours = _is_for_one_dnn(x, weight)
-    pays = ours and x.dtype == torch.float32 and work >= LEAST_PRODUCT and len(flat) >= LEAST_ROWS
+    ours = x.dtype == weight.dtype and x.dtype in kinds and x.device.type == "cpu"
     ready = None
     if ours and not learning and work >= LEAST_READY[x.dtype]:
         ready = prepacked(weight)
     if ready is not None:
-        out, relu = multiply(flat, ready, bias, "relu" if relu else "none"), False
-    elif pays:
+        out, relu = product(flat, ready, bias, "relu" if relu else "none"), False
+    elif ours and x.dtype == torch.float32 and work >= LEAST_PRODUCT:
         out = (_Linear.apply if learning else product)(flat, weight, bias)
     else:
         out = F.linear(flat, weight, bias)
@@ -145,27 +129,14 @@ class Linear(nn.Linear):
         return linear(input, self.weight, self.bias, relu=relu)
 
 
-def _is_for_one_dnn(x: Tensor, weight: Tensor) -> bool:
-    return (
-        x.dtype in kinds
-        and x.dtype == weight.dtype
-        and x.device.type == weight.device.type == "cpu"
-        and not torch.is_autocast_enabled("cpu")
-    )
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, then: str = "none") -> Tensor:
+    """oneDNN's: N × inputs, outputs × inputs → N × outputs, and ``none`` or ``relu``.
 
-
-def multiply(x: Tensor, weight: Tensor, bias: Tensor | None, then: str = "none") -> Tensor:
-    """oneDNN's own product and ``none`` or ``relu``: N × inputs → N × outputs.
-
-    The weight may be prepacked.
+    The factors may be transposed views, the weight prepacked.
     """
-    out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "")
+    weight = weight if weight.is_mkldnn else dense(weight)
+    out: Tensor = torch.ops.mkldnn._linear_pointwise(dense(x), weight, bias, then, [], "")
     return out
-
-
-def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """N × inputs, outputs × inputs → N × outputs; either may be a transposed view."""
-    return multiply(dense(x), dense(weight), bias)
 
 
 def dense(x: Tensor) -> Tensor:
@@ -190,7 +161,7 @@ class _Linear(torch.autograd.Function):
         )
 
 
-# ---------------------------------------------------------------- weights laid out for decoding
+# weights laid out for decoding --------------------------------------------------------------------
 
 #: weight → its copy for oneDNN, and how the weight was then. Not beside the weight: models are
 #: pickled and copied with all that hangs on one
@@ -200,12 +171,11 @@ _laid_out = WeakIdKeyDictionary()
 def prepack_weight(weight: Tensor) -> None:
     """Lays a copy of a weight (outputs × inputs) out as oneDNN reads it, for decoding.
 
-    The copy serves until the weight changes or is gone. What was made in inference mode is left
-    alone: its changes are not counted.
+    The copy serves until the weight changes or is gone. Changes of what was made in inference mode
+    are not counted: it is left alone.
     """
-    if weight.dtype not in kinds or weight.device.type != "cpu":
-        return
-    if not needs_upcast(weight) and not weight.is_inference():
+    ours = weight.dtype in kinds and weight.device.type == "cpu" and not weight.is_inference()
+    if ours and not needs_upcast(weight):
         laid = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
         _laid_out[weight] = laid, _state(weight)
 
@@ -229,7 +199,7 @@ def padded_rows(rows: int) -> int:
     return rows + -rows % max((1 << rows.bit_length()) // 2 // ROWS_AN_OCTAVE, 1)
 
 
-# ---------------------------------------------------------------- attention in bfloat16
+# attention in bfloat16 ----------------------------------------------------------------------------
 
 
 def fits_bf16(query: Tensor, key: Tensor, mask: Tensor | None) -> bool:
@@ -245,11 +215,8 @@ def attend_bf16(
 
     The backward pass of torch's own kernel takes five times as long in bfloat16 as in single
     precision. Products of whole batches are fast in both: here the scores and the softmax have
-    single precision, as in torch's kernel, and all other products bfloat16.
-
-    Args:
-        mask: bool, True where attention may look; anything that expands to B × H × T × S.
-        scale: of the scores, None for 1 / √D.
+    single precision, as in torch's kernel, and all other products bfloat16. ``mask``: bool, True
+    where attention may look, expands to B × H × T × S. ``scale``: None for 1 / √D.
     """
     scale = query.size(-1) ** -0.5 if scale is None else scale
     out: Tensor = _Attention.apply(query, key, value, mask, scale)
@@ -274,19 +241,14 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, weights = ctx.saved_tensors
         grad = grad.reshape(query.shape)
-        by_weight = torch.bmm(grad, value.transpose(1, 2))
-        by_score = torch._softmax_backward_data(by_weight, weights, 2, weights.dtype).mul_(
-            ctx.scale
-        )
-        found = (
-            torch.bmm(by_score, key),
-            torch.bmm(by_score.transpose(1, 2), query),
-            torch.bmm(weights.transpose(1, 2), grad),
-        )
+        slope = torch.bmm(grad, value.transpose(1, 2))  # of the weights, then of the scores
+        slope = torch._softmax_backward_data(slope, weights, 2, weights.dtype).mul_(ctx.scale)
+        by_query, by_key = torch.bmm(slope, key), torch.bmm(slope.transpose(1, 2), query)
+        found = by_query, by_key, torch.bmm(weights.transpose(1, 2), grad)
         return *(one.unflatten(0, ctx.shape) for one in found), None, None
 
 
-# ---------------------------------------------------------------- dropout
+# dropout ------------------------------------------------------------------------------------------
 
 LEVELS = 2**16
 
@@ -294,9 +256,8 @@ LEVELS = 2**16
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """``torch.nn.functional.dropout``, any shape; on a CPU ``p`` is rounded to a 65,536th.
 
-    torch samples 32 bits an element there, one after the other, which takes as long as a narrow
-    linear layer, and keeps what it drew in the size of the activations. Here it is 16 bits an
-    element, and one byte of them is kept.
+    torch samples 32 bits an element there, which takes as long as a narrow linear layer, and keeps
+    them in the size of the activations. Here it is 16 bits an element, and a byte is kept.
     """
     if not training or p <= 0:
         return x
@@ -333,34 +294,22 @@ class _Dropout(torch.autograd.Function):
         return kept.to(grad.dtype).mul_(grad).mul_(ctx.scale), None
 
 
-# ---------------------------------------------------------------- 8 bits
+# 8 bits -------------------------------------------------------------------------------------------
 
 
 class Int8Linear(nn.Module):
-    """A linear layer in 8 bits, for decoding alone.
+    """A linear layer in 8 bits, for decoding alone; ``weight``: outputs × inputs.
 
     The weights have one scale for each output, what comes in one for the whole batch, found anew
     each time; that has 7 bits where 8 would be too many (:func:`overflows`).
-
-    Args:
-        weight: outputs × inputs. bias: outputs, or None.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         super().__init__()
         self.out_features, self.in_features = weight.shape
         self.packed = _pack(weight, bias)
-        self.tiled = _in_tiles(self.packed)  # a second copy, for many rows
+        self.tiled = _in_tiles(self.packed)  # a second copy, for many rows; copied it has no tiles
         self.reduce_range = overflows()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the second copy, whose layout would be lost."""
-        return {**vars(self), "tiled": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Makes the second copy again."""
-        super().__setstate__(state)
-        self.tiled = _in_tiles(self.packed)
 
     def forward(self, x: Tensor, *, relu: bool = False) -> Tensor:
         """… × inputs → … × outputs, in the type that came; ``relu`` as :class:`Linear` has it."""
@@ -392,8 +341,8 @@ def _pack(weight: Tensor, bias: Tensor | None = None) -> Any:
 
 
 def _in_tiles(packed: Any) -> Any:
-    """The same weight and bias once more, laid out by oneDNN; None where it has no tiles."""
-    if not has_tiles() or "onednn" not in torch.backends.quantized.supported_engines:
+    """The same weight and bias laid out by oneDNN; None where it has no tiles."""
+    if not has_tiles():
         return None
     before = torch.backends.quantized.engine
     try:

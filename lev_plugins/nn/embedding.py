@@ -1,19 +1,55 @@
-"""What stands for a token before the first block."""
+"""What stands for a token before the first block: its vector and its place."""
 
+import math
+
+import torch
 from torch import Tensor, nn
 
 from .cpu import dropout
 
 
+class Positions(nn.Module):
+    """Sinusoidal (Vaswani et al., 2017, §3.5) or ``learned`` positions, a table of parameters.
+
+    Counted from the first real token, so that left padding changes nothing. ``length``: the longest
+    sequence, in tokens; ``pad``: as in fairseq the first token has position ``pad + 1``.
+    """
+
+    def __init__(self, length: int, dim: int, pad: int, learned: bool = False) -> None:
+        super().__init__()
+        self.pad = pad
+        table = _sinusoids(length + pad + 1, dim, pad)
+        if learned:
+            nn.init.normal_(table, mean=0.0, std=dim**-0.5)
+            table[pad].zero_()
+            self.weight = nn.Parameter(table)
+        else:
+            self.register_buffer("weight", table, persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """B × T tokens → B × T × dim; ValueError for a sequence longer than the table."""
+        length, most = tokens.size(1), self.weight.size(0) - self.pad - 1
+        if length > most:
+            raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
+        real = tokens.ne(self.pad)
+        index = real.cumsum(1) * real + self.pad
+        return nn.functional.embedding(index, self.weight)
+
+
+def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
+    half = dim // 2
+    rate = torch.exp(torch.arange(half) * -(math.log(10000.0) / max(half - 1, 1)))
+    angle = torch.arange(rows).unsqueeze(1) * rate.unsqueeze(0)
+    table = torch.cat([angle.sin(), angle.cos(), torch.zeros(rows, dim % 2)], dim=1)
+    table[pad].zero_()
+    return table
+
+
 class TokenEmbedding(nn.Module):
     """A token's vector, its place and what a pre-trained model does with the sum.
 
-    Args:
-        table: V × C.
-        positions: tokens → B × T × C, None for models that know places otherwise.
-        scale: the table's vectors are multiplied by this; by the root of C unless told otherwise.
-        norm: layer norm of the sum, or None.
-        dropout: after all that.
+    table: V × C. positions: tokens → B × T × C, None for models that know places otherwise. scale:
+    the vectors are multiplied by this, by default the root of C. norm: of the sum, or None.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Leaving padding out of whatever works on each position by itself.
 
-Sentences of one batch differ in length most where tokens were dropped at random: half of the
-positions are then padding. Linear layers, norms and dropout run on the real positions alone, and
-only attention sees the padded batch. Shapes: B × T positions, N of them real, C channels.
+Where tokens were dropped at random, half of a batch's positions are padding. Linear layers, norms
+and dropout run on the real positions alone, and only attention sees the padded batch. Shapes:
+B × T positions, N of them real, C channels.
 """
 
 from typing import Any, NamedTuple
@@ -18,15 +18,11 @@ LEAST_SHARE = 0.1
 
 
 class Packing:
-    """Where the real positions of a padded batch are.
+    """Where the real positions (B × T, bool) of a padded batch are.
 
-    Args:
-        real: B × T, bool.
-        pads_rows: more rows than N may be packed, all readers take what :meth:`pack` gives.
-
-    Attributes:
-        index: N, long, the real positions in the batch laid flat.
-        source: B·T, long, which of the N stands at each position; at padding the one before it.
+    ``pads_rows``: more rows than N may be packed, all readers take what :meth:`pack` gives.
+    index: N, long, the real positions in the batch laid flat. source: B·T, long, which of the N
+    stands at each position; at padding the one before it.
     """
 
     def __init__(self, real: Tensor, pads_rows: bool = False) -> None:
@@ -36,11 +32,9 @@ class Packing:
         self.source = (flat.cumsum(0) - 1).clamp(min=0)
 
     @classmethod
-    def maybe_pack(cls, mask: Tensor | None) -> "Packing | None":
-        """The packing for an attention mask (B × 1 × 1 × T), None where it would save little."""
-        if mask is None:
-            return None
-        return cls(mask[:, 0, 0], pads_rows=True).if_it_saves()
+    def maybe_pack(cls, real: Tensor) -> "Packing | None":
+        """The packing for real positions, B × T, bool; None where it would save little."""
+        return cls(real, pads_rows=True).if_it_saves()
 
     def if_it_saves(self) -> "Packing | None":
         """Itself where there is enough padding, else None."""
@@ -56,30 +50,25 @@ class Packing:
         return rows_at(x, self.index)
 
     def unpack(self, x: Tensor) -> Tensor:
-        """N × C → B × T × C, zeros at the padding."""
-        real = torch.zeros_like(self.source, dtype=x.dtype).index_fill_(0, self.index, 1)
-        return self.unpack_repeating(x) * real.view(*self.shape, 1)
-
-    def unpack_repeating(self, x: Tensor) -> Tensor:
-        """:meth:`unpack` for who does not look at padding, where some of the N stand again."""
+        """N × C → B × T × C; at padding, which nobody looks at, some of the N stand again."""
         if not len(x):
             return F.pad(x, (0, 0, 0, len(self.source))).unflatten(0, self.shape)
         return _Rows.apply(x, self.source, self.index).unflatten(0, self.shape)
 
 
 class Layout(NamedTuple):
-    """How a batch is read: what attention sees (B × 1 × 1 × T; None: all), and its packing."""
+    """How a batch is read.
+
+    mask: what attention sees, bool or to be added to the scores, expands to B × H × T × keys; None
+    for all. packing: None where padding is kept.
+    """
 
     mask: Tensor | None
     packing: Packing | None
 
     @classmethod
     def of(cls, real: Tensor, waits: bool = True) -> "Layout":
-        """Of a batch with real positions (B × T, bool).
-
-        Args:
-            waits: a device may be waited for, to find out how much of the batch is padding.
-        """
+        """Of real positions, B × T, bool; ``waits``: for a device too, to count the padding."""
         mask = real[:, None, None, :]
         if real.device.type != "cpu" and not waits:
             return cls(mask, None)
@@ -94,10 +83,10 @@ def rows_at(x: Tensor, index: Tensor) -> Tensor:
 
 
 class _Rows(torch.autograd.Function):
-    """Rows at ``index``, whose gradient is copied, not summed.
+    """Rows at ``index``, whose gradient is copied, not summed: one pass over the memory.
 
     Each comes once at most; or, where some come again, only those at ``counting`` of the result
-    are looked at, each of ``x`` once. So both ways are one pass over the memory.
+    are looked at, each of ``x`` once.
     """
 
     @staticmethod

@@ -1,9 +1,9 @@
 """T5's blocks: 1.0 (Raffel et al., 2020, §2.1) and 1.1, which mT5 shares (feed-forward with gates).
 
-Unlike Vaswani's Transformer: norms that only scale, no biases, attention that is not scaled, and
-places known from a bias on the attention scores alone, one for each head and distance, the same in
-all blocks. Shapes: B sentences, T tokens, T' the newest of them, S source tokens, C channels,
-H heads, D channels of a head, E = H · D, which need not be C.
+Unlike Vaswani's Transformer: norms that only scale, no biases, attention that is not scaled, places
+known from a bias on its scores alone, one for each head and distance. Shapes: B sentences,
+T tokens, T' the newest of them, S source tokens, C channels, H heads, D channels of a head,
+E = H · D, which need not be C.
 """
 
 import math
@@ -19,7 +19,7 @@ from .backbone import Backbone
 from .cpu import Linear, dropout
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import TokenEmbedding, token_table
-from .packing import Packing
+from .packing import Layout, Packing
 from .transformer import Attention, TransformerBlock, attention_mask
 
 #: as configurations name them
@@ -27,12 +27,8 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
     "gelu_new": partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": partial(F.gelu, approximate="tanh"),
     "silu": F.silu,
-    "swish": F.silu,
 }
-#: the largest distance of its own that a position may have: a table has a row for each
-LONGEST = 2**20
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
 FEED_FORWARD: dict[str, tuple[Callable[[Tensor], Tensor], bool]] = {
     **{name: (function, False) for name, function in ACTIVATIONS.items()},
@@ -41,19 +37,8 @@ FEED_FORWARD: dict[str, tuple[Callable[[Tensor], Tensor], bool]] = {
 }
 
 
-def within_range(x: Tensor) -> Tensor:
-    """Half-precision states without infinities: T5's residuals outgrow what 16 bits hold."""
-    if x.dtype != torch.float16:
-        return x
-    most = torch.finfo(x.dtype).max - 1000
-    return x.clamp(-most, most)
-
-
 class RMSNorm(nn.Module):
-    """Divides by the root mean square; no mean is taken away and no bias added.
-
-    ``dropout`` is of the result, as T5 has it after its last block.
-    """
+    """Divides by the root mean square; ``dropout`` of the result is T5's after its last block."""
 
     def __init__(self, dim: int, eps: float = 1e-6, dropout: float = 0.0) -> None:
         super().__init__()
@@ -82,12 +67,10 @@ def distance_buckets(buckets: int, longest: int) -> Tensor:
 
 
 class RelativeBias(nn.Module):
-    """A bias for each head by how far key and query are apart.
+    """A bias for each head by how far key and query are apart; from ``longest`` on all share one.
 
-    Args:
-        longest: from this distance on all share a bucket.
-        both_ways: whether keys behind the query have buckets of their own; otherwise they count
-            as distance 0 (in a causal decoder they are not seen).
+    ``both_ways``: keys behind the query have buckets of their own; otherwise they count as distance
+    0 (in a causal decoder they are not seen).
     """
 
     def __init__(
@@ -111,10 +94,10 @@ class RelativeBias(nn.Module):
         return self.table(bucket).permute(2, 0, 1)
 
     def forward(self, seen: Tensor) -> Tensor:
-        """What may be seen, with the bias, to be added to the scores: −inf where nothing may.
+        """The bias, to be added to the scores, −inf where nothing may be seen: B × H × T' × keys.
 
         ``seen``: B × T' × keys, bool, of queries that are the last T' of the keys. Each has to see
-        something. Returns B × H × T' × keys.
+        something.
         """
         bias = self.places(seen.size(1), seen.size(2))
         return bias.masked_fill(~seen.unsqueeze(1), float("-inf"))
@@ -130,7 +113,7 @@ class T5Attention(Attention):
     ) -> None:
         nn.Module.__init__(self)  # none of the parent's layers has the right shape
         inner = heads * head_dim
-        self.heads, self.dropout, self.cross = heads, dropout, cross
+        self.heads, self.dropout = heads, dropout
         self.query = Linear(dim, inner, bias=False) if cross else None
         self.inputs = Linear(dim, (2 if cross else 3) * inner, bias=False)
         self.output = Linear(inner, dim, bias=False)
@@ -143,7 +126,7 @@ class T5Attention(Attention):
 
 @dataclass
 class T5Size:
-    """A T5's numbers.
+    """A T5's numbers, which makes its parts, randomly initialised.
 
     dim: C. head_dim: D. hidden: width of the feed-forward layers. feed_forward: one of
     :data:`FEED_FORWARD`. buckets, longest: see :class:`RelativeBias`. tied: one table for
@@ -167,7 +150,7 @@ class T5Size:
     activation_dropout: float = 0.1
 
     def bias(self, both_ways: bool) -> RelativeBias:
-        """The places of a stack, randomly initialised."""
+        """The places of a stack."""
         bias = RelativeBias(self.heads, self.buckets, self.longest, both_ways)
         nn.init.normal_(bias.table.weight, std=self.dim**-0.5)
         return bias
@@ -176,15 +159,10 @@ class T5Size:
         """The norm after the last block of a stack."""
         return RMSNorm(self.dim, self.eps, self.dropout)
 
-    def encoder(self) -> "T5Encoder":
-        """All blocks of the encoder, randomly initialised."""
-        blocks = [T5Block(self) for _ in range(self.encoder_layers)]
-        return T5Encoder(blocks, self.bias(both_ways=True), self.last_norm())
-
     def decoder_block(self) -> DecoderBlock:
-        """A block that reads the source, randomly initialised."""
-        size = (self.dim, self.heads, self.head_dim, self.attention_dropout)
-        cross = T5Attention(*size, cross=True)
+        """A block that reads the source."""
+        heads, width = self.heads, self.head_dim
+        cross = T5Attention(self.dim, heads, width, self.attention_dropout, cross=True)
         return DecoderBlock(T5Block(self), cross, RMSNorm(self.dim, self.eps))
 
 
@@ -205,11 +183,6 @@ class T5Block(TransformerBlock):
         nn.init.normal_(self.fc1.weight, std=dim**-0.5)
         nn.init.normal_(self.fc2.weight, std=hidden**-0.5)
 
-    def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """A sub-layer with its norm, its dropout and the way round it."""
-        out = dropout(within_range(sublayer(norm(x))), self.dropout, self.training)
-        return within_range(x + out)
-
     def feed_forward(self, x: Tensor) -> Tensor:
         """The last sub-layer, without its norm."""
         x = self.fc1(x)
@@ -218,42 +191,35 @@ class T5Block(TransformerBlock):
             x = self.activation(gate) * x
         else:
             x = self.activation(x)
-        x = dropout(within_range(x), self.activation_dropout, self.training)
-        return self.fc2(x)
+        return self.fc2(dropout(x, self.activation_dropout, self.training))
 
 
 class T5Encoder(nn.Module):
     """T5's encoder behind the embeddings: blocks in a row, one bias for all, a norm at the end."""
 
-    def __init__(self, blocks: list[T5Block], bias: RelativeBias, norm: nn.Module) -> None:
+    def __init__(self, size: T5Size) -> None:
         super().__init__()
-        self.blocks, self.bias, self.norm = nn.ModuleList(blocks), bias, norm
+        self.blocks = nn.ModuleList(T5Block(size) for _ in range(size.encoder_layers))
+        self.bias, self.norm = size.bias(both_ways=True), size.last_norm()
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
         """Embedded tokens → states, B × S × C; what stands at padding is of no meaning.
 
-        Args:
-            x: B × S × C.
-            real: B × S, bool, False at padding.
-            mask: B × 1 × S × S, bool: who sees whom, where a row holds several texts; each
-                position has to see one. Distances need not start afresh in each text.
+        ``real``: B × S, bool. ``mask``: B × 1 × S × S, bool: who sees whom in a row of texts.
         """
         seen = attention_mask(real) if mask is None else mask
         bias = self.bias(seen[:, 0].expand(-1, x.size(1), -1))
-        packing = Packing.maybe_pack(attention_mask(real))
+        packing = Packing.maybe_pack(real)
         x = x if packing is None else packing.pack(x)
         for block in self.blocks:
-            x = block(x, bias, None, packing)
+            x = block(x, Layout(bias, packing))
         x = self.norm(x)
         return x if packing is None else packing.unpack(x)
 
 
 class T5TargetEmbedding(TokenEmbedding):
-    """What a T5 decoder reads: fairseq's ``</s>`` at the start of a target stands for T5's start.
-
-    Args:
-        end: index of ``</s>``, which a prefix holds at its beginning alone.
-        start: row that T5 begins with, a copy of the padding's.
+    """What a T5 decoder reads: fairseq's ``</s>``, ``end``, which a prefix holds at its beginning
+    alone, stands for the row that T5 begins with, ``start``.
     """
 
     def __init__(self, table: nn.Embedding, end: int, start: int, dropout: float = 0.0) -> None:
@@ -261,16 +227,13 @@ class T5TargetEmbedding(TokenEmbedding):
         self.end, self.start = end, start
 
     def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
-        """B × T tokens → B × (T − first) × C, for the tokens from ``first`` on."""
+        """See :class:`TokenEmbedding`."""
         return super().forward(tokens.masked_fill(tokens == self.end, self.start), first)
 
 
 @dataclass
 class Symbols:
-    """A vocabulary: how many symbols, and which of them are the start, the padding and the end.
-
-    start: what T5's decoder begins with.
-    """
+    """A vocabulary: how many symbols, and which are the start, the padding and the end."""
 
     count: int
     start: int
@@ -285,7 +248,7 @@ def t5(size: T5Size, source: Symbols, target: Symbols, one_table: bool) -> Backb
     output = written if size.tied else token_table(target.count, size.dim)
     return Backbone(
         source=TokenEmbedding(table, scale=1.0, dropout=size.dropout),
-        encoder=size.encoder(),
+        encoder=T5Encoder(size),
         target=T5TargetEmbedding(written, target.end, target.start, size.dropout),
         blocks=[size.decoder_block() for _ in range(size.decoder_layers)],
         norm=size.last_norm(),

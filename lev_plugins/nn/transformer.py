@@ -4,8 +4,8 @@ Shapes: B sentences, T tokens, S source tokens, C channels, H heads, D = C / H.
 All activations are batch first and contiguous; queries, keys and values are projected at once.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import torch
@@ -18,25 +18,54 @@ from .packing import Layout, Packing
 
 @dataclass
 class Memory:
-    """What the encoder leaves for the decoder, and the keys and values made from it.
+    """What the encoder leaves for the decoder.
 
     states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None allows
-    all. Keys and values are projected once per source and reused by every pass through the same
-    layer, in training as in decoding.
+    all. cache: keys and values by layer, projected once per source. rows: B, of a memory that
+    beams read: which source a row belongs to.
     """
 
     states: Tensor
     mask: Tensor | None
     cache: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    rows: Tensor | None = None
 
     def select(self, rows: Tensor) -> Self:
-        """The memory of the sentences at ``rows`` (long indices), projections included."""
-        cache = {
-            layer: (k.index_select(0, rows), v.index_select(0, rows))
-            for layer, (k, v) in self.cache.items()
-        }
-        mask = None if self.mask is None else self.mask.index_select(0, rows)
-        return replace(self, states=self.states.index_select(0, rows), mask=mask, cache=cache)
+        """The memory of the sentences at ``rows`` (long indices), with all that it holds of them.
+
+        Itself where only beams of one source change places.
+        """
+        if self.rows is not None and torch.equal(self.rows.index_select(0, rows), self.rows):
+            return self
+        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(self, **_at(held, rows))
+
+
+def _at(held: Any, rows: Tensor) -> Any:
+    """A tensor's rows, and those of tensors in lists, tuples and dicts; else what is there."""
+    if isinstance(held, Tensor):
+        return held.index_select(0, rows)
+    if isinstance(held, dict):
+        return {name: _at(one, rows) for name, one in held.items()}
+    return type(held)(_at(one, rows) for one in held) if isinstance(held, list | tuple) else held
+
+
+@dataclass
+class BlockSize:
+    """A block's numbers; dropout as in fairseq.
+
+    dim: C. heads: H. hidden: width of the feed-forward layer. pre_norm: layer norm before each
+    sub-layer instead of after it. activation: name of a function of torch.nn.functional.
+    """
+
+    dim: int
+    heads: int
+    hidden: int
+    pre_norm: bool
+    dropout: float
+    attention_dropout: float
+    activation_dropout: float
+    activation: str
 
 
 def attention_mask(real: Tensor) -> Tensor:
@@ -52,17 +81,14 @@ def _linear(inputs: int, outputs: int) -> Linear:
 
 
 class Attention(nn.Module):
-    """Multi-head attention over the sequence itself (``cross=False``) or over a memory.
+    """Multi-head attention over the sequence itself (``cross=False``) or over a memory."""
 
-    Attributes:
-        scale: what scores are multiplied by, None for 1 / √D.
-    """
-
+    #: what scores are multiplied by, None for 1 / √D
     scale: float | None = None
 
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, cross: bool = False) -> None:
         super().__init__()
-        self.heads, self.dropout, self.cross = heads, dropout, cross
+        self.heads, self.dropout = heads, dropout
         # each of the three projections is initialised as if it stood alone, as fairseq does
         self.query = Linear(dim, dim) if cross else None
         self.inputs = Linear(dim, (2 if cross else 3) * dim)
@@ -94,10 +120,7 @@ class Attention(nn.Module):
     def project_keys_values(
         self, x: Tensor, packing: Packing | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values alone, of states that ask nothing: B × S × C → two B × H × S × D.
-
-        With the same parameters as :meth:`project`; for self-attention (``cross=False``).
-        """
+        """:meth:`project` for states that ask nothing: B × S × C → two B × H × S × D."""
         rows = 2 * self.output.in_features
         layer: nn.Module = self.inputs
         if isinstance(layer, nn.Linear):
@@ -108,23 +131,17 @@ class Attention(nn.Module):
         key, value = self._split(_unpacked(x, packing), 2)
         return key, value
 
-    def attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        packing: Packing | None = None,
-    ) -> Tensor:
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
+        mask, packing = layout
         if query.size(2) == 1 and not self.training:
             return self.attend_parts(query, [(key, value)], mask)
         share, kind = self.dropout if self.training else 0.0, query.dtype
-        backward = query.requires_grad and query.device.type == "cpu"
-        if backward and kind == torch.bfloat16 and not share and fits_bf16(query, key, mask):
+        half, backward = kind == torch.bfloat16, query.requires_grad and query.device.type == "cpu"
+        if half and backward and not share and fits_bf16(query, key, mask):
             out = attend_bf16(query, key, value, mask, self.scale)
         else:
-            if kind == torch.bfloat16 and (backward or needs_upcast(query)):
+            if half and (backward or needs_upcast(query)):
                 # torch goes back through it nine times faster in single precision there
                 query, key, value = query.float(), key.float(), value.float()
             if mask is not None and mask.dtype != torch.bool:
@@ -141,10 +158,8 @@ class Attention(nn.Module):
         """:meth:`attend` in evaluation, over keys and values that lie apart.
 
         For few queries: two small products are sooner done than a kernel made for long
-        sequences, and what was kept from earlier steps need not be copied together.
-
-        Args:
-            mask: for the keys of all parts, one part after the other; bool, or to be added.
+        sequences, and what was kept from earlier steps need not be copied together. ``mask``:
+        of the keys of all parts, one after the other; bool, or to be added.
         """
         weights = self._weights(upcast(query), [upcast(key) for key, _ in parts], mask)
         split = weights.split([key.size(2) for key, _ in parts], 3)
@@ -156,12 +171,7 @@ class Attention(nn.Module):
     def forward_with_weights(
         self, x: Tensor, memory: Memory, packing: Packing | None = None
     ) -> tuple[Tensor, Tensor]:
-        """:meth:`forward` over a memory, and where it looked.
-
-        Returns:
-            B × T × C, or packed, N × C; and how much each position looks at each of the memory,
-            mean of the heads, B × T × S.
-        """
+        """:meth:`forward`, and how much each looks at each of the memory, B × T × S."""
         key, value = self.keys_values(memory)
         weights = self._weights(upcast(self._queries(x, packing)), [upcast(key)], memory.mask)
         out = dropout(weights, self.dropout, self.training) @ upcast(value)
@@ -184,75 +194,48 @@ class Attention(nn.Module):
         assert self.query is not None, "only cross=True reads a memory"
         return self._split(_unpacked(self.query(x), packing), 1)[0]
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: Tensor | None,
-        memory: Memory | None = None,
-        packing: Packing | None = None,
-    ) -> Tensor:
-        """B × T × C → B × T × C, or packed, N × C → N × C."""
+    def forward(self, x: Tensor, layout: Layout, memory: Memory | None = None) -> Tensor:
+        """B × T × C → B × T × C, or packed, N × C → N × C; a memory has a mask of its own."""
         if memory is None:
-            query, key, value = self.project(x, packing)
-            return self.attend(query, key, value, mask, packing)
+            query, key, value = self.project(x, layout.packing)
+            return self.attend(query, key, value, layout)
         key, value = self.keys_values(memory)
-        return self.attend(self._queries(x, packing), key, value, memory.mask, packing)
+        query = self._queries(x, layout.packing)
+        return self.attend(query, key, value, Layout(memory.mask, layout.packing))
 
 
 def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
-    return x if packing is None else packing.unpack_repeating(x)
+    return x if packing is None else packing.unpack(x)
+
+
+def rename_old(state_dict: dict[str, Tensor]) -> None:
+    """In place: ``expand`` and ``contract`` of version 0.5 are ``fc1`` and ``fc2``."""
+    for name in list(state_dict):
+        new = name.replace(".expand.", ".fc1.").replace(".contract.", ".fc2.")
+        state_dict[new] = state_dict.pop(name)
 
 
 class TransformerBlock(nn.Module):
-    """Self-attention, attention to the source where there is one, feed-forward.
+    """Self-attention, attention to a memory where ``cross``, feed-forward."""
 
-    Args:
-        dim: C.
-        heads: H.
-        hidden: width of the feed-forward layer.
-        cross: whether the block reads a memory.
-        pre_norm: layer normalisation before each sub-layer instead of after it.
-        dropout, attention_dropout, activation_dropout: as in fairseq.
-        activation: name of a function of torch.nn.functional (relu, gelu …).
-        eps: of the layer norms.
-    """
-
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        hidden: int,
-        cross: bool,
-        pre_norm: bool,
-        dropout: float,
-        attention_dropout: float,
-        activation_dropout: float,
-        activation: str,
-        eps: float = 1e-5,
-    ) -> None:
+    def __init__(self, size: BlockSize, cross: bool = False) -> None:
         super().__init__()
-        self.pre_norm, self.dropout, self.activation_dropout = pre_norm, dropout, activation_dropout
-        self.activation = getattr(F, activation)
-        self.self_attention = Attention(dim, heads, attention_dropout)
-        self.self_norm: nn.Module = nn.LayerNorm(dim, eps=eps)
-        self.cross_attention: Attention | None = None
-        self.cross_norm: nn.Module | None = None
-        if cross:
-            self.cross_attention = Attention(dim, heads, attention_dropout, cross=True)
-            self.cross_norm = nn.LayerNorm(dim, eps=eps)
-        self.fc1 = _linear(dim, hidden)
-        self.fc2 = _linear(hidden, dim)
-        self.feed_norm: nn.Module = nn.LayerNorm(dim, eps=eps)
+        dim, heads, drop = size.dim, size.heads, size.attention_dropout
+        self.pre_norm, self.dropout = size.pre_norm, size.dropout
+        self.activation_dropout = size.activation_dropout
+        self.activation = getattr(F, size.activation)
+        self.self_attention = Attention(dim, heads, drop)
+        self.self_norm: nn.Module = nn.LayerNorm(dim)
+        self.cross_attention = Attention(dim, heads, drop, cross=True) if cross else None
+        self.cross_norm = nn.LayerNorm(dim) if cross else None
+        self.fc1, self.fc2 = _linear(dim, size.hidden), _linear(size.hidden, dim)
+        self.feed_norm: nn.Module = nn.LayerNorm(dim)
 
     def _load_from_state_dict(
-        self, state_dict: dict[str, Tensor], prefix: str, *args: Any, **options: Any
+        self, state_dict: dict[str, Tensor], *args: Any, **options: Any
     ) -> None:
-        """torch's; ``expand`` and ``contract`` of version 0.5 are ``fc1`` and ``fc2``."""
-        for old, new in (("expand.", "fc1."), ("contract.", "fc2.")):
-            for name in [name for name in state_dict if name.startswith(prefix + old)]:
-                renamed = prefix + new + name.removeprefix(prefix + old)
-                state_dict[renamed] = state_dict.pop(name)
-        super()._load_from_state_dict(state_dict, prefix, *args, **options)
+        rename_old(state_dict)
+        super()._load_from_state_dict(state_dict, *args, **options)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sub-layer with its norm, its dropout and the way round it."""
@@ -266,48 +249,28 @@ class TransformerBlock(nn.Module):
         x = self.fc1(x, relu=True) if relu else self.activation(self.fc1(x))
         return self.fc2(dropout(x, self.activation_dropout, self.training))
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: Tensor | None,
-        memory: Memory | None = None,
-        packing: Packing | None = None,
-    ) -> Tensor:
-        """B × T × C → B × T × C; ``mask`` as :func:`attention_mask` makes it.
-
-        With ``packing`` the real positions alone: N × C → N × C.
-        """
-        x = self.residual(x, self.self_norm, lambda h: self.self_attention(h, mask, None, packing))
+    def forward(self, x: Tensor, layout: Layout, memory: Memory | None = None) -> Tensor:
+        """B × T × C → B × T × C, or packed, N × C → N × C."""
+        x = self.residual(x, self.self_norm, lambda h: self.self_attention(h, layout))
         cross, norm = self.cross_attention, self.cross_norm
         if cross is not None and norm is not None:
-            x = self.residual(x, norm, lambda h: cross(h, None, memory, packing))
+            x = self.residual(x, norm, lambda h: cross(h, layout, memory))
         return self.residual(x, self.feed_norm, self.feed_forward)
 
 
 class TransformerStack(nn.Module):
     """Blocks in a row, with an exit after any of them."""
 
-    def __init__(self, blocks: int, pre_norm: bool, dim: int, **block_options: Any) -> None:
+    def __init__(self, blocks: Iterable[TransformerBlock]) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList(
-            TransformerBlock(dim=dim, pre_norm=pre_norm, **block_options) for _ in range(blocks)
-        )
+        self.blocks = nn.ModuleList(blocks)
 
     def forward(
-        self,
-        x: Tensor,
-        mask: Tensor | None,
-        memory: Memory | None = None,
-        depth: int | None = None,
-        layout: Layout | None = None,
+        self, x: Tensor, layout: Layout, memory: Memory | None = None, depth: int | None = None
     ) -> Tensor:
-        """B × T × C → B × T × C after ``depth`` blocks (all of them by default).
-
-        What stands at padded positions of the result is of no meaning. ``layout`` is what
-        follows from ``mask``, where it is known.
-        """
-        mask, packing = (mask, Packing.maybe_pack(mask)) if layout is None else layout
+        """B × T × C → B × T × C after ``depth`` blocks, None for all; padding has no meaning."""
+        packing = layout.packing
         x = x if packing is None else packing.pack(x)
         for block in self.blocks[:depth]:
-            x = block(x, mask, memory, packing)
+            x = block(x, layout, memory)
         return x if packing is None else packing.unpack(x)

@@ -34,11 +34,6 @@ class Compaction:
         return out.scatter_(1, self.place, values)[:, : self.width]
 
 
-def compact(values: Tensor, keep: Tensor, fill: float) -> Tensor:
-    """The kept entries (``keep``: B × T, bool) of one tensor alone: :class:`Compaction`."""
-    return Compaction(keep)(values, fill)
-
-
 def limit_insertions(counts: Tensor, room: Tensor) -> Tensor:
     """Cuts insertion counts, from the left, so that a sentence gets at most ``room`` new tokens.
 

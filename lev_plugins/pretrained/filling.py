@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..io.text_files import few
-from ..nn.positions import Positions
+from ..nn.embedding import Positions
 from .directory import Directory
 
 #: heads of fine-tuned models, for classes and for answers to questions

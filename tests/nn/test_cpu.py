@@ -31,11 +31,13 @@ from lev_plugins.nn.cpu import (
     prepack_weight,
 )
 from lev_plugins.nn.decoding import TiedOutput
+from lev_plugins.nn.packing import Layout
 from lev_plugins.nn.precision import quantize
 from lev_plugins.nn.transformer import Attention, Memory, attention_mask
 
 pytestmark = pytest.mark.kernels
-needs_one_dnn = pytest.mark.skipif(not cpu.available(), reason="torch was built without oneDNN")
+ONE_DNN_IS_THERE = torch.backends.mkldnn.is_available()
+needs_one_dnn = pytest.mark.skipif(not ONE_DNN_IS_THERE, reason="torch was built without oneDNN")
 BOTH = frozenset([torch.float32, torch.bfloat16])
 ONE_DNN = "mkldnn::_linear_pointwise"
 
@@ -44,8 +46,8 @@ ONE_DNN = "mkldnn::_linear_pointwise"
 def whatever_the_size(kinds: frozenset[torch.dtype] = BOTH) -> Iterator[None]:
     """Inside, oneDNN multiplies these kinds of numbers, small products too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu, "kinds", kinds if cpu.available() else frozenset())
-        patch.setattr(cpu, "LEAST_PRODUCT", 0)
+        patch.setattr(cpu, "kinds", kinds if ONE_DNN_IS_THERE else frozenset())
+        patch.setattr(cpu, "LEAST_PRODUCT", 1)
         patch.setattr(cpu, "LEAST_READY", dict.fromkeys(BOTH, 0))
         yield
 
@@ -108,27 +110,23 @@ def test_results_and_gradients_are_torchs(lead, rows, inputs, outputs, biased, s
 
 @needs_one_dnn
 @pytest.mark.parametrize(
-    ("x", "learns", "products"),
+    ("x", "learns", "ours"),
     [
-        (torch.randn(64, 128), True, 3),  # the result, and the gradients of both
-        (torch.randn(64, 128), False, 1),
-        (torch.randn(4, 128), False, 1),
-        (torch.randn(3, 128), False, 0),
-        (torch.randn(0, 128), False, 0),
-        (torch.randn(64, 128, dtype=torch.double), True, 0),
-        (torch.randn(64, 128).bfloat16(), True, 0),  # torch does the same, where the CPU can
+        (torch.randn(64, 128), True, True),
+        (torch.randn(64, 128), False, True),
+        (torch.randn(64, 128, dtype=torch.double), True, False),
+        (torch.randn(64, 128).bfloat16(), True, not cpu.knows_bfloat16()),  # torch does the same
     ],
-    ids=["learns", "decodes", "enough rows", "few rows", "no rows", "double", "bfloat16"],
+    ids=["learns", "decodes", "double", "bfloat16"],
 )
-def test_one_dnn_multiplies_what_it_is_for(one_dnn, x, learns, products):
+def test_one_dnn_multiplies_what_it_is_for_both_ways(one_dnn, x, learns, ours):
     weight = torch.randn(32, 128, dtype=x.dtype, requires_grad=learns)
-    with Operators() as ran:
+    with Operators() as there:
         out = linear(x.requires_grad_(learns), weight)
+    with Operators() as back:
         if learns:
             out.sum().backward()
-    if x.dtype is torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        products = 3  # in fp32, rounded
-    assert ran.names.count(ONE_DNN) == products
+    assert (ONE_DNN in there.names, ONE_DNN in back.names) == (ours, ours and learns)
     assert_near(out.float(), F.linear(x, weight).float(), least=10)
 
 
@@ -147,10 +145,8 @@ def test_small_products_are_left_to_torch(monkeypatch, ready):
 
 
 @needs_one_dnn
-def test_autocast_other_kinds_and_other_devices_are_left_to_torch(one_dnn):
+def test_other_kinds_and_other_devices_are_left_to_torch(one_dnn):
     x, weight = torch.randn(8, 16), torch.randn(24, 16)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert linear(x, weight).dtype == torch.bfloat16
     meta = torch.ones(24, 16, device="meta")
     prepack_weight(meta)
     assert cpu.prepacked(meta) is None
@@ -159,32 +155,32 @@ def test_autocast_other_kinds_and_other_devices_are_left_to_torch(one_dnn):
         linear(x, weight.double())
 
 
-@pytest.mark.parametrize("said", [None, "0", "1"])
+SINGLE, HALF = {torch.float32, torch.bfloat16}, {torch.bfloat16}
+
+
 @pytest.mark.parametrize(
-    ("there", "mkl", "intel"),
-    [(True, True, True), (True, True, False), (True, False, False), (False, True, False)],
+    ("said", "one_dnn", "mkl", "vendor", "wanted"),
+    [
+        (None, True, True, "GenuineIntel", HALF),
+        (None, True, True, "AuthenticAMD", SINGLE),
+        (None, True, False, "AuthenticAMD", HALF),
+        (None, False, True, "AuthenticAMD", set()),
+        ("0", True, True, "AuthenticAMD", set()),
+        ("1", True, True, "GenuineIntel", SINGLE),
+    ],
 )
 def test_one_dnn_multiplies_single_precision_where_mkl_would_and_the_cpu_is_not_intels(
-    monkeypatch, tmp_path, said, there, mkl, intel
+    monkeypatch, tmp_path, said, one_dnn, mkl, vendor, wanted
 ):
     monkeypatch.delenv(cpu.SWITCH, raising=False)
     if said is not None:
         monkeypatch.setenv(cpu.SWITCH, said)
     cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(f"vendor_id\t: {'GenuineIntel' if intel else 'AuthenticAMD'}\n")
+    cpuinfo.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n")
     monkeypatch.setattr(cpu, "CPUINFO", cpuinfo)
-    monkeypatch.setattr(cpu, "available", lambda: there)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: one_dnn)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: mkl)
-    single = said == "1" or (said is None and mkl and not intel)
-    wanted = {torch.bfloat16, *([torch.float32] if single else [])}
-    assert cpu.kinds_by_default() == (wanted if there and said != "0" else set())
-
-
-def test_parts_of_wider_rows_are_copied_together_and_transposed_ones_are_not():
-    whole = torch.randn(6, 10)
-    part = whole[:, :5]
-    assert torch.equal(cpu.dense(part), part) and cpu.dense(part).is_contiguous()
-    assert cpu.dense(whole.t()).data_ptr() == whole.data_ptr()
+    assert cpu.kinds_by_default() == wanted
 
 
 # weights laid out for decoding ----------------------------------------------------------------
@@ -249,16 +245,6 @@ def test_decoders_have_their_weights_ready_and_are_saved_and_copied_as_ever(one_
         assert cpu.prepacked(made.weight) is None
 
 
-@needs_one_dnn
-def test_where_mkl_multiplies_single_precision_bfloat16_alone_is_laid_out():
-    with whatever_the_size(frozenset([torch.bfloat16])):
-        for dtype in BOTH:
-            weight = torch.ones(24, 16, dtype=dtype)
-            prepack_weight(weight)
-            laid_out = dtype == torch.bfloat16 and cpu.knows_bfloat16()
-            assert (cpu.prepacked(weight) is not None) == laid_out
-
-
 # CPUs without bfloat16 ------------------------------------------------------------------------
 
 
@@ -291,7 +277,7 @@ def test_attention_too_is_computed_in_single_precision_there(monkeypatch, querie
         for known in (True, False):
             monkeypatch.setattr(cpu, "knows_bfloat16", lambda known=known: known)
             states = Memory(memory.bfloat16(), attention_mask(real))
-            out = attention(x.bfloat16(), None, states)
+            out = attention(x.bfloat16(), Layout(None, None), states)
             looked, shares = attention.forward_with_weights(x.bfloat16(), states)
             assert {one.dtype for one in (out, looked, shares)} == {torch.bfloat16}
             ways.append((out, looked, shares))
@@ -352,7 +338,7 @@ def test_it_is_for_layers_that_learn_and_not_for_long_sequences_and_biases():
         layer = Attention(16, 2).bfloat16().requires_grad_(learns)
         x = torch.randn(2, 5, 16).bfloat16().requires_grad_(learns)
         with Operators() as ran:
-            layer(x, attention_mask(real))
+            layer(x, Layout(attention_mask(real), None))
         torchs = any("scaled_dot_product" in name for name in ran.names)
         assert torchs == (not learns) or not cpu.knows_bfloat16()
 
@@ -393,8 +379,7 @@ def test_a_layer_cuts_off_what_is_negative_where_it_is_asked_to(one_dnn, kind, r
 
 
 @pytest.mark.skipif(
-    "onednn" not in torch.backends.quantized.supported_engines
-    or "ONEDNN_MAX_CPU_ISA" in os.environ,
+    not ONE_DNN_IS_THERE or "ONEDNN_MAX_CPU_ISA" in os.environ,
     reason="oneDNN is not there, or held to instructions with which its sums are cut off",
 )
 @pytest.mark.parametrize("rows", [LEAST_TILED - 1, LEAST_TILED, 3 * LEAST_TILED + 1])
@@ -409,11 +394,10 @@ def test_many_rows_are_multiplied_in_tiles_where_the_cpu_has_them(monkeypatch, r
     step = float(x.max() - x.min()) / (127 if tiled.reduce_range else 255)
     assert (found - plain(x)).abs().max() <= step * float(layer.weight.abs().sum(1).max())
     again = copy.deepcopy(tiled)
-    assert torch.equal(again(x), found) and again.tiled is not None, "a copy keeps both layouts"
+    assert (again(x) - plain(x)).abs().max() <= (found - plain(x)).abs().max() + 1e-6
 
 
-@pytest.mark.parametrize("instructions", ["AVX2", "ALL"])
-def test_eight_bits_never_overflow_on_older_cpus_either(instructions):
+def test_eight_bits_never_overflow_on_older_cpus_either():
     """Without VNNI (AVX2 here) the largest factors are half of what they should be in 8 bits."""
     program = f"""if True:
         import runpy, torch
@@ -427,12 +411,12 @@ def test_eight_bits_never_overflow_on_older_cpus_either(instructions):
     """
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
-        env={**os.environ, "ONEDNN_MAX_CPU_ISA": instructions},
+        env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
         capture_output=True,
         text=True,
     )
     assert done.stdout, done.stderr
     for engine, told, *found in map(str.split, done.stdout.splitlines()):
         assert [float(one) for one in found] == pytest.approx([64, 64], rel=0.01), engine
-        if (engine, instructions, platform.machine()) == ("onednn", "AVX2", "x86_64"):
+        if (engine, platform.machine()) == ("onednn", "x86_64"):
             assert told == "True", "there is something to be done about"

@@ -21,37 +21,34 @@ def made(lengths: list[int], left: bool) -> tuple[Tensor, Tensor]:
 
 
 @given(lengths=LENGTHS, left=st.booleans())
-def test_what_is_packed_and_unpacked_is_the_batch_with_zeros_at_padding(lengths, left):
+def test_what_is_packed_and_unpacked_is_the_batch_but_for_its_padding(lengths, left):
     real, x = made(lengths, left)
     packing = Packing(real)
     assert torch.equal(packing.pack(x), x[real])
-    assert torch.equal(packing.unpack(x[real]), x * real.unsqueeze(2))
-    repeated = packing.unpack_repeating(x[real])
-    assert torch.equal(repeated[real], x[real]), "padding is anything"
-    assert repeated.shape == x.shape
+    found = packing.unpack(x[real])
+    assert found.shape == x.shape and torch.equal(found[real], x[real])
 
 
 @given(lengths=LENGTHS, left=st.booleans())
 def test_gradients_come_back_from_real_positions_alone(lengths, left):
     real, x = made(lengths, left)
     packing, slope = Packing(real), torch.randn(x.shape)
-    for way in (packing.unpack, packing.unpack_repeating):
-        rows = x[real].requires_grad_()
-        (found,) = torch.autograd.grad(way(rows), rows, slope)
-        assert torch.equal(found, slope[real])
+    rows = x[real].requires_grad_()
+    (found,) = torch.autograd.grad(packing.unpack(rows), rows, slope)
+    assert torch.equal(found, slope[real])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_in_decoding_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
     real = torch.arange(50) < torch.tensor([[50], [49], [2]])
     x = torch.randn(3, 50, 2).to(dtype)
-    packing = Packing.maybe_pack(real[:, None, None])
+    packing = Packing.maybe_pack(real)
     assert len(packing.pack(x.clone().requires_grad_())) == 101
     with torch.no_grad():
         rows = packing.pack(x)
         assert len(Packing(real).pack(x)) == 101, "who counts on as many rows gets them"
     assert len(rows) == (104 if dtype == torch.bfloat16 else 101)
-    assert torch.equal(packing.unpack(rows), x * real.unsqueeze(2))
+    assert torch.equal(packing.unpack(rows)[real], x[real])
 
 
 def test_a_sixteenth_more_rows_at_most_and_sixteen_numbers_of_rows_to_an_octave():
@@ -67,7 +64,6 @@ def test_a_batch_is_packed_where_a_tenth_of_it_is_padding():
         real = torch.arange(9) < torch.tensor(lengths).unsqueeze(1)
         layout = Layout.of(real)
         assert (layout.mask is not None, layout.packing is not None) == (mask, packed)
-        assert (Packing.maybe_pack(real[:, None, None]) is not None) == packed
-    assert Packing.maybe_pack(None) is None
+        assert (Packing.maybe_pack(real) is not None) == packed
     meta = real.to("meta")  # not to be waited for
     assert Layout.of(meta, waits=False).packing is None

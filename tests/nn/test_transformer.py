@@ -1,7 +1,6 @@
 """Attention, blocks and positions against slow definitions of the same."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -10,13 +9,15 @@ from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor
 
 from lev_plugins.nn import Memory, Positions, TransformerBlock, TransformerStack
-from lev_plugins.nn.transformer import Attention, attention_mask
+from lev_plugins.nn.packing import Layout
+from lev_plugins.nn.transformer import Attention, BlockSize, attention_mask
 
 pytestmark = pytest.mark.kernels
 
 DIM, HEADS = 12, 3
 BATCH, LENGTH, SOURCE = 3, 5, 4
 PAD = 1
+NOTHING_HIDDEN = Layout(None, None)
 
 
 def real_tokens(length: int, *lengths: int) -> Tensor:
@@ -56,7 +57,7 @@ def test_self_attention_is_the_slow_one(masked):
     real = real_tokens(LENGTH, 5, 2, 1) if masked else None
     query, key, value = F.linear(x, attention.inputs.weight, attention.inputs.bias).chunk(3, -1)
     expected = attention.output(slow_attention(query, key, value, real))
-    result = attention(x, None if real is None else attention_mask(real))
+    result = attention(x, Layout(None if real is None else attention_mask(real), None))
     assert torch.allclose(result, expected, atol=1e-10)
 
 
@@ -67,7 +68,7 @@ def test_attention_to_a_memory_is_the_slow_one(masked):
     memory = Memory(states, None if real is None else attention_mask(real))
     key, value = F.linear(states, attention.inputs.weight, attention.inputs.bias).chunk(2, -1)
     expected = attention.output(slow_attention(attention.query(x), key, value, real))
-    assert torch.allclose(attention(x, None, memory), expected, atol=1e-10)
+    assert torch.allclose(attention(x, NOTHING_HIDDEN, memory), expected, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -78,15 +79,15 @@ def test_a_block_is_attention_memory_and_feed_forward_each_with_its_norm(
     pre_norm, activation, cross
 ):
     block = randomise(block_of(pre_norm, activation, cross))
-    x, mask = inputs(), attention_mask(real_tokens(LENGTH, 5, 3, 2))
+    x, layout = inputs(), Layout(attention_mask(real_tokens(LENGTH, 5, 3, 2)), None)
     memory = Memory(inputs(SOURCE), attention_mask(real_tokens(SOURCE, 4, 2, 1)))
 
     def feed_forward(h: Tensor) -> Tensor:
         return block.fc2(getattr(F, activation)(block.fc1(h)))
 
-    steps = [(block.self_norm, lambda h: block.self_attention(h, mask))]
+    steps = [(block.self_norm, lambda h: block.self_attention(h, layout))]
     if cross:
-        steps.append((block.cross_norm, lambda h: block.cross_attention(h, None, memory)))
+        steps.append((block.cross_norm, lambda h: block.cross_attention(h, layout, memory)))
     steps.append((block.feed_norm, feed_forward))
     expected = x
     for norm, sublayer in steps:
@@ -94,21 +95,17 @@ def test_a_block_is_attention_memory_and_feed_forward_each_with_its_norm(
             expected = expected + sublayer(norm(expected))
         else:
             expected = norm(expected + sublayer(expected))
-    assert torch.allclose(block(x, mask, memory if cross else None), expected, atol=1e-10)
+    assert torch.allclose(block(x, layout, memory if cross else None), expected, atol=1e-10)
 
 
-def options(pre_norm: bool = True, activation: str = "relu", cross: bool = True) -> dict[str, Any]:
-    drop = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
-    sizes = {"dim": DIM, "heads": HEADS, "hidden": 16}
-    return {**sizes, **drop, "cross": cross, "pre_norm": pre_norm, "activation": activation}
-
-
-def block_of(*given: Any) -> TransformerBlock:
-    return TransformerBlock(**options(*given))
+def block_of(
+    pre_norm: bool = True, activation: str = "relu", cross: bool = True
+) -> TransformerBlock:
+    return TransformerBlock(BlockSize(DIM, HEADS, 16, pre_norm, 0.0, 0.0, 0.0, activation), cross)
 
 
 def stack_of(blocks: int) -> TransformerStack:
-    return TransformerStack(blocks=blocks, **options())
+    return TransformerStack(block_of() for _ in range(blocks))
 
 
 @pytest.mark.parametrize("where", ["dropout", "self_attention", "activation_dropout"])
@@ -120,9 +117,9 @@ def test_dropout_acts_in_training_only(where):
         setattr(block, where, 0.5)
     randomise(block)
     memory = Memory(inputs(SOURCE), None)
-    assert torch.equal(block(x, None, memory), block(x, None, memory))
+    assert torch.equal(block(x, NOTHING_HIDDEN, memory), block(x, NOTHING_HIDDEN, memory))
     block.train()
-    assert not torch.allclose(block(x, None, memory), block(x, None, memory))
+    assert not torch.allclose(block(x, NOTHING_HIDDEN, memory), block(x, NOTHING_HIDDEN, memory))
 
 
 def test_a_stack_exits_after_as_many_blocks_as_asked_for():
@@ -130,17 +127,17 @@ def test_a_stack_exits_after_as_many_blocks_as_asked_for():
     memory = Memory(inputs(SOURCE), None)
     expected = x
     for depth in range(4):
-        assert torch.allclose(stack(x, None, memory, depth), expected, atol=1e-12)
+        assert torch.allclose(stack(x, NOTHING_HIDDEN, memory, depth), expected, atol=1e-12)
         if depth < 3:
-            expected = stack.blocks[depth](expected, None, memory)
-    assert torch.equal(stack(x, None, memory), stack(x, None, memory, 3))
+            expected = stack.blocks[depth](expected, NOTHING_HIDDEN, memory)
+    assert torch.equal(stack(x, NOTHING_HIDDEN, memory), stack(x, NOTHING_HIDDEN, memory, 3))
 
 
 def test_keys_and_values_of_a_memory_are_made_once_per_layer():
     stack, memory = randomise(stack_of(2)), Memory(inputs(SOURCE), None)
-    stack(inputs(), None, memory)
+    stack(inputs(), NOTHING_HIDDEN, memory)
     first = dict(memory.cache)
-    stack(inputs(), None, memory)
+    stack(inputs(), NOTHING_HIDDEN, memory)
     assert len(first) == 2 and all(memory.cache[layer] is pair for layer, pair in first.items())
 
 
@@ -150,12 +147,14 @@ def test_selected_rows_of_a_memory_answer_as_if_computed_alone(masked, used_befo
     mask = attention_mask(real_tokens(SOURCE, 4, 2, 3)) if masked else None
     memory = Memory(inputs(SOURCE), mask)
     if used_before:
-        stack(x, None, memory)
+        stack(x, NOTHING_HIDDEN, memory)
     rows = torch.tensor([2, 0])
     selected = memory.select(rows)
     fresh = Memory(memory.states[rows], None if mask is None else mask[rows])
     assert len(selected.cache) == (2 if used_before else 0)
-    assert torch.allclose(stack(x[rows], None, selected), stack(x[rows], None, fresh), atol=1e-12)
+    assert torch.allclose(
+        stack(x[rows], NOTHING_HIDDEN, selected), stack(x[rows], NOTHING_HIDDEN, fresh), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(("dim", "left"), [(8, True), (7, False)])
@@ -182,11 +181,3 @@ def test_learned_positions_are_parameters_and_sines_are_not_saved():
     learned(torch.tensor([[4, 5, PAD]])).sum().backward()
     used = learned.weight.grad.abs().sum(1).gt(0)
     assert used.nonzero().flatten().tolist() == [PAD, PAD + 1, PAD + 2]
-
-
-@pytest.mark.parametrize("learned", [True, False])
-def test_the_longest_sequence_fits_and_one_token_more_is_refused(learned):
-    positions = Positions(6, 8, PAD, learned)
-    assert positions(torch.full((1, 6), 5)).shape == (1, 6, 8)
-    with pytest.raises(ValueError, match="7 tokens.*6 positions"):
-        positions(torch.full((1, 7), 5))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lev_plugins.ops.alignment import lcs_masks, masks_by_host
-from lev_plugins.ops.edits import Compaction, Opening, compact, insertion_labels, limit_insertions
+from lev_plugins.ops.edits import Compaction, Opening, insertion_labels, limit_insertions
 
 BOS, PAD, EOS, PLH = 0, 1, 2, 99
 # a sentence: its inner tokens, each with a mark (kept or not) and a count for the slot behind it
@@ -84,7 +84,7 @@ def test_deletion_leaves_the_kept_tokens_in_order(sentences):
 @pytest.mark.parametrize("rows, columns", [(2, 0), (0, 3), (0, 0), (2, 3)])
 def test_deleting_all_leaves_one_column_of_filling(rows, columns):
     values = torch.ones(rows, columns, dtype=torch.long)
-    result = compact(values, torch.zeros(rows, columns, dtype=torch.bool), PAD)
+    result = Compaction(torch.zeros(rows, columns, dtype=torch.bool))(values, PAD)
     assert result.tolist() == [[PAD]] * rows and result.shape == (rows, 1)
 
 
@@ -103,7 +103,7 @@ def test_placeholders_open_every_slot_by_its_count_and_scores_move_with_their_to
         assert scores[i, size:].eq(-1.0).all()
     wider = Opening(data.lengths, data.slots, opening.width + 1)(data.tokens, PLH, PAD)
     assert torch.equal(wider[:, :-1], result) and wider[:, -1].eq(PAD).all()
-    assert torch.equal(compact(result, result.ne(PLH) & result.ne(PAD), PAD), data.tokens)
+    assert torch.equal(Compaction(result.ne(PLH) & result.ne(PAD))(result, PAD), data.tokens)
 
 
 @given(SENTENCES, st.lists(st.integers(-3, 12), min_size=5, max_size=5))
@@ -128,7 +128,7 @@ def test_insertion_labels_lead_from_what_stands_back_to_the_target(sentences):
     # padding is never missing, whether it is marked as kept or not
     for keep in (data.keep, data.keep | data.tokens.eq(PAD)):
         labels = insertion_labels(data.tokens, keep, PAD, PLH)
-        assert torch.equal(labels.before, compact(data.tokens, data.keep, PAD))
+        assert torch.equal(labels.before, Compaction(data.keep)(data.tokens, PAD))
         assert torch.equal(labels.slots, labels.before[:, 1:].ne(PAD))
         assert not labels.counts[~labels.slots].any()
         opening = Opening(labels.before.ne(PAD).sum(1), labels.counts)
@@ -179,7 +179,7 @@ def test_applying_the_labels_to_x_gives_y_with_as_few_edits_as_possible(pairs):
     for tokens, keep in ((x, keep_x), (y, keep_y)):
         assert keep[tokens.eq(BOS) | tokens.eq(EOS)].all()
     labels = insertion_labels(y, keep_y, PAD, PLH)
-    assert torch.equal(compact(x, keep_x, PAD), labels.before)
+    assert torch.equal(Compaction(keep_x)(x, PAD), labels.before)
     edits = (x.ne(PAD) & ~keep_x).sum(1) + labels.counts.sum(1)
     fewest = [len(a) + len(b) - 2 * lcs_length(a, b) for a, b in zip(xs, ys, strict=True)]
     assert edits.tolist() == fewest

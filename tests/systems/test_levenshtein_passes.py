@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.ops.edits import compact
+from lev_plugins.ops.edits import Compaction
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
 
@@ -51,7 +51,7 @@ def test_features_of_untouched_sentences_serve_both_heads(kept, chosen):
     memory, tokens = memory.select(rows), tokens[rows]
     keep = torch.tensor(kept)[rows][:, : tokens.size(1)] & tokens.ne(model.pad)
     keep |= tokens.eq(model.bos) | tokens.eq(model.eos)
-    after = compact(tokens, keep, model.pad)
+    after = Compaction(keep)(tokens, model.pad)
     lost = (keep.sum(1) != tokens.ne(model.pad).sum(1)).nonzero().squeeze(1)
     changed = len(lost)
     read = rows_read(model)

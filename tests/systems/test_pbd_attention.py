@@ -8,6 +8,7 @@ from pbd_models import KINDS, NORMS, ROWS, SYMBOLS, batch, build
 from seq2seq_models import EXACT, Pair, shifted, tokens
 
 from lev_plugins.nn.decoding import causal_mask
+from lev_plugins.nn.packing import Layout
 from lev_plugins.systems.pbd.attention import future_mask
 
 pytestmark = pytest.mark.kernels
@@ -138,7 +139,7 @@ def test_one_block_computes_what_the_paper_says(norm):
     attended = x + block.block.self_attention.output(torch.stack(rows))
     attended = attended if pre else block.block.self_norm(attended)
     normed = block.cross_norm(attended) if pre else attended
-    attended = attended + block.cross_attention(normed, None, memory)
+    attended = attended + block.cross_attention(normed, Layout(None, None), memory)
     attended = attended if pre else block.cross_norm(attended)
     normed = block.block.feed_norm(attended) if pre else attended
     out = attended + block.block.feed_forward(normed)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ...data.near_words import code_points
 from ...nn.decoding import KeysValues
-from ...nn.seq2seq import TransformerDecoder
+from ...nn.seq2seq.model import TransformerDecoder
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float32]

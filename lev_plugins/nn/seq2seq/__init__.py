@@ -2,15 +2,3 @@
 
 Their options, :mod:`.config`, are those of the other Transformers here too.
 """
-
-from .decoder import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
-from .model import Seq2SeqModel, TransformerEncoder
-
-__all__ = [
-    "DecoderOut",
-    "EncoderOut",
-    "IncrementalState",
-    "Seq2SeqModel",
-    "TransformerDecoder",
-    "TransformerEncoder",
-]

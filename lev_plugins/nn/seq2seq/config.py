@@ -11,6 +11,7 @@ from omegaconf import II
 from ...errors import UserError
 from ...options import OptionalInt, option, set_defaults
 from ..backbone import TransformerSize
+from ..transformer import BlockSize
 
 ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
 
@@ -98,24 +99,30 @@ def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> 
         )
 
 
-def transformer_size(cfg: Seq2SeqConfig) -> TransformerSize:
-    """The numbers of a Transformer that is trained from scratch.
+def block_size(cfg: Seq2SeqConfig, side: str = "encoder") -> BlockSize:
+    """The numbers of a side's blocks.
 
     Raises:
         UserError: heads that do not divide the width.
     """
-    check_heads(cfg)
+    check_heads(cfg, side)
+    rates = ("dropout", "attention_dropout", "activation_dropout")
+    return BlockSize(
+        dim=getattr(cfg, f"{side}_embed_dim"),
+        heads=getattr(cfg, f"{side}_attention_heads"),
+        hidden=getattr(cfg, f"{side}_ffn_embed_dim"),
+        pre_norm=getattr(cfg, f"{side}_normalize_before"),
+        activation=str(cfg.activation_fn),
+        **{name: getattr(cfg, name) for name in rates},
+    )
+
+
+def transformer_size(cfg: Seq2SeqConfig) -> TransformerSize:
+    """The numbers of a Transformer that is trained from scratch; errors of :func:`block_size`."""
     return TransformerSize(
-        dim=cfg.encoder_embed_dim,
-        heads=cfg.encoder_attention_heads,
-        hidden=cfg.encoder_ffn_embed_dim,
+        **vars(block_size(cfg)),
         encoder_layers=cfg.encoder_layers,
         decoder_layers=cfg.encoder_layers if cfg.decoder_layers is None else cfg.decoder_layers,
-        pre_norm=cfg.encoder_normalize_before,
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
-        activation=str(cfg.activation_fn),
         learned_positions=cfg.encoder_learned_pos,
         max_source=cfg.max_source_positions,
         max_target=cfg.max_target_positions,

@@ -1,29 +1,37 @@
-"""What the models that write from left to right have in common: fairseq's side of them."""
+"""Encoder-decoders that write from left to right, on fairseq's interfaces, for its beam search.
+
+Shapes: B sentences, S source tokens, T target tokens, T' the newest of them, C channels, H heads,
+V symbols.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import FairseqConfig
-from fairseq.models import FairseqEncoder, FairseqEncoderDecoderModel
-from torch import Tensor
+from fairseq.models import FairseqEncoder, FairseqEncoderDecoderModel, FairseqIncrementalDecoder
+from torch import Tensor, nn
 
 from ...errors import UserError
+from ..backbone import Backbone
 from ..cpu import Int8Linear
-from ..decoding import TiedOutput
+from ..decoding import KeysValues, TiedOutput, causal_mask
 from ..embedding import TokenEmbedding
+from ..packing import Layout, Packing
 from ..precision import decoding_precision, quantize
-from .decoder import DecoderOut, EncoderOut
+from ..transformer import Memory, rename_old
+
+IncrementalState = dict[str, dict[str, Any]]
+EncoderOut = dict[str, list[Any]]
+DecoderOut = tuple[Tensor, dict[str, Any]]
 
 
 class TransformerEncoder(FairseqEncoder):
     """Embeds the source; a subclass runs it through its blocks and leaves a memory.
 
-    Its ``forward`` takes B × S tokens, padded on either side, and returns
-    ``{"memory": [SourceMemory]}``.
-
-    Args:
-        dictionary: of the source.
-        embed: of its tokens.
-        limit: the longest source, in tokens.
+    Its ``forward`` takes B × S tokens, padded on either side, and returns ``{"memory": [Memory]}``,
+    with ``rows``. ``limit``: the longest source, in tokens.
     """
 
     def __init__(self, dictionary: Dictionary, embed: TokenEmbedding, limit: int) -> None:
@@ -35,33 +43,132 @@ class TransformerEncoder(FairseqEncoder):
         return {"memory": [memory.select(new_order) for memory in encoder_out["memory"]]}
 
     def max_positions(self) -> int:
-        """The longest source, in tokens."""
         return self.limit
 
 
-class Seq2SeqModel(FairseqEncoderDecoderModel):
-    """An encoder that leaves a memory, and a :class:`.decoder.TransformerDecoder`.
+class TransformerDecoder(FairseqIncrementalDecoder):
+    """Embeds what was generated, runs it through the blocks, and says what comes next.
 
-    Both have their token embeddings at ``embed``, a :class:`..embedding.TokenEmbedding`.
+    ``parts``: of the decoder's side. ``limit``: the longest target, in tokens.
     """
 
-    def forward(
+    def __init__(self, dictionary: Dictionary, parts: Backbone, limit: int) -> None:
+        super().__init__(dictionary)
+        self.pad, self.limit = dictionary.pad(), limit
+        self.embed, self.norm, self.output = parts.target, parts.norm, parts.output
+        self.bias, self.blocks = parts.bias, nn.ModuleList(parts.blocks)
+
+    def forward(self, *inputs: Any, **options: Any) -> DecoderOut:
+        """Logits of the next token, B × T' × V: :meth:`extract_features`, projected."""
+        x, extra = self.extract_features(*inputs, **options)
+        return self.output_layer(x), extra
+
+    def extract_features(
         self,
-        src_tokens: Tensor,
-        src_lengths: Tensor | None,
         prev_output_tokens: Tensor,
-        **options: object,
+        encoder_out: EncoderOut | None = None,
+        incremental_state: IncrementalState | None = None,
+        **unused: object,
     ) -> DecoderOut:
-        """Logits of the next token after every prefix of the target: B × T × V.
+        """The states of the newest tokens before they are projected.
 
         Args:
-            src_tokens: B × S, padded on either side.
-            src_lengths: not needed.
-            prev_output_tokens: B × T, </s> and the target without its last token.
-            **options: the decoder's.
+            prev_output_tokens: B × T, </s> and what was generated, padded on either side.
+            encoder_out: the encoder's, ``{"memory": [Memory]}``.
+            incremental_state: when given, only tokens that it does not hold are computed.
+
+        Returns:
+            B × T' × C; and ``attn``, in evaluation: how much each looked at each source token in
+            the last block, B × T' × S.
         """
-        encoder_out = self.encoder(src_tokens, src_lengths)
-        return self.decoder(prev_output_tokens, encoder_out=encoder_out, **options)
+        assert encoder_out is not None, "it reads a source"
+        (memory,) = encoder_out["memory"]
+        saved = self._saved(incremental_state)
+        first = saved[0][0].size(2) if saved else 0
+        x = self.embed(prev_output_tokens, first)
+        packing = Packing.maybe_pack(prev_output_tokens.ne(self.pad)) if self.training else None
+        layout = Layout(self.mask(prev_output_tokens, memory, first), packing)
+        x = x if packing is None else packing.pack(x)
+        generated, weights = [], None
+        for i, block in enumerate(self.blocks):
+            looks = i + 1 == len(self.blocks) and self.needs_weights()
+            before = saved[i] if saved else None
+            x, pair, weights = block(x, layout, memory, before, looks)
+            generated.append(pair)
+        self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
+        x = x if self.norm is None else self.norm(x)
+        return x if packing is None else packing.unpack(x), {"attn": [weights]}
+
+    def branch(
+        self,
+        tokens: Tensor,
+        place: int,
+        seen: Tensor,
+        encoder_out: EncoderOut,
+        before: Sequence[KeysValues],
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Reads the newest tokens of prefixes that share beginnings, in evaluation.
+
+        Args:
+            tokens: B × W, several prefixes of each source. place: tokens before each.
+            seen: B × W × (N + W), bool: of the tokens before and of these, what each prefix has.
+            before: what was returned for the N tokens before; nothing at first.
+
+        Returns:
+            B × W × C; and of every block keys and values, those of these tokens last.
+        """
+        (memory,) = encoder_out["memory"]
+        x, layout = (
+            self.embed.branches(tokens, place),
+            Layout(self.branched(seen, place, memory), None),
+        )
+        generated = []
+        for i, block in enumerate(self.blocks):
+            x, pair, _ = block(x, layout, memory, before[i] if before else None)
+            generated.append(pair)
+        return x if self.norm is None else self.norm(x), generated
+
+    def branched(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
+        """B × 1 × W × keys, what :meth:`branch` has for a mask."""
+        return seen.unsqueeze(1)
+
+    def output_layer(self, features: Tensor, **unused: object) -> Tensor:
+        """B × T' × C → B × T' × V."""
+        return self.output(features)
+
+    def needs_weights(self) -> bool:
+        """Whether the last block says where it looked; fairseq prints it as the alignment."""
+        return not self.training
+
+    def mask(self, tokens: Tensor, memory: Memory, first: int) -> Tensor:
+        """B × (1 or H) × T' × keys: where self-attention may look, as bool or as a bias."""
+        seen = causal_mask(tokens.ne(self.pad), first)
+        return seen.unsqueeze(1) if self.bias is None else self.bias(seen)
+
+    def max_positions(self) -> int:
+        return self.limit
+
+    def _saved(self, incremental_state: IncrementalState | None) -> list[KeysValues]:
+        """Keys and values of each block, of all tokens decoded so far; empty at first."""
+        state = self.get_incremental_state(incremental_state, "generated")
+        return state["blocks"] if state else []
+
+    def reorder_incremental_state(
+        self, incremental_state: IncrementalState, new_order: Tensor
+    ) -> None:
+        """Rows of the state in the order of the beams."""
+        blocks = [
+            (key.index_select(0, new_order), value.index_select(0, new_order))
+            for key, value in self._saved(incremental_state)
+        ]
+        self.set_incremental_state(incremental_state, "generated", {"blocks": blocks})
+
+
+class Seq2SeqModel(FairseqEncoderDecoderModel):
+    """An encoder that leaves a memory, and a :class:`TransformerDecoder`.
+
+    Both have their token embeddings at ``embed``, a :class:`TokenEmbedding`.
+    """
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         """Called by fairseq before it decodes.
@@ -90,8 +197,8 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
     def state_dict(self, *args: object, prefix: str = "", **options: object) -> dict[str, Tensor]:
         """Every parameter once, under the first of its names.
 
-        fairseq copies each entry to the CPU and to fp32: a checkpoint of a model trained on a GPU
-        or in half precision would hold what is shared several times over.
+        fairseq copies each entry to the CPU and to fp32, and lev-average makes each anew: a
+        checkpoint would hold what is shared several times over.
         """
         state = super().state_dict(*args, prefix=prefix, **options)
         for _, *others in self._shared():
@@ -114,19 +221,14 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
                     f"the checkpoint has {saved.size(0)} symbols in the {side}, the dictionary "
                     f"{here.size(0)}; give the data folder that it was trained with"
                 )
-        # before shared parameters get their names; blocks rename their own only afterwards
-        for old, new in ((".expand.", ".fc1."), (".contract.", ".fc2.")):
-            for key in [key for key in state_dict if old in key and "blocks." in key]:
-                state_dict[key.replace(old, new)] = state_dict.pop(key)
+        rename_old(state_dict)  # before shared parameters get their names
         for names in self._shared():
-            first, *others = [one for one in names if one in state_dict] or names
-            for one in others:
-                if one in state_dict and not torch.equal(state_dict[first], state_dict[one]):
-                    raise UserError(
-                        f"the checkpoint has different parameters {first} and {one}, which this "
-                        "model shares; give the options of sharing that it was trained with "
-                        "(--no-parameter-sharing, or without --share-all-embeddings)"
-                    )
-            if first in state_dict:
-                state_dict.update(dict.fromkeys(names, state_dict[first]))
+            values = [state_dict[one] for one in names if one in state_dict]
+            if any(not torch.equal(values[0], other) for other in values[1:]):
+                raise UserError(
+                    f"the checkpoint has several values for {names[0]}, which this model shares; "
+                    "give the options of sharing that it was trained with "
+                    "(--no-parameter-sharing, or without --share-all-embeddings)"
+                )
+            state_dict.update(dict.fromkeys(names, values[0]) if values else {})
         super().upgrade_state_dict_named(state_dict, name)

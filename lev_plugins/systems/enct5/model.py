@@ -14,7 +14,7 @@ from ...errors import UserError
 from ...fairseq_patches import origin
 from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes
-from ...nn.t5 import T5Size
+from ...nn.t5 import T5Encoder, T5Size
 from ...optim.backbone_adam import mark_backbone
 from ...pretrained.filling import Dropouts
 from ...pretrained.post_norm import PostNormPlan
@@ -65,7 +65,7 @@ class EncT5Model(BaseFairseqModel):
         self.encoder: nn.Module
         if bert is None:
             self.embed = TokenEmbedding(table, scale=1.0, dropout=size.dropout)
-            self.encoder = size.encoder()
+            self.encoder = T5Encoder(size)
         else:  # which drops units behind its positions
             self.embed = TokenEmbedding(table, scale=1.0)
             self.encoder = BertEncoder(bert, Dropouts(*[size.dropout] * 3))

@@ -13,7 +13,13 @@ from ...nn.cpu import Linear, dropout, upcast
 from ...nn.decoding import DecoderBlock
 from ...nn.packing import Layout, Packing
 from ...nn.t5 import T5Size
-from ...nn.transformer import Attention, Memory, TransformerStack, attention_mask
+from ...nn.transformer import (
+    Attention,
+    Memory,
+    TransformerBlock,
+    TransformerStack,
+    attention_mask,
+)
 from ...pretrained.filling import Dropouts
 from ...pretrained.post_norm import PostNormPlan
 
@@ -96,7 +102,7 @@ class LatentDecoder(nn.Module):
         if others:
             bias = self.bias(segments.unsqueeze(2) == segments.unsqueeze(1))
             for block in others:
-                x = block(x, bias, memory, packing=packing).x
+                x = block(x, Layout(bias, packing), memory)[0]
         x = self.norm(x)
         return x[asking] if packing is None else x
 
@@ -108,7 +114,7 @@ class LatentDecoder(nn.Module):
         inner, cross = block.block, block.cross_attention
         x = dropout(self.table(latents), self.dropout, self.training)
         x = inner.residual(x, nn.Identity(), lambda _: heard)
-        x = inner.residual(x, block.cross_norm, lambda h: cross(h, None, memory, packing))
+        x = inner.residual(x, block.cross_norm, lambda h: cross(h, Layout(None, packing), memory))
         return inner.residual(x, inner.feed_norm, inner.feed_forward)
 
 
@@ -162,8 +168,8 @@ class BertEncoder(nn.Module):
         self.dropout = dropouts.dropout
         self.places = nn.Embedding(plan.positions, plan.dim)
         self.norm = nn.LayerNorm(plan.dim, eps=plan.eps)
-        self.stack = TransformerStack(0, False, plan.dim)
-        self.stack.blocks.extend(plan.size(dropouts).block() for _ in range(plan.layers))
+        size = plan.size(dropouts)
+        self.stack = TransformerStack(TransformerBlock(size) for _ in range(plan.layers))
         plan.adapt([self])
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -181,5 +187,4 @@ class BertEncoder(nn.Module):
         # a token's place: how many before it it sees
         place = mine.tril(-1).sum(2).masked_fill(~real, 0)
         x = dropout(self.norm(x + self.places(place)), self.dropout, self.training)
-        packing = Packing.maybe_pack(attention_mask(real))
-        return self.stack(x, seen, layout=Layout(seen, packing))
+        return self.stack(x, Layout(seen, Packing.maybe_pack(real)))

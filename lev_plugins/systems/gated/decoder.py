@@ -23,7 +23,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ...nn.backbone import Backbone
-from ...nn.seq2seq import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
+from ...nn.seq2seq.model import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
 from ...nn.transformer import Memory
 from .encoder import GatedMemory
 from .gates import DecoderGates, MaskVector, aligned_states, next_token
@@ -51,15 +51,7 @@ class GatedDecoder(TransformerDecoder):
         vector: MaskVector,
         limit: int,
     ) -> None:
-        super().__init__(
-            dictionary,
-            backbone.target,
-            backbone.blocks,
-            backbone.norm,
-            backbone.output,
-            limit,
-            backbone.bias,
-        )
+        super().__init__(dictionary, backbone, limit)
         self.variant, dim = variant, backbone.target.table.embedding_dim
         self.gates = DecoderGates(dim, names, bounded=variant == "paper") if names else None
         self.mask_vector = vector if variant == "paper" and "skip" in names else None
@@ -76,15 +68,12 @@ class GatedDecoder(TransformerDecoder):
         prev_output_tokens: Tensor,
         encoder_out: EncoderOut | None = None,
         incremental_state: IncrementalState | None = None,
-        features_only: bool = False,
         **unused: object,
     ) -> DecoderOut:
         """As :meth:`TransformerDecoder.forward`; ``gates`` are B × T' × G, in the order of
         ``self.gates.names``.
         """
         x, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
-        if features_only:
-            return x, extra
         if self.gates is None:
             return self.output_layer(x), extra
         assert encoder_out is not None

@@ -9,15 +9,15 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ...nn.decoding import SourceMemory
+from ...nn import Memory
 from ...nn.embedding import TokenEmbedding
-from ...nn.seq2seq import EncoderOut, TransformerEncoder
+from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
 from ...nn.transformer import attention_mask
 from .gates import MaskGate
 
 
 @dataclass
-class GatedMemory(SourceMemory):
+class GatedMemory(Memory):
     """What the encoder leaves for the decoder.
 
     tokens: B × S. masked: u of Eq. 1, B × S, None without the gate.

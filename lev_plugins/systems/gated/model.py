@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from ...errors import UserError
 from ...fairseq_patches import origin
 from ...nn.backbone import Backbone, transformer
-from ...nn.seq2seq import Seq2SeqModel
 from ...nn.seq2seq.config import check_shared, set_character_size, transformer_size
+from ...nn.seq2seq.model import Seq2SeqModel
 from ...optim.backbone_adam import mark_backbone
 from ...options import set_defaults
 from ...pretrained import build_backbone, describe_backbone, load_backbone

@@ -7,7 +7,6 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 import logging
 from argparse import Namespace
 from dataclasses import dataclass, replace
-from typing import Self
 
 import torch
 from fairseq.data import Dictionary
@@ -17,13 +16,12 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...errors import UserError
-from ...nn import Memory, Positions, TransformerStack
+from ...nn import Memory, Positions, TransformerBlock, TransformerStack
 from ...nn.cpu import Int8Linear, dropout, linear
 from ...nn.embedding import token_table
 from ...nn.packing import Layout, rows_at
 from ...nn.precision import decoding_precision, quantize
-from ...nn.seq2seq.config import check_heads, check_shared, set_both_sides
-from ...nn.transformer import TransformerBlock
+from ...nn.seq2seq.config import block_size, check_shared, set_both_sides
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
@@ -47,16 +45,6 @@ class EditMemory(Memory):
 
     source: Tensor | None = None
     known: tuple[Tensor, Tensor] | None = None
-
-    def select(self, rows: Tensor) -> Self:
-        """The memory of the sentences at ``rows`` (long indices), with what is known."""
-        moved = replace(super().select(rows), known=None)
-        if self.source is not None:
-            moved.source = self.source.index_select(0, rows)
-        if self.known is not None:
-            tokens, features = self.known
-            moved.known = tokens.index_select(0, rows), features.index_select(0, rows)
-        return moved
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
@@ -148,8 +136,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
                 f"--encoder-embed-dim {cfg.encoder_embed_dim} and --decoder-embed-dim "
                 f"{cfg.decoder_embed_dim} differ; give both the same width"
             )
-        for side in ("encoder", "decoder"):
-            check_heads(cfg, side)
         if cfg.max_insertions < 1:
             raise UserError(f"--max-insertions {cfg.max_insertions}: at least 1 is needed")
         source, target = task.source_dictionary, task.target_dictionary
@@ -171,7 +157,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         layout = Layout.of(src_tokens.ne(self.pad), self.training)
         x = self.scale * self.encoder_embed(src_tokens) + self.encoder_positions(src_tokens)
         x = dropout(x, self.cfg.dropout, self.training)
-        x = self.encoder(x, layout.mask, layout=layout)
+        x = self.encoder(x, layout)
         x = x if self.encoder_norm is None else self.encoder_norm(x)
         return EditMemory(x, layout.mask, source=None if self.pointer is None else src_tokens)
 
@@ -246,7 +232,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = dropout(x, self.cfg.dropout, self.training)
         layout = Layout.of(tokens.ne(self.pad), self.training)
-        x = self.decoder[self.stack_of[head]](x, layout.mask, memory, self.depths[head], layout)
+        x = self.decoder[self.stack_of[head]](x, layout, memory, self.depths[head])
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
     def _known_features(
@@ -384,23 +370,12 @@ def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder
 
 
 def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerStack:
-    stack = TransformerStack(
-        blocks=blocks,
-        dim=cfg.encoder_embed_dim,
-        heads=getattr(cfg, f"{side}_attention_heads"),
-        hidden=getattr(cfg, f"{side}_ffn_embed_dim"),
-        cross=side == "decoder",
-        pre_norm=getattr(cfg, f"{side}_normalize_before"),
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
-        activation=str(cfg.activation_fn),
-    )
-    for block in stack.blocks:  # as in fairseq's LevT, which learns sooner than with Xavier's
-        assert isinstance(block, TransformerBlock)
+    size, cross = block_size(cfg, side), side == "decoder"
+    made = [TransformerBlock(size, cross) for _ in range(blocks)]
+    for block in made:  # as in fairseq's LevT, which learns sooner than with Xavier's
         block.fc1.reset_parameters()
         block.fc2.reset_parameters()
-    return stack
+    return TransformerStack(made)
 
 
 # The model's own name is also that of the paper's base size (§C.1: 6 + 6 blocks, d = 512, 8 heads),

@@ -13,7 +13,7 @@ S source tokens, C channels, H heads, D = C / H.
 from torch import Tensor, nn
 
 from ...nn.decoding import KeysValues, joined
-from ...nn.packing import Packing
+from ...nn.packing import Layout, Packing
 from ...nn.transformer import Attention
 
 GENERATED, COPIED = 0, 1
@@ -61,27 +61,25 @@ class PseudoBidirectionalAttention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor,
+        layout: Layout,
         before: KeysValues | None,
         copied: KeysValues | None,
-        packing: Packing | None = None,
     ) -> tuple[Tensor, KeysValues]:
         """Attends from every position of ``x``.
 
         Args:
             x: B × T' × C, the states of the newest tokens (packed: N × C).
-            mask: B × 1 × T' × keys, bool, True where attention may look.
             before: keys and values of the tokens before them, None where there are none.
             copied: of the source, None where it is not to be seen.
 
         Returns:
             what ``x`` is shaped like, and the keys and values of all tokens generated.
         """
-        query, key, value = self.attention.project(self._mark(x, GENERATED), packing)
+        query, key, value = self.attention.project(self._mark(x, GENERATED), layout.packing)
         generated = joined(before, (key, value))
         if copied is None:
-            return self.attention.attend(query, *generated, mask, packing), generated
+            return self.attention.attend(query, *generated, layout), generated
         if (query.size(2) == 1 or before is not None) and not self.training:
-            return self.attention.attend_parts(query, [generated, copied], mask), generated
+            return self.attention.attend_parts(query, [generated, copied], layout.mask), generated
         key, value = joined(generated, copied)
-        return self.attention.attend(query, key, value, mask, packing), generated
+        return self.attention.attend(query, key, value, layout), generated

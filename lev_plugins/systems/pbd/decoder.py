@@ -3,17 +3,15 @@
 Shapes: B sentences, T target tokens, T' the newest of them, S source tokens, C channels.
 """
 
-from collections.abc import Sequence
-
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ...nn import Memory, TransformerBlock
-from ...nn.decoding import DecoderBlock, KeysValues, TiedOutput
-from ...nn.embedding import TokenEmbedding
-from ...nn.packing import Packing
-from ...nn.seq2seq import TransformerDecoder
+from ...nn.backbone import Backbone
+from ...nn.decoding import DecoderBlock, KeysValues
+from ...nn.packing import Layout
+from ...nn.seq2seq.model import TransformerDecoder
 from ...nn.transformer import Attention
 from .attention import PseudoBidirectionalAttention, future_mask
 from .config import PBDTransformerConfig
@@ -39,17 +37,12 @@ class PBDDecoderBlock(DecoderBlock):
         )
 
     def self_attend(
-        self,
-        x: Tensor,
-        mask: Tensor,
-        memory: Memory,
-        before: KeysValues | None,
-        packing: Packing | None,
+        self, x: Tensor, layout: Layout, memory: Memory, before: KeysValues | None
     ) -> tuple[Tensor, KeysValues]:
         """The newest tokens attend to all generated ones and to the source that is ahead."""
         assert isinstance(memory, PBDMemory)
         copied = self._copied(memory) if self.future else None
-        return self.self_attention(x, mask, before, copied, packing)
+        return self.self_attention(x, layout, before, copied)
 
     def _copied(self, memory: PBDMemory) -> KeysValues:
         """Keys and values of the copied states, projected once per source."""
@@ -65,26 +58,11 @@ class PBDDecoderBlock(DecoderBlock):
 class PBDDecoder(TransformerDecoder):
     """A Transformer's decoder whose self-attention sees the source that is ahead.
 
-    Args:
-        cfg: the model's options.
-        dictionary: of the target.
-        embed: of its tokens.
-        blocks: one for each of the encoder's where those share or copy.
-        norm: after the last block with pre-norm, else None.
-        output: features → logits.
+    ``parts``: with a block for each of the encoder's where those share or copy.
     """
 
-    def __init__(
-        self,
-        cfg: PBDTransformerConfig,
-        dictionary: Dictionary,
-        embed: TokenEmbedding,
-        blocks: Sequence[PBDDecoderBlock],
-        norm: nn.Module | None,
-        output: TiedOutput,
-    ) -> None:
-        limit = cfg.max_target_positions
-        super().__init__(dictionary, embed, blocks, norm, output, limit)
+    def __init__(self, cfg: PBDTransformerConfig, dictionary: Dictionary, parts: Backbone) -> None:
+        super().__init__(dictionary, parts, cfg.max_target_positions)
         self.future = not cfg.no_future_modelling
 
     def mask(self, tokens: Tensor, memory: Memory, first: int) -> Tensor:

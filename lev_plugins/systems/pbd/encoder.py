@@ -11,17 +11,17 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
+from ...nn import Memory, TransformerBlock
 from ...nn.backbone import TransformerSize
-from ...nn.decoding import SourceMemory
 from ...nn.embedding import TokenEmbedding
-from ...nn.packing import Packing
-from ...nn.seq2seq import EncoderOut, TransformerEncoder
+from ...nn.packing import Layout, Packing
+from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
 from ...nn.transformer import attention_mask
 from .config import PBDTransformerConfig
 
 
 @dataclass
-class PBDMemory(SourceMemory):
+class PBDMemory(Memory):
     """What the encoder leaves for the decoder.
 
     copied: for each block the states that the decoder's block sees as its future, B × S × C, or
@@ -52,7 +52,7 @@ class PBDEncoder(TransformerEncoder):
     ) -> None:
         super().__init__(dictionary, embed, cfg.max_source_positions)
         self.copies_output = str(cfg.copied_states) == "output"
-        blocks = [size.block() for _ in range(size.encoder_layers)]
+        blocks = [TransformerBlock(size) for _ in range(size.encoder_layers)]
         self.blocks: Sequence[Any] = nn.ModuleList(blocks)  # type: ignore[assignment]
         self.norm = size.final_norm()
 
@@ -63,11 +63,11 @@ class PBDEncoder(TransformerEncoder):
         real = src_tokens.ne(self.pad)
         mask = attention_mask(real)
         x = self.embed(src_tokens)
-        packing = Packing.maybe_pack(mask) if self.training else None
+        packing = Packing.maybe_pack(real) if self.training else None
         x = x if packing is None else packing.pack(x)
         states = [x]
         for block in self.blocks:
-            states.append(block(states[-1], mask, packing=packing))
+            states.append(block(states[-1], Layout(mask, packing)))
         x = states[-1] if self.norm is None else self.norm(states[-1])
         memory = PBDMemory(
             states=x if packing is None else packing.unpack(x),

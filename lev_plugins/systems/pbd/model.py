@@ -5,13 +5,15 @@ from argparse import Namespace
 from fairseq.data import Dictionary
 from fairseq.models import register_model, register_model_architecture
 from fairseq.tasks import FairseqTask
+from torch import nn
 
 from ...errors import UserError
-from ...nn import Positions
+from ...nn import Positions, TransformerBlock
+from ...nn.backbone import Backbone
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import TokenEmbedding, token_table
-from ...nn.seq2seq import Seq2SeqModel
 from ...nn.seq2seq.config import set_character_size, set_sizes, transformer_size
+from ...nn.seq2seq.model import Seq2SeqModel
 from .config import PBDTransformerConfig, decoder_depth
 from .decoder import PBDDecoder, PBDDecoderBlock
 from .encoder import PBDEncoder
@@ -67,12 +69,13 @@ def build(
         embed = TokenEmbedding(table, positions, dropout=cfg.dropout)
         norm = size.final_norm()
     tied = sharing or cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
-    blocks = [
-        PBDDecoderBlock(cfg, i, encoder.blocks[i] if sharing else size.block())
+    blocks: list[nn.Module] = [
+        PBDDecoderBlock(cfg, i, encoder.blocks[i] if sharing else TransformerBlock(size))
         for i in range(depth)
     ]
     output = TiedOutput(table if tied else token_table(len(target), dim))
-    return encoder, PBDDecoder(cfg, target, embed, blocks, norm, output)
+    parts = Backbone(encoder.embed, encoder, embed, blocks, norm, output)
+    return encoder, PBDDecoder(cfg, target, parts)
 
 
 # The model's own name is also that of a Transformer's base size (6 + 6 blocks, d = 512, 8 heads),
