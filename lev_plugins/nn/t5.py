@@ -37,6 +37,12 @@ FEED_FORWARD: dict[str, tuple[Callable[[Tensor], Tensor], bool]] = {
 }
 
 
+def within_range(x: Tensor) -> Tensor:
+    """Half-precision states without infinities: T5's residuals outgrow what 16 bits hold."""
+    most = torch.finfo(torch.float16).max - 1000
+    return x.clamp(-most, most) if x.dtype == torch.float16 else x
+
+
 class RMSNorm(nn.Module):
     """Divides by the root mean square; ``dropout`` of the result is T5's after its last block."""
 
@@ -183,6 +189,11 @@ class T5Block(TransformerBlock):
         nn.init.normal_(self.fc1.weight, std=dim**-0.5)
         nn.init.normal_(self.fc2.weight, std=hidden**-0.5)
 
+    def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """A sub-layer with its norm, its dropout and the way round it."""
+        out = dropout(within_range(sublayer(norm(x))), self.dropout, self.training)
+        return within_range(x + out)
+
     def feed_forward(self, x: Tensor) -> Tensor:
         """The last sub-layer, without its norm."""
         x = self.fc1(x)
@@ -191,7 +202,7 @@ class T5Block(TransformerBlock):
             x = self.activation(gate) * x
         else:
             x = self.activation(x)
-        return self.fc2(dropout(x, self.activation_dropout, self.training))
+        return self.fc2(dropout(within_range(x), self.activation_dropout, self.training))
 
 
 class T5Encoder(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from lev_plugins.nn.backbone import Backbone
 from lev_plugins.nn.seq2seq.model import TransformerDecoder
-from lev_plugins.nn.t5 import RelativeBias, RMSNorm, Symbols, T5Attention, T5Size, t5
+from lev_plugins.nn.t5 import RelativeBias, RMSNorm, Symbols, T5Attention, T5Encoder, T5Size, t5
 from lev_plugins.nn.transformer import Memory, attention_mask
 
 pytestmark = pytest.mark.kernels
@@ -126,9 +126,13 @@ def test_training_leaves_padding_out_and_gradients_reach_every_parameter(size, s
         assert float(parameter.grad.abs().sum()) > 0, name
 
 
-def test_norms_sum_in_single_precision():
-    x = torch.full((1, 4), 1000.0)
-    found = RMSNorm(4).half()(x.half())
+def test_half_precision_holds_what_outgrows_it_and_norms_sum_in_single():
+    encoder, real = T5Encoder(TINY), real_tokens(4, 3)
+    for block in encoder.blocks:
+        block.fc2.weight.data.mul_(3e4)
+    half = encoder.half().eval()((torch.randn(2, 4, 8) * 30).half(), real)
+    assert half.dtype == torch.float16 and bool(half[real].isfinite().all())
+    found = RMSNorm(4).half()(torch.full((1, 4), 1000.0).half())
     torch.testing.assert_close(found, torch.ones(1, 4).half())
 
 
