@@ -41,7 +41,7 @@ class Script:
     fill: Mapping[str, str] = field(default_factory=dict)
 
 
-class Policy(EditPolicy[FakeMemory]):
+class Policy(EditPolicy):
     """Counts the calls of each phase, and which sentences it was asked about."""
 
     def __init__(self, symbols: Dictionary, placeholder: int, limit: int | None = None) -> None:
@@ -96,7 +96,7 @@ class ScriptedPolicy(Policy):
         logits[..., 1] += 9.0 * bounds
         return logits
 
-    def placeholder_logits(self, tokens: Tensor, memory: FakeMemory) -> Tensor:
+    def placeholder_logits(self, tokens: Tensor, memory: FakeMemory, trace: None = None) -> Tensor:
         logits = torch.zeros(tokens.size(0), tokens.size(1) - 1, 10)
         logits[..., 3] = 1.0  # beyond the end of a sentence: to be ignored
         for i, (source, sentence) in enumerate(self.read("placeholder", tokens, memory)):
@@ -108,7 +108,9 @@ class ScriptedPolicy(Policy):
                 logits[i, slot, count] = 4.0
         return logits
 
-    def token_logits(self, tokens: Tensor, memory: FakeMemory, where: Tensor) -> Tensor:
+    def token_logits(
+        self, tokens: Tensor, memory: FakeMemory, where: Tensor, trace: None = None
+    ) -> Tensor:
         rows = []
         for source, sentence in self.read("token", tokens, memory):
             outcome = self.scripts[source].fill.get(sentence, sentence)
@@ -166,7 +168,7 @@ class RandomPolicy(Policy):
             logits[i, 1 : len(sentence) + 1] = self._draw("d", source, sentence, len(sentence), 2)
         return logits
 
-    def placeholder_logits(self, tokens: Tensor, memory: FakeMemory) -> Tensor:
+    def placeholder_logits(self, tokens: Tensor, memory: FakeMemory, trace: None = None) -> Tensor:
         logits = torch.full((tokens.size(0), tokens.size(1) - 1, 4), 3.0)
         for i, (source, sentence) in enumerate(self.read("placeholder", tokens, memory)):
             sampled = self._draw("p", source, sentence, len(sentence) + 1, 4)
@@ -174,7 +176,9 @@ class RandomPolicy(Policy):
             logits[i, : len(sentence) + 1] = sampled
         return logits
 
-    def token_logits(self, tokens: Tensor, memory: FakeMemory, where: Tensor) -> Tensor:
+    def token_logits(
+        self, tokens: Tensor, memory: FakeMemory, where: Tensor, trace: None = None
+    ) -> Tensor:
         rows = []
         for i, (source, sentence) in enumerate(self.read("token", tokens, memory)):
             sampled = self._draw("t", source, sentence, len(sentence) + 2, len(self.symbols))

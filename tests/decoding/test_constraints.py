@@ -84,7 +84,7 @@ CASES = st.builds(lambda source, segments: case(source, *segments), SOURCES, SEG
 class TamePolicy(RandomPolicy):
     """Never wants a symbol that only the generator's own rules forbid."""
 
-    def token_logits(self, tokens, memory, where):
+    def token_logits(self, tokens, memory, where, trace=None):
         logits = super().token_logits(tokens, memory, where)
         return logits.index_fill(1, torch.tensor(FORBIDDEN), -99.0)
 
@@ -121,7 +121,7 @@ def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
     free = Case("a", "a_", [0, 0])
 
     class Refilling(ScriptedPolicy):
-        def token_logits(self, tokens, memory, where):
+        def token_logits(self, tokens, memory, where, trace=None):
             return self._one_token("b").repeat(int(where.sum()), 1)
 
     policy = Refilling(SYMBOLS, PLH, {"a": Script(fill={"a_": "ab"})}, tame=True)
@@ -303,7 +303,7 @@ WORDS = {
 }
 
 
-class WordPolicy(EditPolicy[FakeMemory]):
+class WordPolicy(EditPolicy):
     """Random logits for every state and place, always the same."""
 
     def __init__(self, size: int, seed: int) -> None:
@@ -323,10 +323,10 @@ class WordPolicy(EditPolicy[FakeMemory]):
     def deletion_logits(self, tokens, memory):
         return self._logits("delete", tokens, 2)
 
-    def placeholder_logits(self, tokens, memory):
+    def placeholder_logits(self, tokens, memory, trace=None):
         return self._logits("open", tokens, 3)[:, 1:]
 
-    def token_logits(self, tokens, memory, where):
+    def token_logits(self, tokens, memory, where, trace=None):
         return self._logits("fill", tokens, self.size)[where]
 
 

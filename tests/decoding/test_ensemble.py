@@ -50,10 +50,10 @@ class Constant(Policy):
             *tokens.shape, 2
         )
 
-    def placeholder_logits(self, tokens: Tensor, memory: Any) -> Tensor:
+    def placeholder_logits(self, tokens: Tensor, memory: Any, trace: Any = None) -> Tensor:
         return self.counts.expand(tokens.size(0), tokens.size(1) - 1, -1)
 
-    def token_logits(self, tokens: Tensor, memory: Any, where: Tensor) -> Tensor:
+    def token_logits(self, tokens: Tensor, memory: Any, where: Tensor, trace: Any = None) -> Tensor:
         return torch.zeros(int(where.sum()), self.size)
 
 

@@ -137,10 +137,10 @@ class ConstantPolicy(Policy):
     def deletion_logits(self, tokens, memory):
         return self.deletion.repeat(*tokens.shape, 1)
 
-    def placeholder_logits(self, tokens, memory):
+    def placeholder_logits(self, tokens, memory, trace=None):
         return self.counts.repeat(tokens.size(0), tokens.size(1) - 1, 1)
 
-    def token_logits(self, tokens, memory, where):
+    def token_logits(self, tokens, memory, where, trace=None):
         return self.token.repeat(int(where.sum()), 1)
 
 

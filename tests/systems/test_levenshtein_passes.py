@@ -66,7 +66,7 @@ def test_features_of_untouched_sentences_serve_both_heads(kept, chosen):
         torch.testing.assert_close(one[slots], wanted[slots], **TOLERANCE)
 
 
-class Forgetful(EditPolicy[Any]):
+class Forgetful(EditPolicy):
     """A policy that computes anew whatever it is asked."""
 
     def __init__(self, model: LevenshteinEditorModel) -> None:

@@ -10,8 +10,8 @@ model                 §3.1, Eq. 3 to 5, the three policies; Alg. 1, the passes 
 trace, pointer        beyond the paper: deleted tokens stay readable; tokens from the source
 roll_in               Eq. 6 and 7, the states to learn from; Alg. 1, the expert's actions on them
 criterion             §3.2 and Alg. 1, the loss
-task                  batches with their roll-in; interactive; models, old and stock ones too
-drafts, markup        beyond the paper: drafts as tokens, what has to stay, go, be written
+task                  batches with their roll-in; drafts as tokens; models, old and stock ones too
+markup                beyond the paper: what has to stay, go, be written
 decoding/policy       §3.1, what decoding asks of a model; ensembles
 decoding/generator    §3.3, from a batch to hypotheses
 decoding/loop         §3.3 and Alg. 2: delete, insert placeholders, fill them; γ

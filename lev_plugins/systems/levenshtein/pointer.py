@@ -14,11 +14,7 @@ from ...nn.cpu import Linear
 
 
 class SourcePointer(nn.Module):
-    """Parameters of q, k and λ.
-
-    Args:
-        dim: C.
-    """
+    """Parameters of q, k and λ."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -38,11 +34,10 @@ class SourcePointer(nn.Module):
         source: Tensor,
         mask: Tensor | None,
     ) -> Tensor:
-        """The logits with what the pointer adds: P × V.
+        """The logits (P × V) with what the pointer adds.
 
-        Args:
-            logits: P × V. features: B × T × C. where: B × T, bool, P true.
-            states: B × S × C. source: B × S. mask: B × 1 × 1 × S, bool; None: all real.
+        features: B × T × C. where: B × T, bool, P true. states: B × S × C. source: B × S. mask:
+        B × 1 × 1 × S, bool; None: all real.
         """
         scores = self.query(features) @ self.key(states).transpose(1, 2)
         scores = scores * features.size(2) ** -0.5

@@ -1,11 +1,9 @@
 """Checkpoints of fairseq's ``levenshtein_transformer``: their options and parameters as ours.
 
-Parameters of its autoregressive ``transformer`` are taken as well (``--finetune-from-model``): the
-blocks are the same, and a training from a teacher's is far ahead of one from random ones.
+Parameters of its autoregressive ``transformer`` are taken as well (``--finetune-from-model``).
 
 The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, whose embedding
-is made a copy of the unknown symbol's: the network then computes what it was trained to compute,
-and a real unknown word is no longer taken for a placeholder.
+is made a copy of the unknown symbol's, so the network computes what it was trained to compute.
 """
 
 import re
@@ -102,12 +100,7 @@ def is_stock(names: Collection[str]) -> bool:
 
 
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
-    """Stock parameters under our names, with a row for the placeholder.
-
-    Args:
-        state: the stock model's parameters; left as they are.
-        unk: index of the unknown symbol, whose rows the placeholder copies.
-    """
+    """Stock parameters under our names, with the row of ``unk`` for the placeholder as well."""
     converted: dict[str, Tensor] = {}
     repeated = _repeated(state)
     for name, value in state.items():
@@ -143,11 +136,8 @@ def _repeated(state: dict[str, Tensor]) -> set[str]:
 
 
 def complete(state: dict[str, Tensor], own: dict[str, Tensor]) -> None:
-    """Adds what a transformer's parameters lack: heads for editing, stacks like that of the tokens.
-
-    Args:
-        own: a new model's parameters.
-    """
+    """Adds what a transformer's parameters lack, stacks like that of the tokens and, of a new
+    model's ``own``, heads for editing."""
     for name, value in own.items():
         alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
         if alike in state:

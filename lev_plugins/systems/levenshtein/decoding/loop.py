@@ -3,22 +3,23 @@
 Shapes: R candidates, T tokens each, V symbols, K the most tokens that can be missing in one slot.
 """
 
-from typing import Any, Generic, cast
+from typing import Any, cast
 
 import torch
+import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
-from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_spaces
+from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_edges
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
-from .policy import EditPolicy, MemoryT, read_by
+from .policy import EditPolicy
 from .state import EditHypothesis, RefinementState, equal_rows
 
 
-class Decoding(Generic[MemoryT]):
+class Decoding:
     """One batch while it is decoded.
 
     Args:
@@ -29,8 +30,8 @@ class Decoding(Generic[MemoryT]):
 
     def __init__(
         self,
-        policy: EditPolicy[MemoryT],
-        memory: MemoryT,
+        policy: EditPolicy,
+        memory: Any,
         source: Tensor,
         draft: Tensor,
         dictionary: Dictionary,
@@ -45,11 +46,10 @@ class Decoding(Generic[MemoryT]):
         self.spaces = None
         if options.delete_words:
             symbols = tuple(dictionary.symbols[: placeholder + 1])
-            self.spaces = symbol_spaces(symbols).to(draft.device)
-        self.state = RefinementState(draft, memory, self.pad, self.options.retain_history)
+            self.spaces = symbol_edges(symbols, spaces=True).to(draft.device)
+        self.state = RefinementState(draft, memory, self.pad, options.retain_history)
         self.cap = self._length_cap(source, draft)
-        differ = options.candidates > 1
-        self.keys = sentence_keys(source, draft, self.pad) if differ else None
+        self.keys = sentence_keys(source, draft, self.pad) if options.candidates > 1 else None
         self.constraints = constraints
 
     def run(self) -> list[EditHypothesis]:
@@ -70,7 +70,7 @@ class Decoding(Generic[MemoryT]):
                 keep, counts = state.finish(idle, step, "unchanged", keep, counts)
                 if state.empty:
                     return
-                state.record_visited()
+                state.seen.append(state.tokens)
             state.record("delete", keep)
             self._insert(counts, step)
         everyone = torch.ones_like(state.rows, dtype=torch.bool)
@@ -137,7 +137,7 @@ class Decoding(Generic[MemoryT]):
         """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
         state = self.state
         cap = self.cap[state.rows]
-        logits = self.policy.placeholder_logits(*self._read()).float()
+        logits = self.policy.placeholder_logits(state.tokens, state.memory, state.trace).float()
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
             slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
@@ -151,11 +151,6 @@ class Decoding(Generic[MemoryT]):
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
         return limit_insertions(counts, cap - state.lengths)
 
-    def _read(self, *where: Tensor) -> tuple[Any, ...]:
-        """What a head that inserts is asked about."""
-        state = self.state
-        return state.tokens, state.memory, *where, *read_by(self.policy, state.trace)
-
     def _adjusted(self, logits: Tensor, step: int) -> Tensor:
         """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
         if self.options.empty_penalty:
@@ -163,16 +158,14 @@ class Decoding(Generic[MemoryT]):
             logits[..., 0] -= self.options.empty_penalty
         if self.keys is None:
             return logits
-        rows, slots = self.state.rows, logits.size(1)
-        places = torch.arange(slots, device=rows.device).repeat(len(rows))
-        noise = self._noise(rows.repeat_interleave(slots), 2 * step, places, logits.size(2))
-        return logits + noise.view_as(logits)
+        row, slot = torch.ones_like(logits[..., 0]).nonzero().unbind(1)
+        return logits + self._noise(row, 2 * step, slot, logits.size(2)).view_as(logits)
 
-    def _noise(self, candidates: Tensor, stream: int, places: Tensor, classes: int) -> Tensor:
-        """What the candidates (P) differ by at ``places`` (P): P × ``classes``."""
+    def _noise(self, row: Tensor, stream: int, places: Tensor, classes: int) -> Tensor:
+        """What candidates differ by at ``places`` (P) of the ``row`` (P): P × ``classes``."""
         assert self.keys is not None
-        keys = self.keys[candidates]
-        return gumbel_noise(self.options, keys, candidates, stream, places, classes)
+        rows = self.state.rows[row]
+        return gumbel_noise(self.options, self.keys[rows], rows, stream, places, classes)
 
     def _insert(self, counts: Tensor, step: int) -> None:
         """Opens the slots and fills every placeholder."""
@@ -193,7 +186,7 @@ class Decoding(Generic[MemoryT]):
     def _fill(self, where: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
         state, constraints = self.state, self.constraints
-        logits = self.policy.token_logits(*self._read(where))
+        logits = self.policy.token_logits(state.tokens, state.memory, where, state.trace)
         place = None if self.keys is None else where.nonzero()
         onto, removes = None, False
         if constraints is not None:
@@ -207,7 +200,7 @@ class Decoding(Generic[MemoryT]):
             allowed = choice = self._allowed(logits[part])
             if place is not None:
                 row, column = place[part].unbind(1)
-                choice = choice + self._noise(state.rows[row], 2 * step + 1, column, len(choice[0]))
+                choice = choice + self._noise(row, 2 * step + 1, column, choice.size(1))
             if onto is not None:
                 choice = choice.masked_fill(onto[part], float("-inf"))
             found = choice.max(1).indices  # sooner than argmax
@@ -245,7 +238,7 @@ def word_means(values: Tensor, spaces: Tensor) -> Tensor:
         spaces: R × T × 2, bool: whether a space stands before a token, and behind it.
     """
     before, behind = spaces.unbind(2)
-    word = (before | torch.nn.functional.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
+    word = (before | F.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
     sums, sizes = (
         values.new_zeros(len(values), values.size(1) + 1).scatter_add(1, word, one)
         for one in (values, torch.ones_like(values))
