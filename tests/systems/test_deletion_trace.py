@@ -228,8 +228,8 @@ def test_in_an_ensemble_those_read_it_that_can():
     stands, memory = compact(trace), both.encode(sample["net_input"]["src_tokens"])
     found = both.placeholder_logits(stands, memory, trace).exp()[..., :6]
     parts = (
-        model.placeholder_logits(stands, memory.members[0], trace).softmax(-1)[..., :6],
-        plain.placeholder_logits(stands, memory.members[1]).softmax(-1),
+        model.placeholder_logits(stands, memory[0], trace).softmax(-1)[..., :6],
+        plain.placeholder_logits(stands, memory[1]).softmax(-1),
     )
     assert_near(found, sum(parts) / 2)
     assert outputs(task, EnsemblePolicy([model]), tiny.triples(5)) == outputs(

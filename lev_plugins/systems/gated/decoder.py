@@ -32,13 +32,7 @@ from .gates import DecoderGates, MaskVector, aligned_states, next_token
 class GatedDecoder(TransformerDecoder):
     """A backbone's decoder with copy, generate and skip gates.
 
-    Args:
-        dictionary, source: of the target, and of the source, from which *pointer* copies.
-        backbone: its parts.
-        names: the gates that are on; none makes it the backbone's own decoder.
-        variant: pointer or paper.
-        vector: emb_mask.
-        limit: the longest target, in tokens.
+    names: the gates that are on; none makes it the backbone's own decoder. vector: emb_mask.
     """
 
     def __init__(
@@ -51,15 +45,8 @@ class GatedDecoder(TransformerDecoder):
         vector: MaskVector,
         limit: int,
     ) -> None:
-        super().__init__(
-            dictionary,
-            backbone.target,
-            backbone.blocks,
-            backbone.norm,
-            backbone.output,
-            limit,
-            backbone.bias,
-        )
+        parts = backbone.target, backbone.blocks, backbone.norm, backbone.output
+        super().__init__(dictionary, *parts, limit, backbone.bias)
         self.variant, dim = variant, backbone.target.table.embedding_dim
         self.gates = DecoderGates(dim, names, bounded=variant == "paper") if names else None
         self.mask_vector = vector if variant == "paper" and "skip" in names else None

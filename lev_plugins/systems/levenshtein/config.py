@@ -1,6 +1,4 @@
-"""Options of the model ``levenshtein_editor``, named as fairseq names a Transformer's, and of the
-task ``translation_edit``.
-"""
+"""Options of the model ``levenshtein_editor`` and of the task ``translation_edit``."""
 
 from dataclasses import dataclass
 
@@ -39,23 +37,22 @@ class LevenshteinEditorConfig(TwoSidedConfig):
     apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
     weight_sharing: WEIGHT_SHARING = option(  # type: ignore[valid-type]
         "all",
-        "which policies share decoder blocks (paper, Table 2a): all; plh-tok (deletion apart); "
-        "tok-del (placeholders apart); plh-del (tokens apart); none",
+        "which policies share decoder blocks (Table 2a): all, plh-tok, tok-del, plh-del or none",
     )
     early_exit: str = option(
         "",
-        "'m,n': decoder blocks before the deletion and the placeholder head (LevT(m-n) in paper, "
-        "Fig. 4b); tokens always use all; default: all blocks for all",
+        "'m,n': decoder blocks before the deletion and the placeholder head (LevT(m-n), Fig. 4b); "
+        "tokens always use all; default: all blocks for all",
     )
     source_copy: SOURCE_COPY = option(  # type: ignore[valid-type]
         "uniform",
-        "what a placeholder is read as: uniform, its embedding plus the state of the encoder at "
-        "the same relative place of the source (Gu et al., 2018); none, its embedding alone",
+        "what a placeholder is read as: its embedding, and with uniform the encoder's state at the "
+        "same relative place of the source (Gu et al., 2018)",
     )
     deletion_trace: bool = option(
         False,
-        "what was deleted stays readable, as deleted, for the heads that insert, until its slot is "
-        "filled; for post-editing (not in the paper)",
+        "what was deleted stays readable for the heads that insert, until its slot is filled; for "
+        "post-editing (not in the paper)",
     )
     source_pointer: bool = option(
         False,
@@ -83,8 +80,8 @@ class TranslationEditConfig(PostEditingConfig):
     beta_start: OptionalFloat = option(None, "beta at the first update (see --roll-in-updates)")
     roll_in_updates: float = option(
         0,
-        "updates over which alpha and beta move linearly from their start values: learn to "
-        "generate first, then to edit drafts; below 1 the share of --lr-scheduler time_budget",
+        "updates over which alpha and beta move linearly from their start values; below 1 the "
+        "share of --lr-scheduler time_budget",
     )
     roll_in_tokens: ROLL_IN_TOKENS = option(  # type: ignore[valid-type]
         "argmax",
@@ -102,8 +99,7 @@ class TranslationEditConfig(PostEditingConfig):
     )
     delete_threshold: OptionalFloat = option(
         None,
-        "decoding: a token goes when its probability of deletion is above this; higher leaves "
-        "more of a draft alone (default: 0.5, the argmax)",
+        "decoding: a token goes when its probability of deletion is above this (default: 0.5)",
     )
     delete_words: bool = option(
         False,
@@ -128,12 +124,7 @@ class TranslationEditConfig(PostEditingConfig):
 
 
 def exit_depths(cfg: LevenshteinEditorConfig) -> tuple[int, int, int]:
-    """Blocks before the deletion, placeholder and token heads.
-
-    Raises:
-        UserError: not of the form m,n or m,n,L, or deeper than the decoder where a head shares
-            its blocks; a stack of its own is as deep as its exit.
-    """
+    """Blocks before the deletion, placeholder and token heads; refuses what does not fit."""
     layers, text = cfg.decoder_layers, str(cfg.early_exit)
     try:
         deletion, placeholder, *token = map(int, text.split(",")) if text else (layers, layers)

@@ -49,8 +49,7 @@ class EditPolicyLoss(FairseqCriterion):
         token_weight: float,
     ) -> None:
         super().__init__(task)
-        smoothing = 0.0, placeholder_label_smoothing, label_smoothing
-        self.smoothing = dict(zip(HEADS, smoothing))
+        self.smoothing = dict(zip(HEADS, (0.0, placeholder_label_smoothing, label_smoothing)))
         self.weights = dict(zip(HEADS, (deletion_weight, placeholder_weight, token_weight)))
         for name, value in self.smoothing.items():
             if not 0 <= value < 1:

@@ -20,7 +20,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -37,8 +37,7 @@ _EDGES = {"": re.compile(r"(?<!\\)(\\*)(\[[=+-])")} | {
 }
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """Characters ``start`` … ``end`` (exclusive) of the plain text; kind: keep, drop or term."""
 
     start: int
@@ -78,8 +77,7 @@ def parse_markup(text: str) -> tuple[str, list[Mark]]:
 
 
 def escape_markup(text: str, before_mark: bool = False, sign: str = "") -> str:
-    """Text in which nothing is taken for a mark, or for the end of the mark with a sign; with
-    ``before_mark`` its end does not change a mark that follows."""
+    """Text without marks or, inside a mark, its ``sign``; ``before_mark``: nor at its end."""
     text = _EDGES[sign].sub(r"\1\1\\\2", text)
     return text + text[len(text.rstrip("\\")) :] if before_mark else text
 
@@ -234,8 +232,7 @@ class EditConstraints:
         self.removes = any(self.removed)
 
     def standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
-        """R' × T, bool: tokens that stand since the draft and carry the mark; ``rows``: R', the
-        sentences' numbers."""
+        """R' × T, bool: tokens that stand since the draft and carry the mark; ``rows``: R' of R."""
         marks = self.marks.index_select(0, rows).gather(1, origin.clamp(min=0))
         return (origin >= 0) & marks.bitwise_and(bit).ne(0)
 

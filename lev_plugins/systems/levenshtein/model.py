@@ -29,8 +29,8 @@ from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
 from .pointer import SourcePointer
 from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
-from .stock import COPY, complete, convert_parameters, is_stock
-from .trace import DeletedTokens, Trace, slot_ends, slots_of
+from .stock import COPY, complete, convert_parameters
+from .trace import DeletedTokens, Trace, slot_ends
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
@@ -41,7 +41,7 @@ class EditMemory(Memory):
     """What the encoder leaves for the policies.
 
     source: B × S, for a pointer. tokens, features: sequences, B × T, and what the heads for
-    deleting and for placeholders read of them, B × T × C; None where they differ, or none was read.
+    deletion and placeholders read of them, B × T × C, where that is the same.
     """
 
     source: Tensor | None = None
@@ -101,7 +101,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             if stack in self.stack_of.values()
         }
         self.decoder = nn.ModuleDict({one: _stack(cfg, "decoder", depth[one]) for one in depth})
-        # whether the heads for deletion and placeholders read the same features
+        # whether the first two heads read the same features
         self.same_exit = len({(self.stack_of[head], self.depths[head]) for head in HEADS[:2]}) == 1
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
         self.deletion_head = token_table(2, dim)
@@ -149,7 +149,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         return cls(cfg, source, target, task.placeholder)
 
     def max_positions(self) -> tuple[int, int]:
-        """The longest source and target, in tokens."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
     # what the generator asks for -------------------------------------------------------------
@@ -206,7 +205,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         return self._written(self.features(tokens, memory, "token", deleted), memory, where)
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
-        """Called by fairseq before it decodes."""
         super().prepare_for_inference_(cfg)
         quantize([self], decoding_precision(cfg))
 
@@ -223,8 +221,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
     def features(
         self, tokens: Tensor, memory: Memory, head: str, deleted: Tensor | None = None
     ) -> Tensor:
-        """One decoder pass, B × T → B × T × C, up to the exit of ``head``; some tokens are read as
-        ``deleted`` ones."""
+        """One decoder pass, B × T → B × T × C, to the exit of ``head``; some are ``deleted``."""
         x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
         if deleted is not None and self.deleted is not None:
             x = x + deleted.unsqueeze(2) * (self.scale * self.deleted.mark.weight[0])
@@ -239,7 +236,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         self, tokens: Tensor, memory: EditMemory, deleted: Tensor | None = None
     ) -> Tensor:
         """Features for the placeholder head, B × T × C; no pass is made for known sentences."""
-        (before, known), width = (memory.tokens, memory.features), tokens.size(1)
+        before, known, width = memory.tokens, memory.features, tokens.size(1)
         if before is None or known is None or before.size(1) < width:
             return self.features(tokens, memory, "placeholder", deleted)
         changed = ~equal_rows(before, tokens, self.pad)
@@ -266,16 +263,15 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         if trace.deleted is None or self.deleted is None:
             return logits
         places = flat(trace.deleted)
-        return logits + self.deleted(features, places, slots_of(places, left), len(left))
+        slot = torch.searchsorted(left, places) - 1
+        return logits + self.deleted(features, places, slot, len(left))
 
     def _written(self, features: Tensor, memory: EditMemory, where: Tensor) -> Tensor:
         """Logits of the tokens at ``where``, of B × T × C features: P × V."""
         rows = rows_at(features.flatten(0, 1), flat(where))
         head = self.int8_head
         logits = linear(rows, self.output_weight()) if head is None else head(rows)
-        if self.pointer is None or memory.source is None:
-            return logits
-        return self.pointer(logits, features, where, memory.states, memory.source, memory.mask)
+        return logits if self.pointer is None else self.pointer(logits, features, where, memory)
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None, roll_in: RollIn
@@ -306,9 +302,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
     # checkpoints --------------------------------------------------------------------------------
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
-        """Takes those of fairseq's levenshtein_transformer and transformer; refuses embeddings that
-        do not fit the dictionaries."""
-        if is_stock(state_dict):
+        """Takes fairseq's own parameters too; refuses embeddings for other dictionaries."""
+        if "decoder.embed_tokens.weight" in state_dict:
             converted = convert_parameters(state_dict, self.unk)
             if "deletion_head.weight" not in converted:
                 complete(converted, self.state_dict())
@@ -333,8 +328,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
 def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder: int) -> Tensor:
     """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
 
-    B × T tokens → B × T × C; the first and the last stand beside the source's (Gu et al., 2018,
-    §3.1.2).
+    B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).
     """
     states, mask = memory.states, memory.mask
     real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
@@ -349,6 +343,7 @@ def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder
 
 
 def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerStack:
+    rates = ("dropout", "attention_dropout", "activation_dropout")
     stack = TransformerStack(
         blocks=blocks,
         dim=cfg.encoder_embed_dim,
@@ -356,10 +351,8 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
         hidden=getattr(cfg, f"{side}_ffn_embed_dim"),
         cross=side == "decoder",
         pre_norm=getattr(cfg, f"{side}_normalize_before"),
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
         activation=str(cfg.activation_fn),
+        **{name: getattr(cfg, name) for name in rates},
     )
     for block in stack.blocks:  # as in fairseq's LevT, which learns sooner than with Xavier's
         assert isinstance(block, TransformerBlock)

@@ -24,8 +24,7 @@ _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class RollInOptions:
-    """The task's options: alpha, beta (Eq. 6 and 7), roll_in_tokens, seed, kept_tokens and
-    token_masking."""
+    """The task's options alpha, beta, roll_in_tokens, seed, kept_tokens and token_masking."""
 
     alpha: float
     beta: float
@@ -37,7 +36,7 @@ class RollInOptions:
 
 @dataclass
 class RollIn:
-    """States and labels of one batch, made before the model is called.
+    """States and labels of one batch.
 
     target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
     insertion). token_noise: B × M uniform numbers for sampling t̃, None for the argmax.
@@ -192,10 +191,9 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tens
     probabilities = logits.float().softmax(1)
     cumulative = probabilities.cumsum(1)
     exceeds = cumulative > noise.unsqueeze(1) * cumulative[:, -1:]
-    # the first token whose cumulative probability exceeds the point. On a GPU the sums are rounded
-    # each in its own way: they may rise at a token of probability 0, and fall behind the point
-    possible = probabilities > 0
-    chosen = (exceeds & possible).to(torch.uint8).max(1)
+    # the first token whose cumulative probability exceeds the point; as a GPU rounds the sums, they
+    # may rise at a token of probability 0, and fall behind the point
+    chosen = (exceeds & (probabilities > 0)).to(torch.uint8).max(1)
     return torch.where(chosen.values.bool(), chosen.indices, probabilities.argmax(1))
 
 

@@ -27,7 +27,7 @@ from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
 from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
 from .roll_in import RollInOptions, TrainingBatch, build_roll_in
-from .stock import STOCK_ARCHS, editor_config
+from .stock import editor_config
 
 Generator: TypeAlias = RefinementGenerator | SequenceGenerator
 
@@ -134,11 +134,7 @@ class TranslationEditTask(PostEditingTask):
         return Draft(tokens, torch.tensor([0, *bits, 0]))
 
     def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
-        """Terms as the draft to start from, each to stay whole (Susanto et al., 2020).
-
-        Raises:
-            UserError: an empty term, or a word that is not known.
-        """
+        """Terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
         if not all(map(str.strip, terms)):
             raise UserError("a term is empty; leave it out, or give its text")
         marked = " ".join(write_mark(term, "term") for term in terms)
@@ -153,9 +149,8 @@ class TranslationEditTask(PostEditingTask):
         self, lines: list[str], encode_fn: Callable[[str], str]
     ) -> tuple[list[EncodedLine], list[int]]:
         """See the base class; drafts have marks if the task has."""
-        return self.encode_lines(
-            lines, encode_fn, lambda draft: self.encode_draft(draft, encode_fn)
-        )
+        encode = functools.partial(self.encode_draft, encode_fn=encode_fn)
+        return self.encode_lines(lines, encode_fn, encode)
 
     def build_dataset_for_inference(
         self,
@@ -166,12 +161,11 @@ class TranslationEditTask(PostEditingTask):
         """Data of sources, or of (source, draft) pairs as interactive reads them."""
         if constraints is not None:
             raise UserError("--constraints is not supported: give --markup and drafts of [+terms+]")
-        bos = torch.tensor([self.src_dict.bos()])
-        sources, drafts = [], []
+        bos, sources, drafts = torch.tensor([self.src_dict.bos()]), [], []
         for item in src_tokens:
             source, draft = item if isinstance(item, tuple) else (item, None)
             sources.append(source if source[0] == bos else torch.cat([bos.to(source), source]))
-            drafts.append(self.encode_draft("", str) if draft is None else draft)
+            drafts.append(draft or self.encode_draft("", str))
         return EditDataset(
             sources,
             [len(source) for source in sources],
@@ -229,34 +223,25 @@ class TranslationEditTask(PostEditingTask):
         self, sample: Batch, epoch: int, mixture: tuple[float, float] | None = None
     ) -> TrainingBatch:
         """A batch with its ``roll_in``; ``mixture`` is α and β, by default the final ones."""
-        cfg = self.cfg
+        cfg, sides = self.cfg, (sample["target"], sample.get("draft"), sample["id"])
         names = str(cfg.roll_in_tokens), cfg.seed, str(cfg.kept_tokens), str(cfg.token_masking)
-        roll_in = build_roll_in(
-            sample["target"],
-            sample.get("draft"),
-            sample["id"],
-            epoch,
-            RollInOptions(*(mixture or self.mixture()), *names),
-            self.tgt_dict,
-            self.placeholder,
-            self.frequencies,
-        )
-        return {**sample, "roll_in": roll_in}
+        options = RollInOptions(*(mixture or self.mixture()), *names)
+        symbols = self.tgt_dict, self.placeholder, self.frequencies
+        return {**sample, "roll_in": build_roll_in(*sides, epoch, options, *symbols)}
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False) -> BaseFairseqModel:
-        """Builds the model, stock's in our form.
-
-        Raises:
-            UserError: a checkpoint's that is of another task, or one to train that does not edit.
-        """
+        """Builds the model, stock's in our form; refuses those that do not edit."""
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         edits = is_edit_model(ARCH_MODEL_REGISTRY.get(name))
-        if from_checkpoint and name in STOCK_ARCHS:
+        if from_checkpoint and str(name).startswith("levenshtein_transformer"):
             cfg = OmegaConf.structured(editor_config(cfg))
         elif from_checkpoint and self.edits and not edits:  # behind an edit model: a re-ranker
-            return FairseqTask.build_model(self._without_placeholder(), cfg, from_checkpoint)
+            plain = copy.copy(self)  # with the dictionaries that other tasks know
+            sides = self.src_dict, self.tgt_dict
+            plain.src_dict, plain.tgt_dict = map(without_placeholder, sides)
+            return FairseqTask.build_model(plain, cfg, from_checkpoint)
         elif not edits:
             raise UserError(
                 f"{name} is no edit model of ours: --task translation_edit goes with --arch "
@@ -271,19 +256,8 @@ class TranslationEditTask(PostEditingTask):
         """Builds the criterion; refuses fairseq's, which know no roll-in."""
         name = getattr(cfg, "_name", None)
         if getattr(CRITERION_REGISTRY.get(name), "__module__", "").startswith("fairseq."):
-            raise UserError(
-                f"--criterion {name}: --task translation_edit goes with "
-                "--criterion edit_policy_loss"
-            )
+            raise UserError(f"--criterion {name}: --criterion edit_policy_loss is needed here")
         return super().build_criterion(cfg)
-
-    def _without_placeholder(self) -> "TranslationEditTask":
-        """This task with the dictionaries that other tasks know."""
-        plain = copy.copy(self)
-        plain.src_dict = without_placeholder(self.src_dict)
-        joined = self.src_dict is self.tgt_dict
-        plain.tgt_dict = plain.src_dict if joined else without_placeholder(self.tgt_dict)
-        return plain
 
     def build_generator(
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
@@ -313,7 +287,7 @@ class TranslationEditTask(PostEditingTask):
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)
         if prefix_tokens is not None:
-            raise UserError("--prefix-size is not supported by edit models; give the draft instead")
+            raise UserError("--prefix-size is not supported by edit models; give a draft instead")
         if constraints is not None:
             sample = {**sample, "draft": constraints[:, 0], "marks": constraints[:, 1]}
         with torch.no_grad():

@@ -1,9 +1,8 @@
 """A deletion that leaves a trace: what was deleted stays readable until its slot is filled.
 
-In the paper nothing says that something stood in a slot, nor what: a model learns to delete the
-right word and then to insert nothing. With a trace the placeholder and the token head read the
-deleted tokens too, as such, at their old places; in a slot they also count towards the number of
-tokens that it gets.
+The placeholder and the token head read the deleted tokens too, as such, at their old places; in a
+slot they also count towards the number of tokens that it gets. Not in the paper, where nothing
+says what stood in a slot.
 
 Shapes: B sentences, L tokens that stand, T with the deleted ones, P slots, C channels.
 """
@@ -41,8 +40,7 @@ class Trace(NamedTuple):
     def opened(self, counts: Tensor, after: Tensor, pad: int) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.
 
-        counts: B × (L − 1), of new tokens in the slots of what stands. after: B × M, what stands
-        then.
+        counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then.
         """
         standing = self.standing(pad)
         # the slot left of a token that stands, by its number among those
@@ -97,8 +95,3 @@ def slot_ends(standing: Tensor) -> tuple[Tensor, Tensor]:
     first, last = standing & number.eq(1), standing & number.eq(number[:, -1:])
     left, right = ((standing & ~end).flatten().nonzero().squeeze(1) for end in (last, first))
     return left, right
-
-
-def slots_of(places: Tensor, left: Tensor) -> Tensor:
-    """The numbers of the slots that the (flat) places are in, given those of the tokens left."""
-    return torch.searchsorted(left, places) - 1

@@ -63,16 +63,7 @@ class PBDDecoderBlock(DecoderBlock):
 
 
 class PBDDecoder(TransformerDecoder):
-    """A Transformer's decoder whose self-attention sees the source that is ahead.
-
-    Args:
-        cfg: the model's options.
-        dictionary: of the target.
-        embed: of its tokens.
-        blocks: one for each of the encoder's where those share or copy.
-        norm: after the last block with pre-norm, else None.
-        output: features → logits.
-    """
+    """A Transformer's decoder whose self-attention sees the source that is ahead."""
 
     def __init__(
         self,

@@ -66,8 +66,7 @@ def rate(
     """Gives candidates (R, as the rows of ``memory``) a ``score`` to compare those of a sentence.
 
     It is the sum, in nats, of log p of every deletion and of every token written on the way
-    (``actions``), of keeping each token of the answer, and of inserting nothing in each of its
-    slots: what was done, and that nothing is left to do. A mean over tokens favours short ones.
+    (``actions``), of keeping each token of the answer, and of inserting nothing in each slot.
     """
     if not hypotheses:
         return
@@ -102,9 +101,6 @@ class Reranker:
         dictionary: that of the hypotheses. placeholder: index of the symbol that the model's may
             lack; fairseq adds words that it has joined (--post-process) behind it.
         length_penalty: as fairseq's ``--lenpen``: above 1 long hypotheses gain.
-
-    Raises:
-        UserError: the model is not autoregressive, or has another target dictionary.
     """
 
     def __init__(
@@ -112,8 +108,8 @@ class Reranker:
     ) -> None:
         if not isinstance(model, FairseqEncoderDecoderModel) or is_edit_model(model):
             raise UserError(
-                f"{type(model).__name__} cannot rank hypotheses; give an autoregressive model, "
-                "such as one trained with --task translation --arch transformer"
+                f"--iter-decode-with-external-reranker: {type(model).__name__} cannot rank; give "
+                "an autoregressive model last: --path edit_model.pt:transformer.pt"
             )
         own = (getattr(model.decoder, "dictionary", None) or dictionary).symbols
         if own not in (dictionary.symbols[:placeholder], dictionary.symbols[: placeholder + 1]):

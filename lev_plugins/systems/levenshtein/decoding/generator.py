@@ -10,11 +10,9 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
-from torch import Tensor
 
 from ....data.batch import Batch
 from ....errors import UserError
-from ..markup import EditConstraints, symbol_edges
 from .candidates import Reranker, best, rate
 from .loop import Decoding
 from .options import RefinementOptions
@@ -48,65 +46,38 @@ class RefinementGenerator:
             for each sentence its hypotheses, the best first, none twice: tokens (with <s> and
             </s>), positional_scores (nats, of the action that put or kept each token), score (of
             one answer their mean, of several that of :func:`.rate` or the re-ranker's), actions
-            (nats, the sum of all deletions and all tokens written), steps (iterations carried
-            out), terminated (unchanged, loop or max_iterations), origin (position in the draft of
-            the tokens that stand since then, −1 for others), history (with ``retain_history``).
+            (nats, the sum of all deletions and all tokens written), steps (iterations), terminated
+            (unchanged, loop or max_iterations), origin (position in the draft of the tokens that
+            stand since then, −1 for others), history (with ``retain_history``).
 
-        With ``options.stock`` the rules are those of fairseq's levenshtein_transformer: whole
-        iterations are compared, there is one iteration more than asked for, ``<unk>`` is
-        refilled, any symbol may be written, and the length limit is twice the source, softly.
+        With ``options.stock`` whole iterations are compared, there is one more than asked for,
+        ``<unk>`` is refilled, any symbol may be written, and twice the source is a soft limit.
         """
         policy, reranker = self._policy(models)
-        source, draft = sample["net_input"]["src_tokens"], sample.get("draft")
-        decoding = self._decoding(policy, source, draft, sample.get("marks"))
-        memory = decoding.state.memory
-        hypotheses = decoding.run()
-        count = self.options.candidates
+        decoding = Decoding(policy, sample, self.dictionary, self.placeholder, self.options)
+        memory, hypotheses = decoding.state.memory, decoding.run()
+        source, count = sample["net_input"]["src_tokens"], self.options.candidates
         candidates = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
         if reranker is not None:
             tokens = [[answer["tokens"] for answer in group] for group in candidates]
-            scores = reranker.score(source, draft, tokens)
+            scores = reranker.score(source, sample.get("draft"), tokens)
             for answer, score in zip(hypotheses, itertools.chain(*scores), strict=True):
                 answer["score"] = score
         elif count > 1:
             rate(policy, memory, hypotheses, self.dictionary, source.device)
         return [best(group, self.options.nbest) for group in candidates]
 
-    def _decoding(
-        self, policy: EditPolicy, source: Tensor, draft: Tensor | None, marks: Tensor | None
-    ) -> Decoding:
-        """A batch, each sentence as often as it has candidates, before its first iteration."""
-        if draft is None:
-            ends = [[self.dictionary.bos(), self.dictionary.eos()]]
-            draft = source.new_tensor(ends).expand(source.size(0), 2)
-        memory, orders = policy.encode(source), None
-        rows = torch.arange(source.size(0), device=source.device)
-        if self.options.candidates > 1:
-            rows = rows.repeat_interleave(self.options.candidates)
-            memory = memory.select(rows)
-        source, draft = source[rows], draft[rows]
-        if marks is not None and bool(marks.any()):
-            edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
-            orders = EditConstraints(draft, marks[rows], edges)
-        symbols = self.dictionary, self.placeholder
-        return Decoding(policy, memory, source, draft, *symbols, self.options, orders)
-
     def _policy(self, models: Sequence[Any]) -> tuple[EditPolicy, Reranker | None]:
         """The policy to decode with, and what ranks the candidates."""
         reranker = None
         if self.options.external_reranker:
-            if len(models) < 2:
-                raise UserError(
-                    "--iter-decode-with-external-reranker needs a second checkpoint, of an "
-                    "autoregressive model: --path edit_model.pt:autoregressive.pt"
-                )
             *models, ranking = models
             penalty = self.options.length_penalty
             reranker = Reranker(ranking, self.dictionary, self.placeholder, penalty)
         for model in models:
             if not is_edit_model(model):
                 raise UserError(
-                    f"{type(model).__name__} is no edit model; give it last, with "
-                    "--iter-decode-with-external-reranker, to rank what edit models write"
+                    f"{type(model).__name__} is no edit model; give it last, to rank what they "
+                    "write, with --iter-decode-with-external-reranker"
                 )
         return models[0].eval() if len(models) == 1 else EnsemblePolicy(models), reranker

@@ -22,8 +22,8 @@ class Iteration:
     before, after: the tokens that enter the iteration, and those that leave it. deleted: of each of
     ``before``, whether it was deleted. inserted: of each of ``after``, whether it is new.
     delete_probabilities: of deleting each of ``before``, in [0, 1]. token_probabilities: of what
-    put or kept each of ``after``: the token's at its place where it was inserted, that of keeping
-    it elsewhere. Both are empty if unknown, and not compared: the last digits depend on the batch.
+    put or kept each of ``after``. Both are empty if unknown, and not compared: the last digits
+    depend on the batch.
     """
 
     before: tuple[str, ...]
@@ -56,7 +56,7 @@ class Iteration:
     @property
     def changed(self) -> bool:
         """Something was deleted or inserted, be it to come to the same tokens again."""
-        return any(self.deleted) or any(self.inserted)
+        return any(self.deleted + self.inserted)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 Shapes: R candidates, T tokens each, V symbols, K the most tokens that can be missing in one slot.
 """
 
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ....data.batch import Batch
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
 from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_edges
@@ -20,37 +21,39 @@ from .state import EditHypothesis, RefinementState, equal_rows
 
 
 class Decoding:
-    """One batch while it is decoded.
-
-    Args:
-        memory: of the sources (R × S), row for row with the drafts (R × T).
-        dictionary, placeholder, options: as of :class:`.generator.RefinementGenerator`.
-        constraints: what a person has ordered.
-    """
+    """One batch while it is decoded, each sentence as often as it has candidates."""
 
     def __init__(
         self,
         policy: EditPolicy,
-        memory: Any,
-        source: Tensor,
-        draft: Tensor,
+        sample: Batch,
         dictionary: Dictionary,
         placeholder: int,
         options: RefinementOptions,
-        constraints: EditConstraints | None = None,
     ) -> None:
         self.policy, self.options = policy, options
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
-        self.spaces = None
+        source, draft = sample["net_input"]["src_tokens"], sample.get("draft")
+        if draft is None:
+            draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
+        memory, rows = policy.encode(source), torch.arange(source.size(0), device=source.device)
+        self.keys: Tensor | None = None
+        self.spaces: Tensor | None = None
+        self.constraints: EditConstraints | None = None
+        if options.candidates > 1:
+            rows = rows.repeat_interleave(options.candidates)
+            source, draft, memory = source[rows], draft[rows], memory.select(rows)
+            self.keys = sentence_keys(source, draft, self.pad)
         if options.delete_words:
-            symbols = tuple(dictionary.symbols[: placeholder + 1])
-            self.spaces = symbol_edges(symbols, spaces=True).to(draft.device)
+            spaces = symbol_edges(tuple(dictionary.symbols[: placeholder + 1]), spaces=True)
+            self.spaces = spaces.to(draft.device)
+        if (marks := sample.get("marks")) is not None and bool(marks.any()):
+            edges = symbol_edges(tuple(dictionary.symbols[: placeholder + 1]))
+            self.constraints = EditConstraints(draft, marks[rows], edges)
         self.state = RefinementState(draft, memory, self.pad, options.retain_history)
         self.cap = self._length_cap(source, draft)
-        self.keys = sentence_keys(source, draft, self.pad) if options.candidates > 1 else None
-        self.constraints = constraints
 
     def run(self) -> list[EditHypothesis]:
         """One hypothesis for every row, in order: loops end when every sentence is finished."""
@@ -68,7 +71,7 @@ class Decoding:
             if self.options.adaptive:
                 idle = intact & counts.eq(0).all(1)
                 keep, counts = state.finish(idle, step, "unchanged", keep, counts)
-                if state.empty:
+                if not len(state.rows):
                     return
                 state.seen.append(state.tokens)
             state.record("delete", keep)
@@ -79,8 +82,7 @@ class Decoding:
     def _delete(self, step: int) -> tuple[Tensor, Tensor]:
         """Deletes; sentences that are then where they were before leave as they stand.
 
-        Returns:
-            of those that stay which tokens were kept, R × T, and whether all were, R.
+        Returns of those that stay which tokens were kept, R × T, and whether all were, R.
         """
         state, keep = self.state, self._keep()
         intact = keep.sum(1) == state.lengths
@@ -89,7 +91,7 @@ class Decoding:
             settled = last & intact
             keep, intact, again = state.finish(settled, step, "unchanged", keep, intact, again)
             keep, intact = state.finish(again, step, "loop", keep, intact)
-        if not state.empty:
+        if len(state.rows):
             state.keep(keep, self.policy.traces)
         return keep, intact
 
@@ -106,7 +108,7 @@ class Decoding:
                 state.finish(torch.ones_like(done), step, "max_iterations")
             elif self.options.adaptive:
                 state.finish(done, step, "unchanged")
-            if state.empty:
+            if not len(state.rows):
                 return
 
     # the three phases -------------------------------------------------------------------------
@@ -232,11 +234,8 @@ class Decoding:
 
 
 def word_means(values: Tensor, spaces: Tensor) -> Tensor:
-    """R × T → R × T: of every token the mean over the tokens between the same two spaces.
-
-    Args:
-        spaces: R × T × 2, bool: whether a space stands before a token, and behind it.
-    """
+    """R × T: of every token the mean of those between the same ``spaces`` (R × T × 2, of which 0 is
+    before a token and 1 behind it)."""
     before, behind = spaces.unbind(2)
     word = (before | F.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
     sums, sizes = (

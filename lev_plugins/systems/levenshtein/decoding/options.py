@@ -6,8 +6,7 @@ from typing import Any
 
 from ....errors import UserError
 
-# our names of fairseq's generation options
-_NAMES = {
+_NAMES = {  # ours, of fairseq's generation options
     "max_iter": "iter_decode_max_iter",
     "empty_penalty": "iter_decode_eos_penalty",
     "retain_history": "retain_iter_history",
@@ -17,7 +16,6 @@ _NAMES = {
     "length_penalty": "lenpen",
     **{name: name for name in ("max_len_a", "max_len_b", "nbest")},
 }
-# those that ask for what edit models do not do
 _UNSUPPORTED = (
     "decoding_format sampling retain_dropout lm_path score_reference print_alignment replace_unk"
 )

@@ -6,49 +6,30 @@ k + 1. Sequences begin with <s>, end with </s> and are padded on the right.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeGuard
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..trace import Trace
-
 
 class EditPolicy:
     """A model that can be decoded with: deletion, placeholder and token policies.
 
-    ``memory`` is what :meth:`encode` has made: ``memory.select(rows)`` is that of some of its B
-    sentences. Logits are of any floating type and in any range; those at padding are ignored.
-
-    Attributes:
-        traces: whether it reads traces; else none are made.
+    Logits are of any floating type and in any range; those at padding are ignored. A trace is what
+    was just deleted from the tokens (:class:`..trace.Trace`), None where nothing was.
     """
 
-    traces = False
-
-    def encode(self, src_tokens: Tensor) -> Any:
-        """B × S tokens → what the three policies read."""
-        raise NotImplementedError
-
-    def deletion_logits(self, tokens: Tensor, memory: Any) -> Tensor:
-        """Of keeping (0) and deleting (1) each of B × T tokens: B × T × 2."""
-        raise NotImplementedError
-
-    def placeholder_logits(self, tokens: Tensor, memory: Any, trace: Trace | None = None) -> Tensor:
-        """Of the number of tokens missing in each slot: B × (T − 1) × (K + 1).
-
-        trace: the same sentences with what was just deleted; None: nothing was.
-        """
-        raise NotImplementedError
-
-    def token_logits(
-        self, tokens: Tensor, memory: Any, where: Tensor, trace: Trace | None = None
-    ) -> Tensor:
-        """Of the tokens at ``where`` (B × T, bool, P true), in row-major order: P × V."""
-        raise NotImplementedError
+    traces = False  #: whether it reads traces; else none are made
+    #: B × S source tokens → a memory for the three; ``memory.select(rows)`` is that of some of B
+    encode: Callable[..., Any]
+    #: tokens, memory → logits of keeping (0) and deleting (1) each token: B × T × 2
+    deletion_logits: Callable[..., Tensor]
+    #: tokens, memory, trace → of the number of tokens missing in each slot: B × (T − 1) × (K + 1)
+    placeholder_logits: Callable[..., Tensor]
+    #: tokens, memory, where, trace → of the tokens at ``where`` (B × T, bool, P true): P × V
+    token_logits: Callable[..., Tensor]
 
     def with_features(self, tokens: Tensor, memory: Any) -> Any:
         """The memory with what deletion and placeholders read of B × T tokens, to save time."""
@@ -68,23 +49,15 @@ def is_edit_model(model: object) -> TypeGuard[EditPolicy]:
     return hasattr(model, "deletion_logits")  # also one that fairseq has wrapped, to train it
 
 
-@dataclass(frozen=True)
-class EnsembleMemory:
+class EnsembleMemory(list[Any]):
     """The memories of the members."""
 
-    members: tuple[Any, ...]
-
     def select(self, rows: Tensor) -> "EnsembleMemory":
-        """The memories of the sentences at ``rows``."""
-        return EnsembleMemory(tuple(member.select(rows) for member in self.members))
+        return EnsembleMemory(member.select(rows) for member in self)
 
 
 class EnsemblePolicy(EditPolicy):
-    """A policy whose probabilities are the mean of its members'; it returns their logarithms.
-
-    The members share their dictionaries and may differ in all else; one that can insert fewer
-    tokens at once gives more a probability of 0.
-    """
+    """A policy whose probabilities are the mean of its members', which share their dictionaries."""
 
     def __init__(self, policies: Sequence[EditPolicy]) -> None:
         self.policies = [policy.eval() for policy in policies]
@@ -92,35 +65,30 @@ class EnsemblePolicy(EditPolicy):
 
     def max_positions(self) -> tuple[int, int] | None:
         """The tightest limits of the members."""
-        known = [one for policy in self.policies if (one := policy.max_positions()) is not None]
+        known = [one for policy in self.policies if (one := policy.max_positions())]
         return (min(one[0] for one in known), min(one[1] for one in known)) if known else None
 
     def encode(self, src_tokens: Tensor) -> EnsembleMemory:
-        return EnsembleMemory(tuple(policy.encode(src_tokens) for policy in self.policies))
+        return EnsembleMemory(policy.encode(src_tokens) for policy in self.policies)
 
     def with_features(self, tokens: Tensor, memory: EnsembleMemory) -> EnsembleMemory:
-        pairs = zip(self.policies, memory.members)
-        return EnsembleMemory(tuple(policy.with_features(tokens, own) for policy, own in pairs))
+        pairs = zip(self.policies, memory)
+        return EnsembleMemory(policy.with_features(tokens, own) for policy, own in pairs)
 
-    def deletion_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
-        return self._mean("deletion_logits", tokens, memory)
+    def deletion_logits(self, *asked: Any) -> Tensor:
+        return self._mean("deletion_logits", *asked)
 
-    def placeholder_logits(
-        self, tokens: Tensor, memory: EnsembleMemory, trace: Trace | None = None
-    ) -> Tensor:
-        """K is the largest of the members'."""
-        return self._mean("placeholder_logits", tokens, memory, trace)
+    def placeholder_logits(self, *asked: Any) -> Tensor:
+        return self._mean("placeholder_logits", *asked)
 
-    def token_logits(
-        self, tokens: Tensor, memory: EnsembleMemory, where: Tensor, trace: Trace | None = None
-    ) -> Tensor:
-        return self._mean("token_logits", tokens, memory, where, trace)
+    def token_logits(self, *asked: Any) -> Tensor:
+        return self._mean("token_logits", *asked)
 
     def _mean(self, head: str, tokens: Tensor, memory: EnsembleMemory, *others: Any) -> Tensor:
         """Logarithm of the mean of the members' probabilities, over the last dimension."""
-        pairs = zip(self.policies, memory.members)
+        pairs = zip(self.policies, memory)
         logits = [getattr(policy, head)(tokens, own, *others) for policy, own in pairs]
         logs = [torch.log_softmax(one.float(), dim=-1) for one in logits]
-        width = max(one.size(-1) for one in logs)
+        width = max(one.size(-1) for one in logs)  # the largest K: others never insert as many
         wide = [F.pad(one, (0, width - one.size(-1)), value=-math.inf) for one in logs]
         return torch.logsumexp(torch.stack(wide), dim=0) - math.log(len(logs))

@@ -75,11 +75,6 @@ class RefinementState:
         """B, tokens of each sentence, <s> and </s> included."""
         return self.tokens.ne(self.pad).sum(1)
 
-    @property
-    def empty(self) -> bool:
-        """Whether every sentence is finished."""
-        return self.tokens.size(0) == 0
-
     def keep(self, keep: Tensor, traced: bool = False) -> None:
         """Deletes the tokens that are not kept (B × T, bool), with a trace if asked for."""
         real = self.tokens.ne(self.pad)
@@ -128,17 +123,13 @@ class RefinementState:
     def finish(
         self, done: Tensor, steps: int, reason: Termination, *companions: Tensor
     ) -> list[Tensor]:
-        """Lets the sentences at ``done`` (B, bool) leave with what stands now, after ``steps``.
-
-        Returns those rows of the companions, other tensors of B rows, that stay.
-        """
+        """Lets the sentences at ``done`` (B, bool) leave with what stands now, after ``steps``;
+        returns the rows of the companions (B × any) that stay."""
         if not bool(done.any()):
             return list(companions)
         leaving, staying = done.nonzero().squeeze(1), (~done).nonzero().squeeze(1)
         state = (self.tokens, self.origin, self.scores, self.rows, self.actions)
-        tokens, origin, scores, rows, actions = (
-            one.index_select(0, leaving).cpu() for one in state
-        )
+        tokens, origin, scores, rows, actions = (one[leaving].cpu() for one in state)
         for i, (row, action) in enumerate(zip(rows.tolist(), actions.tolist())):
             real = tokens[i].ne(self.pad)
             own = scores[i][real]
