@@ -1,4 +1,4 @@
-"""Options and parameters of fairseq's ``levenshtein_transformer`` as ours; and the parameters of its
+"""Options and parameters of fairseq's ``levenshtein_transformer`` as ours; and parameters of its
 autoregressive ``transformer`` (``--finetune-from-model``).
 
 The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, whose embedding is
