@@ -205,6 +205,9 @@ class Slow:
         for t in range(self.options.max_iter):
             kept = self.delete()
             tokens = [token for token, _ in kept]
+            if not self.options.adaptive:
+                self.y = self.fill(self.open(kept))
+                continue
             if tokens in self.seen:
                 idle = kept == self.y and tokens == self.seen[-1]
                 return self.end(t, "unchanged" if idle else "loop")
@@ -278,7 +281,15 @@ class Slow:
     CASES,
     st.integers(0, 10**6),
     st.sampled_from([-1.0, 0.0, 2.0]),
-    st.sampled_from([{}, {"empty_penalty": 1.5}, {"delete_threshold": 0.7}, {"max_len_b": 6}]),
+    st.sampled_from(
+        [
+            {},
+            {"empty_penalty": 1.5},
+            {"delete_threshold": 0.7},
+            {"max_len_b": 6, "max_iter": 2},
+            {"adaptive": False},
+        ]
+    ),
     st.booleans(),
 )
 def test_outputs_are_those_of_algorithm_2_with_orders_or_without(

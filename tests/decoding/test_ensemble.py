@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 import tiny
 import torch
 from fake_policy import Policy, RandomPolicy
@@ -93,25 +92,6 @@ def test_probabilities_are_the_mean_of_the_members():
         assert torch.allclose(logits.exp(), expected, atol=1e-5)
         own = single[0][phase].softmax(-1)
         assert not torch.allclose(logits.exp()[..., : own.size(-1)], own, atol=0.05)
-
-
-def test_a_member_that_can_insert_fewer_tokens_gives_more_no_probability():
-    few, many = Constant(0.5, (0.0, 0.0)), Constant(0.5, (0.0, 0.0, 0.0, 0.0))
-    sources, tokens = state()
-    ensemble = EnsemblePolicy([few, many])
-    logits = ensemble.placeholder_logits(tokens, ensemble.encode(sources))
-    expected = torch.tensor([3 / 8, 3 / 8, 1 / 8, 1 / 8]).log()
-    assert torch.allclose(logits, expected.expand_as(logits))
-
-
-@pytest.mark.parametrize(
-    "members, deleted",
-    [((0.6, 0.6, 0.01), False), ((0.4, 0.4, 0.99), True), ((0.45, 0.45, 0.45), False)],
-)
-def test_the_mean_decides_and_not_the_majority(members, deleted):
-    policy = EnsemblePolicy([Constant(delete, size=len(SYMBOLS)) for delete in members])
-    ((tokens, _, _),) = decode(policy, [("a", "abc")])
-    assert len(tokens) - 2 == (0 if deleted else 3)
 
 
 def test_a_batch_of_one_is_a_batch_of_many():

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from closeness import assert_near, near
 from fairseq.data import Dictionary
 from fake_policy import Policy, RandomPolicy, Script, ScriptedPolicy
 from refusals import refuses
@@ -64,10 +63,6 @@ def end(hypothesis: Hypothesis) -> tuple[str, int, str]:
     return text(hypothesis), hypothesis["steps"], hypothesis["terminated"]
 
 
-def calls(policy: Policy) -> tuple[int, int, int]:
-    return tuple(policy.calls[phase] for phase in ("deletion", "placeholder", "token"))
-
-
 GROW = Script(  # one letter more in every iteration, for ever
     insert={"a" * n: "a" * n + "?" for n in range(60)},
     fill={"a" * n + "?": "a" * (n + 1) for n in range(60)},
@@ -85,33 +80,6 @@ def ring(states: str) -> Script:
         fill={one + "?": one + after for one, after in following.items()},
         delete={one + after: "-" + after for one, after in following.items()},
     )
-
-
-@pytest.mark.parametrize("states, output", [("ab", "ba"), ("abcdef", "fa")])
-def test_a_loop_of_any_period_ends_when_its_first_state_comes_back(states, output):
-    hypothesis, policy = follow(ring(states), "a")
-    period = len(states)
-    assert end(hypothesis) == (output, period, "loop")
-    assert calls(policy) == (period + 1, period, period)
-
-
-@pytest.mark.parametrize(("draft", "max_iter"), [("", 2), ("a", 1), ("a", 10), (None, 5)])
-def test_at_most_t_max_iterations_are_run_and_exactly_t_max_if_nothing_ends_them(draft, max_iter):
-    hypothesis, policy = follow(GROW, draft, max_iter=max_iter)
-    grown = len(draft or "") + max_iter
-    assert end(hypothesis) == ("a" * grown, max_iter, "max_iterations")
-    skipped = 0 if draft else 1
-    assert calls(policy) == (max_iter - skipped, max_iter, max_iter)
-    assert policy.calls["encode"] == 1
-
-
-@pytest.mark.parametrize("script", [Script(), ring("ab"), GROW], ids=["still", "loop", "grow"])
-def test_without_adaptive_stopping_exactly_t_max_iterations_are_run(script):
-    max_iter = 3
-    hypothesis, policy = follow(script, "a", max_iter=max_iter, adaptive=False)
-    assert hypothesis["steps"] == max_iter and hypothesis["terminated"] == "max_iterations"
-    assert policy.calls["deletion"] == policy.calls["placeholder"] == max_iter
-    assert len([h for h in hypothesis["history"] if h["phase"] == "token"]) == max_iter
 
 
 def test_sentences_that_are_finished_are_not_asked_about_again():
@@ -236,36 +204,6 @@ def test_the_limit_counts_the_words_of_the_source_without_padding(a, b, source, 
 
 def mixed_pairs(count: int, seed: int = 2) -> list[tuple[str, str]]:
     return [(row.source, row.draft) for row in tiny.triples(count, seed, longest=6)]
-
-
-def plain(hypothesis: Hypothesis) -> tuple:
-    """All that has to be the same however a sentence is batched."""
-    history = [
-        (step["phase"], step["tokens"].tolist(), step["mask"].tolist() if "mask" in step else None)
-        for step in hypothesis["history"]
-    ]
-    return (*end(hypothesis), hypothesis["origin"].tolist(), history)
-
-
-def assert_alike(first: Sequence[Hypothesis], second: Sequence[Hypothesis]) -> None:
-    for one, other in zip(first, second, strict=True):
-        assert plain(one)[:4] == plain(other)[:4]
-        assert [step[:2] for step in plain(one)[4]] == [step[:2] for step in plain(other)[4]]
-        assert_near(one["positional_scores"], other["positional_scores"])
-        assert one["score"] == near(other["score"])
-
-
-@pytest.mark.parametrize("adaptive", [True, False])
-def test_a_batch_of_one_is_a_batch_of_sixty_four(adaptive):
-    pairs = mixed_pairs(64)
-    policy = RandomPolicy(SYMBOLS, PLH, 3)
-    values = {"max_len_b": 8, "max_iter": 6, "adaptive": adaptive}
-    together = decode(policy, pairs, **values)
-    alone = [decode(policy, [pair], **values)[0] for pair in pairs]
-    assert_alike(together, alone)
-    if adaptive:
-        steps = {one["steps"] for one in together}
-        assert len(steps) >= 4 and {one["terminated"] for one in together} >= {"unchanged", "loop"}
 
 
 def check_history(hypothesis: Hypothesis, draft: str) -> None:

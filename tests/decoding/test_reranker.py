@@ -154,13 +154,6 @@ def test_neither_batches_nor_padding_change_a_score(build: Callable[[], nn.Modul
         assert_close(score(Reranker(model, SYMBOLS, PLH)), scores)
 
 
-def test_a_model_in_training_is_put_into_evaluation_mode():
-    model = transformer(dropout=0.5).train()
-    first, second = (score(Reranker(model, SYMBOLS, PLH)) for _ in range(2))
-    assert first == second and not model.training
-    assert not any(parameter.grad is not None for parameter in model.parameters())
-
-
 # what the model is given ----------------------------------------------------------------------
 
 

@@ -15,7 +15,6 @@ from lev_plugins.nn import blocks
 from lev_plugins.systems.levenshtein import criterion as criterions
 from lev_plugins.systems.levenshtein.criterion import (
     EditPolicyLoss,
-    EditPolicyLossConfig,
     smoothed,
 )
 
@@ -108,12 +107,6 @@ def test_the_loss_is_the_weighted_sum_over_heads_and_actions(
         for head, weight, smoothing in zip(HEADS, weights, smoothings, strict=True)
     )
     assert float(loss.detach()) == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_heads_weigh_the_same_and_two_are_smoothed_unless_told_otherwise():
-    weights = EditPolicyLossConfig()
-    assert weights.deletion_weight == weights.placeholder_weight == weights.token_weight == 1
-    assert (weights.label_smoothing, weights.placeholder_label_smoothing) == (0.1, 0.01)
 
 
 def test_what_is_logged_is_the_likelihood_without_smoothing_and_the_share_right(task, fixed):
