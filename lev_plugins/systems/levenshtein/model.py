@@ -7,7 +7,7 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 import logging
 from argparse import Namespace
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from fairseq.data import Dictionary
@@ -51,7 +51,7 @@ class EditMemory(Memory):
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
         own = {name: getattr(self, name) for name in ("source", "tokens", "features")}
-        held = {n: one if one is None else one.index_select(0, rows) for n, one in own.items()}
+        held: dict[str, Any] = {n: one if one is None else one[rows] for n, one in own.items()}
         return replace(super().select(rows), **held)
 
 

@@ -225,7 +225,8 @@ class TranslationEditTask(PostEditingTask):
         """A batch with its ``roll_in``; ``mixture`` is α and β, by default the final ones."""
         cfg, sides = self.cfg, (sample["target"], sample.get("draft"), sample["id"])
         names = str(cfg.roll_in_tokens), cfg.seed, str(cfg.kept_tokens), str(cfg.token_masking)
-        options = RollInOptions(*(mixture or self.mixture()), *names)
+        alpha, beta = mixture or self.mixture()
+        options = RollInOptions(alpha, beta, *names)
         symbols = self.tgt_dict, self.placeholder, self.frequencies
         return {**sample, "roll_in": build_roll_in(*sides, epoch, options, *symbols)}
 

@@ -35,7 +35,8 @@ class Trace(NamedTuple):
 
     def select(self, rows: Tensor) -> Self:
         """The sentences at ``rows``."""
-        return type(self)(*(None if one is None else one.index_select(0, rows) for one in self))
+        deleted = None if self.deleted is None else self.deleted.index_select(0, rows)
+        return type(self)(self.tokens.index_select(0, rows), deleted)
 
     def opened(self, counts: Tensor, after: Tensor, pad: int) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.

@@ -80,4 +80,5 @@ class RefinementGenerator:
                     f"{type(model).__name__} is no edit model; give it last, to rank what they "
                     "write, with --iter-decode-with-external-reranker"
                 )
-        return models[0].eval() if len(models) == 1 else EnsemblePolicy(models), reranker
+            model.eval()  # in fairseq-generate it returns nothing
+        return models[0] if len(models) == 1 else EnsemblePolicy(models), reranker

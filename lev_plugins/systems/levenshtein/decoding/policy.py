@@ -60,7 +60,9 @@ class EnsemblePolicy(EditPolicy):
     """A policy whose probabilities are the mean of its members', which share their dictionaries."""
 
     def __init__(self, policies: Sequence[EditPolicy]) -> None:
-        self.policies = [policy.eval() for policy in policies]
+        self.policies = list(policies)
+        for policy in policies:
+            policy.eval()
         self.traces = any(policy.traces for policy in policies)
 
     def max_positions(self) -> tuple[int, int] | None:
