@@ -96,10 +96,6 @@ class EditPolicyLoss(FairseqCriterion):
         return True
 
 
-# Cross-entropy over a few rows at a time, while the cache holds them: the logits of the tokens are
-# the largest matrix of an update, and torch goes over all of it at every step of the loss.
-
-
 def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
     """Sums over P of the loss with label smoothing, of −log p of the labels (nats), and of how
     often the label is the likeliest class; in single precision where the logits have less.
@@ -111,7 +107,8 @@ def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, 
 
 
 def _blocks(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """A few rows of all of them at a time, the logits in single precision or more."""
+    """A few rows of all of them at a time, while the cache holds them, the logits in single precision
+    or more: torch would go over an update's largest matrix at every step of the loss."""
     size = rows_at_once(logits)
     wide = torch.promote_types(logits.dtype, torch.float32)
     for part, *rest in zip(logits.split(size), *(one.split(size) for one in others)):

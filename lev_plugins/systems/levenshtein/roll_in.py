@@ -209,10 +209,7 @@ def join_deletion_inputs(roll_in: RollIn, predicted: Tensor) -> Tensor:
 
 
 def expert_labels(roll_in: RollIn, inputs: Tensor, max_insertions: int) -> dict[str, Tensor]:
-    """The expert's actions where the heads predict: d* (1: delete), p* (at most K) and t*, P each.
-
-    inputs: y_del, B × L.
-    """
+    """The expert's actions where the heads predict: d* (1: delete), p* (at most K), t*; P each."""
     keep, _ = lcs_masks(inputs, roll_in.target, roll_in.pad)
     insertion = roll_in.insertion
     _, where = roll_in.token_state(roll_in.pad)

@@ -78,10 +78,7 @@ class DeletedTokens(nn.Module):
             nn.init.zeros_(head.weight)
 
     def forward(self, features: Tensor, places: Tensor, slot: Tensor, slots: int) -> Tensor:
-        """What the deleted tokens add to the logits of the slots: P × (K + 1).
-
-        features: B·T × C. places: of the deleted tokens. slot: of each, where it stood. slots: P.
-        """
+        """What the tokens deleted at ``places``, each in a ``slot``, add to P × (K + 1) logits."""
         rows = rows_at(features, places)
         sums = features.new_zeros(slots, features.size(1)).index_add(0, slot, rows)
         number = torch.bincount(slot, minlength=slots)

@@ -21,9 +21,8 @@ class Iteration:
 
     before, after: the tokens that enter the iteration, and those that leave it. deleted: of each of
     ``before``, whether it was deleted. inserted: of each of ``after``, whether it is new.
-    delete_probabilities: of deleting each of ``before``, in [0, 1]. token_probabilities: of what
-    put or kept each of ``after``. Both are empty if unknown, and not compared: the last digits
-    depend on the batch.
+    delete_probabilities: of deleting each of ``before``. token_probabilities: of what put or kept
+    each of ``after``. Empty if unknown; not compared: the last digits depend on the batch.
     """
 
     before: tuple[str, ...]
