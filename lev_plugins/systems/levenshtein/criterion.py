@@ -107,8 +107,8 @@ def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, 
 
 
 def _blocks(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """A few rows of all of them at a time, while the cache holds them, the logits in single precision
-    or more: torch would go over an update's largest matrix at every step of the loss."""
+    """A few rows of all of them at a time, while the cache holds them: torch goes over an update's
+    largest matrix at every step of the loss. The logits are in single precision or more."""
     size = rows_at_once(logits)
     wide = torch.promote_types(logits.dtype, torch.float32)
     for part, *rest in zip(logits.split(size), *(one.split(size) for one in others)):
