@@ -14,7 +14,7 @@ import tiny
 import torch
 from closeness import near
 from fairseq.data import Dictionary
-from fake_policy import FakeMemory, RandomPolicy, Script, ScriptedPolicy
+from fake_policy import ConstantPolicy, FakeMemory, RandomPolicy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,11 +120,7 @@ def text(tokens: torch.Tensor) -> str:
 def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
     free = Case("a", "a_", [0, 0])
 
-    class Refilling(ScriptedPolicy):
-        def token_logits(self, tokens, memory, where, trace=None):
-            return self._one_token("b").repeat(int(where.sum()), 1)
-
-    policy = Refilling(SYMBOLS, PLH, {"a": Script(fill={"a_": "ab"})}, tame=True)
+    policy = ConstantPolicy(SYMBOLS, PLH, token=torch.eye(len(SYMBOLS))[SYMBOLS.index("b")])
     for wanted, written in ((free, "ab"), (free._replace(bits=[0, KEEP]), "a_")):
         assert text(decode(policy, [wanted], stock=True)[0]["tokens"]) == written
 

@@ -79,7 +79,7 @@ class Knowing(Policy):
         self, tokens: Tensor, memory: FakeMemory, where: Tensor, trace: Any = None
     ) -> Tensor:
         rows = []
-        for source, sentence in self.read("token", tokens, memory):
+        for source, sentence in self.read(tokens, memory):
             assert len(source) == len(sentence), f"{sentence} is to become {source}"
             rows += [
                 tiny.sentence(one, SYMBOLS)[1]
