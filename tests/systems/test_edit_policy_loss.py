@@ -166,8 +166,14 @@ EXTREMES = {
 }
 
 
-@pytest.mark.parametrize("rows", EXTREMES.values(), ids=EXTREMES.keys())
-@pytest.mark.parametrize(("share", "tokens"), [(0.0, "argmax"), (1.0, "sample"), (0.5, "random")])
+@pytest.mark.parametrize(
+    ("rows", "share", "tokens"),
+    [
+        (rows, share, tokens)
+        for number, rows in enumerate(EXTREMES.values())
+        for share, tokens in [[(0.0, "argmax"), (1.0, "sample")], [(0.5, "random")]][number % 2]
+    ],
+)
 def test_extreme_batches_have_a_finite_loss_and_report(task, rows, share, tokens):
     model = tiny.sharpen(tiny.model(task))
     sample = sample_of(task, rows, alpha=share, beta=share, tokens=tokens)
