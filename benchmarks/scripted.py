@@ -94,13 +94,16 @@ def _stock_heads(decoder: Any, script: Script) -> dict[str, Callable[..., Any]]:
 def _our_heads(model: Any, script: Script) -> dict[str, Callable[..., Any]]:
     delete, insert, fill = model.deletion_logits, model.placeholder_logits, model.token_logits
 
-    def placeholder_logits(tokens: Tensor, memory: Any) -> Tensor:
+    def placeholder_logits(tokens: Tensor, memory: Any, trace: Any = None) -> Tensor:
         whole = memory.states.new_ones(memory.states.shape[:2], dtype=torch.bool)
         wanted = (whole if memory.mask is None else memory.mask.flatten(1)).sum(1)
         return script.placeholder(tokens, wanted, insert(tokens, memory))
 
+    def token_logits(tokens: Tensor, memory: Any, where: Tensor, trace: Any = None) -> Tensor:
+        return script.token(fill(tokens, memory, where))
+
     return {
         "deletion_logits": lambda tokens, memory: script.deletion(tokens, delete(tokens, memory)),
         "placeholder_logits": placeholder_logits,
-        "token_logits": lambda tokens, memory, where: script.token(fill(tokens, memory, where)),
+        "token_logits": token_logits,
     }

@@ -58,9 +58,6 @@ def write_texts(models: Path, draw: random.Random) -> None:
             marked = [[draw.choice(marks).format(one) for one in t[2].split()] for t in triples]
             pairs = zip(triples, marked, strict=True)
             write(models / "marked.txt", [(t[0], " ".join(words)) for t, words in pairs])
-            terms = [draw.sample(["C", "A .", "D . E", "!"], 2) for _ in triples]
-            pairs = zip(triples, terms, strict=True)
-            write(models / "terms.txt", [(t[0], *two) for t, two in pairs])
             write(models / "joined.txt", [t[2].replace(" ", "") for t in triples])
             triples[2:4] = [("c d e", "C . D . E .", ""), ("", "A .", "A ! .")]
             triples[4] = ("a xyz b", "A . Xyz . B .", "A . Xyz . ! B .")

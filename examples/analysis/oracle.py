@@ -5,13 +5,14 @@ symbols, K the most tokens that are missing in one slot, P tokens to be written.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from lev_plugins.ops.alignment import lcs_masks
-from lev_plugins.ops.edits import Compaction
-from lev_plugins.systems.levenshtein.decoding.policy import AnyPolicy, EditPolicy, Memory
+from lev_plugins.ops.edits import compact
+from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
 
 ORACLES = ("none", "deletion", "deletion+placeholder")
 # Logit of what is certain; all else has its negative. No penalty is as large, and in single
@@ -24,7 +25,7 @@ PAD = 1  # in every dictionary of fairseq
 class OracleMemory:
     """What the policy's encoder left (``inner``), and the targets (B × M) row for row with it."""
 
-    inner: Memory
+    inner: Any
     target: Tensor
 
     def select(self, rows: Tensor) -> "OracleMemory":
@@ -32,7 +33,7 @@ class OracleMemory:
         return OracleMemory(self.inner.select(rows), self.target.index_select(0, rows))
 
 
-class OraclePolicy(EditPolicy[OracleMemory]):
+class OraclePolicy(EditPolicy):
     """A policy that deletes, and may insert, as the expert does (Eq. 8).
 
     Deletion is optimal: what a longest common subsequence with the target keeps, stays. With
@@ -47,7 +48,9 @@ class OraclePolicy(EditPolicy[OracleMemory]):
         pad: the padding index.
     """
 
-    def __init__(self, policy: AnyPolicy, target: Tensor, insertions: bool, pad: int = PAD) -> None:
+    def __init__(
+        self, policy: EditPolicy, target: Tensor, insertions: bool, pad: int = PAD
+    ) -> None:
         self.policy, self.target = policy, target
         self.insertions, self.pad = insertions, pad
 
@@ -75,14 +78,18 @@ class OraclePolicy(EditPolicy[OracleMemory]):
         keep, _ = lcs_masks(tokens, memory.target, self.pad)
         return certain((~keep).long(), 2)
 
-    def placeholder_logits(self, tokens: Tensor, memory: OracleMemory) -> Tensor:
+    def placeholder_logits(
+        self, tokens: Tensor, memory: OracleMemory, trace: object = None
+    ) -> Tensor:
         """The expert's p*, or the policy's logits: B × (T − 1) × (K + 1)."""
         if not self.insertions:
             return self.policy.placeholder_logits(tokens, memory.inner)
         counts = missing_tokens(tokens, memory.target, self.pad)
         return certain(counts, int(counts.max()) + 1 if counts.numel() else 1)
 
-    def token_logits(self, tokens: Tensor, memory: OracleMemory, where: Tensor) -> Tensor:
+    def token_logits(
+        self, tokens: Tensor, memory: OracleMemory, where: Tensor, trace: object = None
+    ) -> Tensor:
         """The policy's: P × V."""
         return self.policy.token_logits(tokens, memory.inner, where)
 
@@ -115,7 +122,7 @@ def missing_tokens(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
     return (gaps.gather(1, rank) * keep)[:, :-1]
 
 
-def with_oracle(policy: AnyPolicy, mode: str, target: Tensor, pad: int = PAD) -> AnyPolicy:
+def with_oracle(policy: EditPolicy, mode: str, target: Tensor, pad: int = PAD) -> EditPolicy:
     """The policy, or an :class:`OraclePolicy` around it.
 
     Args:

@@ -39,25 +39,3 @@ def test_without_the_flag_marks_are_text_and_unknown_words_are_printed_as_genera
         rest = iter(output.split())
         draft = line.partition("\t")[2].split()
         assert all((word if word in "ABC.!" else "<unk>") in rest for word in draft), output
-
-
-def test_terms_are_in_the_output_whole_and_in_the_order_given(commands, pairs):
-    lines = [
-        ("a b c", ["B . C", "A"]),
-        ("a b", []),
-        ("f", ["H H H", "H H"]),
-        ("c d e a", ["D"]),
-        ("", ["A ."]),
-    ]
-    text = "".join("\t".join([source, *terms]) + "\n" for source, terms in lines)
-    outputs = []
-    for flags in ("", "--buffer-size 5 --batch-size 3"):
-        command = pairs.interactive(f"--constraints ordered {flags}")
-        result = commands.done(command, pairs.folder, stdin=text)
-        outputs.append(result.texts("H"))
-        printed = [line.split("\t") for line in result.out.splitlines() if line[:2] == "C-"]
-        expected = [[f"C-{i}", term] for i, (_, terms) in enumerate(lines) for term in terms]
-        assert printed == expected
-    assert outputs[0] == outputs[1]
-    for output, (_, terms) in zip(outputs[0], lines, strict=True):
-        assert holds(output, terms), output

@@ -39,20 +39,6 @@ def plain(commands, triples):
     return answers(commands.done(triples.generate("--gen-subset valid"), triples.folder))
 
 
-def test_noise_is_sampled_for_the_sentence_and_not_for_its_batch(commands, triples):
-    flags = "--noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
-    lines = list(zip(triples.text("valid", "src"), triples.text("valid", "mt"), strict=True))
-    text = "".join(f"{source}\t{draft}\n" for source, draft in lines[:6])
-    one_by_one = commands.done(triples.interactive(flags), triples.folder, stdin=text)
-    turned = "".join(reversed(text.splitlines(keepends=True)))
-    buffers = "--buffer-size 6 --batch-size 4"
-    together = commands.done(
-        triples.interactive(f"{flags} {buffers}"), triples.folder, stdin=turned
-    )
-    first, second = texts(answers(one_by_one)), texts(answers(together))[::-1]
-    assert first == second and max(map(len, first)) > 1
-
-
 def score_references(commands, triples, transformer, folder, groups) -> list[float]:
     """What fairseq itself says of the answers: its own task, with them as the references."""
     sources = triples.text("valid", "src")

@@ -104,13 +104,6 @@ def took_draft_to_insert(task, beta: float, count: int = 4000, **options) -> tor
     return wide[:, :4].eq(expected).all(1) & wide[:, 4].eq(1)
 
 
-def test_shares_of_zero_and_one_are_met_exactly(task):
-    sample = tiny.batch(task, disjoint_rows(4000))
-    for alpha in (0.0, 1.0):
-        assert tiny.roll_in(task, sample, alpha=alpha).delete_draft.eq(bool(alpha)).all()
-    assert took_draft_to_insert(task, 1.0).all()
-
-
 def test_beta_zero_never_looks_at_the_draft(task):
     sample = tiny.batch(task, ROWS)
     pairs = {name: value for name, value in sample.items() if name != "draft"}

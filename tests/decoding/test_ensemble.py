@@ -1,13 +1,11 @@
 """Ensembles: the mean of the members' probabilities, and nothing that depends on the batch."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 import tiny
 import torch
-from fake_policy import Policy, RandomPolicy
+from fake_policy import ConstantPolicy, Policy, RandomPolicy
 from torch import Tensor
 
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
@@ -33,28 +31,13 @@ def random_policy(seed: int, **options: Any) -> RandomPolicy:
     return RandomPolicy(SYMBOLS, PLH, seed, **options)
 
 
-class Constant(Policy):
-    """The same answers everywhere, and whether it is in training."""
+class Trained(ConstantPolicy):
+    """Whether it is in training; as models in fairseq-generate, it says nothing when that ends."""
 
-    def __init__(self, delete: float = 0.0, counts: Sequence[float] = (0.0,), size: int = 4):
-        super().__init__(SYMBOLS, PLH)
-        self.delete, self.counts, self.size = delete, torch.tensor(counts), size
-        self.training = True
+    training = True
 
-    def eval(self) -> "Constant":
+    def eval(self) -> None:
         self.training = False
-        return self
-
-    def deletion_logits(self, tokens: Tensor, memory: Any) -> Tensor:
-        return torch.tensor([math.log(1 - self.delete), math.log(self.delete)]).expand(
-            *tokens.shape, 2
-        )
-
-    def placeholder_logits(self, tokens: Tensor, memory: Any) -> Tensor:
-        return self.counts.expand(tokens.size(0), tokens.size(1) - 1, -1)
-
-    def token_logits(self, tokens: Tensor, memory: Any, where: Tensor) -> Tensor:
-        return torch.zeros(int(where.sum()), self.size)
 
 
 def outputs(policy: Any, sources: Tensor, tokens: Tensor) -> list[Tensor]:
@@ -95,25 +78,6 @@ def test_probabilities_are_the_mean_of_the_members():
         assert not torch.allclose(logits.exp()[..., : own.size(-1)], own, atol=0.05)
 
 
-def test_a_member_that_can_insert_fewer_tokens_gives_more_no_probability():
-    few, many = Constant(0.5, (0.0, 0.0)), Constant(0.5, (0.0, 0.0, 0.0, 0.0))
-    sources, tokens = state()
-    ensemble = EnsemblePolicy([few, many])
-    logits = ensemble.placeholder_logits(tokens, ensemble.encode(sources))
-    expected = torch.tensor([3 / 8, 3 / 8, 1 / 8, 1 / 8]).log()
-    assert torch.allclose(logits, expected.expand_as(logits))
-
-
-@pytest.mark.parametrize(
-    "members, deleted",
-    [((0.6, 0.6, 0.01), False), ((0.4, 0.4, 0.99), True), ((0.45, 0.45, 0.45), False)],
-)
-def test_the_mean_decides_and_not_the_majority(members, deleted):
-    policy = EnsemblePolicy([Constant(delete, size=len(SYMBOLS)) for delete in members])
-    ((tokens, _, _),) = decode(policy, [("a", "abc")])
-    assert len(tokens) - 2 == (0 if deleted else 3)
-
-
 def test_a_batch_of_one_is_a_batch_of_many():
     # the fake policies notice a memory that is out of step with its sentences
     policy = EnsemblePolicy([random_policy(3), random_policy(4), random_policy(5)])
@@ -134,6 +98,8 @@ def test_positions_are_those_of_the_tightest_member():
 
 
 def test_decoding_puts_every_member_into_evaluation_mode():
-    members = [Constant(0.1, size=len(SYMBOLS)) for _ in range(3)]
-    decode(EnsemblePolicy([*members, random_policy(1)]), PAIRS[:2])
-    assert not any(member.training for member in members)
+    for number in (1, 3):
+        members = [Trained(SYMBOLS, PLH) for _ in range(number)]
+        sample = {"net_input": {"src_tokens": torch.tensor([[0, 4, 2]])}}
+        RefinementGenerator(SYMBOLS, PLH, RefinementOptions()).generate(members, sample)
+        assert not any(member.training for member in members)

@@ -72,12 +72,14 @@ class Knowing(Policy):
     def deletion_logits(self, tokens: Tensor, memory: FakeMemory) -> Tensor:
         raise AssertionError("the oracle deletes")
 
-    def placeholder_logits(self, tokens: Tensor, memory: FakeMemory) -> Tensor:
+    def placeholder_logits(self, tokens: Tensor, memory: FakeMemory, trace: Any = None) -> Tensor:
         raise AssertionError("the oracle inserts placeholders")
 
-    def token_logits(self, tokens: Tensor, memory: FakeMemory, where: Tensor) -> Tensor:
+    def token_logits(
+        self, tokens: Tensor, memory: FakeMemory, where: Tensor, trace: Any = None
+    ) -> Tensor:
         rows = []
-        for source, sentence in self.read("token", tokens, memory):
+        for source, sentence in self.read(tokens, memory):
             assert len(source) == len(sentence), f"{sentence} is to become {source}"
             rows += [
                 tiny.sentence(one, SYMBOLS)[1]

@@ -123,7 +123,7 @@ class Goal:
         return Goal(self.target.index_select(0, rows), self.rows.index_select(0, rows))
 
 
-class Expert(EditPolicy[Goal]):
+class Expert(EditPolicy):
     """Edits as the expert does, and notes the traces that it is given."""
 
     traces = True
@@ -201,7 +201,7 @@ def test_without_deletions_a_trace_says_nothing():
     )
 
 
-def outputs(task: Any, policy: EditPolicy[Any], rows: list[tiny.Triple], extra: int = 0) -> list:
+def outputs(task: Any, policy: EditPolicy, rows: list[tiny.Triple], extra: int = 0) -> list:
     options = RefinementOptions(max_iter=4, max_len_b=10)
     generator = RefinementGenerator(task.target_dictionary, task.placeholder, options)
     found = generator.generate([policy], tiny.batch(task, rows, extra=extra))
@@ -228,8 +228,8 @@ def test_in_an_ensemble_those_read_it_that_can():
     stands, memory = compact(trace), both.encode(sample["net_input"]["src_tokens"])
     found = both.placeholder_logits(stands, memory, trace).exp()[..., :6]
     parts = (
-        model.placeholder_logits(stands, memory.members[0], trace).softmax(-1)[..., :6],
-        plain.placeholder_logits(stands, memory.members[1]).softmax(-1),
+        model.placeholder_logits(stands, memory[0], trace).softmax(-1)[..., :6],
+        plain.placeholder_logits(stands, memory[1]).softmax(-1),
     )
     assert_near(found, sum(parts) / 2)
     assert outputs(task, EnsemblePolicy([model]), tiny.triples(5)) == outputs(

@@ -20,9 +20,7 @@ from seq2seq_models import Pair, shifted, tokens
 from lev_plugins.systems.gated.gates import (
     DECODER_GATES,
     DecoderGates,
-    aligned_states,
     chosen_gates,
-    next_token,
 )
 
 pytestmark = pytest.mark.kernels
@@ -170,26 +168,3 @@ def test_gates_with_a_sigmoid_before_the_softmax_stay_within_their_bounds():
     for gate in free.gates.values():
         torch.nn.init.normal_(gate.weight)
     assert free(1e4 * torch.randn(50, 20, 8)).max() > 0.99
-
-
-def test_states_beside_a_token_are_those_at_its_place_and_the_last_beyond_the_end():
-    states = torch.arange(10.0).view(2, 5, 1)
-    real = torch.tensor([[True] * 5, [False, False, True, True, True]])
-    places = torch.tensor([[0, 3, 4, 5, 9], [0, 1, 2, 3, 9]])
-    found = aligned_states(states, real, places)[..., 0]
-    assert found.tolist() == [[0, 3, 4, 4, 4], [7, 8, 9, 9, 9]]
-    right = torch.tensor([[True] * 5, [True, True, False, False, False]])
-    assert aligned_states(states, right, places)[1, :, 0].tolist() == [5, 6, 6, 6, 6]
-
-
-@pytest.mark.parametrize("real", ["11111", "00111", "11000", "00001"])
-def test_attention_moves_on_by_one_and_none_of_it_is_lost(real):
-    real = torch.tensor([[one == "1" for one in real]])
-    weights = torch.rand(1, 3, 5) * real.unsqueeze(1)
-    places = [i for i in range(5) if real[0, i]]
-    moved = next_token(weights, real)
-    for t in range(3):
-        expected = [0.0] * 5
-        for place in places:
-            expected[min(place + 1, places[-1])] += float(weights[0, t, place])
-        assert moved[0, t].tolist() == pytest.approx(expected, abs=1e-6)

@@ -7,7 +7,6 @@ import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary
-from fairseq.token_generation_constraints import pack_constraints
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
@@ -124,20 +123,6 @@ def test_terms_that_cannot_be_written_are_refused(terms, said):
         tiny.task().encode_terms(terms, str)
 
 
-def packed(task: TranslationEditTask, rows: list[list[str]]) -> Tensor:
-    """Terms as fairseq-interactive packs them."""
-    symbols = task.target_dictionary
-    return pack_constraints(
-        [
-            [
-                symbols.encode_line(term, append_eos=False, add_if_not_exist=False).long()
-                for term in terms
-            ]
-            for terms in rows
-        ]
-    )
-
-
 TERMS = st.lists(
     st.lists(st.text("abh", min_size=1, max_size=3), max_size=3), min_size=1, max_size=4
 )
@@ -145,22 +130,17 @@ TERMS = st.lists(
 
 @settings(max_examples=25)
 @given(TERMS)
-def test_packed_terms_are_written_whole_and_in_their_order(rows):
-    task = tiny.task(delete_threshold=0.0)
+def test_terms_are_written_whole_and_in_their_order(rows):
+    task = tiny.task(markup=True, delete_threshold=0.0)
     net = tiny.sharpen(tiny.model(task), 2.0)
-    lines = ["abcdefgh"[: n + 1] for n in range(len(rows))]  # of different lengths
-    tokens, lengths = task.get_interactive_tokens_and_lengths([" ".join(one) for one in lines], str)
-    constraints = packed(task, [[" ".join(term) for term in terms] for terms in rows])
-    data = task.build_dataset_for_inference(tokens, lengths, constraints)
-    generator = task.build_generator([net], Namespace(iter_decode_max_iter=2, max_len_b=12))
-    for batch in task.get_batch_iterator(data, max_sentences=3).next_epoch_itr(shuffle=False):
-        sample = {"net_input": batch["net_input"]}
-        found = task.inference_step(generator, [net], sample, constraints=batch["constraints"])
-        for number, (hypothesis,) in zip(batch["id"].tolist(), found, strict=True):
-            rest = tiny.letters(hypothesis["tokens"], task.target_dictionary)
-            for term in rows[number]:
-                assert term in rest
-                rest = rest[rest.index(term) + len(term) :]
+    drafts = [" ".join(f"[+{' '.join(term)}+]" for term in terms) for terms in rows]
+    lines = [f"{' '.join('abcdefgh'[: n + 1])}\t{draft}" for n, draft in enumerate(drafts)]
+    found = decode(task, net, lines, iter_decode_max_iter=2, max_len_b=12)
+    for hypothesis, terms in zip(found, rows, strict=True):
+        rest = tiny.letters(hypothesis["tokens"], task.target_dictionary)
+        for term in terms:
+            assert term in rest
+            rest = rest[rest.index(term) + len(term) :]
 
 
 def test_terms_are_whole_words_however_they_come_in():
@@ -186,19 +166,10 @@ def test_terms_are_whole_words_however_they_come_in():
     assert task.encode_terms(["Fluss", "Winter"], encode).marks.tolist()[1:-1] == wanted
     assert typed("[+Fluss+] [+Winter+]") == typed("[=Fluss=] [=Winter=]") == wanted
     net = tiny.sharpen(tiny.model(task), 2.0).eval()
-    terms = packed(task, [[encode(one) for one in pieces]])
-    data = task.build_dataset_for_inference([torch.tensor([0, 4, 2])], [3], terms)
+    terms = task.encode_terms(["Fluss", "Winter"], encode)
+    data = task.build_dataset_for_inference([(torch.tensor([0, 4, 2]), terms)], [3])
     generator = task.build_generator([net], Namespace(iter_decode_max_iter=3, max_len_b=12))
     sample = data.collater([data[0]])
     ((found,),) = task.inference_step(generator, [net], sample, constraints=sample["constraints"])
     text = "".join(words_of(task, found["tokens"])[1:-1]).replace("▁", " ")
     assert {"Fluss", "Winter"} <= set(text.replace(".", " ").split())
-
-
-def test_packed_terms_that_cannot_be_written_are_refused_by_their_line():
-    task = tiny.task()
-    task.get_interactive_tokens_and_lengths(["a", "b", "c"], str)
-    tokens, lengths = task.get_interactive_tokens_and_lengths(["a", "b"], str)
-    for bad in ("a xyz", "", "<plh>"):
-        with refuses("input line 5"):
-            task.build_dataset_for_inference(tokens, lengths, packed(task, [["a"], ["b", bad]]))

@@ -228,6 +228,8 @@ def test_what_edit_models_do_not_do_is_refused():
             task.build_generator([model], Namespace(**{name: "hard"}))
     with refuses("--nbest 0"):
         task.build_generator([model], Namespace(nbest=0))
+    with refuses("--constraints", "--markup"):
+        task.build_dataset_for_inference([], [], constraints=torch.zeros(1, 1))
 
 
 # training

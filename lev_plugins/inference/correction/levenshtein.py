@@ -12,7 +12,7 @@ from ...data.batching import in_batches
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
 from ...systems.levenshtein.decoding.history import EditTrace
-from ...systems.levenshtein.decoding.policy import AnyPolicy, EnsemblePolicy, read_by
+from ...systems.levenshtein.decoding.policy import EditPolicy, EnsemblePolicy
 from ...systems.levenshtein.trace import Trace
 from ..editor import LevenshteinEditor
 from ..sentences import Sentence, collated
@@ -45,7 +45,7 @@ class LevenshteinBackend(ScoringBackend):
         #: The same models, as an editor that reads text as this backend does.
         self.editor = LevenshteinEditor(editor.models, editor.task, *encoders, editor.reranker)
         models = editor.models
-        self.policy: AnyPolicy = models[0] if len(models) == 1 else EnsemblePolicy(models)
+        self.policy: EditPolicy = models[0] if len(models) == 1 else EnsemblePolicy(models)
         source, target = self.editor.limits
         self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
         self.generator = self.editor.generator(
@@ -115,13 +115,12 @@ class LevenshteinBackend(ScoringBackend):
         inner = draft.ne(pad) & ~torch.isin(draft, ends)
         total = _gathered(logs, (~kept).long()).masked_fill(~inner, 0).sum(1)
         counting = Trace(draft, inner & ~kept)  # read by models that were trained with it
-        read = read_by(policy, counting)
-        logs = policy.placeholder_logits(labels.before, memory, *read).float().log_softmax(-1)
+        logs = policy.placeholder_logits(labels.before, memory, counting).float().log_softmax(-1)
         counts = labels.counts.clamp(max=logs.size(2) - 1)
         total = total + _gathered(logs, counts).masked_fill(~labels.slots, 0).sum(1)
         if bool(labels.missing.any()):
-            read = read_by(policy, counting.opened(labels.counts, labels.after, pad))
-            logs = policy.token_logits(labels.after, memory, labels.missing, *read)
+            writing = counting.opened(labels.counts, labels.after, pad)
+            logs = policy.token_logits(labels.after, memory, labels.missing, writing)
             logs = logs.float().log_softmax(-1)
             each = _gathered(logs, target[labels.missing])
             rows = labels.missing.nonzero()[:, 0]

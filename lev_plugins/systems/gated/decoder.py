@@ -32,13 +32,7 @@ from .gates import DecoderGates, MaskVector, aligned_states, next_token
 class GatedDecoder(TransformerDecoder):
     """A backbone's decoder with copy, generate and skip gates.
 
-    Args:
-        dictionary, source: of the target, and of the source, from which *pointer* copies.
-        backbone: its parts.
-        names: the gates that are on; none makes it the backbone's own decoder.
-        variant: pointer or paper.
-        vector: emb_mask.
-        limit: the longest target, in tokens.
+    names: the gates that are on; none makes it the backbone's own decoder. vector: emb_mask.
     """
 
     def __init__(

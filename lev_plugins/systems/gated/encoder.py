@@ -28,15 +28,8 @@ class GatedMemory(Memory):
 
 
 class GatedEncoder(TransformerEncoder):
-    """Embeds the source, runs it through the backbone and the mask gate.
-
-    Args:
-        dictionary: of the source.
-        embed: of its tokens.
-        body: the backbone's blocks, embedded tokens → states.
-        gate: the mask gate, or None.
-        limit: the longest source, in tokens.
-    """
+    """Embeds the source, runs it through the backbone (``body``: embedded tokens → states) and the
+    mask gate."""
 
     def __init__(
         self,

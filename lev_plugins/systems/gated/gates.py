@@ -51,13 +51,7 @@ def _gate(dim: int, bias: float | None = None) -> nn.Linear:
 
 
 class MaskVector(nn.Module):
-    """emb_mask: the embedding of the mask symbol, or a vector of its own where there is none.
-
-    Args:
-        table: the source's embeddings.
-        row: of the mask symbol, or None.
-        scale: what the model multiplies embeddings by.
-    """
+    """emb_mask: the scaled embedding of the mask symbol, or a vector of its own without ``row``."""
 
     def __init__(self, table: nn.Embedding, row: int | None, scale: float) -> None:
         super().__init__()
@@ -91,11 +85,8 @@ class MaskGate(nn.Module):
 class DecoderGates(nn.Module):
     """Copy, generate and skip, one weight each for every target token (Eq. 3-6).
 
-    Args:
-        dim: C.
-        names: the gates that are on.
-        bounded: a sigmoid before the softmax (Eq. 3-5), which holds every gate of three within
-            0.155 … 0.576. Without it they start nearly at generating alone.
+    bounded: a sigmoid before the softmax (Eq. 3-5), which holds every gate of three within 0.155 …
+    0.576. Without it they start nearly at generating alone.
     """
 
     def __init__(self, dim: int, names: Sequence[str], bounded: bool) -> None:
@@ -119,14 +110,9 @@ class DecoderGates(nn.Module):
 
 
 def aligned_states(states: Tensor, real: Tensor, places: Tensor) -> Tensor:
-    """The source states that stand at the target tokens' own places.
+    """The source states at the target tokens' own places, B × T' × C; beyond the end that of </s>.
 
-    Args:
-        states: B × S × C. real: B × S, bool.
-        places: B × T', from 0, counted in real tokens.
-
-    Returns:
-        B × T' × C; beyond its end a source's last state stands, its </s>.
+    states: B × S × C. real: B × S, bool. places: B × T', from 0, counted in real tokens.
     """
     order = (~real).long().argsort(dim=1, stable=True)
     last = real.sum(1, keepdim=True).clamp(min=1) - 1
@@ -135,10 +121,9 @@ def aligned_states(states: Tensor, real: Tensor, places: Tensor) -> Tensor:
 
 
 def next_token(weights: Tensor, real: Tensor) -> Tensor:
-    """Attention moved on by one source token; what lies on the last one stays there.
+    """Attention (B × T' × S) moved on by one source token; what lies on the last one stays there.
 
-    Args:
-        weights: B × T' × S. real: B × S, bool.
+    real: B × S, bool.
     """
     following = F.pad(real[:, 1:], (0, 1))
     moves = (real & following).unsqueeze(1)

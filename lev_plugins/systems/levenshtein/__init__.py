@@ -1,29 +1,20 @@
-"""LevT, the Levenshtein Transformer (Gu, Wang and Zhao, 2019), for generation and post-editing.
+"""LevT, the Levenshtein Transformer (Gu, Wang and Zhao, 2019). To be read in this order:
 
-To be read in this order:
+=============== ==================================================================================
+config          options; Table 2a, weight sharing; Fig. 4b, early exit
+model           §3.1, Eq. 3 to 5, the three policies; Alg. 1, the passes of an update
+trace, pointer  beyond the paper: deleted tokens stay readable; tokens from the source
+roll_in         Eq. 6 and 7, the states to learn from; Alg. 1, the expert's actions on them
+criterion       §3.2 and Alg. 1, the loss
+task, markup    batches with their roll-in; drafts, and what has to stay, go, be written; models
+decoding/       §3.3 and Alg. 2: policy, what it asks of a model; options, T_max and γ; generator,
+                from a batch to hypotheses; loop, delete, insert, fill; state, what stands and what
+                happened; candidates, noisy parallel decoding; history, Fig. 3 as plain data
+stock           checkpoints of fairseq's levenshtein_transformer
+=============== ==================================================================================
 
-===================== =============================================================================
-file                  of the paper
-===================== =============================================================================
-config                options; Table 2a, weight sharing; Fig. 4b, early exit
-model                 §3.1, Eq. 3 to 5, the three policies; Alg. 1, the passes of an update
-trace, pointer        beyond the paper: deleted tokens stay readable; tokens from the source
-roll_in               Eq. 6 and 7, the states to learn from; Alg. 1, the expert's actions on them
-criterion             §3.2 and Alg. 1, the loss
-task                  batches with their roll-in; interactive; models, old and stock ones too
-drafts, markup        beyond the paper: drafts as tokens, what has to stay, go, be written
-decoding/policy       §3.1, what decoding asks of a model; ensembles
-decoding/generator    §3.3, from a batch to hypotheses
-decoding/loop         §3.3 and Alg. 2: delete, insert placeholders, fill them; γ
-decoding/state        §2, the environment: what stands, what is finished, what happened
-decoding/options      T_max, γ and all else that a decoding is told
-decoding/candidates   §3.3, noisy parallel decoding; ranking, also by an autoregressive model
-decoding/history      Fig. 3, what was done to a sentence, as plain data
-stock                 checkpoints of fairseq's levenshtein_transformer
-===================== =============================================================================
-
-Alignment and edits as tensors (Eq. 7 and 8, the expert and the environment) are in
-:mod:`lev_plugins.ops`, the Transformer's blocks (Eq. 2) in :mod:`lev_plugins.nn`.
+Alignment and edits as tensors (Eq. 7 and 8) are in :mod:`lev_plugins.ops`, the Transformer's blocks
+(Eq. 2) in :mod:`lev_plugins.nn`.
 """
 
 from . import criterion, task

@@ -36,9 +36,7 @@ class EditPolicyLossConfig(FairseqDataclass):
 class EditPolicyLoss(FairseqCriterion):
     """Sum over heads and positions, divided by the number of target tokens of all workers.
 
-    The log-likelihoods of all actions of a batch are summed, as in the paper; ``sample_size`` is
-    the number of target tokens, so that the gradient does not depend on how a batch is split
-    over workers or accumulation steps.
+    So the gradient does not depend on how a batch is split over workers or accumulation steps.
     """
 
     def __init__(
@@ -51,16 +49,8 @@ class EditPolicyLoss(FairseqCriterion):
         token_weight: float,
     ) -> None:
         super().__init__(task)
-        self.smoothing = {
-            "deletion": 0.0,
-            "placeholder": placeholder_label_smoothing,
-            "token": label_smoothing,
-        }
-        self.weights = {
-            "deletion": deletion_weight,
-            "placeholder": placeholder_weight,
-            "token": token_weight,
-        }
+        self.smoothing = dict(zip(HEADS, (0.0, placeholder_label_smoothing, label_smoothing)))
+        self.weights = dict(zip(HEADS, (deletion_weight, placeholder_weight, token_weight)))
         for name, value in self.smoothing.items():
             if not 0 <= value < 1:
                 raise UserError(f"label smoothing of the {name} head is {value}; use 0 … below 1")
@@ -71,11 +61,11 @@ class EditPolicyLoss(FairseqCriterion):
         self, model: nn.Module, sample: TrainingBatch, reduce: bool = True
     ) -> tuple[Tensor, int, LogOutput]:
         """Returns the summed loss (nats), the sample size (target tokens) and what to log."""
-        source = sample["net_input"]
-        roll_in = sample["roll_in"]
+        source, roll_in = sample["net_input"], sample["roll_in"]
         outputs, deletion_inputs = model(source["src_tokens"], source["src_lengths"], roll_in)
         labels = expert_labels(roll_in, deletion_inputs, outputs["placeholder"].size(1) - 1)
-        log: LogOutput = {}
+        size = sample["ntokens"]
+        log: LogOutput = dict(ntokens=size, nsentences=len(sample["target"]), sample_size=size)
         loss = torch.zeros((), device=source["src_tokens"].device)
         for name in HEADS:
             label = labels[name]
@@ -83,28 +73,19 @@ class EditPolicyLoss(FairseqCriterion):
             loss = loss + self.weights[name] * head
             log[f"{name}_nll"], log[f"{name}_right"] = nll, right
             log[f"{name}_count"] = label.numel()
-        sample_size = sample["ntokens"]
-        log.update(
-            loss=loss.detach(),
-            ntokens=sample["ntokens"],
-            nsentences=sample["target"].size(0),
-            sample_size=sample_size,
-        )
-        return loss, sample_size, log
+        return loss, size, {**log, "loss": loss.detach()}
 
     @staticmethod
     def reduce_metrics(logging_outputs: list[LogOutput]) -> None:
-        """Sums over workers; nothing is averaged twice. Losses are shown in bits."""
+        """Sums over workers. Losses are shown in bits."""
 
         def total(key: str) -> float:
             return float(sum(log.get(key, 0) for log in logging_outputs))
 
         size = max(total("sample_size"), 1)
         metrics.log_scalar("loss", total("loss") / size / math.log(2), size, round=3)
-        for name in HEADS:
-            count = total(f"{name}_count")
-            if count:
-                short = {"deletion": "del", "placeholder": "plh", "token": "tok"}[name]
+        for name, short in zip(HEADS, ("del", "plh", "tok")):
+            if count := total(f"{name}_count"):
                 bits = total(f"{name}_nll") / count / math.log(2)
                 metrics.log_scalar(f"{short}_nll", bits, count, round=3)
                 right = 100 * total(f"{name}_right") / count
@@ -115,27 +96,19 @@ class EditPolicyLoss(FairseqCriterion):
         return True
 
 
-# Cross-entropy over a few rows at a time: the logits of a batch's tokens are the largest matrix of
-# an update, and torch goes over all of it at every step of the loss. Here a few rows at a time are
-# done with while the cache holds them, in the forward and again in the backward pass.
-
-
 def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums over positions of the loss with label smoothing, and of what is logged.
+    """Sums over P of the loss with label smoothing, of −log p of the labels (nats), and of how
+    often the label is the likeliest class; in single precision where the logits have less.
 
-    Args:
-        logits: P × classes. labels: P. smoothing: share that all classes have in common.
-
-    Returns:
-        the loss; −log p of the labels, in nats; how often the label is the likeliest class. In
-        single precision where the logits have less.
+    logits: P × classes. labels: P. smoothing: share that all classes have in common.
     """
     loss, nll, right = _Smoothed.apply(logits, labels, smoothing)
     return loss, nll, right
 
 
 def _blocks(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """A few rows of all of them at a time, the logits in single precision or more."""
+    """A few rows of all of them at a time, while the cache holds them: torch goes over an update's
+    largest matrix at every step of the loss. The logits are in single precision or more."""
     size = rows_at_once(logits)
     wide = torch.promote_types(logits.dtype, torch.float32)
     for part, *rest in zip(logits.split(size), *(one.split(size) for one in others)):

@@ -6,11 +6,10 @@ r"""Orders: marks that a person puts on a draft, and terms that are wanted, from
 
 ``\[=``, ``\[-`` and ``\[+`` are the marks' own characters; inside a mark ``\=]``, ``\-]`` and
 ``\+]`` are. A backslash right before any of these is written twice: ``C:\\[=x=]`` is ``C:\`` and a
-mark. A backslash anywhere else is a backslash. Marks do not stand inside each other.
+mark. Marks do not stand inside each other.
 
-What stays is whole words where it begins or ends with one: nothing is written onto them. The marks
-of a token are bits: KEEP, DROP, JOINED (to the token that follows), BEGINS and ENDS (a word that
-stays, onto which something could be written). Decoding follows them by the origin of each token.
+The marks of a token are bits: KEEP, DROP, JOINED (to the token that follows), BEGINS and ENDS (a
+word that stays, onto which something could be written).
 
 Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P tokens to be written,
 V symbols.
@@ -21,15 +20,15 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import UserError
 
 KEEP, DROP, JOINED, BEGINS, ENDS = 1, 2, 4, 8, 16
-_BITS = {"keep": KEEP, "drop": DROP, "term": KEEP}
 _KINDS = {"=": "keep", "-": "drop", "+": "term"}
 # What ends a stretch of text outside of marks, and inside each; behind an odd number of backslashes
 # it is text. In ``[=a[=]`` the last three characters are a bracket and the mark's end.
@@ -38,12 +37,8 @@ _EDGES = {"": re.compile(r"(?<!\\)(\\*)(\[[=+-])")} | {
 }
 
 
-@dataclass(frozen=True)
-class Mark:
-    """Characters ``start`` … ``end`` (exclusive) of the plain text, and what is to happen there.
-
-    kind: keep, drop or term.
-    """
+class Mark(NamedTuple):
+    """Characters ``start`` … ``end`` (exclusive) of the plain text; kind: keep, drop or term."""
 
     start: int
     end: int
@@ -81,37 +76,23 @@ def parse_markup(text: str) -> tuple[str, list[Mark]]:
     return plain + text[position:], marks
 
 
-def escape_markup(text: str, before_mark: bool = False) -> str:
-    """Text in which nothing is taken for a mark: ``parse_markup(escape_markup(t)) == (t, [])``.
-
-    Args:
-        before_mark: a mark follows, which the end of the text must not change.
-    """
-    text = _EDGES[""].sub(r"\1\1\\\2", text)
-    return _doubled_at_the_end(text) if before_mark else text
+def escape_markup(text: str, before_mark: bool = False, sign: str = "") -> str:
+    """Text without marks or, inside a mark, its ``sign``; ``before_mark``: nor at its end."""
+    text = _EDGES[sign].sub(r"\1\1\\\2", text)
+    return text + text[len(text.rstrip("\\")) :] if before_mark else text
 
 
 def write_mark(text: str, kind: str) -> str:
-    """The mark that holds a text, which is not blank.
-
-    Args:
-        kind: keep, drop or term.
-    """
+    """The mark (keep, drop or term) that holds a text, which is not blank."""
     sign = {name: sign for sign, name in _KINDS.items()}[kind]
-    inside = _EDGES[sign].sub(r"\1\1\\\2", text)
-    return f"[{sign}{_doubled_at_the_end(inside)}{sign}]"
-
-
-def _doubled_at_the_end(text: str) -> str:
-    return text + text[len(text.rstrip("\\")) :]
+    return f"[{sign}{escape_markup(text, True, sign)}{sign}]"
 
 
 # words ----------------------------------------------------------------------------------------
 
-# What a tokenizer calls the beginning or the rest of a word is told by the dictionary's symbols:
-# ▁ (sentencepiece; characters, where it stands for the space) and Ġ (byte-level BPE) stand
-# before a word, ## (WordPiece) before what continues one, @@ (subword-nmt) behind what continues.
-# Without any of these every token is a word.
+# ▁ (sentencepiece; characters, where it stands for the space) and Ġ (byte-level BPE) stand before a
+# word, ## (WordPiece) before what continues one, @@ (subword-nmt) behind what continues. Without
+# any of these every token is a word.
 SPACES = ("\u2581", "\u0120")
 # written without spaces: there a letter beside a word is no sign that it continues
 _NO_SPACES = re.compile(
@@ -172,14 +153,10 @@ def _is_special(symbol: str) -> bool:
 def token_marks(
     text: str, marks: Sequence[Mark], encode: Callable[[str], str]
 ) -> tuple[list[str], list[int]]:
-    """Tokens of the plain text and the mark bits of each.
+    """Tokens of the plain text (``encode``: text → tokens with spaces between) and their mark bits.
 
-    A mark that begins or ends inside a token covers the whole token. Tokens are found by coding
-    the text on both sides of a border, so any tokenizer and any subwords will do. Of a term, and
-    of what goes, every token but the last is JOINED to the next.
-
-    Args:
-        encode: text → tokens separated by spaces.
+    A mark that begins or ends inside a token covers all of it. Of a term, and of what goes, every
+    token but the last is JOINED to the next.
 
     Raises:
         UserError: a mark that covers no token, or a token that is to stay and to go.
@@ -187,28 +164,25 @@ def token_marks(
     tokens = encode(text).split()
     bits = [0] * len(tokens)
     for mark in marks:
+        marked = text[mark.start : mark.end]
         first, _ = _border(text, mark.start, tokens, encode)
         _, last = _border(text, mark.end, tokens, encode)
         if first >= last:
-            raise UserError(f"no token stands under the mark on {text[mark.start : mark.end]!r}")
+            raise UserError(f"no token stands under the mark on {marked!r}")
         for i in range(first, last):
-            bits[i] |= _BITS[mark.kind]
+            bits[i] |= DROP if mark.kind == "drop" else KEEP
             if mark.kind != "keep" and i < last - 1:
                 bits[i] |= JOINED
             if bits[i] & KEEP and bits[i] & DROP:
                 raise UserError(
-                    f"the token {tokens[i]!r} of {text[mark.start : mark.end]!r} is marked to stay "
-                    "and to go; put the marks at the borders of words"
+                    f"the token {tokens[i]!r} of {marked!r} is marked to stay and to go; put the "
+                    "marks at the borders of words"
                 )
     return tokens, bits
 
 
 def whole_words(tokens: Sequence[str], bits: Sequence[int], joining: Joining) -> list[int]:
-    """The bits with BEGINS and ENDS, and with JOINED inside each word that stays.
-
-    Args:
-        tokens: of a draft. bits: of its tokens. joining: of its dictionary.
-    """
+    """The tokens' bits with BEGINS and ENDS, and with JOINED inside each word that stays."""
     edges = [joining.edges(token) for token in tokens]
     words = list(bits)
     for i, (left, right) in enumerate(edges):
@@ -226,9 +200,9 @@ def whole_words(tokens: Sequence[str], bits: Sequence[int], joining: Joining) ->
 def _border(
     text: str, place: int, tokens: list[str], encode: Callable[[str], str]
 ) -> tuple[int, int]:
-    """How many tokens stand before a place in the text: at least, and at most.
+    """How many tokens stand before a place in the text: at least, and at most (inside a token).
 
-    The numbers differ where the place is inside a token.
+    Found by coding the text on both sides: so any tokenizer and any subwords will do.
     """
     before, behind = encode(text[:place]).split(), encode(text[place:]).split()
     least = len(os.path.commonprefix([before, tokens]))
@@ -247,10 +221,7 @@ def _border(
 class EditConstraints:
     """Orders on draft positions, followed through decoding by the origin of each token.
 
-    Args:
-        draft: R × N, with <s> and </s>.
-        marks: R × N, long, the bits of every token.
-        edges: V × 2, bool, as of :func:`symbol_edges`.
+    draft, marks: R × N, long, its tokens and their bits. edges: V × 2, of :func:`symbol_edges`.
     """
 
     def __init__(self, draft: Tensor, marks: Tensor, edges: Tensor) -> None:
@@ -261,44 +232,27 @@ class EditConstraints:
         self.removes = any(self.removed)
 
     def standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
-        """R' × T, bool: tokens that stand since the draft and carry the mark.
-
-        Args:
-            bit: KEEP: must stay; DROP: has to go; JOINED: nothing may be inserted behind it.
-            origin: R' × T. rows: R', the sentences' numbers.
-        """
+        """R' × T, bool: tokens that stand since the draft and carry the mark; ``rows``: R' of R."""
         marks = self.marks.index_select(0, rows).gather(1, origin.clamp(min=0))
         return (origin >= 0) & marks.bitwise_and(bit).ne(0)
 
     def grown_together(self, tokens: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
-        """R' × (T − 1), bool: slots where a word that stays would continue in what stands beside
-        it.
-
-        Args:
-            tokens: R' × T, what stands, without placeholders.
-        """
+        """R' × (T − 1), bool: slots where a word that stays continues in its neighbour."""
         behind = self.standing(ENDS, origin, rows)[:, :-1] & self.continues[tokens[:, 1:]]
         before = self.standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
         return behind | before
 
     def growing(self, where: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
-        """P × V, bool: symbols that would be written onto a word that stays.
-
-        Args:
-            where: R' × T, bool, the places to write at, P true.
-        """
+        """P × V, bool: what would grow onto a word that stays, at ``where`` (R' × T, P true)."""
         ends, begins = (self.standing(bit, origin, rows) for bit in (ENDS, BEGINS))
-        behind = torch.nn.functional.pad(ends, (1, -1))[where]
-        before = torch.nn.functional.pad(begins, (-1, 1))[where]
+        behind, before = F.pad(ends, (1, -1))[where], F.pad(begins, (-1, 1))[where]
         return (behind.unsqueeze(1) & self.continues) | (before.unsqueeze(1) & self.continued)
 
     def mask_forbidden(self, logits: Tensor, where: Tensor, tokens: Tensor, rows: Tensor) -> Tensor:
         """The likeliest tokens that do not write again what was removed: P, long.
 
-        Args:
-            logits: P × V, of the tokens at ``where`` (R' × T, bool, P true), row-major; changed.
-            tokens: R' × T, what stands, the likeliest tokens filled in; changed.
-            rows: R', the sentences' numbers.
+        logits: P × V, at ``where`` (R' × T, bool, P true); changed. tokens: R' × T, what stands,
+        the likeliest tokens filled in; changed.
         """
         index = where.flatten().cumsum(0).view_as(where) - 1
         for i, row in enumerate(rows.tolist()):
@@ -319,19 +273,14 @@ class EditConstraints:
 
 
 @functools.lru_cache(maxsize=4)
-def symbol_edges(symbols: tuple[str, ...]) -> Tensor:
-    """V × 2, bool: whether a symbol can continue with what stands before it, and behind it."""
-    return torch.tensor([*map(Joining(symbols).edges, symbols)])
-
-
-@functools.lru_cache(maxsize=4)
-def symbol_spaces(symbols: tuple[str, ...]) -> Tensor:
-    """V × 2, bool: whether a space stands before a symbol, and behind it."""
-    return torch.tensor([*map(Joining(symbols).spaces, symbols)])
+def symbol_edges(symbols: tuple[str, ...], spaces: bool = False) -> Tensor:
+    """V × 2, bool: :meth:`Joining.edges`, or ``spaces``, of every symbol."""
+    joining = Joining(symbols)
+    return torch.tensor([*map(joining.spaces if spaces else joining.edges, symbols)])
 
 
 def _runs(tokens: list[int], marks: list[int]) -> list[list[int]]:
-    """The sequences of tokens that have to go, one for each mark, without repetition."""
+    """The sequences of tokens that have to go, each once."""
     runs, run = [], list[int]()
     for token, mark in zip(tokens + [0], marks + [0]):
         if mark & DROP:

@@ -27,8 +27,8 @@ from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
 from .pointer import SourcePointer
 from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
-from .stock import COPY, complete, convert_parameters, is_stock
-from .trace import DeletedTokens, Trace, slot_ends, slots_of
+from .stock import COPY, complete, convert_parameters
+from .trace import DeletedTokens, Trace, slot_ends
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
@@ -38,17 +38,17 @@ MODEL = "levenshtein_editor"
 class EditMemory(Memory):
     """What the encoder leaves for the policies.
 
-    source: B × S, for a pointer. known: sequences, B × T, and what the heads for deleting and for
-    inserting read of them, B × T × C; None where the two heads read different features, or no
-    sequence was read yet.
+    source: B × S, for a pointer. tokens, features: sequences, B × T, and what the heads for
+    deletion and placeholders read of them, B × T × C, where that is the same.
     """
 
     source: Tensor | None = None
-    known: tuple[Tensor, Tensor] | None = None
+    tokens: Tensor | None = None
+    features: Tensor | None = None
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
-class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
+class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
     """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
 
     def __init__(
@@ -93,8 +93,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             if stack in self.stack_of.values()
         }
         self.decoder = nn.ModuleDict({one: _stack(cfg, "decoder", depth[one]) for one in depth})
-        paths = [(self.stack_of[head], self.depths[head]) for head in ("deletion", "placeholder")]
-        self.same_exit = paths[0] == paths[1]  # these heads read the same features
+        # whether the first two heads read the same features
+        self.same_exit = len({(self.stack_of[head], self.depths[head]) for head in HEADS[:2]}) == 1
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
         self.deletion_head = token_table(2, dim)
         self.placeholder_head = token_table(cfg.max_insertions + 1, 2 * dim)
@@ -108,8 +108,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         self.int8_head: nn.Module | None = None
 
     def _bert_init(self) -> None:
-        modules = [self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed]
-        for module in modules:
+        for module in (self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed):
             for name, parameter in module.named_parameters():
                 if parameter.dim() > 1:
                     nn.init.normal_(parameter, std=0.02)
@@ -121,25 +120,18 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def build_model(
         cls, cfg: LevenshteinEditorConfig, task: FairseqTask
     ) -> "LevenshteinEditorModel":
-        """Checks the options against the task's dictionaries.
-
-        Raises:
-            UserError: options that contradict each other or the dictionaries.
-        """
+        """Refuses options that contradict each other or the task's dictionaries."""
         if not hasattr(task, "placeholder"):
-            raise UserError(
-                f"levenshtein_editor does not work with {type(task).__name__}; "
-                "give --task translation_edit"
-            )
-        if cfg.encoder_embed_dim != cfg.decoder_embed_dim:
-            raise UserError(
-                f"--encoder-embed-dim {cfg.encoder_embed_dim} and --decoder-embed-dim "
-                f"{cfg.decoder_embed_dim} differ; give both the same width"
-            )
-        if cfg.max_insertions < 1:
-            raise UserError(f"--max-insertions {cfg.max_insertions}: at least 1 is needed")
+            raise UserError(f"--arch {MODEL} goes with --task translation_edit")
         source, target = task.source_dictionary, task.target_dictionary
+        widths = cfg.encoder_embed_dim, cfg.decoder_embed_dim
+        if widths[0] != widths[1]:
+            raise UserError(
+                "--encoder-embed-dim {} and --decoder-embed-dim {} differ".format(*widths)
+            )
         check_shared(cfg, source, target)
+        if cfg.max_insertions < 1:
+            raise UserError(f"--max-insertions {cfg.max_insertions}: give 1 or more")
         if cfg.source_pointer and not cfg.share_all_embeddings:
             raise UserError("--source-pointer needs --share-all-embeddings: one dictionary")
         if cfg.share_all_embeddings and cfg.separate_output_embed:
@@ -147,7 +139,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         return cls(cfg, source, target, task.placeholder)
 
     def max_positions(self) -> tuple[int, int]:
-        """The longest source and target, in tokens."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
     # what the generator asks for -------------------------------------------------------------
@@ -164,17 +155,18 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def with_features(self, tokens: Tensor, memory: EditMemory) -> EditMemory:
         """The memory with the features of B × T tokens, if two heads can share them.
 
-        With it no pass is made to ask :meth:`deletion_logits` about these tokens, nor to ask
-        :meth:`placeholder_logits` about those sentences that nothing is deleted from.
+        With it no pass is made for :meth:`deletion_logits` of these tokens, nor for
+        :meth:`placeholder_logits` of sentences that nothing is deleted from.
         """
-        if not self.same_exit:
-            return memory
-        return replace(memory, known=(tokens, self.features(tokens, memory, "deletion")))
+        if self.same_exit:
+            features = self.features(tokens, memory, "deletion")
+            memory = replace(memory, tokens=tokens, features=features)
+        return memory
 
     def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
-        before, features = memory.known or (None, None)
-        if features is None or before is not tokens:
+        features = memory.features
+        if features is None or memory.tokens is not tokens:
             features = self.features(tokens, memory, "deletion")
         return linear(features, self.deletion_head.weight)
 
@@ -182,7 +174,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         self, tokens: Tensor, memory: EditMemory, trace: Trace | None = None
     ) -> Tensor:
         """Logits of the number of tokens missing in each slot (Eq. 4): B × (T − 1) × (K + 1)."""
-        if trace is None:
+        if trace is None or not self.traces:  # a mixed ensemble's
             features = self._known_features(tokens, memory)
             return self._slot_logits(features[:, :-1], features[:, 1:])
         features = self._known_features(trace.tokens, memory, trace.deleted)
@@ -197,13 +189,12 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     ) -> Tensor:
         """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
         deleted = None
-        if trace is not None:
+        if trace is not None and self.traces:
             where = trace.spread(where, tokens, self.pad)
             tokens, deleted = trace
         return self._written(self.features(tokens, memory, "token", deleted), memory, where)
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
-        """Called by fairseq before it decodes."""
         super().prepare_for_inference_(cfg)
         quantize([self], decoding_precision(cfg))
 
@@ -213,18 +204,14 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
 
     def output_weight(self) -> Tensor:
         """What features become logits of symbols by: V × C."""
-        head = self.decoder_embed if self.token_head is None else self.token_head
-        return head.weight
+        return (self.decoder_embed if self.token_head is None else self.token_head).weight
 
     # the passes -------------------------------------------------------------------------------
 
     def features(
         self, tokens: Tensor, memory: Memory, head: str, deleted: Tensor | None = None
     ) -> Tensor:
-        """One decoder pass, B × T → B × T × C, up to the exit of ``head``.
-
-        deleted: B × T, bool, tokens that were deleted and are still read.
-        """
+        """One decoder pass, B × T → B × T × C, to the exit of ``head``; some are ``deleted``."""
         x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
         if deleted is not None and self.deleted is not None:
             x = x + deleted.unsqueeze(2) * (self.scale * self.deleted.mark.weight[0])
@@ -238,22 +225,17 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def _known_features(
         self, tokens: Tensor, memory: EditMemory, deleted: Tensor | None = None
     ) -> Tensor:
-        """Features for the placeholder head, B × T × C.
-
-        Those of sentences that are as the memory knows them are there: no pass is made for them.
-        """
-        width = tokens.size(1)
-        if memory.known is None or memory.known[0].size(1) < width:
+        """Features for the placeholder head, B × T × C; no pass is made for known sentences."""
+        before, known, width = memory.tokens, memory.features, tokens.size(1)
+        if before is None or known is None or before.size(1) < width:
             return self.features(tokens, memory, "placeholder", deleted)
-        before, known = memory.known
         changed = ~equal_rows(before, tokens, self.pad)
-        changed = changed if deleted is None else changed | deleted.any(1)
-        rows = changed.nonzero().squeeze(1)
+        rows = (changed if deleted is None else changed | deleted.any(1)).nonzero().squeeze(1)
         if len(rows) == len(tokens):
             return self.features(tokens, memory, "placeholder", deleted)
         if not len(rows):
             return known[:, :width]
-        there = replace(memory, known=None).select(rows)
+        there = replace(memory, tokens=None, features=None).select(rows)
         deleted = None if deleted is None else deleted[rows]
         made = self.features(tokens[rows], there, "placeholder", deleted)
         return known[:, :width].index_copy(0, rows, made)
@@ -271,31 +253,24 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         if trace.deleted is None or self.deleted is None:
             return logits
         places = flat(trace.deleted)
-        return logits + self.deleted(features, places, slots_of(places, left), len(left))
+        slot = torch.searchsorted(left, places) - 1
+        return logits + self.deleted(features, places, slot, len(left))
 
     def _written(self, features: Tensor, memory: EditMemory, where: Tensor) -> Tensor:
         """Logits of the tokens at ``where``, of B × T × C features: P × V."""
-        logits = self._project(rows_at(features.flatten(0, 1), flat(where)))
-        if self.pointer is None or memory.source is None:
-            return logits
-        return self.pointer(logits, features, where, memory.states, memory.source, memory.mask)
-
-    def _project(self, features: Tensor) -> Tensor:
-        if self.int8_head is not None:
-            return self.int8_head(features)
-        return linear(features, self.output_weight())
+        rows = rows_at(features.flatten(0, 1), flat(where))
+        head = self.int8_head
+        logits = linear(rows, self.output_weight()) if head is None else head(rows)
+        return logits if self.pointer is None else self.pointer(logits, features, where, memory)
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None, roll_in: RollIn
     ) -> tuple[dict[str, Tensor], Tensor]:
         """Training passes of Algorithm 1.
 
-        Only positions that carry a label go through a head: placeholders through the
-        vocabulary, real slots through the placeholder classifier, inner tokens through deletion.
-
         Returns:
-            the logits of each head, P × classes; and y_del, B × L, what the deletion head has read:
-            it is made here, since it may be what the token head writes.
+            the logits of each head where there are labels, P × classes; and y_del, B × L, what the
+            deletion head has read: it is made here, of what the token head writes.
         """
         memory = self.encode(src_tokens)
         counting, writing, where = roll_in.read(self.plh, self.traces)
@@ -304,26 +279,21 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         features = self.features(writing.tokens, memory, "token", writing.deleted)
         token = self._written(features, memory, where)
         with torch.no_grad():
-            written = token.detach()
+            written = token
             if roll_in.masked is not None:  # for deletion these stand as they are
-                _, where = roll_in.token_state(self.plh)
-                written = written[roll_in.insertion.missing[where]]
-            predicted = token_predictions(written, roll_in, self.never)
+                written = written[roll_in.insertion.missing[roll_in.token_state(self.plh)[1]]]
+            predicted = token_predictions(written.detach(), roll_in, self.never)
             inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion").flatten(0, 1)
-        inner = flat(roll_in.may_go(inputs))
-        deletion = linear(rows_at(features, inner), self.deletion_head.weight)
+        features = rows_at(features, flat(roll_in.may_go(inputs)))
+        deletion = linear(features, self.deletion_head.weight)
         return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
 
     # checkpoints --------------------------------------------------------------------------------
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
-        """Takes parameters of fairseq's own levenshtein_transformer and transformer too.
-
-        Raises:
-            UserError: the embeddings do not fit the dictionaries.
-        """
-        if is_stock(state_dict):
+        """Takes fairseq's own parameters too; refuses embeddings for other dictionaries."""
+        if "decoder.embed_tokens.weight" in state_dict:
             converted = convert_parameters(state_dict, self.unk)
             if "deletion_head.weight" not in converted:
                 complete(converted, self.state_dict())
@@ -341,21 +311,14 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             if len(saved) != len(here):
                 raise UserError(
                     f"the checkpoint has {len(saved)} symbols in {table}, the dictionary "
-                    f"{len(here)}; give the data folder with the dictionaries that the "
-                    "checkpoint was trained with"
+                    f"{len(here)}; give the data folder that it was trained with"
                 )
 
 
 def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder: int) -> Tensor:
     """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
 
-    The first and the last token stand beside the source's first and last (Gu et al., 2018, §3.1.2).
-
-    Args:
-        tokens: B × T, with <s> and </s>, padded on the right.
-
-    Returns:
-        B × T × C.
+    B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).
     """
     states, mask = memory.states, memory.mask
     real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
@@ -378,17 +341,12 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
     return TransformerStack(made)
 
 
-# The model's own name is also that of the paper's base size (§C.1: 6 + 6 blocks, d = 512, 8 heads),
-# which are the defaults of its configuration.
+# The model's own name is also that of the paper's base size (§C.1), the configuration's defaults.
 
 
 @register_model_architecture(MODEL, "levenshtein_editor_char")
 def levenshtein_editor_char(args: Namespace) -> None:
-    """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores.
-
-    K_max is 31, a long word; where a slot needs more (subwords from nothing, whole phrases), the
-    rest takes another iteration: give ``--max-insertions`` 63 to 255.
-    """
+    """For characters: 2 + 2 blocks, d = 128, pre-norm, K_max = 31, a long word."""
     set_both_sides(args, dim=128, hidden=512, layers=2, heads=4, max_insertions=31)
 
 

@@ -1,11 +1,12 @@
 """A pointer from the token head to the source, for what is written alike in both languages.
 
-o_v = e_v · h + λ(h) · Σ_s a_s [x_s = v], with a = softmax_s(q(h) · k(m_s) / √C): identifiers,
-numbers and code are found in the source's tokens x, whose encoder states are m, and not learned
-one by one. Not in the paper; needs one dictionary for both sides.
+o_v = e_v · h + λ(h) · Σ_s a_s [x_s = v], with a = softmax_s(q(h) · k(m_s) / √C), where m are the
+encoder's states of the source's tokens x. Not in the paper; needs one dictionary for both sides.
 
 Shapes: B sentences, T tokens, S source tokens, P places where a token is predicted, C channels.
 """
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,11 +15,7 @@ from ...nn.cpu import Linear
 
 
 class SourcePointer(nn.Module):
-    """Parameters of q, k and λ.
-
-    Args:
-        dim: C.
-    """
+    """Parameters of q, k and λ."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -29,27 +26,17 @@ class SourcePointer(nn.Module):
         nn.init.zeros_(self.scale.weight)
         nn.init.ones_(self.scale.bias)
 
-    def forward(
-        self,
-        logits: Tensor,
-        features: Tensor,
-        where: Tensor,
-        states: Tensor,
-        source: Tensor,
-        mask: Tensor | None,
-    ) -> Tensor:
-        """The logits with what the pointer adds: P × V.
+    def forward(self, logits: Tensor, features: Tensor, where: Tensor, memory: Any) -> Tensor:
+        """The logits (P × V) with what the pointer adds; ``memory.source`` is B × S.
 
-        Args:
-            logits: P × V. features: B × T × C. where: B × T, bool, P true.
-            states: B × S × C. source: B × S. mask: B × 1 × 1 × S, bool; None: all real.
+        features: B × T × C. where: B × T, bool, P true.
         """
-        scores = self.query(features) @ self.key(states).transpose(1, 2)
+        scores = self.query(features) @ self.key(memory.states).transpose(1, 2)
         scores = scores * features.size(2) ** -0.5
-        if mask is not None:
-            scores = scores.masked_fill(~mask[:, 0], float("-inf"))
+        if memory.mask is not None:
+            scores = scores.masked_fill(~memory.mask[:, 0], float("-inf"))
         row, column = where.nonzero().unbind(1)
         wide = torch.promote_types(scores.dtype, torch.float32)
         looks = scores[row, column].softmax(1, dtype=wide)
         looks = looks * self.scale(features[row, column])
-        return logits.scatter_add(1, source[row], looks.to(logits.dtype))
+        return logits.scatter_add(1, memory.source[row], looks.to(logits.dtype))

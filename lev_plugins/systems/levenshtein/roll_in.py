@@ -24,10 +24,7 @@ _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class RollInOptions:
-    """As the task's options say: alpha, beta (Eq. 6 and 7); tokens: t̃ is the policy's argmax
-    (Alg. 1), a sample of it (Eq. 6), or random, by the words' frequencies without the policy (the
-    DAE of Table 2b); seed: of the run; kept: see :func:`random_keep`; masking: ``uniform`` masks a
-    uniform share of the tokens that stand, for the token head alone."""
+    """The task's options alpha, beta, roll_in_tokens, seed, kept_tokens and token_masking."""
 
     alpha: float
     beta: float
@@ -39,14 +36,13 @@ class RollInOptions:
 
 @dataclass
 class RollIn:
-    """States and labels of one batch, made before the model is called.
+    """States and labels of one batch.
 
     target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
-    insertion). insertion: states and labels for inserting. token_noise: B × M uniform numbers
-    for sampling t̃, None for the argmax. frequencies: V, what random t̃ are sampled by; None where
-    t̃ comes from the policy. masked: B × M, bool, tokens that stand and are masked for the token
-    head, which predicts them too; None: none. draft_kept: B × N, bool, what the expert keeps of
-    those drafts that the insertion state is made of; None: of none.
+    insertion). token_noise: B × M uniform numbers for sampling t̃, None for the argmax.
+    frequencies: V, what random t̃ are sampled by; None where t̃ comes from the policy. masked:
+    B × M, bool, tokens that stand and are masked for the token head, which predicts them too.
+    draft_kept: B × N, bool, what the expert keeps of the drafts that insertion states are made of.
     """
 
     target: Tensor
@@ -72,8 +68,8 @@ class RollIn:
     def read(self, placeholder: int, traced: bool) -> tuple[Trace, Trace, Tensor]:
         """What the placeholder head reads, what the token head does, and where that predicts.
 
-        traced: deletions leave a trace. Only those of the expert from drafts do: after dropping at
-        random it would tell the answer.
+        Of the deletions only the expert's from drafts are ``traced``: after dropping at random a
+        trace would tell the answer.
         """
         pad, before = self.pad, self.insertion.before
         state, where = self.token_state(placeholder)
@@ -109,17 +105,10 @@ def flat(where: Tensor) -> Tensor:
 
 
 def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:
-    """π^RND: keeps some of n inner tokens.
+    """π^RND: which of n inner tokens (B × M, bool) stay.
 
-    Args:
-        inner: B × M, bool, tokens that may be dropped.
-        rate: B, uniform in [0, 1), decides how many stay.
-        order: B × M, uniform in [0, 1), decides which.
-        kept: uniform, a number that is uniform over 0 … n, both ends reachable; incomplete, over
-            0 … n − 1, as in fairseq.
-
-    Returns:
-        B × M, bool, the inner tokens that stay.
+    rate: B, uniform in [0, 1), decides how many. order: B × M, likewise, which. kept: uniform, a
+    number that is uniform over 0 … n; incomplete, over 0 … n − 1 (fairseq).
     """
     count = inner.sum(1)
     number = (rate * (count if kept == "incomplete" else count + 1)).floor()
@@ -142,12 +131,9 @@ def build_roll_in(
     A sentence without a draft has nothing to delete: for deletion it takes the model's insertions,
     for insertion ℰ(y⁰, d*) is the empty sentence, where generation begins.
 
-    Args:
-        target: y*, B × M, with <s> and </s>.
-        draft: y⁰, B × N, or None where there are only pairs; then y⁰ is empty.
-        sentences: B, indices in the data set: they, ``epoch`` and the run's seed seed all noise.
-        dictionary: of the target, for its special symbols. placeholder: index of ``<plh>``.
-        frequencies: V, of the target's symbols; None or all zero: all words alike.
+    target: y*, B × M, with <s> and </s>. draft: y⁰, B × N; None: empty. sentences: B, indices in
+    the data set: they, ``epoch`` and the run's seed seed all noise. frequencies: V, of the
+    target's symbols; None or all zero: all words alike.
     """
     pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
     if draft is None:
@@ -159,34 +145,20 @@ def build_roll_in(
     kept = random_keep(inner, mixture[:, 2], random(width, _DROP), options.kept)
     masked, words, draft_kept = None, None, None
     if options.beta > 0:
-        drafted = (mixture[:, 1] < options.beta).unsqueeze(1)
-        draft_kept, aligned = _expert_keeps(draft, target, boundary, pad)
-        draft_kept = None if draft_kept is None else draft_kept & drafted
+        drafted, aligned = (mixture[:, 1] < options.beta).unsqueeze(1), boundary
+        if draft.size(1) > 2:
+            draft_kept, aligned = lcs_masks(draft, target, pad)
+            draft_kept = draft_kept & drafted
         kept = torch.where(drafted, aligned, kept)
     if options.masking == "uniform":
         masked = (random(width, _MASKED) >= random(1, _MASK)) & inner & kept
     if options.tokens == "random":
         words = _word_frequencies(frequencies, dictionary, placeholder, target.device)
-    return RollIn(
-        target=target,
-        draft=draft,
-        delete_draft=draft.ne(pad).sum(1).gt(2) & (mixture[:, 0] < options.alpha),
-        insertion=insertion_labels(target, kept | boundary, pad, placeholder),
-        token_noise=None if options.tokens == "argmax" else random(width, _TOKENS),
-        pad=pad,
-        bos=bos,
-        eos=eos,
-        frequencies=words,
-        masked=masked,
-        draft_kept=draft_kept,
-    )
-
-
-def _expert_keeps(
-    draft: Tensor, target: Tensor, boundary: Tensor, pad: int
-) -> tuple[Tensor | None, Tensor]:
-    """What stays of drafts after d*, None where all are empty, and where it is in the target."""
-    return lcs_masks(draft, target, pad) if draft.size(1) > 2 else (None, boundary)
+    insertion = insertion_labels(target, kept | boundary, pad, placeholder)
+    delete_draft = draft.ne(pad).sum(1).gt(2) & (mixture[:, 0] < options.alpha)
+    noise = None if options.tokens == "argmax" else random(width, _TOKENS)
+    states = target, draft, delete_draft, insertion, noise
+    return RollIn(*states, pad, bos, eos, words, masked, draft_kept)
 
 
 def _word_frequencies(
@@ -202,14 +174,9 @@ def _word_frequencies(
 
 
 def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tensor:
-    """t̃ for every placeholder: the most likely token, or one sampled from the policy or at random.
+    """t̃ for every placeholder (P): the likeliest, one sampled from the policy, or a random token.
 
-    Args:
-        logits: P × V, at ``roll_in.insertion.missing`` in row-major order.
-        never: symbols that are never written.
-
-    Returns:
-        P, long.
+    logits: P × V, at ``roll_in.insertion.missing``. never: symbols that are never written.
     """
     if roll_in.token_noise is None:
         parts = logits.split(rows_at_once(logits))  # max takes half of the time of argmax
@@ -224,10 +191,9 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tens
     probabilities = logits.float().softmax(1)
     cumulative = probabilities.cumsum(1)
     exceeds = cumulative > noise.unsqueeze(1) * cumulative[:, -1:]
-    # the first token whose cumulative probability exceeds the point. On a GPU the sums are rounded
-    # each in its own way: they may rise at a token of probability 0, and fall behind the point
-    possible = probabilities > 0
-    chosen = (exceeds & possible).to(torch.uint8).max(1)
+    # the first token whose cumulative probability exceeds the point; as a GPU rounds the sums, they
+    # may rise at a token of probability 0, and fall behind the point
+    chosen = (exceeds & (probabilities > 0)).to(torch.uint8).max(1)
     return torch.where(chosen.values.bool(), chosen.indices, probabilities.argmax(1))
 
 
@@ -243,11 +209,7 @@ def join_deletion_inputs(roll_in: RollIn, predicted: Tensor) -> Tensor:
 
 
 def expert_labels(roll_in: RollIn, inputs: Tensor, max_insertions: int) -> dict[str, Tensor]:
-    """The expert's actions where the heads predict: d* (1: delete), p* and t*, P each.
-
-    Args:
-        inputs: y_del, B × L. max_insertions: K, the largest label of the placeholder head.
-    """
+    """The expert's actions where the heads predict: d* (1: delete), p* (at most K), t*; P each."""
     keep, _ = lcs_masks(inputs, roll_in.target, roll_in.pad)
     insertion = roll_in.insertion
     _, where = roll_in.token_state(roll_in.pad)

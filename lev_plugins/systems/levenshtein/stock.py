@@ -1,15 +1,12 @@
-"""Checkpoints of fairseq's ``levenshtein_transformer``: their options and parameters as ours.
+"""Options and parameters of fairseq's ``levenshtein_transformer`` as ours; and parameters of its
+autoregressive ``transformer`` (``--finetune-from-model``).
 
-Parameters of its autoregressive ``transformer`` are taken as well (``--finetune-from-model``): the
-blocks are the same, and a training from a teacher's is far ahead of one from random ones.
-
-The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, whose embedding
-is made a copy of the unknown symbol's: the network then computes what it was trained to compute,
-and a real unknown word is no longer taken for a placeholder.
+The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, whose embedding is
+made a copy of the unknown symbol's, so the network computes what it was trained to compute.
 """
 
+import math
 import re
-from collections.abc import Collection
 
 import torch
 from torch import Tensor
@@ -17,53 +14,41 @@ from torch import Tensor
 from ...errors import UserError
 from .config import STACKS, LevenshteinEditorConfig
 
-_SUFFIXES = ("", "_wmt_en_de", "_vaswani_wmt_en_de_big", "_wmt_en_de_big")
-STOCK_ARCHS = [f"levenshtein_transformer{suffix}" for suffix in _SUFFIXES]
-# options that have the same names here
+# options that have the same names here, of both sides and of the model
 _SIZES = "embed_dim ffn_embed_dim layers attention_heads normalize_before learned_pos"
-_OTHERS = (
-    "dropout attention_dropout activation_dropout activation_fn share_all_embeddings "
-    "max_source_positions max_target_positions"
-)
+_OTHERS = "dropout attention_dropout activation_dropout activation_fn share_all_embeddings"
 COPY = "source_copy"  # of a model's parameters: whether placeholders copy from the source
 # of what ours does not have, that which would leave no trace in the parameters
 _UNSUPPORTED = ("no_scale_embedding", "no_token_positional_embeddings", "cross_self_attention")
 
 
 def editor_config(stock: object) -> LevenshteinEditorConfig:
-    """Our options for a stock model's (a namespace or config as its checkpoint holds it).
-
-    Raises:
-        UserError: the stock model was trained with an option that ours does not have.
-    """
+    """Our options for a stock model's (as its checkpoint holds them); refuses what ours does not
+    have."""
     for name in _UNSUPPORTED:
         if getattr(stock, name, None):
             flag = "--" + name.replace("_", "-")
             raise UserError(f"the stock checkpoint was trained with {flag}, which is not supported")
-    cfg = LevenshteinEditorConfig()
+    cfg = LevenshteinEditorConfig(max_source_positions=1024, max_target_positions=1024)
     sizes = [f"{side}_{name}" for side in ("encoder", "decoder") for name in _SIZES.split()]
-    for name in (*sizes, *_OTHERS.split()):
-        default = 1024 if name.startswith("max_") else getattr(cfg, name)
-        value = getattr(stock, name, None)
-        setattr(cfg, name, default if value is None else value)
+    for name in (*sizes, *_OTHERS.split(), "max_source_positions", "max_target_positions"):
+        if (value := getattr(stock, name, None)) is not None:
+            setattr(cfg, name, value)
     cfg.separate_output_embed = not (
         cfg.share_all_embeddings or getattr(stock, "share_decoder_input_output_embed", False)
     )
     deletion = getattr(stock, "no_share_discriminator", False)
     placeholder = getattr(stock, "no_share_maskpredictor", False)
+    ways = [["all", "tok-del"], ["plh-tok", "none"]]
+    cfg.weight_sharing = ways[bool(deletion)][bool(placeholder)]
+    exits = [int(part) for part in getattr(stock, "early_exit", "6,6,6").split(",")]
     if getattr(stock, "share_discriminator_maskpredictor", False):
         cfg.weight_sharing = "plh-del"
-    elif deletion:
-        cfg.weight_sharing = "none" if placeholder else "plh-tok"
-    else:
-        cfg.weight_sharing = "tok-del" if placeholder else "all"
-    exits = [int(part) for part in getattr(stock, "early_exit", "6,6,6").split(",")]
-    if cfg.weight_sharing == "plh-del":  # the stack is as deep as deletion needs it
-        exits[1] = min(exits[:2])
+        exits[1] = min(exits[:2])  # the stack is as deep as deletion needs it
     # beyond the last layer of the tokens' stack it means all layers; other stacks are that deep
-    own = [stack != "token" for stack in STACKS[str(cfg.weight_sharing)]]
-    exits = [exit if apart else min(exit, cfg.decoder_layers) for exit, apart in zip(exits, own)]
-    cfg.early_exit = ",".join(map(str, exits))
+    stacks = STACKS[str(cfg.weight_sharing)]
+    deepest = (cfg.decoder_layers if stack == "token" else math.inf for stack in stacks)
+    cfg.early_exit = ",".join(str(min(pair)) for pair in zip(exits, deepest))
     cfg._name = "levenshtein_editor"
     return cfg
 
@@ -96,18 +81,8 @@ _IGNORED = re.compile(
 )
 
 
-def is_stock(names: Collection[str]) -> bool:
-    """Whether parameters are those of fairseq's levenshtein_transformer or transformer."""
-    return "decoder.embed_tokens.weight" in names
-
-
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
-    """Stock parameters under our names, with a row for the placeholder.
-
-    Args:
-        state: the stock model's parameters; left as they are.
-        unk: index of the unknown symbol, whose rows the placeholder copies.
-    """
+    """Stock parameters under our names, with the row of ``unk`` for the placeholder as well."""
     converted: dict[str, Tensor] = {}
     repeated = _repeated(state)
     for name, value in state.items():
@@ -119,9 +94,8 @@ def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
         converted[renamed] = value
         for projection, letters in _JOINED.items():
             if projection in name:
-                first = f"{letters[0]}_proj"
-                parts = [state[name.replace(first, f"{letter}_proj")] for letter in letters]
-                converted[renamed] = torch.cat(parts)
+                parts = [name.replace(f"{letters[0]}_proj", f"{one}_proj") for one in letters]
+                converted[renamed] = torch.cat([state[part] for part in parts])
     for name in ("encoder_embed.weight", "decoder_embed.weight", "token_head.weight"):
         if name in converted:
             table = converted[name]
@@ -143,11 +117,7 @@ def _repeated(state: dict[str, Tensor]) -> set[str]:
 
 
 def complete(state: dict[str, Tensor], own: dict[str, Tensor]) -> None:
-    """Adds what a transformer's parameters lack: heads for editing, stacks like that of the tokens.
-
-    Args:
-        own: a new model's parameters.
-    """
+    """Adds what a transformer lacks: stacks like the tokens', heads as in a new model's ``own``."""
     for name, value in own.items():
         alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
         if alike in state:

@@ -1,13 +1,14 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
 import copy
+import functools
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import torch
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
-from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, data_utils
+from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import merge_with_parent
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
@@ -20,15 +21,22 @@ from torch import Tensor, nn
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
 from ...errors import UserError
-from ...tasks.post_editing import PLACEHOLDER, without_placeholder
+from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placeholder
 from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
-from .drafts import Draft, DraftEncoding
+from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
 from .roll_in import RollInOptions, TrainingBatch, build_roll_in
-from .stock import STOCK_ARCHS, editor_config
+from .stock import editor_config
 
 Generator: TypeAlias = RefinementGenerator | SequenceGenerator
+
+
+class Draft(NamedTuple):
+    """N tokens of a draft with <s> and </s>, and the bits of the marks on each."""
+
+    tokens: Tensor
+    marks: Tensor
 
 
 # a source and, where the line has one, its draft
@@ -36,11 +44,10 @@ EncodedLine = tuple[Tensor, Draft | None]
 
 
 @register_task("translation_edit", dataclass=TranslationEditConfig)
-class TranslationEditTask(DraftEncoding):
+class TranslationEditTask(PostEditingTask):
     """Generation and post-editing by insertion and deletion.
 
-    fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them where ``--draft-lang``
-    names drafts. The target dictionary gets one symbol more, the placeholder ``<plh>``.
+    The target dictionary gets one symbol more, the placeholder ``<plh>``.
     """
 
     cfg: TranslationEditConfig
@@ -59,16 +66,11 @@ class TranslationEditTask(DraftEncoding):
 
     @classmethod
     def setup_task(cls, cfg: TranslationEditConfig, **kwargs: object) -> Self:
-        """Loads the dictionaries.
-
-        Raises:
-            UserError: a value out of range, or what the base class refuses.
-        """
+        """Loads the dictionaries; refuses shares outside [0, 1]."""
         for name in ("alpha", "beta", "alpha_start", "beta_start", "delete_threshold"):
             value = getattr(cfg, name)
             if value is not None and not 0 <= value <= 1:
-                flag = "--" + name.replace("_", "-")
-                raise UserError(f"{flag} {value} is outside [0, 1]; give a share between 0 and 1")
+                raise UserError(f"--{name.replace('_', '-')} {value} is outside [0, 1]")
         return super().setup_task(cfg, **kwargs)
 
     # data -------------------------------------------------------------------------------------
@@ -102,17 +104,53 @@ class TranslationEditTask(DraftEncoding):
 
     # interactive and Python -------------------------------------------------------------------
 
+    def encode_draft(
+        self, text: str, encode_fn: Callable[[str], str], markup: bool | None = None
+    ) -> Draft:
+        """A draft's tokens, <unk> for words that are not known, and the marks on them.
+
+        markup: whether the text has marks; by default what ``--markup`` says.
+
+        Raises:
+            UserError: marks that cannot be read, or a term with a word that is not known.
+        """
+        marked = self.cfg.markup if markup is None else markup
+        plain, spans = parse_markup(text) if marked else (text, [])
+        # placing marks takes the square of the tokens; what is too long is refused or skipped later
+        if spans and len(encode_fn(plain).split()) + 2 > self.cfg.max_target_positions:
+            spans = []
+        words, bits = token_marks(plain, spans, encode_fn)
+        unk, tokens = self.tgt_dict.unk(), self.encode_text(" ".join(words), str, self.tgt_dict)
+        tokens.masked_fill_(tokens >= self.placeholder, unk)  # words that fairseq has put behind it
+        unknown = {one for one, token in zip(words, tokens[1:].tolist()) if token == unk}
+        for term in (plain[one.start : one.end] for one in spans if one.kind == "term"):
+            for word in encode_fn(term).split():
+                if word in unknown:
+                    raise UserError(
+                        f"the term {term!r} has {word!r}, which is not in the vocabulary; choose "
+                        "another word, or mark it [=…=] in a draft"
+                    )
+        bits = whole_words(words, bits, self.joining) if any(bits) else bits
+        return Draft(tokens, torch.tensor([0, *bits, 0]))
+
+    def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
+        """Terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
+        if not all(map(str.strip, terms)):
+            raise UserError("a term is empty; leave it out, or give its text")
+        marked = " ".join(write_mark(term, "term") for term in terms)
+        return self.encode_draft(marked, encode_fn, markup=True)
+
+    @functools.cached_property
+    def joining(self) -> Joining:
+        """How tokens of the target join into words."""
+        return Joining(self.tgt_dict.symbols[: self.placeholder])
+
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
     ) -> tuple[list[EncodedLine], list[int]]:
-        """Reads ``source`` or ``source<TAB>draft``, with marks on the draft if the task has them.
-
-        Raises:
-            UserError: a line with more than one tab, or marks that cannot be read.
-        """
-        return self.encode_lines(
-            lines, encode_fn, lambda draft: self.encode_draft(draft, encode_fn)
-        )
+        """See the base class; drafts have marks if the task has."""
+        encode = functools.partial(self.encode_draft, encode_fn=encode_fn)
+        return self.encode_lines(lines, encode_fn, encode)
 
     def build_dataset_for_inference(
         self,
@@ -120,23 +158,14 @@ class TranslationEditTask(DraftEncoding):
         src_lengths: Sequence[int],
         constraints: Tensor | None = None,
     ) -> EditDataset:
-        """Data of sources, or of (source, draft) pairs as interactive reads them.
-
-        Args:
-            constraints: terms as fairseq-interactive packs them under ``--constraints``.
-
-        Raises:
-            UserError: a term that is empty or has a word that is not known.
-        """
-        bos = torch.tensor([self.src_dict.bos()])
-        empty = torch.tensor([bos, self.tgt_dict.eos()])
-        sources, drafts = [], []
+        """Data of sources, or of (source, draft) pairs as interactive reads them."""
+        if constraints is not None:
+            raise UserError("--constraints is not supported: give --markup and drafts of [+terms+]")
+        bos, sources, drafts = torch.tensor([self.src_dict.bos()]), [], []
         for item in src_tokens:
             source, draft = item if isinstance(item, tuple) else (item, None)
             sources.append(source if source[0] == bos else torch.cat([bos.to(source), source]))
-            drafts.append(Draft(empty, torch.zeros_like(empty)) if draft is None else draft)
-        if constraints is not None:  # refused here by their lines, and read in inference_step
-            self.encode_packed_terms(constraints)
+            drafts.append(draft or self.encode_draft("", str))
         return EditDataset(
             sources,
             [len(source) for source in sources],
@@ -144,8 +173,7 @@ class TranslationEditTask(DraftEncoding):
             tgt_dict=self.tgt_dict,
             draft=[draft.tokens for draft in drafts],
             draft_sizes=[len(draft.tokens) for draft in drafts],
-            marks=[draft.marks for draft in drafts] if constraints is None else None,
-            constraints=constraints,
+            marks=[draft.marks for draft in drafts],
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )
@@ -164,7 +192,7 @@ class TranslationEditTask(DraftEncoding):
         update_num: int,
         ignore_grad: bool = False,
     ) -> tuple[Tensor, int, LogOutput]:
-        """fairseq's step, on the states that the roll-in has for this epoch and moment."""
+        """fairseq's step, on the states that the roll-in has at this moment."""
         mixture = self.mixture(update_num, getattr(optimizer, "time_share", None))
         sample = self.with_roll_in(sample, self.epoch, mixture)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
@@ -178,70 +206,47 @@ class TranslationEditTask(DraftEncoding):
     def mixture(
         self, update: int | None = None, time_share: float | None = None
     ) -> tuple[float, float]:
-        """α and β at an update, or when a share of the time has passed; final values without one.
-
-        Raises:
-            UserError: ``--roll-in-updates`` is a share, and no schedule tells the time.
-        """
-        whole = self.cfg.roll_in_updates
-        done: float | None = update
-        if 0 < whole < 1 and update is not None:
-            if time_share is None:
-                raise UserError(
-                    f"--roll-in-updates {whole} is a share of the time, which needs "
-                    "--lr-scheduler time_budget; with other schedules give a number of updates"
-                )
-            done = time_share
+        """α and β at an update, or when a share of the time has passed; by default at the end."""
+        cfg, whole = self.cfg, self.cfg.roll_in_updates
+        done = time_share if 0 < whole < 1 and update is not None else update
+        if done is None and update is not None:
+            raise UserError(
+                f"--roll-in-updates {whole} is a share of the time, which needs "
+                "--lr-scheduler time_budget; with other schedules give a number of updates"
+            )
         moved = done / whole if done is not None and done < whole else 1.0
-
-        def at(start: float | None, end: float) -> float:
-            return end if start is None else start + moved * (end - start)
-
-        return at(self.cfg.alpha_start, self.cfg.alpha), at(self.cfg.beta_start, self.cfg.beta)
+        ends = (cfg.alpha_start, cfg.alpha), (cfg.beta_start, cfg.beta)
+        alpha, beta = (b if a is None else a + moved * (b - a) for a, b in ends)
+        return alpha, beta
 
     def with_roll_in(
         self, sample: Batch, epoch: int, mixture: tuple[float, float] | None = None
     ) -> TrainingBatch:
         """A batch with its ``roll_in``; ``mixture`` is α and β, by default the final ones."""
-        cfg = self.cfg
+        cfg, sides = self.cfg, (sample["target"], sample.get("draft"), sample["id"])
+        names = str(cfg.roll_in_tokens), cfg.seed, str(cfg.kept_tokens), str(cfg.token_masking)
         alpha, beta = mixture or self.mixture()
-        kept, masking = str(cfg.kept_tokens), str(cfg.token_masking)
-        roll_in = build_roll_in(
-            sample["target"],
-            sample.get("draft"),
-            sample["id"],
-            epoch,
-            RollInOptions(alpha, beta, str(cfg.roll_in_tokens), cfg.seed, kept, masking),
-            self.tgt_dict,
-            self.placeholder,
-            self.frequencies,
-        )
-        return {**sample, "roll_in": roll_in}
+        options = RollInOptions(alpha, beta, *names)
+        symbols = self.tgt_dict, self.placeholder, self.frequencies
+        return {**sample, "roll_in": build_roll_in(*sides, epoch, options, *symbols)}
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False) -> BaseFairseqModel:
-        """Builds the model, that of another project in our form.
-
-        Raises:
-            UserError: a checkpoint's that is of another task, or one to train that does not edit.
-        """
+        """Builds the model, stock's in our form; refuses those that do not edit."""
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         edits = is_edit_model(ARCH_MODEL_REGISTRY.get(name))
-        if not from_checkpoint and not edits:
-            raise UserError(
-                f"--arch {name} is no edit model of ours; --task translation_edit goes with "
-                "--arch levenshtein_editor"
-            )
-        if name in STOCK_ARCHS:
+        if from_checkpoint and str(name).startswith("levenshtein_transformer"):
             cfg = OmegaConf.structured(editor_config(cfg))
-        elif self.edits and not edits:  # behind an edit model: a re-ranker
-            return FairseqTask.build_model(self._without_placeholder(), cfg, from_checkpoint)
+        elif from_checkpoint and self.edits and not edits:  # behind an edit model: a re-ranker
+            plain = copy.copy(self)  # with the dictionaries that other tasks know
+            sides = self.src_dict, self.tgt_dict
+            plain.src_dict, plain.tgt_dict = map(without_placeholder, sides)
+            return FairseqTask.build_model(plain, cfg, from_checkpoint)
         elif not edits:
             raise UserError(
-                f"the checkpoint holds a model of the kind {name}, which another task has trained; "
-                "run it with that task (such as --task translation), or give a checkpoint trained "
-                "with --task translation_edit or of a levenshtein_transformer"
+                f"{name} is no edit model of ours: --task translation_edit goes with --arch "
+                "levenshtein_editor, or a checkpoint of it or of a levenshtein_transformer"
             )
         elif from_checkpoint:  # of an earlier version: what has come since is at its default
             cfg = merge_with_parent(LevenshteinEditorConfig(), cfg, True)
@@ -249,22 +254,11 @@ class TranslationEditTask(DraftEncoding):
         return super().build_model(cfg, from_checkpoint)
 
     def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
-        """Builds the criterion; raises :class:`UserError` for fairseq's, which know no roll-in."""
+        """Builds the criterion; refuses fairseq's, which know no roll-in."""
         name = getattr(cfg, "_name", None)
         if getattr(CRITERION_REGISTRY.get(name), "__module__", "").startswith("fairseq."):
-            raise UserError(
-                f"--criterion {name}: --task translation_edit goes with "
-                "--criterion edit_policy_loss"
-            )
+            raise UserError(f"--criterion {name}: --criterion edit_policy_loss is needed here")
         return super().build_criterion(cfg)
-
-    def _without_placeholder(self) -> "TranslationEditTask":
-        """This task with the dictionaries that other tasks know."""
-        plain = copy.copy(self)
-        plain.src_dict = without_placeholder(self.src_dict)
-        joined = self.src_dict is self.tgt_dict
-        plain.tgt_dict = plain.src_dict if joined else without_placeholder(self.tgt_dict)
-        return plain
 
     def build_generator(
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
@@ -290,18 +284,12 @@ class TranslationEditTask(DraftEncoding):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> Sequence[Sequence[Hypothesis]]:
-        """``constraints`` carries drafts and marks, or packed terms, in interactive."""
+        """``constraints``: drafts and marks (B × 2 × N) in interactive."""
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)
         if prefix_tokens is not None:
-            raise UserError("--prefix-size is not supported by edit models; give the draft instead")
+            raise UserError("--prefix-size is not supported by edit models; give a draft instead")
         if constraints is not None:
-            if constraints.dim() == 2:  # packed, as fairseq-interactive prints them
-                drafts = self.encode_packed_terms(constraints.cpu())
-                pad = self.tgt_dict.pad()
-                tokens = data_utils.collate_tokens([draft.tokens for draft in drafts], pad)
-                marks = data_utils.collate_tokens([draft.marks for draft in drafts], 0)
-                constraints = torch.stack([tokens, marks], 1).to(constraints.device)
             sample = {**sample, "draft": constraints[:, 0], "marks": constraints[:, 1]}
         with torch.no_grad():
             return generator.generate(models, sample)

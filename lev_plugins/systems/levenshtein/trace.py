@@ -1,9 +1,8 @@
 """A deletion that leaves a trace: what was deleted stays readable until its slot is filled.
 
-In the paper the placeholder and the token head read the sentence that the deletion leaves: nothing
-says that something stood in a slot, nor what. A model learns to delete the right word and then to
-insert nothing. With a trace both heads read the deleted tokens too, as such, at their old places;
-what was deleted in a slot, and how much, also counts towards the number of tokens that it gets.
+The placeholder and the token head read the deleted tokens too, as such, at their old places; in a
+slot they also count towards the number of tokens that it gets. Not in the paper, where nothing
+says what stood in a slot.
 
 Shapes: B sentences, L tokens that stand, T with the deleted ones, P slots, C channels.
 """
@@ -42,9 +41,7 @@ class Trace(NamedTuple):
     def opened(self, counts: Tensor, after: Tensor, pad: int) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.
 
-        Args:
-            counts: B × (L − 1), of tokens inserted in the slots of what stands.
-            after: B × M, what stands then.
+        counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then.
         """
         standing = self.standing(pad)
         # the slot left of a token that stands, by its number among those
@@ -66,11 +63,9 @@ class Trace(NamedTuple):
 class DeletedTokens(nn.Module):
     """Parameters for reading a trace: p(count | slot) ∝ exp(B·[h_i; h_j] + D·h̄ + c_n).
 
-    h̄ is the mean of the features of the n tokens deleted between the neighbours i and j that
-    stand; both terms are zero where nothing was deleted, and at first.
-
-    Args:
-        dim: C. classes: K + 1. longest: n beyond it are taken for it.
+    h̄ is the mean of the features of the n tokens (at most ``longest``) deleted between the
+    neighbours i and j that stand; both terms are zero where nothing was deleted, and at first.
+    classes: K + 1.
     """
 
     def __init__(self, dim: int, classes: int, longest: int = 16) -> None:
@@ -83,12 +78,7 @@ class DeletedTokens(nn.Module):
             nn.init.zeros_(head.weight)
 
     def forward(self, features: Tensor, places: Tensor, slot: Tensor, slots: int) -> Tensor:
-        """What the deleted tokens add to the logits of the slots: P × (K + 1).
-
-        Args:
-            features: B·T × C. places: of the deleted tokens. slot: of each, the slot that it
-                stood in. slots: P.
-        """
+        """What the tokens deleted at ``places``, each in a ``slot``, add to P × (K + 1) logits."""
         rows = rows_at(features, places)
         sums = features.new_zeros(slots, features.size(1)).index_add(0, slot, rows)
         number = torch.bincount(slot, minlength=slots)
@@ -98,17 +88,8 @@ class DeletedTokens(nn.Module):
 
 
 def slot_ends(standing: Tensor) -> tuple[Tensor, Tensor]:
-    """Places (flat, P each) of the tokens left and right of every slot, row by row.
-
-    Args:
-        standing: B × T, bool; each row has two at least, <s> and </s>.
-    """
+    """Places (flat, P each) of the tokens left and right of every slot, of B × T ``standing``."""
     number = standing.cumsum(1)
     first, last = standing & number.eq(1), standing & number.eq(number[:, -1:])
     left, right = ((standing & ~end).flatten().nonzero().squeeze(1) for end in (last, first))
     return left, right
-
-
-def slots_of(places: Tensor, left: Tensor) -> Tensor:
-    """The numbers of the slots that the (flat) places are in, given those of the tokens left."""
-    return torch.searchsorted(left, places) - 1

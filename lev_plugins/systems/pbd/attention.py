@@ -32,12 +32,7 @@ def future_mask(real: Tensor, source_real: Tensor, first: int = 0) -> Tensor:
 
 
 class PseudoBidirectionalAttention(nn.Module):
-    """Attention over what was generated and what was copied.
-
-    Args:
-        attention: the projections; the encoder block's where parameters are shared.
-        segments: whether to add a learned vector for generated and one for copied tokens.
-    """
+    """Attention over what was generated and what was copied, marked by learned ``segments``."""
 
     def __init__(self, attention: Attention, segments: bool) -> None:
         super().__init__()

@@ -56,10 +56,7 @@ class PBDDecoderBlock(DecoderBlock):
 
 
 class PBDDecoder(TransformerDecoder):
-    """A Transformer's decoder whose self-attention sees the source that is ahead.
-
-    ``parts``: with a block for each of the encoder's where those share or copy.
-    """
+    """A Transformer's decoder whose self-attention sees the source that is ahead."""
 
     def __init__(self, cfg: PBDTransformerConfig, dictionary: Dictionary, parts: Backbone) -> None:
         super().__init__(dictionary, parts, cfg.max_target_positions)

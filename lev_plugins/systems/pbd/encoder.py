@@ -34,14 +34,7 @@ class PBDMemory(Memory):
 
 
 class PBDEncoder(TransformerEncoder):
-    """Embeds the source and runs it through the blocks.
-
-    Args:
-        cfg: the model's options.
-        size: of its blocks.
-        dictionary: of the source.
-        embed: of its tokens.
-    """
+    """Embeds the source and runs it through blocks of a size."""
 
     def __init__(
         self,

@@ -33,15 +33,11 @@ LANGUAGES = 2  # the source's and the draft's
 
 
 def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Tensor]:
-    """In which part every token stands, and where in it; each part ends with its </s>.
-
-    Args:
-        tokens: B × T, padded on either side.
-        pad, eos: indices of the padding and of </s>.
+    """In which part each of B × T tokens stands, and where in it; each part ends with its </s>.
 
     Returns:
-        parts: B × T, how many </s> come before the token. positions: B × T, numbers as fairseq
-        counts them, ``pad + 1`` for the first token of every part, ``pad`` for padding.
+        how many </s> come before the token; and positions as fairseq counts them, ``pad + 1`` for
+        the first token of every part, ``pad`` for padding.
     """
     real, end = tokens.ne(pad), tokens.eq(eos)
     count = real.cumsum(1)
@@ -53,10 +49,7 @@ def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Ten
 class PartPositions(nn.Module):
     """What is added to a token's embedding: its position in its part, and the part's language.
 
-    Args:
-        positions: fairseq's module, learned or sinusoidal, for its table.
-        dim: width of an embedding.
-        pad, eos: indices of the padding and of </s>.
+    positions: fairseq's module, learned or sinusoidal, for its table.
     """
 
     def __init__(self, positions: nn.Module, dim: int, pad: int, eos: int) -> None:
@@ -118,8 +111,7 @@ class ConcatHub(hub_utils.GeneratorHubInterface):
 class TransformerConcatModel(TransformerModelBase):
     """The autoregressive baseline for post-editing; its decoder is the Transformer's."""
 
-    #: ``src_tokens`` are source and draft joined.
-    joins_draft = True
+    joins_draft = True  #: ``src_tokens`` are source and draft joined.
 
     @classmethod
     def add_args(cls, parser: ArgumentParser) -> None:
@@ -129,11 +121,7 @@ class TransformerConcatModel(TransformerModelBase):
     def build_model(
         cls, cfg: TransformerConcatConfig, task: FairseqTask
     ) -> "TransformerConcatModel":
-        """Builds it for a task's dictionaries.
-
-        Raises:
-            UserError: options that contradict each other, or one table for two dictionaries.
-        """
+        """Builds it; refuses options that contradict each other or the dictionaries."""
         check_shared(cfg, task.source_dictionary, task.target_dictionary)
         return super().build_model(stock_config(cfg), task)
 
@@ -155,8 +143,7 @@ class TransformerConcatModel(TransformerModelBase):
         return ConcatHub(found["args"], found["task"], found["models"])
 
 
-# The model's own name is also that of the paper's base size (§C.1 and §C.2: 6 + 6 blocks, d = 512,
-# 8 heads), which are the defaults of its configuration.
+# The model's own name is also that of the paper's base size (§C.2), the configuration's defaults.
 
 
 @register_model_architecture(MODEL, "transformer_concat_char")

@@ -25,11 +25,7 @@ from ...tasks.post_editing import PostEditingConfig, PostEditingTask
 class JoinedDataset(LanguagePairDataset):
     """fairseq's language pairs, whose sources are ``source </s> draft </s>``.
 
-    Args:
-        source, draft: with </s> and without <s>; an empty draft is </s> alone.
-        dictionary: of all sides.
-        target: likewise, or None.
-        **options: of :class:`~fairseq.data.LanguagePairDataset`.
+    All sides are without <s>; an empty draft is </s> alone.
     """
 
     def __init__(
@@ -64,11 +60,7 @@ class JoinedDataset(LanguagePairDataset):
 
 @register_task("translation_concat", dataclass=PostEditingConfig)
 class TranslationConcatTask(PostEditingTask):
-    """fairseq's translation task with ``source </s> draft </s>`` in the place of the source.
-
-    Raises:
-        UserError: source and target have different dictionaries.
-    """
+    """fairseq's translation task with ``source </s> draft </s>`` in the place of the source."""
 
     def __init__(self, cfg: PostEditingConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         if src_dict != tgt_dict:
@@ -104,11 +96,7 @@ class TranslationConcatTask(PostEditingTask):
         src_lengths: Sequence[int],
         constraints: Tensor | None = None,
     ) -> JoinedDataset:
-        """Data of (source, draft) pairs as interactive reads them, or of the two joined.
-
-        Raises:
-            UserError: lexical constraints, whose lines would be read as drafts.
-        """
+        """Data of (source, draft) pairs as interactive reads them, or of the two joined."""
         if constraints is not None:
             raise UserError("--constraints is not supported by translation_concat")
         source, draft = map(_listed, zip(*map(self._pair, src_tokens)))

@@ -1,12 +1,10 @@
-"""Several candidates for a sentence: noisy parallel decoding (Cho, 2016; paper, §3.3).
+"""Several candidates for a sentence: noisy parallel decoding (Cho, 2016; paper, §3.3), and ranking.
 
-How the candidates differ, how those to one sentence are compared, and the autoregressive model
-that can rank them instead.
-
-Shapes: B sentences, S source tokens, N draft tokens, R candidates in all, T tokens, P places.
+Shapes: B sentences, S source tokens, N draft tokens, R candidates in all, P places.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from fairseq.data import Dictionary, data_utils
@@ -18,7 +16,7 @@ from ....errors import UserError
 from ....fairseq_patches import filter_mask_warning
 from ....ops.randomness import uniform
 from .options import RefinementOptions
-from .policy import EditPolicy, MemoryT, is_edit_model
+from .policy import EditPolicy, is_edit_model
 from .state import EditHypothesis
 
 _LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
@@ -34,17 +32,10 @@ def gumbel_noise(
     positions: Tensor,
     classes: int,
 ) -> Tensor:
-    """Noise on the logits of insertions and tokens; 0 for candidate 0, that of plain decoding.
+    """Noise on logits, P × ``classes``; 0 for the first candidate, that of plain decoding.
 
-    It depends on the seed, the sentence and the candidate alone.
-
-    Args:
-        options: candidates a sentence; the noise's scale, of which 1 samples from the policies.
-        keys: P, long, what a sentence's noise depends on (:func:`sentence_keys`).
-        rows: P, candidates. positions: P, places in the sentence. stream: iteration and phase.
-
-    Returns:
-        P × ``classes``, float.
+    It depends on the seed, the sentence and the candidate alone. keys: P, of
+    :func:`sentence_keys`. rows: P, candidates. stream: iteration and phase. positions: P.
     """
     number = rows.remainder(options.candidates)
     lines = (keys + number) * _LINES + positions
@@ -66,29 +57,21 @@ def sentence_keys(source: Tensor, draft: Tensor, pad: int) -> Tensor:
 
 
 def rate(
-    policy: EditPolicy[MemoryT],
-    memory: MemoryT,
+    policy: EditPolicy,
+    memory: Any,
     hypotheses: Sequence[EditHypothesis],
     dictionary: Dictionary,
     device: torch.device | None = None,
 ) -> None:
-    """Gives candidates a ``score`` by which those to one sentence can be compared.
+    """Gives candidates (R, as the rows of ``memory``) a ``score`` to compare those of a sentence.
 
     It is the sum, in nats, of log p of every deletion and of every token written on the way
-    (``actions``), of keeping each token of the answer, and of inserting nothing in each of its
-    slots: what was done, and that nothing is left to do. A mean over tokens favours short ones.
-
-    Args:
-        memory: of the encoder, row for row with ``hypotheses`` (R).
-        dictionary: of the target.
-        device: of the policy; None where the hypotheses' tokens are there already.
+    (``actions``), of keeping each token of the answer, and of inserting nothing in each slot.
     """
     if not hypotheses:
         return
     pad = dictionary.pad()
-    tokens = torch.nn.utils.rnn.pad_sequence(
-        [one["tokens"] for one in hypotheses], batch_first=True, padding_value=pad
-    ).to(device)
+    tokens = data_utils.collate_tokens([one["tokens"] for one in hypotheses], pad).to(device)
     fixed = tokens.eq(pad) | tokens.eq(dictionary.bos()) | tokens.eq(dictionary.eos())
     memory = policy.with_features(tokens, memory)
     keep = policy.deletion_logits(tokens, memory).float().log_softmax(-1)[..., 0]
@@ -115,16 +98,9 @@ class Reranker:
     on the left. A model with the attribute ``joins_draft`` reads source </s> draft </s> instead.
 
     Args:
-        model: an autoregressive model; it is put into evaluation mode.
-        dictionary: that of the hypotheses.
-        placeholder: index of the symbol that no hypothesis has, and the model's dictionary may
+        dictionary: that of the hypotheses. placeholder: index of the symbol that the model's may
             lack; fairseq adds words that it has joined (--post-process) behind it.
-        length_penalty: as fairseq's ``--lenpen``: 1 ranks by the mean over tokens; above 1 long
-            hypotheses gain, below 1 short ones.
-
-    Raises:
-        UserError: the model is not autoregressive, or was trained with another target
-            dictionary.
+        length_penalty: as fairseq's ``--lenpen``: above 1 long hypotheses gain.
     """
 
     def __init__(
@@ -132,8 +108,8 @@ class Reranker:
     ) -> None:
         if not isinstance(model, FairseqEncoderDecoderModel) or is_edit_model(model):
             raise UserError(
-                f"{type(model).__name__} cannot rank hypotheses; give an autoregressive model, "
-                "such as one trained with --task translation --arch transformer"
+                f"--iter-decode-with-external-reranker: {type(model).__name__} cannot rank; give "
+                "an autoregressive model last: --path edit_model.pt:transformer.pt"
             )
         own = (getattr(model.decoder, "dictionary", None) or dictionary).symbols
         if own not in (dictionary.symbols[:placeholder], dictionary.symbols[: placeholder + 1]):
@@ -150,24 +126,20 @@ class Reranker:
     def score(
         self, src_tokens: Tensor, draft: Tensor | None, hypotheses: Sequence[Sequence[Tensor]]
     ) -> list[list[float]]:
-        """The log-probability (nats) of each candidate's n tokens, </s> counted and <s> not.
+        """The log-probability (nats) of each candidate's n tokens, </s> counted and <s> not, over n
+        to the power of the length penalty.
 
-        It is divided by n to the power of the length penalty: by default the mean, as fairseq's
-        ``SequenceScorer`` gives it. What the model has no symbol for is an unknown word to it.
-
-        Args:
-            src_tokens: B × S, <s> … </s>, padded on either side.
-            draft: B × N, <s> … </s>, or None: empty drafts; read by a model that joins drafts.
-            hypotheses: for each of B sentences its candidates, <s> … </s>, without padding.
+        All have <s> and </s>. src_tokens: B × S, padded on either side. draft: B × N; None: empty.
+        hypotheses: for each of B sentences its candidates, without padding.
         """
-        sources = list(map(self._stripped, src_tokens.cpu()))
+        sources = [self._read(one, known=False) for one in src_tokens]
         if getattr(self.model, "joins_draft", False):
             empty = src_tokens.new_full((len(sources), 1), self.dictionary.eos())
-            drafts = map(self._written, (empty if draft is None else draft).cpu())
+            drafts = map(self._read, empty if draft is None else draft)
             sources = [torch.cat(sides) for sides in zip(sources, drafts, strict=True)]
         # candidates of one sentence often come out the same: each is scored once
         keys = [
-            [(row, tuple(self._written(one.cpu()).tolist())) for one in candidates]
+            [(row, tuple(self._read(one).tolist())) for one in candidates]
             for row, candidates in enumerate(hypotheses)
         ]
         sizes = {key: (len(sources[key[0]]), len(key[1])) for row in keys for key in row}
@@ -180,14 +152,11 @@ class Reranker:
             found |= zip(part, self._score([sources[row] for row, _ in part], targets))
         return [[found[key] for key in row] for row in keys]
 
-    def _stripped(self, tokens: Tensor) -> Tensor:
-        """A sentence without padding and without <s>."""
-        return tokens[tokens.ne(self.dictionary.pad()) & tokens.ne(self.dictionary.bos())]
-
-    def _written(self, sentence: Tensor) -> Tensor:
-        """A draft or a hypothesis, as the model reads it."""
-        tokens = self._stripped(sentence)
-        return tokens.masked_fill(tokens >= self.size, self.dictionary.unk())
+    def _read(self, sentence: Tensor, known: bool = True) -> Tensor:
+        """A sentence without padding and <s>; with only symbols that are ``known``."""
+        tokens = sentence.cpu()
+        tokens = tokens[tokens.ne(self.dictionary.pad()) & tokens.ne(self.dictionary.bos())]
+        return tokens.masked_fill(tokens >= self.size, self.dictionary.unk()) if known else tokens
 
     def _score(self, sources: list[Tensor], targets: list[Tensor]) -> list[float]:
         pad, eos = self.dictionary.pad(), self.dictionary.eos()
@@ -195,14 +164,9 @@ class Reranker:
         source = data_utils.collate_tokens(sources, pad, left_pad=True)
         previous = data_utils.collate_tokens(targets, pad, eos, move_eos_to_beginning=True)
         target = data_utils.collate_tokens(targets, pad).to(device)
-        net_output = self.model(
-            src_tokens=source.to(device),
-            src_lengths=torch.tensor(list(map(len, sources)), device=device),
-            prev_output_tokens=previous.to(device),
-        )
-        log_probs = self.model.get_normalized_probs(
-            net_output, log_probs=True, sample={"target": target}
-        )
+        lengths = torch.tensor(list(map(len, sources)), device=device)
+        output = self.model(source.to(device), lengths, previous.to(device))
+        log_probs = self.model.get_normalized_probs(output, True, {"target": target})
         real = target.ne(pad)
         chosen = log_probs.gather(2, target.unsqueeze(2)).squeeze(2).float()
         sums = chosen.masked_fill(~real, 0.0).sum(1)

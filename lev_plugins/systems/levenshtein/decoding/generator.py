@@ -1,35 +1,27 @@
 """Decoding with a Levenshtein Transformer: Algorithm 2 of the paper, batched.
 
-What is decoded with is an :class:`~.policy.EditPolicy`; several checkpoints are one of them.
-
 Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence side by side,
 T tokens.
 """
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from fairseq.data import Dictionary
-from torch import Tensor
 
 from ....data.batch import Batch
 from ....errors import UserError
-from ..markup import EditConstraints, symbol_edges
 from .candidates import Reranker, best, rate
 from .loop import Decoding
 from .options import RefinementOptions
-from .policy import AnyPolicy, EditPolicy, EnsemblePolicy, MemoryT, is_edit_model
+from .policy import EditPolicy, EnsemblePolicy, is_edit_model
 from .state import EditHypothesis
 
 
 class RefinementGenerator:
-    """Edits drafts, or writes from nothing, in at most ``max_iter`` iterations.
-
-    Args:
-        dictionary: of the target, with the placeholder as its last symbol.
-        placeholder: index of that symbol.
-    """
+    """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol."""
 
     def __init__(
         self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
@@ -40,13 +32,13 @@ class RefinementGenerator:
 
     @torch.no_grad()
     def generate(
-        self, models: Sequence[EditPolicy[MemoryT]], sample: Batch, **unused: object
+        self, models: Sequence[Any], sample: Batch, **unused: object
     ) -> list[list[EditHypothesis]]:
         """The best candidates of every sentence, in the order of the batch.
 
         Args:
             models: policies, whose probabilities are averaged; with ``external_reranker`` the
-                last is an autoregressive fairseq model.
+                last is an autoregressive fairseq model; :class:`UserError` for others.
             sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
                 ``draft`` (B × N) and ``marks`` (B × N, see :class:`..markup.EditConstraints`).
 
@@ -54,74 +46,39 @@ class RefinementGenerator:
             for each sentence its hypotheses, the best first, none twice: tokens (with <s> and
             </s>), positional_scores (nats, of the action that put or kept each token), score (of
             one answer their mean, of several that of :func:`.rate` or the re-ranker's), actions
-            (nats, the sum of all deletions and all tokens written), steps (iterations carried
-            out), terminated (unchanged, loop or max_iterations), origin (position in the draft of
-            the tokens that stand since then, −1 for others), history (with ``retain_history``:
-            the tokens after every phase).
+            (nats, the sum of all deletions and all tokens written), steps (iterations), terminated
+            (unchanged, loop or max_iterations), origin (position in the draft of the tokens that
+            stand since then, −1 for others), history (with ``retain_history``).
 
-        With ``options.stock`` the rules are those of fairseq's levenshtein_transformer: whole
-        iterations are compared, there is one iteration more than asked for, ``<unk>`` is
-        refilled, any symbol may be written, and the length limit is twice the source, softly.
-
-        Raises:
-            UserError: models that do not go together.
+        With ``options.stock`` whole iterations are compared, there is one more than asked for,
+        ``<unk>`` is refilled, any symbol may be written, and twice the source is a soft limit.
         """
         policy, reranker = self._policy(models)
-        source, draft = sample["net_input"]["src_tokens"], sample.get("draft")
-        decoding = self._decoding(policy, source, draft, sample.get("marks"))
-        memory = decoding.state.memory
-        hypotheses = decoding.run()
-        count = self.options.candidates
-        if count > 1 and reranker is None:
-            rate(policy, memory, hypotheses, self.dictionary, source.device)
+        decoding = Decoding(policy, sample, self.dictionary, self.placeholder, self.options)
+        memory, hypotheses = decoding.state.memory, decoding.run()
+        source, count = sample["net_input"]["src_tokens"], self.options.candidates
         candidates = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
         if reranker is not None:
             tokens = [[answer["tokens"] for answer in group] for group in candidates]
-            scores = reranker.score(source, draft, tokens)
+            scores = reranker.score(source, sample.get("draft"), tokens)
             for answer, score in zip(hypotheses, itertools.chain(*scores), strict=True):
                 answer["score"] = score
+        elif count > 1:
+            rate(policy, memory, hypotheses, self.dictionary, source.device)
         return [best(group, self.options.nbest) for group in candidates]
 
-    def _decoding(
-        self,
-        policy: EditPolicy[MemoryT],
-        source: Tensor,
-        draft: Tensor | None,
-        marks: Tensor | None,
-    ) -> Decoding[MemoryT]:
-        """A batch, each sentence as often as it has candidates, before its first iteration."""
-        if draft is None:
-            ends = [[self.dictionary.bos(), self.dictionary.eos()]]
-            draft = source.new_tensor(ends).expand(source.size(0), 2)
-        count = self.options.candidates
-        rows = torch.arange(source.size(0), device=source.device).repeat_interleave(count)
-        memory = policy.encode(source)
-        if count > 1:
-            memory = memory.select(rows)
-        source, draft, orders = source[rows], draft[rows], None
-        if marks is not None and bool(marks.any()):
-            edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
-            orders = EditConstraints(draft, marks[rows], edges)
-        symbols = self.dictionary, self.placeholder
-        return Decoding(policy, memory, source, draft, *symbols, self.options, orders)
-
-    def _policy(self, models: Sequence[EditPolicy[MemoryT]]) -> tuple[AnyPolicy, Reranker | None]:
+    def _policy(self, models: Sequence[Any]) -> tuple[EditPolicy, Reranker | None]:
         """The policy to decode with, and what ranks the candidates."""
         reranker = None
         if self.options.external_reranker:
-            if len(models) < 2:
-                raise UserError(
-                    "--iter-decode-with-external-reranker needs a second checkpoint, of an "
-                    "autoregressive model: --path edit_model.pt:autoregressive.pt"
-                )
             *models, ranking = models
             penalty = self.options.length_penalty
             reranker = Reranker(ranking, self.dictionary, self.placeholder, penalty)
         for model in models:
             if not is_edit_model(model):
                 raise UserError(
-                    f"{type(model).__name__} is no edit model; give it last, with "
-                    "--iter-decode-with-external-reranker, to rank what edit models write"
+                    f"{type(model).__name__} is no edit model; give it last, to rank what they "
+                    "write, with --iter-decode-with-external-reranker"
                 )
-            model.eval()
+            model.eval()  # in fairseq-generate it returns nothing
         return models[0] if len(models) == 1 else EnsemblePolicy(models), reranker

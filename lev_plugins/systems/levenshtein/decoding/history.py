@@ -1,8 +1,6 @@
 """What a Levenshtein Transformer did to one sentence: plain data, without torch or fairseq.
 
-An :class:`Iteration` is one pass of Algorithm 2 of the Levenshtein Transformer paper (delete,
-insert placeholders, fill them). An :class:`EditTrace` is a sentence with all its iterations and
-the reason why they ended. Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
+Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
 
 import math
@@ -19,16 +17,12 @@ Mark = Literal["kept", "deleted", "inserted"]
 
 @dataclass(frozen=True)
 class Iteration:
-    """One refinement iteration.
+    """One pass of Algorithm 2: delete, insert placeholders, fill them.
 
-    Args:
-        before, after: the tokens that enter the iteration, and those that leave it.
-        deleted: of each of ``before``, whether it was deleted.
-        inserted: of each of ``after``, whether it is new in this iteration.
-        delete_probabilities: of deleting each of ``before``, in [0, 1]; empty if unknown.
-        token_probabilities: of what put or kept each of ``after``: the token's at its place where
-            it was inserted, that of keeping it elsewhere; empty if unknown. Neither counts when
-            iterations are compared: the last digits depend on the batch.
+    before, after: the tokens that enter the iteration, and those that leave it. deleted: of each of
+    ``before``, whether it was deleted. inserted: of each of ``after``, whether it is new.
+    delete_probabilities: of deleting each of ``before``. token_probabilities: of what put or kept
+    each of ``after``. Empty if unknown; not compared: the last digits depend on the batch.
     """
 
     before: tuple[str, ...]
@@ -61,21 +55,16 @@ class Iteration:
     @property
     def changed(self) -> bool:
         """Something was deleted or inserted, be it to come to the same tokens again."""
-        return any(self.deleted) or any(self.inserted)
+        return any(self.deleted + self.inserted)
 
 
 @dataclass(frozen=True)
 class EditTrace:
     """A sentence, how it was edited, and how the editing ended.
 
-    Args:
-        source: the source line as it was given.
-        draft: the draft line as it was given; None where there was none.
-        text: the output, detokenised.
-        score: the model's score of the output, in nats (a mean, or with n-best a sum).
-        iterations: in order; each begins with the tokens its predecessor left.
-        terminated: ``"unchanged"`` (nothing to delete, nothing to insert), ``"loop"`` (an
-            earlier state came back) or ``"max_iterations"``.
+    source, draft: as they were given; None where there was no draft. text: the output, detokenised.
+    score: the model's, in nats (a mean, or with n-best a sum). terminated: ``"unchanged"`` (nothing
+    to delete, nothing to insert), ``"loop"`` (an earlier state came back) or ``"max_iterations"``.
     """
 
     source: str
@@ -102,11 +91,7 @@ class EditTrace:
         return sum(iteration.changed for iteration in self.iterations)
 
     def net(self) -> Iteration:
-        """Return all iterations as one: from what entered the first to what the last left.
-
-        A token inserted and deleted again on the way does not show; a token that was deleted
-        and put back later shows as both.
-        """
+        """All iterations as one; a token that was deleted and put back later shows as both."""
         if not self.iterations:
             return Iteration((), (), (), ())
         before = self.iterations[0].before
@@ -124,10 +109,7 @@ class EditTrace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the trace as lists, strings, numbers and booleans, ready for JSON.
-
-        JSON knows no infinite numbers: such a score becomes ``"inf"``, ``"-inf"`` or ``"nan"``.
-        """
+        """Ready for JSON, which knows no infinite numbers: such a score becomes a string."""
         score = self.score if math.isfinite(self.score) else str(self.score)
         steps = [step.to_dict() for step in self.iterations]
         found = {name: getattr(self, name) for name in ("source", "draft", "text")}

@@ -3,54 +3,57 @@
 Shapes: R candidates, T tokens each, V symbols, K the most tokens that can be missing in one slot.
 """
 
-from typing import Any, Generic, cast
+from typing import cast
 
 import torch
+import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ....data.batch import Batch
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
-from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_spaces
+from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_edges
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
-from .policy import EditPolicy, MemoryT, read_by
+from .policy import EditPolicy
 from .state import EditHypothesis, RefinementState, equal_rows
 
 
-class Decoding(Generic[MemoryT]):
-    """One batch while it is decoded.
-
-    Args:
-        memory: of the sources (R × S), row for row with the drafts (R × T).
-        dictionary, placeholder, options: as of :class:`.generator.RefinementGenerator`.
-        constraints: what a person has ordered.
-    """
+class Decoding:
+    """One batch while it is decoded, each sentence as often as it has candidates."""
 
     def __init__(
         self,
-        policy: EditPolicy[MemoryT],
-        memory: MemoryT,
-        source: Tensor,
-        draft: Tensor,
+        policy: EditPolicy,
+        sample: Batch,
         dictionary: Dictionary,
         placeholder: int,
         options: RefinementOptions,
-        constraints: EditConstraints | None = None,
     ) -> None:
         self.policy, self.options = policy, options
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
-        self.spaces = None
+        source, draft = sample["net_input"]["src_tokens"], sample.get("draft")
+        if draft is None:
+            draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
+        memory, rows = policy.encode(source), torch.arange(source.size(0), device=source.device)
+        self.keys: Tensor | None = None
+        self.spaces: Tensor | None = None
+        self.constraints: EditConstraints | None = None
+        if options.candidates > 1:
+            rows = rows.repeat_interleave(options.candidates)
+            source, draft, memory = source[rows], draft[rows], memory.select(rows)
+            self.keys = sentence_keys(source, draft, self.pad)
         if options.delete_words:
-            symbols = tuple(dictionary.symbols[: placeholder + 1])
-            self.spaces = symbol_spaces(symbols).to(draft.device)
-        self.state = RefinementState(draft, memory, self.pad, self.options.retain_history)
+            spaces = symbol_edges(tuple(dictionary.symbols[: placeholder + 1]), spaces=True)
+            self.spaces = spaces.to(draft.device)
+        if (marks := sample.get("marks")) is not None and bool(marks.any()):
+            edges = symbol_edges(tuple(dictionary.symbols[: placeholder + 1]))
+            self.constraints = EditConstraints(draft, marks[rows], edges)
+        self.state = RefinementState(draft, memory, self.pad, options.retain_history)
         self.cap = self._length_cap(source, draft)
-        differ = options.candidates > 1
-        self.keys = sentence_keys(source, draft, self.pad) if differ else None
-        self.constraints = constraints
 
     def run(self) -> list[EditHypothesis]:
         """One hypothesis for every row, in order: loops end when every sentence is finished."""
@@ -68,9 +71,9 @@ class Decoding(Generic[MemoryT]):
             if self.options.adaptive:
                 idle = intact & counts.eq(0).all(1)
                 keep, counts = state.finish(idle, step, "unchanged", keep, counts)
-                if state.empty:
+                if not len(state.rows):
                     return
-                state.record_visited()
+                state.seen.append(state.tokens)
             state.record("delete", keep)
             self._insert(counts, step)
         everyone = torch.ones_like(state.rows, dtype=torch.bool)
@@ -79,8 +82,7 @@ class Decoding(Generic[MemoryT]):
     def _delete(self, step: int) -> tuple[Tensor, Tensor]:
         """Deletes; sentences that are then where they were before leave as they stand.
 
-        Returns:
-            of those that stay which tokens were kept, R × T, and whether all were, R.
+        Returns of those that stay which tokens were kept, R × T, and whether all were, R.
         """
         state, keep = self.state, self._keep()
         intact = keep.sum(1) == state.lengths
@@ -89,7 +91,7 @@ class Decoding(Generic[MemoryT]):
             settled = last & intact
             keep, intact, again = state.finish(settled, step, "unchanged", keep, intact, again)
             keep, intact = state.finish(again, step, "loop", keep, intact)
-        if not state.empty:
+        if len(state.rows):
             state.keep(keep, self.policy.traces)
         return keep, intact
 
@@ -106,7 +108,7 @@ class Decoding(Generic[MemoryT]):
                 state.finish(torch.ones_like(done), step, "max_iterations")
             elif self.options.adaptive:
                 state.finish(done, step, "unchanged")
-            if state.empty:
+            if not len(state.rows):
                 return
 
     # the three phases -------------------------------------------------------------------------
@@ -137,7 +139,7 @@ class Decoding(Generic[MemoryT]):
         """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
         state = self.state
         cap = self.cap[state.rows]
-        logits = self.policy.placeholder_logits(*self._read()).float()
+        logits = self.policy.placeholder_logits(state.tokens, state.memory, state.trace).float()
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
             slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
@@ -151,11 +153,6 @@ class Decoding(Generic[MemoryT]):
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
         return limit_insertions(counts, cap - state.lengths)
 
-    def _read(self, *where: Tensor) -> tuple[Any, ...]:
-        """What a head that inserts is asked about."""
-        state = self.state
-        return state.tokens, state.memory, *where, *read_by(self.policy, state.trace)
-
     def _adjusted(self, logits: Tensor, step: int) -> Tensor:
         """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
         if self.options.empty_penalty:
@@ -163,16 +160,14 @@ class Decoding(Generic[MemoryT]):
             logits[..., 0] -= self.options.empty_penalty
         if self.keys is None:
             return logits
-        rows, slots = self.state.rows, logits.size(1)
-        places = torch.arange(slots, device=rows.device).repeat(len(rows))
-        noise = self._noise(rows.repeat_interleave(slots), 2 * step, places, logits.size(2))
-        return logits + noise.view_as(logits)
+        row, slot = torch.ones_like(logits[..., 0]).nonzero().unbind(1)
+        return logits + self._noise(row, 2 * step, slot, logits.size(2)).view_as(logits)
 
-    def _noise(self, candidates: Tensor, stream: int, places: Tensor, classes: int) -> Tensor:
-        """What the candidates (P) differ by at ``places`` (P): P × ``classes``."""
+    def _noise(self, row: Tensor, stream: int, places: Tensor, classes: int) -> Tensor:
+        """What candidates differ by at ``places`` (P) of the ``row`` (P): P × ``classes``."""
         assert self.keys is not None
-        keys = self.keys[candidates]
-        return gumbel_noise(self.options, keys, candidates, stream, places, classes)
+        rows = self.state.rows[row]
+        return gumbel_noise(self.options, self.keys[rows], rows, stream, places, classes)
 
     def _insert(self, counts: Tensor, step: int) -> None:
         """Opens the slots and fills every placeholder."""
@@ -193,7 +188,7 @@ class Decoding(Generic[MemoryT]):
     def _fill(self, where: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
         state, constraints = self.state, self.constraints
-        logits = self.policy.token_logits(*self._read(where))
+        logits = self.policy.token_logits(state.tokens, state.memory, where, state.trace)
         place = None if self.keys is None else where.nonzero()
         onto, removes = None, False
         if constraints is not None:
@@ -207,7 +202,7 @@ class Decoding(Generic[MemoryT]):
             allowed = choice = self._allowed(logits[part])
             if place is not None:
                 row, column = place[part].unbind(1)
-                choice = choice + self._noise(state.rows[row], 2 * step + 1, column, len(choice[0]))
+                choice = choice + self._noise(row, 2 * step + 1, column, choice.size(1))
             if onto is not None:
                 choice = choice.masked_fill(onto[part], float("-inf"))
             found = choice.max(1).indices  # sooner than argmax
@@ -239,13 +234,10 @@ class Decoding(Generic[MemoryT]):
 
 
 def word_means(values: Tensor, spaces: Tensor) -> Tensor:
-    """R × T → R × T: of every token the mean over the tokens between the same two spaces.
-
-    Args:
-        spaces: R × T × 2, bool: whether a space stands before a token, and behind it.
-    """
+    """R × T: of every token the mean of those between the same ``spaces`` (R × T × 2, of which 0 is
+    before a token and 1 behind it)."""
     before, behind = spaces.unbind(2)
-    word = (before | torch.nn.functional.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
+    word = (before | F.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
     sums, sizes = (
         values.new_zeros(len(values), values.size(1) + 1).scatter_add(1, word, one)
         for one in (values, torch.ones_like(values))

@@ -6,9 +6,7 @@ from typing import Any
 
 from ....errors import UserError
 
-LARGEST_PENALTY = 3.0  # γ of the paper lies in [0, 3]
-# our names of fairseq's generation options
-_NAMES = {
+_NAMES = {  # ours, of fairseq's generation options
     "max_iter": "iter_decode_max_iter",
     "empty_penalty": "iter_decode_eos_penalty",
     "retain_history": "retain_iter_history",
@@ -18,7 +16,6 @@ _NAMES = {
     "length_penalty": "lenpen",
     **{name: name for name in ("max_len_a", "max_len_b", "nbest")},
 }
-# those that ask for what edit models do not do
 _UNSUPPORTED = (
     "decoding_format sampling retain_dropout lm_path score_reference print_alignment replace_unk"
 )
@@ -34,9 +31,8 @@ class RefinementOptions:
     comes back; else always run T_max iterations. max_len_a, max_len_b: nothing is inserted beyond
     a·|source| + b tokens or one and a half times those of the draft, whichever is more.
     unk_penalty: subtracted from the logit of the unknown symbol. candidates: made for each
-    sentence; noise_scale, seed: of the noise by which they differ
-    (:func:`.candidates.gumbel_noise`). nbest: how many of them are given back at most.
-    external_reranker: the last model, an autoregressive one, ranks the candidates, with
+    sentence; noise_scale, seed: of the noise by which they differ. nbest: how many are given back
+    at most. external_reranker: the last model, an autoregressive one, ranks the candidates, with
     length_penalty. stock: fairseq's own rules (:meth:`.generator.RefinementGenerator.generate`).
     """
 
@@ -58,20 +54,18 @@ class RefinementOptions:
     delete_words: bool = False
 
     def __post_init__(self) -> None:
-        # stock runs one iteration more than it is told
-        for flag, value, least in (
-            ("--iter-decode-max-iter", self.max_iter, 0 if self.stock else 1),
-            ("--iter-decode-with-beam", self.candidates, 1),
-            ("--nbest", self.nbest, 1),
-            ("--noise-scale", self.noise_scale, 0),
-            ("--lenpen", self.length_penalty, -math.inf),
-            ("--iter-decode-eos-penalty", self.empty_penalty, -math.inf),
+        for flag, value, least, most in (
+            # stock runs one iteration more than it is told
+            ("--iter-decode-max-iter", self.max_iter, 0 if self.stock else 1, math.inf),
+            ("--iter-decode-with-beam", self.candidates, 1, math.inf),
+            ("--nbest", self.nbest, 1, math.inf),
+            ("--noise-scale", self.noise_scale, 0, math.inf),
+            ("--lenpen", self.length_penalty, -math.inf, math.inf),
+            ("--iter-decode-eos-penalty", self.empty_penalty, -math.inf, math.inf),
+            ("--delete-threshold", self.delete_threshold, 0, 1),
         ):
-            if not (least <= value and math.isfinite(value)):
-                wanted = "a number" if least < 0 else f"{least} or more"
-                raise UserError(f"{flag} {value}: give {wanted}")
-        if not 0 <= self.delete_threshold <= 1:
-            raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
+            if not (least <= value <= most and math.isfinite(value)):
+                raise UserError(f"{flag} {value} is outside [{least}, {most}]")
         if self.nbest > self.candidates:
             raise UserError(
                 f"--nbest {self.nbest} asks for more candidates than are made; give "
@@ -80,10 +74,7 @@ class RefinementOptions:
 
     @classmethod
     def from_generation(cls, args: object, **of_the_task: Any) -> "RefinementOptions":
-        """From fairseq's generation options (or any namespace with some of them).
-
-        Args:
-            **of_the_task: options that are not fairseq's.
+        """From fairseq's generation options (or any namespace with some of them), and the task's.
 
         Raises:
             UserError: an option that edit models do not have.

@@ -1,6 +1,6 @@
 """Sentences while they are refined: what stands, what is finished, what happened."""
 
-from typing import Generic, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -9,15 +9,14 @@ from ....data.batch import Hypothesis
 from ....ops.edits import Compaction, Opening
 from ..trace import Trace
 from .history import Termination
-from .policy import MemoryT
 
 
 class Step(TypedDict):
-    """A sentence after a phase (draft, delete, placeholder or token), its tensors on the host.
+    """A sentence after a phase (draft, delete, placeholder or token), its tensors (T) on the host.
 
-    tokens, origin: T, with <s> and </s>. mask: for ``delete``, which tokens of the state before
-    were kept; for ``token``, which of the present ones are new. scores: log-probabilities (nats)
-    of deleting each token of the state before, or of what put or kept the present ones.
+    mask: for ``delete``, which tokens of the state before were kept; for ``token``, which of the
+    present ones are new. scores: log-probabilities (nats) of deleting each token of the state
+    before, or of what put or kept the present ones.
     """
 
     phase: str
@@ -39,32 +38,31 @@ class EditHypothesis(Hypothesis):
     history: list[Step]
 
 
-class RefinementState(Generic[MemoryT]):
+class RefinementState:
     """A shrinking batch of sentences, and the hypotheses of those that have left it.
 
     Attributes:
         tokens: B × T, long, <s> … </s> padded on the right.
-        scores: B × T, float, log-probability (nats) of the action that put or kept each token.
-        actions: B, float, the sum of the log-probabilities of all deletions and all tokens written.
+        scores: B × T, log-probability (nats) of the action that put or kept each token.
+        deleting: B × T, log-probability of deleting each token.
+        actions: B, the sum of the log-probabilities of all deletions and all tokens written.
         origin: B × T, long, a token's position in the draft; −1 where it was inserted.
         rows: B, where each sentence stood in the batch that came in.
         memory: what the policy's encoder left, row for row with ``tokens``.
         trace: ``tokens`` with what was deleted last; None where nothing was, or nobody reads it.
-        finished: hypotheses in the order of the batch that came in, their tensors on the host;
-            None while unfinished.
+        seen: the tokens (B × T) that every earlier iteration's deletion has left.
+        finished: hypotheses in the order of the batch that came in; None while unfinished.
     """
 
-    def __init__(self, tokens: Tensor, memory: MemoryT, pad: int, retain_history: bool) -> None:
-        size = tokens.size(0)
-        self.pad = pad
-        self.tokens = tokens
-        self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
-        self.actions = torch.zeros(size, dtype=torch.float, device=tokens.device)
-        self.deleting = torch.zeros_like(self.scores)  # what deleting each token would add
-        self.origin = torch.arange(tokens.size(1), device=tokens.device).repeat(size, 1)
-        self.rows = torch.arange(size, device=tokens.device)
+    def __init__(self, tokens: Tensor, memory: Any, pad: int, retain_history: bool) -> None:
+        size, device = tokens.size(0), tokens.device
+        self.tokens, self.memory, self.pad = tokens, memory, pad
+        self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=device)
+        self.deleting = torch.zeros_like(self.scores)
+        self.actions = torch.zeros(size, dtype=torch.float, device=device)
+        self.origin = torch.arange(tokens.size(1), device=device).repeat(size, 1)
+        self.rows = torch.arange(size, device=device)
         self.seen: list[Tensor] = []
-        self.memory = memory
         self.trace: Trace | None = None
         self.finished: list[EditHypothesis | None] = [None] * size
         self.history: list[list[Step]] | None = None
@@ -76,11 +74,6 @@ class RefinementState(Generic[MemoryT]):
     def lengths(self) -> Tensor:
         """B, tokens of each sentence, <s> and </s> included."""
         return self.tokens.ne(self.pad).sum(1)
-
-    @property
-    def empty(self) -> bool:
-        """Whether every sentence is finished."""
-        return self.tokens.size(0) == 0
 
     def keep(self, keep: Tensor, traced: bool = False) -> None:
         """Deletes the tokens that are not kept (B × T, bool), with a trace if asked for."""
@@ -130,18 +123,13 @@ class RefinementState(Generic[MemoryT]):
     def finish(
         self, done: Tensor, steps: int, reason: Termination, *companions: Tensor
     ) -> list[Tensor]:
-        """Lets the sentences at ``done`` (B, bool) leave with what stands now, after ``steps``.
-
-        Returns:
-            of the companions, other tensors of B rows, those of the sentences that stay.
-        """
+        """Lets the sentences at ``done`` (B, bool) leave with what stands now, after ``steps``;
+        returns the rows of the companions (B × any) that stay."""
         if not bool(done.any()):
             return list(companions)
         leaving, staying = done.nonzero().squeeze(1), (~done).nonzero().squeeze(1)
         state = (self.tokens, self.origin, self.scores, self.rows, self.actions)
-        tokens, origin, scores, rows, actions = (
-            one.index_select(0, leaving).cpu() for one in state
-        )
+        tokens, origin, scores, rows, actions = (one[leaving].cpu() for one in state)
         for i, (row, action) in enumerate(zip(rows.tolist(), actions.tolist())):
             real = tokens[i].ne(self.pad)
             own = scores[i][real]
@@ -157,33 +145,21 @@ class RefinementState(Generic[MemoryT]):
                 "terminated": reason,
                 "history": self.history[row] if self.history is not None else [],
             }
-        self._select(staying)
+        for name in ("tokens", "scores", "actions", "deleting", "origin", "rows"):
+            setattr(self, name, getattr(self, name).index_select(0, staying))
+        self.seen = [tokens.index_select(0, staying) for tokens in self.seen]
+        self.trace = None if self.trace is None else self.trace.select(staying)
+        if len(staying):
+            self.memory = self.memory.select(staying)
         return [companion.index_select(0, staying) for companion in companions]
 
-    def _select(self, rows: Tensor) -> None:
-        for name in ("tokens", "scores", "actions", "deleting", "origin", "rows"):
-            setattr(self, name, getattr(self, name).index_select(0, rows))
-        self.seen = [tokens.index_select(0, rows) for tokens in self.seen]
-        if self.trace is not None:
-            self.trace = self.trace.select(rows)
-        if rows.numel():
-            self.memory = self.memory.select(rows)
-
     def seen_before(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Whether the same tokens (B × T) were noted with :meth:`record_visited` before.
-
-        Returns:
-            B, bool: at any time; and B, bool: at the last.
-        """
+        """Whether the same tokens (B × T) were seen at any time (B, bool), and at the last."""
         again = last = torch.zeros(tokens.size(0), dtype=torch.bool, device=tokens.device)
         for earlier in self.seen:
             last = equal_rows(tokens, earlier, self.pad)
             again = again | last
         return again, last
-
-    def record_visited(self) -> None:
-        """Remembers the present tokens for :meth:`seen_before`."""
-        self.seen.append(self.tokens)
 
 
 def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
