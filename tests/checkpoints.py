@@ -14,7 +14,8 @@ from lev_plugins.nn.backbone import Backbone
 from lev_plugins.nn.decoding import SourceMemory
 from lev_plugins.nn.seq2seq import TransformerDecoder
 from lev_plugins.nn.transformer import attention_mask
-from lev_plugins.pretrained import Directory, Vocabulary, load_backbone, read_vocabulary
+from lev_plugins.pretrained import Pretrained, Vocabulary, read_vocabulary
+from lev_plugins.pretrained.directory import Directory
 from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
 try:
@@ -244,7 +245,7 @@ def dictionary(vocabulary: Vocabulary, shuffled: bool = False) -> Dictionary:
 
 
 def load(folder: Path, source: Dictionary, target: Dictionary, tie: bool = False) -> Backbone:
-    return load_backbone(str(folder), source, target, tie=tie, **NO_DROPOUT)
+    return Pretrained(str(folder)).backbone(source, target, tie, **NO_DROPOUT)
 
 
 class Model:

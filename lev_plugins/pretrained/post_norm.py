@@ -4,10 +4,10 @@ BERT has no decoder. One starts from the same weights, with a cross-attention th
 what was generated alone (gated-Trans, §4.1).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import token_table
 from ..nn.t5 import ACTIVATIONS
 from ..nn.transformer import TransformerBlock
-from .filling import COPIES, Dropouts, Filling, Names, block_names
+from .filling import Filling, Names, block_names
 
 HEAD, WORDS, NORM = "cls.predictions", "embeddings.word_embeddings", "embeddings.LayerNorm"
 LOGITS_BIAS = "final_logits_bias"
@@ -52,10 +52,9 @@ BART_CROSS = {
 class PostNormPlan:
     """The numbers of a BERT or BART, enough to build it again.
 
-    layers: of the encoder, and of the decoder unless ``decoder_layers`` says otherwise.
-    activation: one of :data:`ACTIVATIONS`. eps: of the norms. scaled: embeddings are multiplied by
-    the root of the width. head: BERT predicts tokens. bias: every symbol has one in BART's output.
-    tied: the output has the decoder's table.
+    layers: of the encoder, and of the decoder unless ``decoder_layers`` says otherwise. scaled:
+    embeddings are multiplied by the root of the width. head: BERT predicts tokens. bias: every
+    symbol has one in BART's output. tied: the output has the decoder's table.
     """
 
     dim: int
@@ -70,8 +69,12 @@ class PostNormPlan:
     head: bool = False
     bias: bool = False
     tied: bool = True
+    #: whether it has a decoder of its own
+    writes: ClassVar = True
 
-    def size(self, dropouts: Dropouts) -> TransformerSize:
+    def size(
+        self, dropout: float = 0, attention_dropout: float = 0, activation_dropout: float = 0
+    ) -> TransformerSize:
         """The numbers of blocks and embeddings, for :meth:`adapt`."""
         return TransformerSize(
             dim=self.dim,
@@ -84,7 +87,9 @@ class PostNormPlan:
             learned_positions=True,
             max_source=self.positions,
             max_target=self.positions,
-            **vars(dropouts),
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation_dropout=activation_dropout,
         )
 
     def adapt(self, modules: Iterable[nn.Module]) -> None:
@@ -95,38 +100,32 @@ class PostNormPlan:
             elif isinstance(module, TransformerBlock):
                 module.activation = ACTIVATIONS[self.activation]
 
-    def backbone(
-        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, one_table: bool
+    def build(
+        self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, float]
     ) -> Backbone:
-        """An encoder-decoder, randomly initialised; ``one_table``: of embeddings for both sides."""
-        made = transformer(self.size(dropouts), len(source), len(target), source.pad())
-        if one_table:
+        """With random weights; ``tie``: encoder and decoder are the same modules, but for the
+        cross-attention. They share their embeddings where the dictionaries are the same, BERT's if
+        tied.
+        """
+        made = transformer(self.size(**dropouts), len(source), len(target), source.pad())
+        if (self.writes or tie) and source == target:
             made.target.table = made.source.table
-        table = made.target.table
-        if not self.tied:
-            table = token_table(len(target), self.dim, target.pad())
-        made.output = TiedOutput(table, bias=self.bias)
+        own = None if self.tied else token_table(len(target), self.dim, target.pad())
+        made.output = TiedOutput(own or made.target.table, bias=self.bias)
         for embedding in (made.source, made.target):
             embedding.norm = nn.LayerNorm(self.dim)
             embedding.scale = self.dim**0.5 if self.scaled else 1.0
         self.adapt([made.source, made.encoder, made.target, *made.blocks])
+        if tie:
+            made.target.positions, made.target.norm = made.source.positions, made.source.norm
+        blocks = cast(EncoderBody, made.encoder).stack.blocks
+        for reading, writing in zip(blocks, cast(list[DecoderBlock], made.blocks)):
+            if tie:
+                writing.block = cast(TransformerBlock, reading)
+            made.new += [] if self.writes else [writing.cross_attention, writing.cross_norm]
+        if self.head:
+            made.output = BertOutput(own or made.target.table, self.activation, self.eps)
         return made
-
-
-# BERT -----------------------------------------------------------------------------------------
-
-
-def _bert_places(filling: Filling) -> Tensor:
-    """With the type of the first segment: there is no other."""
-    places = filling.read("embeddings.position_embeddings.weight")
-    types = filling.read("embeddings.token_type_embeddings.weight")
-    return places + types[0]
-
-
-def _bert_bias(filling: Filling) -> Tensor:
-    """Where both are there and differ, the layer's own is the one that is added."""
-    own = f"{HEAD}.decoder.bias"
-    return filling.read(own if own in filling else f"{HEAD}.bias")
 
 
 class BertOutput(nn.Module):
@@ -147,12 +146,13 @@ class BertOutput(nn.Module):
 class BertPlan(PostNormPlan):
     """A BERT."""
 
-    # the sentence classifiers, a buffer, and the head for masked tokens where it is not wanted
+    writes = False
+    # the sentence classifiers, a buffer, and a bias that stands twice
     left: ClassVar = (
         r"embeddings\.(position_ids|token_type_ids)",
         r"pooler\.dense\.(weight|bias)",
         r"cls\.seq_relationship\.(weight|bias)",
-        r"cls\.predictions\.(decoder\.(weight|bias)|bias)",
+        r"cls\.predictions\.(decoder\.)?bias",
     )
 
     @classmethod
@@ -166,17 +166,16 @@ class BertPlan(PostNormPlan):
             positions=config.max_position_embeddings,
             activation=config.hidden_act,
             eps=config.layer_norm_eps,
-            head=f"{HEAD}.transform.dense.weight" in filling,
+            head=f"{HEAD}.transform.dense.weight" in filling.tensors,
             tied=filling.is_copy(f"{HEAD}.decoder.weight", f"{WORDS}.weight"),
         )
 
     def names(self) -> Names:
         """Where the tensors are, those of EncT5's encoder as well."""
+        places = ("source.positions", "target.positions", "encoder.places")
         return {
             **dict.fromkeys(("source.table", "target.table"), (WORDS,)),
-            **dict.fromkeys(
-                ("source.positions", "target.positions", "encoder.places"), _bert_places
-            ),
+            **dict.fromkeys(places, _bert_places),
             **dict.fromkeys(("source.norm", "target.norm", "encoder.norm"), (NORM,)),
             **block_names("encoder.stack.blocks.#", "encoder.layer.#", BERT_LAYERS),
             **block_names("blocks.#.block", "encoder.layer.#", BERT_LAYERS),
@@ -186,43 +185,28 @@ class BertPlan(PostNormPlan):
             "output.logits": _bert_bias,
         }
 
-    def build(
-        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
-    ) -> Backbone:
-        """With random weights; ``tie``: encoder and decoder are the same modules, but for the
-        cross-attention; and share the embeddings where the dictionaries are the same.
-        """
-        made = self.backbone(source, target, dropouts, one_table=tie and source == target)
-        assert isinstance(made.encoder, EncoderBody)
-        if tie:
-            made.target.positions, made.target.norm = made.source.positions, made.source.norm
-        for reading, writing in zip(made.encoder.stack.blocks, made.blocks):
-            assert isinstance(writing, DecoderBlock) and isinstance(reading, TransformerBlock)
-            if tie:
-                writing.block = reading
-            made.new += [writing.cross_attention, writing.cross_norm]  # what no BERT has
-        if self.head:
-            assert isinstance(made.output, TiedOutput)
-            made.output = BertOutput(made.output.table, self.activation, self.eps)
-        return made
+
+def _bert_places(filling: Filling) -> Tensor:
+    """With the type of the first segment: there is no other."""
+    places = filling.read("embeddings.position_embeddings.weight")
+    types = filling.read("embeddings.token_type_embeddings.weight")
+    return places + types[0]
 
 
-# BART -----------------------------------------------------------------------------------------
-
-
-def _bart_places(side: str, filling: Filling) -> Tensor:
-    return filling.read(f"{side}.embed_positions.weight")[OFFSET:]
+def _bert_bias(filling: Filling) -> Tensor:
+    """Where both are there and differ, the layer's own is the one that is added."""
+    own = f"{HEAD}.decoder.bias"
+    return filling.read(own if own in filling.tensors else f"{HEAD}.bias")
 
 
 class BartPlan(PostNormPlan):
     """A BART."""
 
-    left: ClassVar = COPIES
+    left: ClassVar = ()
 
     @classmethod
     def read(cls, config: Any, filling: Filling) -> "BartPlan":
         """The numbers of a folder."""
-        filling.require_shared()
         return cls(
             dim=config.d_model,
             heads=config.encoder_attention_heads,
@@ -232,7 +216,7 @@ class BartPlan(PostNormPlan):
             positions=config.max_position_embeddings,
             activation=config.activation_function,
             scaled=config.scale_embedding,
-            bias=LOGITS_BIAS in filling,
+            bias=LOGITS_BIAS in filling.tensors,
             tied=filling.is_copy("lm_head.weight", "shared.weight"),
         )
 
@@ -251,8 +235,6 @@ class BartPlan(PostNormPlan):
             "output": lambda filling: filling.read(LOGITS_BIAS).flatten(),
         }
 
-    def build(
-        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
-    ) -> Backbone:
-        """With random weights."""
-        return self.backbone(source, target, dropouts, one_table=source == target)
+
+def _bart_places(side: str, filling: Filling) -> Tensor:
+    return filling.read(f"{side}.embed_positions.weight")[OFFSET:]

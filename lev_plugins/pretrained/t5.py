@@ -1,5 +1,6 @@
 """T5 1.0, T5 1.1 and mT5, encoder and decoder."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ from fairseq.data import Dictionary
 from ..nn.backbone import Backbone
 from ..nn.t5 import FEED_FORWARD, Symbols, T5Size
 from ..nn.t5 import t5 as random_t5
-from .filling import COPIES, Dropouts, Filling, Names, block_names
+from .filling import Filling, Names, block_names
 
 BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias"
 CROSS = {
@@ -23,16 +24,12 @@ class T5Plan(T5Size):
     """A T5's numbers; of an encoder alone there are 0 decoder layers."""
 
     # a bias of distances between target and source, which no model reads
-    left: ClassVar = (
-        *COPIES,
-        r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\..*",
-    )
+    left: ClassVar = (r"decoder\..*\.EncDecAttention\.relative_attention_bias\.weight",)
 
     @classmethod
     def read(cls, config: Any, filling: Filling) -> "T5Plan":
         """The numbers of a folder; dropout is left to others."""
         whole = any(name.startswith("decoder.block.") for name in filling.tensors)
-        filling.require_shared()
         return cls(
             dim=config.d_model,
             heads=config.num_heads,
@@ -78,9 +75,8 @@ class T5Plan(T5Size):
         return {**found, **block_names("blocks.#", "decoder.block.#.layer.1", CROSS)}
 
     def build(
-        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
+        self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, float]
     ) -> Backbone:
         """A T5 with random weights."""
         reading, writing = (Symbols(len(d), d.bos(), d.pad(), d.eos()) for d in (source, target))
-        size = replace(self, **vars(dropouts))
-        return random_t5(size, reading, writing, source == target)
+        return random_t5(replace(self, **dropouts), reading, writing, source == target)

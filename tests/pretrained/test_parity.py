@@ -16,10 +16,8 @@ from checkpoints import BART_TOKENS, BERT_TOKENS, Model
 from closeness import assert_near
 from torch import Tensor
 
-from lev_plugins.pretrained.filling import Dropouts
 from lev_plugins.systems.enct5.directory import EncoderDirectory
 from lev_plugins.systems.enct5.network import BertEncoder
-from lev_plugins.systems.enct5.tokenizer import SubwordDictionary
 
 pytestmark = pytest.mark.kernels
 
@@ -60,7 +58,7 @@ class Compared:
         self.target = checkpoints.dictionary(vocabulary, shuffled=True)
         if tie:
             self.target = self.source
-        self.rows = vocabulary.rows_of(self.source), vocabulary.rows_of(self.target)
+        self.rows = vocabulary.rows_of(self.source.symbols), vocabulary.rows_of(self.target.symbols)
         backbone = checkpoints.load(folder, self.source, self.target, tie)
         self.ours = Model(backbone, self.source, self.target)
         self.tokens = checkpoints.sentences(self.source, 5, 7, 2)
@@ -170,10 +168,10 @@ def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transform
     config = settings(checkpoints.BERT_CONFIG, attn_implementation="eager")
     model = randomised(transformers.BertModel(transformers.BertConfig(**config)))
     directory = EncoderDirectory(str(save(model, tmp_path / "bert", "bert")), "bert_dir")
-    table = torch.nn.Embedding(len(directory.pieces()), checkpoints.DIM)
-    encoder = BertEncoder(directory.plan, Dropouts(0.0, 0.0, 0.0)).eval()
-    directory.fill(table, encoder)
-    rows = directory.opened.vocabulary.rows_of(SubwordDictionary(directory.pieces()))
+    table = torch.nn.Embedding(len(directory.pieces), checkpoints.DIM)
+    encoder = BertEncoder(directory.plan, 0.0).eval()
+    directory.begin(table, encoder, None)
+    rows = directory.rows
     tokens = torch.randint(3, len(rows), (1, 7 + 5 + 2))
     segments = torch.tensor([[1] * 7 + [2] * 5 + [0] * 2])
     mask = (segments.unsqueeze(2) == segments.unsqueeze(1)).unsqueeze(1)
@@ -276,7 +274,9 @@ def test_a_real_bert_reads_real_sentences_alike(transformers):
     cut_alike(ours, tokenizer)
     symbols = vocabulary.dictionary()
     batch = tokenizer(SENTENCES, return_tensors="pt", padding=True)
-    symbol_of = {row: index for index, row in enumerate(vocabulary.rows_of(symbols).tolist())}
+    symbol_of = {
+        row: index for index, row in enumerate(vocabulary.rows_of(symbols.symbols).tolist())
+    }
     tokens = batch.input_ids.apply_(symbol_of.__getitem__)
     model = Model(checkpoints.load(folder, symbols, symbols, tie=True), symbols, symbols)
     batch = tokenizer(SENTENCES, return_tensors="pt", padding=True)

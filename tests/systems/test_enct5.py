@@ -12,11 +12,10 @@ from enct5_models import EXACT, NUMBER, Slow, answers, exact, labelled, loss
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import nn
 
 from lev_plugins.nn.t5 import Symbols, t5
-from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, network
+from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.directory import sizes as sizes_of
 from lev_plugins.systems.enct5.model import cross_attention_mask
@@ -24,7 +23,7 @@ from lev_plugins.systems.enct5.problem_types import ProblemType
 
 pytestmark = pytest.mark.kernels
 
-TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
+TAGGING = ProblemType.TAGGING
 each_kind = pytest.mark.parametrize("kind", list(ProblemType), ids=lambda kind: kind.value)
 LAYERS = [1, 2, 3]  # of the decoder
 # answers are from 1 to some thousands with such parameters
@@ -111,50 +110,6 @@ def test_a_word_without_pieces_is_tagged_from_its_text_packed_or_not():
     packed = answers(model, [[enct5_models.example(TAGGING, 6), text]], TAGGING)
     assert alone.shape == (3, NUMBER) and bool(alone.isfinite().all())
     torch.testing.assert_close(packed[-3:], alone, **EXACT)
-
-
-# thousands of labels -------------------------------------------------------------------------
-
-
-class Sizes(TorchDispatchMode):
-    """How many numbers the largest tensor has that anything makes."""
-
-    largest = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        for one in found if isinstance(found, (tuple, list)) else [found]:
-            if isinstance(one, Tensor):
-                self.largest = max(self.largest, one.numel())
-        return found
-
-
-@pytest.mark.parametrize("number, size", [(4271, network.SLICE), (200, 20)])
-def test_no_table_of_labels_by_labels_is_made(monkeypatch, number, size):
-    monkeypatch.setattr(network, "SLICE", size)
-    texts = examples(MULTILABEL, 5, 9, 3)
-    model = enct5_models.build(MULTILABEL, number, heads=1)
-    with Sizes() as sizes, torch.set_grad_enabled(number < 1000):
-        found = loss(model, [texts[:2], texts[2:]], MULTILABEL, number)
-        if found.requires_grad:
-            found.backward()
-    assert sizes.largest < number * number
-
-
-def test_latents_that_ask_in_slices_hear_the_same(monkeypatch):
-    number = 23
-    model = enct5_models.opinionated(enct5_models.build(MULTILABEL, number))
-    block = model.decoder.blocks[0]
-    whole = model.decoder.latent_self_attention(block)
-    weights = torch.randn_like(whole)
-    parts = [*block.block.self_attention.parameters(), *model.decoder.bias.parameters()]
-    expected = torch.autograd.grad((whole * weights).sum(), parts[:1] + parts[-1:])
-    for size in (1, 5, 22):
-        monkeypatch.setattr(network, "SLICE", size)
-        found = model.decoder.latent_self_attention(block)
-        torch.testing.assert_close(found, whole, **EXACT)
-        grads = torch.autograd.grad((found * weights).sum(), parts[:1] + parts[-1:])
-        torch.testing.assert_close(grads, expected, **EXACT)
 
 
 # training ------------------------------------------------------------------------------------

@@ -20,11 +20,8 @@ COLUMNS = ("tokens", "segments", "spans", "latents", "latent_segments", "latent_
 
 
 class Example(NamedTuple):
-    """One text with its label.
-
-    pieces: indices, with </s>. spans: for tagging the word of each subword, from 1; 0 at </s>.
-    labels: class; value; ids of the labels that hold; or the tag of each word, of those too that
-    the text was cut off before.
+    """One text with its label, as :class:`.tokenizer.Encoding` and :meth:`.reading.Labels.stored`
+    have them; a tagger's labels are those of all words, also of those that were cut off.
     """
 
     pieces: Tensor
@@ -38,7 +35,7 @@ class Example(NamedTuple):
 
 
 def read_column(path: str) -> Sequence[Tensor]:
-    """What ``lev-enct5-prepare`` wrote of a split: its pieces, labels or spans, by example."""
+    """What ``lev-enct5-prepare`` wrote of a split: pieces, labels or spans, by example."""
     index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
     if not index.sizes.any():  # no example has a label, and nothing cannot be mapped
         return [torch.zeros(0, dtype=torch.long)] * len(index)
@@ -76,8 +73,7 @@ class EncT5Dataset(FairseqDataset):
     """Rows of examples.
 
     Args:
-        pieces, spans, labels: fairseq's data sets, one entry an example; spans for tagging.
-        kind: what is predicted.
+        pieces, spans, labels: one entry an example; spans for tagging.
         number: N.
         limits: with packing the most subwords and decoder positions in a row, else None.
         shuffle: whether rows of one length stand in an order given by the seed.
@@ -137,7 +133,7 @@ class EncT5Dataset(FairseqDataset):
         }
 
     def num_tokens(self, index: int) -> int:
-        """What a row costs: its subwords or its decoder positions, whichever are more."""
+        """Subwords or decoder positions of a row, whichever are more."""
         return int(self.sizes[index].max())
 
     def num_tokens_vec(self, indices: Sequence[int]) -> np.ndarray:
@@ -161,11 +157,6 @@ class EncT5Dataset(FairseqDataset):
 
 def collate(samples: Sequence[list[Example]], kind: ProblemType, number: int) -> dict[str, Tensor]:
     """Joins the examples of each row and pads the rows on the right with 0.
-
-    Args:
-        samples: B rows.
-        kind: what is predicted.
-        number: N.
 
     Returns:
         :data:`COLUMNS`, long: B × S of the widest row's subwords, B × L of its decoder positions.

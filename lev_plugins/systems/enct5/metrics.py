@@ -1,13 +1,9 @@
 """Metrics of EncT5 as sums over examples, so that any split into batches and workers gives the
-score of the whole.
+score of the whole: numbers and tensors by name. Shapes: E examples, N labels or classes.
 
-Statistics are numbers and tensors of them by name, which fairseq adds up over processes. Shapes:
-E examples, N labels or classes.
-
-Entities: tags are ``O`` and a prefix, a hyphen and a type, as IOB1, IOB2, IOBES and BILOU have
-them. What counts as an entity, in tags too that break their scheme, is what conlleval says, the
-script of the shared tasks of CoNLL-2000 to 2003: an entity begins with B, S or U, and with any
-other prefix after O, after E, L, S or U, or where the type changes.
+Entities: tags are ``O`` and a prefix, a hyphen and a type (IOB1, IOB2, IOBES, BILOU). What counts
+as an entity, in tags too that break their scheme, is what conlleval of CoNLL-2000 to 2003 says: one
+begins with B, S or U, and with any other prefix after O, E, L, S or U, or where the type changes.
 """
 
 import re
@@ -34,11 +30,7 @@ Statistics = dict[str, Any]
 
 
 def label_groups(counts: Sequence[int]) -> dict[str, Tensor]:
-    """Labels by how often training has them: group → N, bool; those that have some.
-
-    Args:
-        counts: of each label in the training set.
-    """
+    """Labels by how often training has them, ``counts``: group → N, bool; those that have some."""
     seen = torch.tensor(counts)
     frequent, few = seen > FREQUENT, (seen >= 1) & (seen <= FREQUENT)
     groups = zip(GROUPS, (torch.ones_like(frequent), frequent, few, seen == 0))
@@ -88,8 +80,7 @@ def summary(
 
 def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> Statistics:
     ids = {"true": targets, "said": found, "both": targets[found.eq(targets)]}
-    counts = {name: _counts(one, number) for name, one in ids.items()}
-    return {"cut": float(cut), **counts}
+    return {"cut": float(cut), **{name: _counts(one, number) for name, one in ids.items()}}
 
 
 def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, float]:
@@ -143,7 +134,7 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 def entity_statistics(
     labels: Sequence[str], found: Tensor, sentences: Sequence[tuple[Sequence[int], int]]
 ) -> Statistics:
-    """How many entities are right there, found, and both, as sums over sentences.
+    """How many entities there are, were found, and both with words and type, over sentences.
 
     Args:
         labels: the tags by id.
@@ -160,7 +151,6 @@ def entity_statistics(
 
 
 def _entity_summary(sums: Mapping[str, Any]) -> dict[str, float]:
-    """One counts if its words and its type are right."""
     if "entities" not in sums:
         return {}
     true, said, both = sums["entities"].tolist()
@@ -223,8 +213,8 @@ def _label_summary(sums: Mapping[str, Any], threshold: float | None) -> dict[str
         if f"{group}_examples" in sums:
             shown = "" if group == "all" else f"{group}_"
             for name in (f"{name}@{k}" for k in TOP for name in ("rp", "ndcg")):
-                total = sums[f"{group}_{name}"], sums[f"{group}_examples"]
-                found[shown + name] = _percent(*total)
+                total = sums[f"{group}_examples"]
+                found[shown + name] = _percent(sums[f"{group}_{name}"], total)
     return found
 
 
@@ -255,13 +245,10 @@ def _value_summary(sums: Mapping[str, Any]) -> dict[str, float]:
 
 def _correlation(n: float, x: float, y: float, xx: float, yy: float, xy: float) -> float:
     """Pearson's r of n pairs from their sums; 0 where one side is constant."""
-    spreads = []
-    for total, squares in ((x, xx), (y, yy)):
-        spread = n * squares - total * total
-        if not spread > ROUNDING * n * squares:
-            return 0.0
-        spreads.append(spread)
-    found = (n * xy - x * y) / (spreads[0] ** 0.5 * spreads[1] ** 0.5)
+    spread_x, spread_y = n * xx - x * x, n * yy - y * y
+    if not (spread_x > ROUNDING * n * xx and spread_y > ROUNDING * n * yy):
+        return 0.0
+    found = (n * xy - x * y) / (spread_x**0.5 * spread_y**0.5)
     return min(max(found, -1.0), 1.0)
 
 

@@ -7,18 +7,13 @@ V latents, P positions that are real, E examples, N labels.
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from ...nn.cpu import Linear, dropout, upcast
 from ...nn.decoding import DecoderBlock
 from ...nn.packing import Layout, Packing
 from ...nn.t5 import T5Size
-from ...nn.transformer import Attention, Memory, TransformerStack, attention_mask
-from ...pretrained.filling import Dropouts
+from ...nn.transformer import Memory, TransformerStack, attention_mask
 from ...pretrained.post_norm import PostNormPlan
-
-# how many latents ask at once where there are more: scores are SLICE × V for each head
-SLICE = 512
 
 
 class LatentDecoder(nn.Module):
@@ -48,33 +43,8 @@ class LatentDecoder(nn.Module):
         attention = block.block.self_attention
         x = block.block.self_norm(self.table.weight).unsqueeze(0)
         query, key, value = attention.project(x, None)
-        if query.size(2) <= SLICE:
-            return self.attend_latents(attention, query, key, value, 0)
-        # scores of thousands with thousands: made once more for the gradients rather than kept
-        parts = [
-            checkpoint(
-                self.attend_latents,
-                attention,
-                part,
-                key,
-                value,
-                number * SLICE,
-                use_reentrant=False,
-                preserve_rng_state=False,
-            )
-            for number, part in enumerate(query.split(SLICE, 2))
-        ]
-        return torch.cat(parts)
-
-    def attend_latents(
-        self, attention: Attention, query: Tensor, key: Tensor, value: Tensor, first: int
-    ) -> Tensor:
-        """What some latents hear, from the one at ``first`` on: 1 × H × … × D → … × C."""
-        place = torch.arange(key.size(2), device=key.device)
-        behind = place[first : first + query.size(2), None] - place
         # the bias of T5's decoder: whoever comes later is at distance 0
-        bucket = self.bias.bucket[behind.clamp(0, self.bias.longest)]
-        bias = self.bias.table(bucket).permute(2, 0, 1).unsqueeze(0)
+        bias = self.bias.places(x.size(1), x.size(1)).unsqueeze(0)
         return attention.attend_parts(query, [(key, value)], bias.to(query.dtype)).squeeze(0)
 
     def forward(self, latents: Tensor, segments: Tensor, states: Tensor, sees: Tensor) -> Tensor:
@@ -88,7 +58,10 @@ class LatentDecoder(nn.Module):
         """
         memory = Memory(states, sees.unsqueeze(1))
         asking = segments.ne(0)
-        packing = _packing(asking)
+        packing = Packing(asking)
+        # a single query a row is never packed: attention answers it in a way of its own
+        padded = packing.index.numel() < asking.numel() and asking.size(1) > 1
+        packing = packing if padded else None
         first, *others = self.blocks
         assert isinstance(first, DecoderBlock)
         chosen = latents if packing is None else latents.flatten()[packing.index]
@@ -110,14 +83,6 @@ class LatentDecoder(nn.Module):
         x = inner.residual(x, nn.Identity(), lambda _: heard)
         x = inner.residual(x, block.cross_norm, lambda h: cross(h, None, memory, packing))
         return inner.residual(x, inner.feed_norm, inner.feed_forward)
-
-
-def _packing(asking: Tensor) -> Packing | None:
-    """Leaves the padding of B × L positions out, None where there is none, or one a row."""
-    packing = Packing(asking)
-    # a single query a row is never packed: attention answers it in a way of its own
-    padded = packing.index.numel() < asking.numel() and asking.size(1) > 1
-    return packing if padded else None
 
 
 class SharedHead(Linear):
@@ -157,13 +122,14 @@ class BertEncoder(nn.Module):
     Called as :class:`.T5Encoder` is.
     """
 
-    def __init__(self, plan: PostNormPlan, dropouts: Dropouts) -> None:
+    def __init__(self, plan: PostNormPlan, dropout: float) -> None:
         super().__init__()
-        self.dropout = dropouts.dropout
+        self.dropout = dropout
         self.places = nn.Embedding(plan.positions, plan.dim)
         self.norm = nn.LayerNorm(plan.dim, eps=plan.eps)
         self.stack = TransformerStack(0, False, plan.dim)
-        self.stack.blocks.extend(plan.size(dropouts).block() for _ in range(plan.layers))
+        size = plan.size(dropout, dropout, dropout)
+        self.stack.blocks.extend(size.block() for _ in range(plan.layers))
         plan.adapt([self])
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:

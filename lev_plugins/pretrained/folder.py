@@ -1,4 +1,4 @@
-"""From a folder to a backbone."""
+"""From a folder to a backbone, and from a line of JSON to the same modules."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..nn.backbone import Backbone
 from ..nn.t5 import FEED_FORWARD
 from .directory import Directory, one_line
-from .filling import Dropouts, Filling
+from .filling import Filling
 from .post_norm import BartPlan, BertPlan
 from .t5 import T5Plan
 from .vocabulary import read_vocabulary
@@ -52,18 +52,28 @@ class Pretrained:
         return json.dumps({"kind": self.kind, "mask": self.vocabulary.mask, "plan": plan})
 
     def backbone(
-        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
+        self, source: Dictionary, target: Dictionary, tie: bool = False, **dropouts: float
     ) -> Backbone:
-        """A backbone with the weights in it."""
+        """An encoder-decoder with the weights in it.
+
+        Args:
+            source, target: symbols of the checkpoint, in any order and not necessarily all of them.
+            tie: BERT: the decoder is the encoder, but for the cross-attention.
+            dropouts: ``dropout``, ``attention_dropout``, ``activation_dropout``, as in fairseq; the
+                checkpoint's are not looked at.
+
+        Raises:
+            UserError: the folder lacks something; symbols that it does not know.
+        """
         if self.kind == "t5" and not self.plan.decoder_layers:
             raise UserError(
                 f"{self.place.path}: the encoder of a T5 alone; give a whole T5 (EncT5's --t5-dir "
                 "needs no more than this)"
             )
         sides = {"source": source, "target": target}
-        rows = {side: self.vocabulary.rows_of(symbols) for side, symbols in sides.items()}
+        rows = {side: self.vocabulary.rows_of(one.symbols) for side, one in sides.items()}
         try:
-            made = build_backbone(self.description(), source, target, tie=tie, **vars(dropouts))
+            made = build_backbone(self.description(), source, target, tie, **dropouts)
             parts = {name: one for name, one in vars(made).items() if isinstance(one, nn.Module)}
             whole = nn.ModuleDict({**parts, "blocks": nn.ModuleList(made.blocks)})
             self.fill(whole, rows, made.new)
@@ -79,90 +89,33 @@ class Pretrained:
         new: Iterable[nn.Module] = (),
         left: tuple[str, ...] = (),
     ) -> None:
-        """:meth:`.Filling.fill`; and all tensors are accounted for.
-
-        Args:
-            left: patterns of names of tensors that are not wanted, besides the family's.
+        """:meth:`.Filling.fill`; and all tensors are accounted for, as :meth:`.Filling.finish`
+        has it, ``left`` out besides what the kind leaves out.
         """
         self.filling.fill(modules, self.plan.names(), rows, new)
         self.left = self.filling.finish(self.plan.left + left)
 
 
-def load_backbone(
-    directory: str, source: Dictionary, target: Dictionary, *, tie: bool = False, **dropouts: float
-) -> Backbone:
-    """An encoder-decoder with a checkpoint's weights.
-
-    Args:
-        directory: local folder: configuration, weights, tokenizer.
-        source, target: symbols of the checkpoint, in any order and not necessarily all of them.
-        tie: BERT: the decoder is the encoder, but for the cross-attention.
-        dropouts: ``dropout``, ``attention_dropout``, ``activation_dropout``, as in fairseq; the
-            checkpoint's are not looked at.
-
-    Raises:
-        UserError: a folder that lacks something or holds something else; symbols that the
-            checkpoint does not know.
-    """
-    return Pretrained(directory).backbone(source, target, Dropouts(**dropouts), tie)
-
-
-def describe_backbone(directory: str) -> str:
-    """What :func:`build_backbone` needs to know of a folder: one line of JSON for a checkpoint.
-
-    Raises:
-        UserError: a folder that lacks something or holds something else.
-    """
-    return Pretrained(directory).description()
-
-
 def build_backbone(
-    description: str,
-    source: Dictionary,
-    target: Dictionary,
-    *,
-    tie: bool = False,
-    **dropouts: float,
+    description: str, source: Dictionary, target: Dictionary, tie: bool = False, **dropouts: float
 ) -> Backbone:
-    """The modules that :func:`load_backbone` made, randomly initialised, for a saved model to be
+    """The modules of :meth:`Pretrained.backbone`, randomly initialised, for a saved model to be
     loaded into; arguments as there, and equal to what they were.
 
     Raises:
-        UserError: the description is none of :func:`describe_backbone`.
+        UserError: a kind that cannot be tied.
     """
     kind, plan, mask = read_description(description)
     if tie and kind != "bert":
         raise UserError(
             f"--tie-backbone: {kind} has a decoder of its own; leave the option out, it is for BERT"
         )
-    made = plan.build(source, target, Dropouts(**dropouts), tie)
+    made: Backbone = plan.build(source, target, tie, dropouts)
     made.mask = source.indices.get(mask)
     return made
 
 
 def read_description(description: str) -> tuple[str, Any, str | None]:
-    """What :func:`describe_backbone` wrote: kind, sizes, and the symbol of a masked token.
-
-    Raises:
-        UserError: it is no description.
-    """
-    try:
-        found = json.loads(description)
-        plan = PLANS[found["kind"]]
-        return found["kind"], plan(**found["plan"]), found["mask"]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"not the description of a backbone ({error}): {str(description)[:80]!r}"
-        ) from error
-
-
-def inspect(directory: str) -> Pretrained:
-    """Loads a folder to the last tensor.
-
-    Raises:
-        UserError: a folder that lacks something or holds something else.
-    """
-    found = Pretrained(directory)
-    both = found.vocabulary.dictionary()
-    found.backbone(both, both, Dropouts(), tie=False)
-    return found
+    """Kind, sizes, and the symbol of a masked token, of :meth:`Pretrained.description`."""
+    found = json.loads(description)
+    return found["kind"], PLANS[found["kind"]](**found["plan"]), found["mask"]
