@@ -1,6 +1,5 @@
 """From a folder's tensors to our parameters, by a table of names, with every one accounted for."""
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -17,7 +16,6 @@ HEADS = r"(classifier|classification_head|qa_outputs)\.[\w.]+"
 # parameters with a row for each symbol
 _ROWS = re.compile(r"(source|target|output)\.(logits\.)?(table\.weight|bias)")
 _SHOWN = 3
-logger = logging.getLogger(__name__)
 
 #: path of a module of ours, with ``#`` for the number of its block → names of the folder's layers
 #: that it does the work of side by side, or what makes a tensor of theirs
@@ -33,7 +31,7 @@ def block_names(ours: str, theirs: str, layers: Mapping[str, tuple[str, ...]]) -
 
 
 class Filling:
-    """A folder's weights, and which of them have been used."""
+    """A folder's weights, and which of them were used."""
 
     def __init__(self, directory: Directory) -> None:
         self.where = directory.path
@@ -110,19 +108,12 @@ class Filling:
             UserError: the folder holds tensors that belong to another kind of model.
         """
         rest = [name for name in self.tensors if name not in self._used]
-        heads = [name for name in rest if re.fullmatch(HEADS, name)]
-        if heads:
-            said = "%s: the head it was fine-tuned with is left out: %s"
-            logger.info(said, self.where, few(heads, _SHOWN))
         known = re.compile("|".join([HEADS, *left]))
         used = [self.tensors[name] for name in self._used]
-        unknown = [
-            name
-            for name in rest
-            if not known.fullmatch(name)
-            and not any(torch.equal(self.tensors[name], one) for one in used)
-        ]
-        if unknown:
+        rare = [name for name in rest if not known.fullmatch(name)]
+        if unknown := [
+            name for name in rare if not any(torch.equal(self.tensors[name], one) for one in used)
+        ]:
             raise UserError(
                 f"{self.where}: its weights have tensors without a place in such a model: "
                 f"{few(unknown, _SHOWN)}"

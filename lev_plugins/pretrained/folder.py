@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone
-from ..nn.t5 import FEED_FORWARD
 from .directory import Directory, one_line
 from .filling import Filling
 from .post_norm import BartPlan, BertPlan
@@ -21,29 +20,16 @@ PLANS: dict[str, Any] = {"bert": BertPlan, "bart": BartPlan, "t5": T5Plan}
 
 
 class Pretrained:
-    """A folder that was read.
+    """A folder that was read; what it lacks or should not hold raises :class:`UserError`.
 
     kind: bert, bart or t5. plan: its sizes. left: tensors that were of no use.
-
-    Raises:
-        UserError: it lacks something or holds something else.
     """
 
     def __init__(self, path: str) -> None:
         self.place = Directory(path)
         self.kind, self.filling, self.left = self.place.kind, Filling(self.place), list[str]()
         self.plan = PLANS[self.kind].read(self.place.config, self.filling)
-        activation = getattr(self.plan, "feed_forward", None) or self.plan.activation
-        if activation not in FEED_FORWARD:
-            raise UserError(
-                f"{path}: its activation is {activation!r}; known are {', '.join(FEED_FORWARD)}"
-            )
         self.vocabulary = read_vocabulary(self.place)
-        if max(self.vocabulary.rows.values()) >= self.place.config.vocab_size:
-            raise UserError(
-                f"{path}: its tokenizer has more subwords than its weights have rows "
-                f"({self.place.config.vocab_size}); the files belong to different models"
-            )
 
     def description(self) -> str:
         """What :func:`build_backbone` needs to know: one line of JSON."""
@@ -65,20 +51,17 @@ class Pretrained:
         Raises:
             UserError: the folder lacks something; symbols that it does not know.
         """
-        if self.kind == "t5" and not self.plan.decoder_layers:
-            raise UserError(
-                f"{self.place.path}: the encoder of a T5 alone; give a whole T5 (EncT5's --t5-dir "
-                "needs no more than this)"
-            )
-        sides = {"source": source, "target": target}
-        rows = {side: self.vocabulary.rows_of(one.symbols) for side, one in sides.items()}
+        rows = {
+            "source": self.vocabulary.rows_of(source.symbols),
+            "target": self.vocabulary.rows_of(target.symbols),
+        }
         try:
             made = build_backbone(self.description(), source, target, tie, **dropouts)
             parts = {name: one for name, one in vars(made).items() if isinstance(one, nn.Module)}
             whole = nn.ModuleDict({**parts, "blocks": nn.ModuleList(made.blocks)})
             self.fill(whole, rows, made.new)
-        except (ArithmeticError, RuntimeError, TypeError) as error:
-            said = f"no model has the sizes of its config.json ({one_line(error)})"
+        except (ArithmeticError, LookupError, RuntimeError, TypeError) as error:
+            said = f"no model can be made of its config.json ({one_line(error)})"
             raise UserError(f"{self.place.path}: {said}") from error
         return made
 
@@ -89,9 +72,7 @@ class Pretrained:
         new: Iterable[nn.Module] = (),
         left: tuple[str, ...] = (),
     ) -> None:
-        """:meth:`.Filling.fill`; and all tensors are accounted for, as :meth:`.Filling.finish`
-        has it, ``left`` out besides what the kind leaves out.
-        """
+        """:meth:`.Filling.fill`, and :meth:`.Filling.finish`, with ``left`` besides the kind's."""
         self.filling.fill(modules, self.plan.names(), rows, new)
         self.left = self.filling.finish(self.plan.left + left)
 

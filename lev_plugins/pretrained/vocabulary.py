@@ -40,9 +40,9 @@ _UNTYPED = "\U0010ffff"
 class Vocabulary:
     """Tokens and their rows.
 
-    where: they were read, for the errors. rows: row of every token, as the checkpoint spells it.
-    specials: fairseq's symbol → the checkpoint's token. mask: symbol that stands for a hidden
-    token, None where there is none. symbols, tokens: token → symbol and back.
+    where: they were read. rows: of every token, as the checkpoint spells it. specials: fairseq's
+    symbol → the checkpoint's token. mask: symbol for a hidden token. symbols, tokens: token →
+    symbol and back.
     """
 
     where: str

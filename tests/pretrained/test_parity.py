@@ -4,7 +4,6 @@ The extra ``test`` installs it; where it is missing these tests are skipped.
 """
 
 import importlib.util
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -243,17 +242,13 @@ CLASSIFIERS = [
 
 @torch.no_grad()
 @pytest.mark.parametrize(("kind", "name"), CLASSIFIERS)
-def test_what_was_fine_tuned_for_something_else(transformers, tmp_path, caplog, kind, name):
-    """It reads as it did, and one line says that its head is left out."""
+def test_what_was_fine_tuned_for_something_else(transformers, tmp_path, kind, name):
+    """It reads as it did; its head is left out."""
     config = {"bert": checkpoints.BERT_CONFIG, "bart": checkpoints.BART_CONFIG}
     class_ = getattr(transformers, name)
     made = class_.config_class(**settings(config.get(kind, checkpoints.T5_1)))
     model = randomised(class_(made))
-    with caplog.at_level(logging.INFO, "lev_plugins"):
-        compared = Compared(save(model, tmp_path / kind, kind))
-    (line,) = caplog.messages
-    assert ": the head it was fine-tuned with is left out: " in line
-    assert "\n" not in line and ".weight" in line
+    compared = Compared(save(model, tmp_path / kind, kind))
     body = model.base_model
     encoder = body if kind == "bert" else body.encoder
     source, _ = compared.theirs(0)

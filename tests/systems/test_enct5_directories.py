@@ -267,7 +267,7 @@ def test_options_that_contradict_each_other_or_a_folder_are_refused(bert, folder
     ("tokens", "said"),
     [
         ([*T5_TOKENS[:3], "more", *T5_TOKENS[3:]], "subword 3 is 'the', not 'more'"),
-        ([*T5_TOKENS, *map(str, range(9))], "more subwords"),
+        ([*T5_TOKENS, *map(str, range(9))], "another vocabulary"),
     ],
 )
 def test_other_vocabularies_than_the_datas_are_refused(folder, tokens, said):

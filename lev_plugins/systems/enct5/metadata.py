@@ -10,12 +10,6 @@ from .tokenizer import FolderTokenizer, Tokenizer
 
 DESCRIPTION = "enct5.json"
 PIECES, SPANS, LABELS = "pieces", "spans", "labels"
-#: what has to be as it was in a training → how data are prepared with it
-SAME = {
-    "kind": "its --kind",
-    "labels": "the same --labels",
-    "pieces": "--subwords-of CHECKPOINT",
-}
 
 
 @dataclass
@@ -69,18 +63,14 @@ class Metadata:
             file.write("\n")
 
     def check_same(self, kept: "Metadata", where: str, *names: str) -> None:
-        """Raises :class:`UserError` where a checkpoint was trained on data other than these.
-
-        Args:
-            kept: what the checkpoint says of its data.
-            where: these are.
-            names: what has to be equal, of :data:`SAME`.
+        """Raises :class:`UserError` where a checkpoint was trained on data other than these, which
+        are ``where``; ``names`` have to be equal.
         """
         for name in names:
             if getattr(self, name) != getattr(kept, name):
                 raise UserError(
                     f"{where}: other {name} than the checkpoint was trained with; prepare the data "
-                    f"with {SAME[name]}"
+                    "with its --kind and --labels, and --subwords-of CHECKPOINT"
                 )
 
     def tokenizer(self, where: str) -> Tokenizer:

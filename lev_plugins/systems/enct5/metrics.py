@@ -75,9 +75,6 @@ def summary(
     return _label_summary(sums, threshold) if kind.many else _class_summary(kind, sums)
 
 
-# one class an example, or a word -----------------------------------------------------------
-
-
 def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> Statistics:
     ids = {"true": targets, "said": found, "both": targets[found.eq(targets)]}
     return {"cut": float(cut), **{name: _counts(one, number) for name, one in ids.items()}}
@@ -88,7 +85,12 @@ def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, floa
     total, right = float(true.sum()), float(both.sum())
     accuracy = _percent(right, total + sums["cut"])
     if kind is ProblemType.TAGGING:
-        return {"word_accuracy": accuracy, **_entity_summary(sums)}
+        if "entities" not in sums:
+            return {"word_accuracy": accuracy}
+        true, said, both = sums["entities"].tolist()
+        found = {"entity_f1": _percent(2 * both, true + said)}
+        found |= {"entity_precision": _percent(both, said), "entity_recall": _percent(both, true)}
+        return {"word_accuracy": accuracy, **found}
     f1 = 2 * both / (true + said).clamp(min=1)
     found = {"accuracy": accuracy, "macro_f1": 100 * float(f1.mean())}
     # Gorodkin (2004): the correlation of two assignments to any number of classes
@@ -96,9 +98,6 @@ def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, floa
     spread = (total**2 - float((said**2).sum())) * (total**2 - float((true**2).sum()))
     found["mcc"] = 100 * across / spread**0.5 if spread > 0 else 0.0
     return {**found, "f1": 100 * float(f1[1])} if len(true) == 2 else found
-
-
-# entities, where tags mark some ------------------------------------------------------------
 
 
 class Entity(NamedTuple):
@@ -148,20 +147,6 @@ def entity_statistics(
         true, said = (set(entities([labels[i] for i in one])) for one in tags)
         sums += torch.tensor([len(true), len(said), len(true & said)])
     return {"entities": sums}
-
-
-def _entity_summary(sums: Mapping[str, Any]) -> dict[str, float]:
-    if "entities" not in sums:
-        return {}
-    true, said, both = sums["entities"].tolist()
-    return {
-        "entity_f1": _percent(2 * both, true + said),
-        "entity_precision": _percent(both, said),
-        "entity_recall": _percent(both, true),
-    }
-
-
-# any number of labels an example -----------------------------------------------------------
 
 
 def _label_statistics(scores: Tensor, truth: Tensor, groups: Mapping[str, Tensor]) -> Statistics:
@@ -216,9 +201,6 @@ def _label_summary(sums: Mapping[str, Any], threshold: float | None) -> dict[str
                 total = sums[f"{group}_examples"]
                 found[shown + name] = _percent(sums[f"{group}_{name}"], total)
     return found
-
-
-# a value an example ------------------------------------------------------------------------
 
 
 def _value_statistics(found: Tensor, wanted: Tensor, span: tuple[float, float]) -> Statistics:

@@ -111,8 +111,6 @@ class EncT5Task(FairseqTask):
         """A label holds where its score is above this; best in the last validation, first 0.5."""
         return float(self.state.threshold)
 
-    # model and checkpoint ---------------------------------------------------------------------
-
     def build_model(self, cfg: DictConfig, from_checkpoint: bool = False) -> BaseFairseqModel:
         """Builds the model; raises :class:`UserError` for another one, and where a training is to
         select by a metric that validation does not give.
@@ -182,8 +180,6 @@ class EncT5Task(FairseqTask):
         self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces")
         self.state.merge_state_dict({NEITHER: float(state_dict[NEITHER])})
 
-    # data -------------------------------------------------------------------------------------
-
     def load_dataset(self, split: str, combine: bool = False, **kwargs: object) -> None:
         """Loads a split; raises :class:`UserError` where there is none."""
         prefix = os.path.join(self.cfg.data or "", split)
@@ -249,8 +245,6 @@ class EncT5Task(FairseqTask):
         if long.any():
             logger.warning("%d examples are too long and skipped", long.sum())
         return indices[~long]
-
-    # metrics ----------------------------------------------------------------------------------
 
     def begin_valid_epoch(self, epoch: int, model: BaseFairseqModel) -> None:
         """The set that is validated next is the first of ``--valid-subset``."""
