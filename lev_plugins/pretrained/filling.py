@@ -39,11 +39,7 @@ class Filling:
         self._used: set[str] = set()
 
     def read(self, name: str) -> Tensor:
-        """A tensor in single precision, which counts as used from now on.
-
-        Raises:
-            UserError: there is none, or it holds whole numbers.
-        """
+        """A tensor in single precision, used from now on; raises :class:`UserError` without it."""
         found = self.tensors.get(name)
         if found is None or not found.is_floating_point():
             held = "is missing in" if found is None else f"holds {found.dtype} in"
@@ -68,10 +64,8 @@ class Filling:
             modules: parts of a :class:`.Backbone`, by their names there.
             names: where their tensors are.
             rows: of the folder's embeddings, for each symbol of ``source`` and ``target``.
-            new: modules in it that the folder knows nothing of.
-
-        Raises:
-            UserError: a tensor is missing or of another shape.
+            new: modules in it that the folder knows nothing of. Any other that is missing or of
+                another shape raises :class:`UserError`.
         """
         fresh = {id(one) for module in new for one in module.parameters()}
         for path, parameter in modules.named_parameters():
@@ -102,10 +96,7 @@ class Filling:
 
         Args:
             left: patterns of whole names that are left out knowingly, as are copies of what was
-                used, and the head of a fine-tuned model.
-
-        Raises:
-            UserError: the folder holds tensors that belong to another kind of model.
+                used, and the head of a fine-tuned model. Any other raises :class:`UserError`.
         """
         rest = [name for name in self.tensors if name not in self._used]
         known = re.compile("|".join([HEADS, *left]))

@@ -1,19 +1,17 @@
 """From a folder to a backbone, and from a line of JSON to the same modules."""
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from fairseq.data import Dictionary
-from torch import Tensor, nn
+from torch import nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone
 from .directory import Directory, one_line
 from .filling import Filling
-from .post_norm import BartPlan, BertPlan
-from .t5 import T5Plan
+from .plans import BartPlan, BertPlan, T5Plan
 from .vocabulary import read_vocabulary
 
 PLANS: dict[str, Any] = {"bert": BertPlan, "bart": BartPlan, "t5": T5Plan}
@@ -45,11 +43,7 @@ class Pretrained:
         Args:
             source, target: symbols of the checkpoint, in any order and not necessarily all of them.
             tie: BERT: the decoder is the encoder, but for the cross-attention.
-            dropouts: ``dropout``, ``attention_dropout``, ``activation_dropout``, as in fairseq; the
-                checkpoint's are not looked at.
-
-        Raises:
-            UserError: the folder lacks something; symbols that it does not know.
+            dropouts: ``dropout``, ``attention_dropout``, ``activation_dropout``, as in fairseq.
         """
         rows = {
             "source": self.vocabulary.rows_of(source.symbols),
@@ -59,22 +53,12 @@ class Pretrained:
             made = build_backbone(self.description(), source, target, tie, **dropouts)
             parts = {name: one for name, one in vars(made).items() if isinstance(one, nn.Module)}
             whole = nn.ModuleDict({**parts, "blocks": nn.ModuleList(made.blocks)})
-            self.fill(whole, rows, made.new)
+            self.filling.fill(whole, self.plan.names(), rows, made.new)
+            self.left = self.filling.finish(self.plan.left)
         except (ArithmeticError, LookupError, RuntimeError, TypeError) as error:
             said = f"no model can be made of its config.json ({one_line(error)})"
             raise UserError(f"{self.place.path}: {said}") from error
         return made
-
-    def fill(
-        self,
-        modules: nn.ModuleDict,
-        rows: Mapping[str, Tensor],
-        new: Iterable[nn.Module] = (),
-        left: tuple[str, ...] = (),
-    ) -> None:
-        """:meth:`.Filling.fill`, and :meth:`.Filling.finish`, with ``left`` besides the kind's."""
-        self.filling.fill(modules, self.plan.names(), rows, new)
-        self.left = self.filling.finish(self.plan.left + left)
 
 
 def build_backbone(
@@ -82,9 +66,6 @@ def build_backbone(
 ) -> Backbone:
     """The modules of :meth:`Pretrained.backbone`, randomly initialised, for a saved model to be
     loaded into; arguments as there, and equal to what they were.
-
-    Raises:
-        UserError: a kind that cannot be tied.
     """
     kind, plan, mask = read_description(description)
     if tie and kind != "bert":

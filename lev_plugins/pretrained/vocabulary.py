@@ -68,13 +68,8 @@ class Vocabulary:
         return found
 
     def rows_of(self, symbols: Sequence[str]) -> Tensor:
-        """Row of each symbol of a dictionary in any order.
-
-        ``<s>`` stands for the padding where the checkpoint has nothing else to begin with: T5's
-        decoder starts with it.
-
-        Raises:
-            UserError: symbols that are none of the checkpoint's.
+        """Row of each symbol of a dictionary in any order; one that is none of the checkpoint's
+        raises :class:`UserError`. ``<s>`` is T5's padding, with which its decoder starts.
         """
         known = {symbol: self.rows[token] for symbol, token in self.tokens.items()}
         known.setdefault(BOS, known[PAD])

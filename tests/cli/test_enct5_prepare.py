@@ -161,9 +161,6 @@ def folder(
     return Folder(tmp_path, capsys)
 
 
-# formats ---------------------------------------------------------------------------------------
-
-
 def test_a_text_and_its_class_a_line(folder):
     folder.write(train="good\tI like it .\nbad\tno\tnever\ngood\té</s>\n", valid="bad\tx\n")
     said = folder.prepare("classification", "--valid", "valid,train")
@@ -259,8 +256,6 @@ def test_any_line_is_an_example_or_refused_by_its_number(tmp_path_factory, lines
         assert kind.many or kind is ProblemType.TAGGING or example.labels == [label.strip()] != [""]
 
 
-# what is refused -------------------------------------------------------------------------------
-
 #: kind, flags, training text, and what the line names
 REFUSED: list[tuple[str, str, str | bytes, str]] = [
     ("classification", "", "a\tx\nb\n", "train: line 2"),
@@ -323,9 +318,6 @@ def test_a_list_of_labels_that_cannot_be_is_named(folder):
     ):
         folder.write(train="even\tx\n", labels=content)
         assert folder.refused("classification", "--labels", "labels").startswith(said)
-
-
-# subwords ----------------------------------------------------------------------------------------
 
 
 def test_training_pieces_twice_gives_the_same_files(folder):
@@ -413,9 +405,6 @@ def test_wordpiece_of_a_bert(folder):
         message = folder.refused("classification", "--max-length", length, pieces=bert)
         assert message.startswith(f"--max-length {length}: ")
     assert folder.refused("classification", "--sampled-copies", "1", pieces=bert)
-
-
-# what is too long ------------------------------------------------------------------------------
 
 
 def test_what_is_cut_off_is_told(folder):

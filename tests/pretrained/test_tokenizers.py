@@ -61,9 +61,6 @@ def build(folder: Path | None) -> Any:
     return build_bpe(Namespace(bpe="hf", hf_directory=folder and str(folder)))
 
 
-# dictionaries --------------------------------------------------------------------------------
-
-
 def test_fairseqs_symbols_stand_for_the_checkpoints_own(folders):
     vocabulary = vocabulary_of(folders["bert"])
     symbols = vocabulary.dictionary()
@@ -71,15 +68,6 @@ def test_fairseqs_symbols_stand_for_the_checkpoints_own(folders):
     assert vocabulary.rows_of(symbols.symbols)[:4].tolist() == special
     assert symbols.symbols[4:] == ["[unused0]", "[MASK]", *checkpoints.WORDS]
     assert vocabulary.mask == "[MASK]"
-
-
-def test_other_special_tokens_are_read_from_the_tokenizers_settings(tmp_path):
-    folder = config(tmp_path / "x", "bert")
-    tokens = ["<begin>", *BERT_TOKENS[:3], *BERT_TOKENS[4:]]
-    (folder / "vocab.txt").write_text("\n".join(tokens))
-    told = {"tokenizer_class": "BertTokenizer", "cls_token": "<begin>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    assert vocabulary_of(folder).specials["<s>"] == "<begin>"
 
 
 def test_t5_has_its_extra_ids_behind_the_pieces(folders, tmp_path):
@@ -105,9 +93,6 @@ def test_tokens_that_a_line_cannot_hold_are_written_so_that_it_can(tmp_path):
     line = " ".join(vocabulary.symbols[token] for token in odd)
     indices = found.encode_line(line, add_if_not_exist=False, append_eos=False)
     assert len(indices) == len(odd) and not set(indices.tolist()) & {0, 1, 2, 3}
-
-
-# tokenizers ----------------------------------------------------------------------------------
 
 
 def test_wordpiece_cuts_as_bert_does(folders, tmp_path):

@@ -47,9 +47,6 @@ def groupings(draw: Any) -> tuple[int, list[int], list[list[int]]]:
     return draw(st.integers(0, 2**16)), lengths, rows
 
 
-# what is answered ----------------------------------------------------------------------------
-
-
 @each_kind
 @pytest.mark.parametrize("layers, feed_forward", [(1, "gated-gelu"), (2, "relu")])
 def test_the_answers_are_those_of_the_equations(kind, layers, feed_forward):
@@ -82,9 +79,6 @@ def test_a_row_that_asks_for_nothing_changes_nothing(kind):
     torch.testing.assert_close(model(**batch), answers(model, [texts[:1]], kind), **EXACT)
 
 
-# who sees whom -------------------------------------------------------------------------------
-
-
 def test_the_masks_are_those_of_segments_and_spans():
     segments = torch.tensor([[1, 1, 1, 2, 2, 0]])
     spans = torch.tensor([[1, 0, 2, 3, 0, 0]])
@@ -110,9 +104,6 @@ def test_a_word_without_pieces_is_tagged_from_its_text_packed_or_not():
     packed = answers(model, [[enct5_models.example(TAGGING, 6), text]], TAGGING)
     assert alone.shape == (3, NUMBER) and bool(alone.isfinite().all())
     torch.testing.assert_close(packed[-3:], alone, **EXACT)
-
-
-# training ------------------------------------------------------------------------------------
 
 
 @each_kind
@@ -165,8 +156,6 @@ def test_dropout_falls_on_each_position_by_itself_and_evaluation_draws_nothing()
         assert torch.equal(state, torch.random.get_rng_state()) is (different == 1)
 
 
-# parameters and checkpoints ------------------------------------------------------------------
-
 PUBLISHED = {  # of T5 1.1 with 32,128 rows: EncT5 with 2 classes, and the whole T5
     "enct5_small": (38_482_306, 76_961_152),
     "enct5_base": (119_071_490, 247_577_856),
@@ -203,9 +192,6 @@ def published(kind: ProblemType, number: int) -> Namespace:
 
 def count(*modules: nn.Module) -> int:
     return sum(parameter.numel() for module in modules for parameter in module.parameters())
-
-
-# half precision ------------------------------------------------------------------------------
 
 
 @each_kind

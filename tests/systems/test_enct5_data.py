@@ -1,6 +1,5 @@
 """EncT5's data: its description, rows that lose nothing, and batches of them."""
 
-import pickle
 import random
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fairseq.data import indexed_dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
@@ -22,7 +20,6 @@ from lev_plugins.systems.enct5.dataset import (
     Example,
     collate,
     pack,
-    read_column,
 )
 from lev_plugins.systems.enct5.metadata import DESCRIPTION, Metadata
 from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType, bits_of
@@ -30,8 +27,6 @@ from lev_plugins.systems.enct5.tokenizer import Tokenizer
 
 LABELS = 5
 EOS = 1
-
-# the description -------------------------------------------------------------------------------
 
 
 def metadata(**changes: Any) -> Metadata:
@@ -63,9 +58,6 @@ def test_what_is_no_description_is_named(tmp_path: Path, content: str | None):
         Metadata.read(str(tmp_path))
 
 
-# packing ---------------------------------------------------------------------------------------
-
-
 @given(
     examples=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), max_size=40),
     row=st.integers(4, 16),
@@ -90,9 +82,6 @@ def test_packing_leaves_little_padding_in_long_and_short_texts():
     sizes = np.clip(rng.lognormal(3.3, 0.7, 30_000), 2, 128).astype(int).tolist()
     rows = pack([(size, 1) for size in sizes], (128, 1024))
     assert sum(sizes) > 0.93 * 128 * len(rows)
-
-
-# rows and batches ------------------------------------------------------------------------------
 
 
 class Memory(list[Tensor]):
@@ -206,31 +195,3 @@ def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
     sizes = [data.size(number) for number in first]
     assert len({max(size) for size in sizes}) < len({size[0] for size in sizes})
     assert sizes == sorted(sizes, key=lambda size: (max(size), size[0]))
-
-
-@pytest.mark.parametrize("kind", ["tagging", "multilabel", "regression"])
-def test_what_is_read_from_files_gives_the_same_batches_pickled_too(tmp_path: Path, kind: str):
-    kind = ProblemType(kind)
-    made = examples(kind, 12, 13)
-    if kind.many:  # nothing can be the last thing in a file
-        made[-1] = made[-1]._replace(labels=torch.zeros(0, dtype=torch.long))
-    columns = []
-    for name, entries in zip(Example._fields, zip(*made)):
-        path = str(tmp_path / name)
-        builder = indexed_dataset.MMapIndexedDatasetBuilder(f"{path}.bin", dtype=np.int32)
-        for one in entries:
-            builder.add_item(one)
-        builder.finalize(f"{path}.idx")
-        columns.append(read_column(path))
-    pieces, spans, labels = columns
-    spans = spans if kind is ProblemType.TAGGING else None
-    data = EncT5Dataset(pieces, spans, labels, kind, LABELS, limits=(20, 99))
-    again = pickle.loads(pickle.dumps(data))
-    plain = dataset(kind, made, limits=(20, 99))
-    for number in range(len(data)):
-        first, *others = [one.collater([one[number]]) for one in (plain, data, again)]
-        for batch in others:
-            assert batch["target"].equal(first["target"])
-            assert batch["sentences"] == first["sentences"]
-            for name in COLUMNS:
-                assert batch["net_input"][name].equal(first["net_input"][name]), name

@@ -90,9 +90,6 @@ def example(*words: int) -> Example:
     return Example(pieces, torch.cat([none, spans, none]), torch.zeros(len(words)).long())
 
 
-# weights in their places ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("init", ["scratch", "t5"])
 def test_what_is_not_asked_for_is_sampled(folder, init):
     found = []
@@ -136,11 +133,8 @@ def test_an_encoder_alone_is_enough(tmp_path, prefix):
         one.encoder(one.embed(TEXT[None]), torch.ones(1, 11).bool()) for one in (found, expected)
     ]
     assert torch.equal(*states)
-    with refuses("--decoder-init t5", "has 0 decoder blocks"):
+    with refuses(folder, "decoder.block.0"):
         build(folder, decoder_init="t5")
-
-
-# sizes and checkpoints -----------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings(r"ignore:\s*'config' is validated against ConfigStore:UserWarning")
@@ -180,9 +174,6 @@ def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
     shutil.rmtree(folder)
     with settings_of(["last.pt"]):
         same(cfg)
-
-
-# subwords ------------------------------------------------------------------------------------
 
 
 def test_a_t5_has_its_pieces_with_the_extra_ids_behind_them(tmp_path):
@@ -246,15 +237,12 @@ def test_the_datas_description_brings_the_tokenizer_back(bert, monkeypatch):
         kept.tokenizer("here")
 
 
-# what is refused -----------------------------------------------------------------------------
-
-
 def test_options_that_contradict_each_other_or_a_folder_are_refused(bert, folder, tmp_path):
     for option, place, values, said in (
         ("bert_dir", bert, {"t5_dir": "t5"}, "--t5-dir and --bert-dir"),
         ("bert_dir", bert, {"decoder_init": "t5"}, "--decoder-init t5"),
         ("t5_dir", None, {"decoder_init": "t5", "backbone_plan": "{}"}, "--decoder-init t5"),
-        ("t5_dir", folder, {"decoder_init": "t5", "decoder_layers": 3}, "--decoder-layers 3"),
+        ("t5_dir", folder, {"decoder_init": "t5", "decoder_layers": 3}, "decoder.block.2"),
         ("t5_dir", tmp_path / "gone", {}, "gone: no such folder"),
         ("t5_dir", bert, {}, "--t5-dir"),
         ("bert_dir", folder, {}, "--bert-dir"),
@@ -284,9 +272,6 @@ def test_a_berts_head_for_masked_words_is_left_out_but_nothing_else(tmp_path):
     folder = checkpoints.write(tmp_path / "odd", checkpoints.BERT_CONFIG, odd)
     with refuses(folder, "adapter"):
         build(folder, "bert_dir")
-
-
-# the same states as transformers -------------------------------------------------------------
 
 
 def randomised(transformers: Any, form: str, folder: Path) -> Any:

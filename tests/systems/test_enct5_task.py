@@ -67,9 +67,6 @@ def batches(task, split="train", **options):
     return task.get_batch_iterator(data, **given)
 
 
-# data -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", LINES)
 def test_a_split_is_read_as_it_was_written(task, kind):
     made = task(kind)
@@ -115,10 +112,7 @@ def test_rows_are_packed_in_training_only(task):
 def test_settings_that_cannot_be_are_refused(task, kind, settings, said):
     with refuses(said):
         task(kind, **settings)
-
-
-def test_a_split_that_there_is_not_is_named_with_the_way_out(task, folders):
-    with refuses(f"{folders['tagging']} has no test2 data", "enct5-prepare"):
+    with refuses("has no test2 data", "enct5-prepare"):
         task("tagging").load_dataset("test2")
 
 
@@ -145,9 +139,6 @@ def test_validation_begins_with_the_figures_of_no_model_and_of_a_linear_one(
         assert caplog.messages == [f"valid2: {line}" for line in (said, more) if line]
 
 
-# batches --------------------------------------------------------------------------------------
-
-
 def test_examples_that_are_too_long_are_named(task, caplog):
     made = task("tagging")
     for split in ("train", "valid2"):
@@ -159,9 +150,6 @@ def test_examples_that_are_too_long_are_named(task, caplog):
     kept = batches(made, "valid2", max_positions=(5, 9), ignore_invalid_inputs=True).frozen_batches
     assert sorted(int(i) for batch in kept for i in batch) == [0, 1, 3]
     assert "1 examples are too long and skipped" in caplog.text
-
-
-# metrics --------------------------------------------------------------------------------------
 
 
 def validated(task, split, size, training=True):
@@ -221,9 +209,6 @@ def test_in_training_nothing_is_counted_but_the_loss(task):
     assert counted.get_smoothed_value("loss") == pytest.approx(bits, abs=1e-3)
 
 
-# selection ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("kind", "best", "maximize"),
     [
@@ -238,9 +223,6 @@ def test_a_selection_that_cannot_be_is_refused_before_training(task, kind, best,
     made, cfg = task(kind, **settings), OmegaConf.create({"_name": "enct5_tiny"})
     with refuses(f"--best-checkpoint-metric {best}: "):
         made.build_model(cfg)
-
-
-# checkpoints ----------------------------------------------------------------------------------
 
 
 def begun(task, finetuned, **changes):
@@ -300,9 +282,6 @@ def test_what_belongs_to_labels_begins_anew_where_a_model_is_fine_tuned_to_other
     assert made.threshold == 0.5
     with refuses("labels" if kind == "multilabel_pooled" else ""):
         begun(task(kind), False, **changes)
-
-
-# what does not go together --------------------------------------------------------------------
 
 
 def test_another_architecture_criterion_or_task_is_refused(task):

@@ -46,15 +46,9 @@ def read_column(path: str) -> Sequence[Tensor]:
 def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]:
     """Puts examples into rows, so that little of a batch is padding (paper, §4.1).
 
-    A row begins with the longest example left. The next longest follow while they fit, then the
-    shortest.
-
-    Args:
-        sizes: subwords and decoder positions of each example, 1 or more.
-        limits: most of both in a row.
-
-    Returns:
-        the examples of each row, each example once; one that is longer than a row has its own.
+    A row begins with the longest example left, which may be too long. The next longest follow while
+    they fit, then the shortest. ``sizes``: subwords and decoder positions of each example;
+    ``limits``: most of both in a row.
     """
     waiting = deque(sorted(range(len(sizes)), key=sizes.__getitem__))
     rows: list[list[int]] = []

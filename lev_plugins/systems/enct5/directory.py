@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from torch import nn
 
@@ -10,7 +11,7 @@ from ...errors import UserError
 from ...fairseq_patches import difference
 from ...nn.t5 import T5Size
 from ...pretrained.folder import Pretrained, read_description
-from ...pretrained.post_norm import PostNormPlan
+from ...pretrained.plans import RATES, PostNormPlan
 from ...pretrained.vocabulary import BOS, backend
 from .config import EncT5Config
 from .network import LatentDecoder
@@ -50,24 +51,13 @@ class EncoderDirectory(Pretrained):
         content = json.dumps({"rows": self.rows.tolist(), "tokenizer": whole})
         return FolderTokenizer(content, self.pieces, self.place.path)
 
-    def check(self, pieces: Sequence[str], decoder_layers: int) -> None:
-        """That data were prepared with this vocabulary, and that there are so many blocks.
-
-        Raises:
-            UserError: it is not so.
-        """
-        path = self.place.path
+    def check(self, pieces: Sequence[str]) -> None:
+        """Raises :class:`UserError` unless data were prepared with this vocabulary."""
         if found := difference(pieces, self.pieces):
             raise UserError(
-                f"{path}: the data were prepared with another vocabulary (subword {found[0]} is "
-                f"{found[1]}, not {found[2]}); prepare them with lev-enct5-prepare {self.flag} of "
-                "the same folder"
-            )
-        there = self.plan.decoder_layers or 0
-        if decoder_layers > there:
-            raise UserError(
-                f"--decoder-layers {decoder_layers} --decoder-init t5: {path} has {there} decoder "
-                "blocks"
+                f"{self.place.path}: the data were prepared with another vocabulary (subword "
+                f"{found[0]} is {found[1]}, not {found[2]}); prepare them with lev-enct5-prepare "
+                f"{self.flag} of the same folder"
             )
 
     def begin(self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None) -> None:
@@ -77,9 +67,9 @@ class EncoderDirectory(Pretrained):
         parts = {"source": nn.ModuleDict({"table": table}), "encoder": encoder}
         if decoder is not None:
             parts |= {"blocks": decoder.blocks, "bias": decoder.bias, "norm": decoder.norm}
+        self.filling.fill(nn.ModuleDict(parts), self.plan.names(), {"source": self.rows})
         # what the model writes with
-        unused = (r"(cls|decoder|lm_head)\..*",)
-        self.fill(nn.ModuleDict(parts), {"source": self.rows}, left=unused)
+        self.filling.finish([*self.plan.left, r"(cls|decoder|lm_head)\..*"])
 
 
 def sizes(cfg: EncT5Config) -> tuple[T5Size, PostNormPlan | None]:
@@ -103,5 +93,5 @@ def sizes(cfg: EncT5Config) -> tuple[T5Size, PostNormPlan | None]:
             size = replace(size, hidden=plan.hidden, **numbers)
         else:
             size = replace(plan, decoder_layers=cfg.decoder_layers)
-    rate = cfg.dropout
-    return replace(size, dropout=rate, attention_dropout=rate, activation_dropout=rate), bert
+    rates: dict[str, Any] = dict.fromkeys(RATES, cfg.dropout)
+    return replace(size, **rates), bert

@@ -136,7 +136,6 @@ def entity_statistics(
     """How many entities there are, were found, and both with words and type, over sentences.
 
     Args:
-        labels: the tags by id.
         found: ids of the tags of all words that the model sees, one sentence after the other.
         sentences: of each the ids of its right tags, and how many of its words the model sees.
     """

@@ -15,7 +15,7 @@ from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes
 from ...nn.t5 import T5Size
 from ...optim.backbone_adam import mark_backbone
-from ...pretrained.post_norm import PostNormPlan
+from ...pretrained.plans import PostNormPlan
 from .config import EncT5Config
 from .directory import DIRECTORIES, EncoderDirectory, sizes
 from .network import BertEncoder, LabelHeads, LatentDecoder, SharedHead
@@ -75,10 +75,7 @@ class EncT5Model(BaseFairseqModel):
     @classmethod
     def settle(cls, cfg: EncT5Config) -> None:
         """Notes the sizes of ``--t5-dir`` or ``--bert-dir`` for the checkpoints, which do not need
-        it any more.
-
-        Raises:
-            UserError: no such model there, two of them, or no T5 whose decoder to start from.
+        it any more; raises :class:`UserError` for what cannot be.
         """
         if cfg.t5_dir and cfg.bert_dir:
             raise UserError("--t5-dir and --bert-dir: a model has one encoder; leave out one")
@@ -94,11 +91,8 @@ class EncT5Model(BaseFairseqModel):
     @classmethod
     def build_model(cls, cfg: EncT5Config, task: "EncT5Task") -> "EncT5Model":
         """Builds it for what a task predicts, with the weights of ``--t5-dir`` or ``--bert-dir``,
-        which is not looked for where a checkpoint brings them.
-
-        Raises:
-            UserError: another task, another vocabulary than the data's, or a directory that lacks
-                something.
+        which is not looked for where a checkpoint brings them; another task, or another vocabulary
+        than the data's, raises :class:`UserError`.
         """
         if not isinstance(getattr(task, "kind", None), ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
@@ -112,7 +106,7 @@ class EncT5Model(BaseFairseqModel):
         for name in DIRECTORIES:
             if getattr(cfg, name) and origin() is None:
                 directory = EncoderDirectory(getattr(cfg, name), name)
-                directory.check(pieces, 0 if decoder is None else cfg.decoder_layers)
+                directory.check(pieces)
                 directory.begin(model.embed.table, model.encoder, decoder)
         if cfg.backbone_plan:
             loaded = [model.embed, model.encoder]
@@ -170,6 +164,7 @@ def cross_attention_mask(
 
 
 # The model's own name is also the name of the base size, which are the defaults of its options.
+_NAMES = ("dim", "hidden", "layers", "heads", "attention_head_dim")
 for _name, _sizes in SIZES.items():
-    _named = dict(zip(("dim", "hidden", "layers", "heads", "attention_head_dim"), _sizes))
+    _named: dict[str, Any] = dict(zip(_NAMES, _sizes))
     register_model_architecture(MODEL, f"enct5_{_name}")(partial(set_sizes, **_named))

@@ -13,7 +13,7 @@ from ...nn.decoding import DecoderBlock
 from ...nn.packing import Layout, Packing
 from ...nn.t5 import T5Size
 from ...nn.transformer import Memory, TransformerStack, attention_mask
-from ...pretrained.post_norm import PostNormPlan
+from ...pretrained.plans import RATES, PostNormPlan
 
 
 class LatentDecoder(nn.Module):
@@ -23,10 +23,6 @@ class LatentDecoder(nn.Module):
     examples: the first block's self-attention is computed once, over the table. (With one latent
     all positions of a tagger are equal there, so this holds for words too.) It is the one
     attention without dropout on its weights: one mask would hold for every example of a batch.
-
-    Args:
-        size: of the T5; the paper has one block in the decoder.
-        latents: V.
     """
 
     def __init__(self, size: T5Size, latents: int) -> None:
@@ -58,10 +54,10 @@ class LatentDecoder(nn.Module):
         """
         memory = Memory(states, sees.unsqueeze(1))
         asking = segments.ne(0)
-        packing = Packing(asking)
+        packed = Packing(asking)
         # a single query a row is never packed: attention answers it in a way of its own
-        padded = packing.index.numel() < asking.numel() and asking.size(1) > 1
-        packing = packing if padded else None
+        padded = packed.index.numel() < asking.numel() and asking.size(1) > 1
+        packing = packed if padded else None
         first, *others = self.blocks
         assert isinstance(first, DecoderBlock)
         chosen = latents if packing is None else latents.flatten()[packing.index]
@@ -95,12 +91,7 @@ class SharedHead(Linear):
 
 
 class LabelHeads(nn.Module):
-    """A projection of its own for each label: does it hold or not (paper, Alg. 2).
-
-    Args:
-        dim: C.
-        labels: N.
-    """
+    """A projection of its own for each label: does it hold or not (paper, Alg. 2)."""
 
     def __init__(self, dim: int, labels: int) -> None:
         super().__init__()
@@ -128,19 +119,15 @@ class BertEncoder(nn.Module):
         self.places = nn.Embedding(plan.positions, plan.dim)
         self.norm = nn.LayerNorm(plan.dim, eps=plan.eps)
         self.stack = TransformerStack(0, False, plan.dim)
-        size = plan.size(dropout, dropout, dropout)
+        size = plan.size(**dict.fromkeys(RATES, dropout))
         self.stack.blocks.extend(size.block() for _ in range(plan.layers))
         plan.adapt([self])
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Vectors of tokens → states, B × S × C; what stands at padding is of no meaning.
+        """Vectors of tokens → states, B × S × C, with what is real and who sees whom.
 
-        Args:
-            x: B × S × C.
-            real: B × S, bool, False at padding.
-            mask: B × 1 × S × S, bool: who sees whom, where a row holds several texts; each
-                position has to see itself. Places are counted afresh in each text, none of which
-                may be longer than the plan's positions.
+        Places are counted afresh in each text, none of which may be longer than the plan's
+        positions; each position has to see itself.
         """
         seen = attention_mask(real) if mask is None else mask
         mine = seen[:, 0].expand(-1, x.size(1), -1)

@@ -148,14 +148,9 @@ class EncT5Task(FairseqTask):
     def begin_from(
         self, model: BaseFairseqModel, state: dict[str, Any], path: str, finetuned: bool
     ) -> None:
-        """Called before a training begins with a checkpoint: takes over what that keeps.
-
-        Args:
-            state: of the checkpoint. What belongs to other labels in it becomes the model's own.
-            finetuned: whether it is that of ``--finetune-from-model``.
-
-        Raises:
-            UserError: it was trained on other subwords, or on other labels and is resumed.
+        """Called before a training begins with a checkpoint, that of ``--finetune-from-model`` if
+        ``finetuned``: takes over what that keeps. What belongs to other labels in its ``state``
+        becomes the model's own; other subwords, or other labels to resume with, raise UserError.
         """
         here, kept = self.metadata, Metadata.of(state.get("task_state"), path)
         theirs, own = state["model"], model.state_dict()

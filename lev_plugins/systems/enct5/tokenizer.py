@@ -28,13 +28,10 @@ class Encoding(NamedTuple):
 
 
 class Tokenizer:
-    """Cuts text into pieces, by a sentencepiece model or into bytes.
+    """Cuts text into pieces, by a sentencepiece model (base64), or into bytes without one.
 
     Text that spells a special subword (``</s>``) is text like any other. Halves of surrogate pairs,
     which no file can hold, are question marks.
-
-    Args:
-        model: a serialised sentencepiece model, base64; None for bytes.
     """
 
     #: what stands before every text
@@ -71,13 +68,10 @@ class Tokenizer:
         return [self.rows[piece] for piece in found]
 
     def texts(self, texts: Sequence[str], most: int) -> Encoding:
-        """One text, or two with ``</s>`` between them; of the longer one more is cut off.
+        """One text, or two, each with ``</s>`` behind it, of ``most`` subwords in all.
 
-        Where both are too long for their half the first keeps one more than the second, or as many.
-
-        Args:
-            texts: one or two, each of which ``</s>`` follows.
-            most: subwords in all, ``</s>`` included; no fewer than texts.
+        Of the longer one more is cut off. Where both are too long for their half the first keeps
+        one more than the second, or as many.
         """
         parts = [self.cut(text) for text in texts]
         room = most - len(parts) - len(self.first)
@@ -92,9 +86,7 @@ class Tokenizer:
         """Words, each with subwords of its own, as far as they fit whole; at least the first.
 
         A word without subwords is ``<unk>``. As bytes all but the first begin with a space.
-
-        Args:
-            most: subwords in all, ``</s>`` included; 2 or more beside what stands first.
+        ``most``: subwords in all, ``</s>`` included.
         """
         pieces = list(self.first)
         spans = [0] * len(pieces)
@@ -122,10 +114,7 @@ class FolderTokenizer(Tokenizer):
     Args:
         content: JSON: the tokenizer as the library writes it, and its row of each of the subwords.
         pieces: the whole vocabulary in order, ``<s>`` behind T5's special ones where there is one.
-        name: where they come from, for the errors.
-
-    Raises:
-        UserError: the library is not installed.
+        name: where they come from, for the error where the library is not installed.
     """
 
     serialised, bytes = None, False

@@ -1,11 +1,12 @@
-"""BERT (Devlin et al., 2019) and BART (Lewis et al., 2020): learned places, norms after layers.
+"""The numbers of BERT (Devlin et al., 2019), BART (Lewis et al., 2020), T5 and mT5, and where the
+tensors of each are.
 
 BERT has no decoder. One starts from the same weights, with a cross-attention that is new, and sees
 what was generated alone (gated-Trans, §4.1).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -16,12 +17,14 @@ from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
 from ..nn.cpu import Linear
 from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import token_table
-from ..nn.t5 import ACTIVATIONS
+from ..nn.t5 import ACTIVATIONS, FEED_FORWARD, Symbols, T5Size
+from ..nn.t5 import t5 as random_t5
 from ..nn.transformer import TransformerBlock
 from .filling import Filling, Names, block_names
 
 HEAD, WORDS, NORM = "cls.predictions", "embeddings.word_embeddings", "embeddings.LayerNorm"
 LOGITS_BIAS = "final_logits_bias"
+RATES = ("dropout", "attention_dropout", "activation_dropout")
 # rows of BART's table of positions that stand for none
 OFFSET = 2
 BERT_LAYERS = {
@@ -45,6 +48,13 @@ BART_CROSS = {
     "cross_attention.inputs": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
     "cross_attention.output": ("encoder_attn.out_proj",),
     "cross_norm": ("encoder_attn_layer_norm",),
+}
+T5_BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias"
+T5_CROSS = {
+    "cross_attention.query": ("EncDecAttention.q",),
+    "cross_attention.inputs": ("EncDecAttention.k", "EncDecAttention.v"),
+    "cross_attention.output": ("EncDecAttention.o",),
+    "cross_norm": ("layer_norm",),
 }
 
 
@@ -72,9 +82,7 @@ class PostNormPlan:
     #: whether it has a decoder of its own
     writes: ClassVar = True
 
-    def size(
-        self, dropout: float = 0, attention_dropout: float = 0, activation_dropout: float = 0
-    ) -> TransformerSize:
+    def size(self, **dropouts: float) -> TransformerSize:
         """The numbers of blocks and embeddings, for :meth:`adapt`."""
         return TransformerSize(
             dim=self.dim,
@@ -87,9 +95,7 @@ class PostNormPlan:
             learned_positions=True,
             max_source=self.positions,
             max_target=self.positions,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-            activation_dropout=activation_dropout,
+            **{**dict.fromkeys(RATES, 0.0), **dropouts},
         )
 
     def adapt(self, modules: Iterable[nn.Module]) -> None:
@@ -101,7 +107,7 @@ class PostNormPlan:
                 module.activation = ACTIVATIONS[self.activation]
 
     def build(
-        self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, float]
+        self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
     ) -> Backbone:
         """With random weights; ``tie``: encoder and decoder are the same modules, but for the
         cross-attention. They share their embeddings where the dictionaries are the same, BERT's if
@@ -238,3 +244,65 @@ class BartPlan(PostNormPlan):
 
 def _bart_places(side: str, filling: Filling) -> Tensor:
     return filling.read(f"{side}.embed_positions.weight")[OFFSET:]
+
+
+class T5Plan(T5Size):
+    """A T5's numbers; of an encoder alone there are 0 decoder layers."""
+
+    # a bias of distances between target and source, which no model reads
+    left: ClassVar = (r"decoder\..*\.EncDecAttention\.relative_attention_bias\.weight",)
+
+    @classmethod
+    def read(cls, config: Any, filling: Filling) -> "T5Plan":
+        """The numbers of a folder; dropout is left to others."""
+        whole = any(name.startswith("decoder.block.") for name in filling.tensors)
+        return cls(
+            dim=config.d_model,
+            heads=config.num_heads,
+            head_dim=config.d_kv,
+            hidden=config.d_ff,
+            encoder_layers=config.num_layers,
+            decoder_layers=config.num_decoder_layers if whole else 0,
+            feed_forward=config.feed_forward_proj,
+            buckets=config.relative_attention_num_buckets,
+            longest=config.relative_attention_max_distance,
+            eps=config.layer_norm_epsilon,
+            tied=filling.is_copy("lm_head.weight", "shared.weight"),
+            # 1.0 says so; no mT5 does
+            scaled=getattr(config, "scale_decoder_outputs", False),
+        )
+
+    def names(self) -> Names:
+        """Where the tensors are."""
+        found: Names = {
+            "source.table": ("shared",),
+            "target.table": ("shared",),
+            "output.table": ("lm_head",),
+            "encoder.bias.table": (f"encoder.{T5_BIAS}",),
+            "bias.table": (f"decoder.{T5_BIAS}",),
+            "encoder.norm": ("encoder.final_layer_norm",),
+            "norm": ("decoder.final_layer_norm",),
+        }
+        inner = ("wi_0", "wi_1") if FEED_FORWARD[self.feed_forward][1] else ("wi",)
+        # in a decoder's block the attention to the source stands between the two
+        for ours, side, feed in (
+            ("encoder.blocks.#", "encoder", 1),
+            ("blocks.#.block", "decoder", 2),
+        ):
+            layers = {
+                "self_attention.inputs": tuple(f"0.SelfAttention.{part}" for part in "qkv"),
+                "self_attention.output": ("0.SelfAttention.o",),
+                "self_norm": ("0.layer_norm",),
+                "fc1": tuple(f"{feed}.DenseReluDense.{name}" for name in inner),
+                "fc2": (f"{feed}.DenseReluDense.wo",),
+                "feed_norm": (f"{feed}.layer_norm",),
+            }
+            found = {**found, **block_names(ours, f"{side}.block.#.layer", layers)}
+        return {**found, **block_names("blocks.#", "decoder.block.#.layer.1", T5_CROSS)}
+
+    def build(
+        self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
+    ) -> Backbone:
+        """A T5 with random weights."""
+        reading, writing = (Symbols(len(d), d.bos(), d.pad(), d.eos()) for d in (source, target))
+        return random_t5(replace(self, **dropouts), reading, writing, source == target)
