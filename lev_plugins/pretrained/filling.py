@@ -15,7 +15,6 @@ from .directory import Directory
 HEADS = r"(classifier|classification_head|qa_outputs)\.[\w.]+"
 # parameters with a row for each symbol
 _ROWS = re.compile(r"(source|target|output)\.(logits\.)?(table\.weight|bias)")
-_SHOWN = 3
 
 #: path of a module of ours, with ``#`` for the number of its block → names of the folder's layers
 #: that it does the work of side by side, or what makes a tensor of theirs
@@ -107,6 +106,6 @@ class Filling:
         ]:
             raise UserError(
                 f"{self.where}: its weights have tensors without a place in such a model: "
-                f"{few(unknown, _SHOWN)}"
+                f"{few(unknown, 3)}"
             )
         return rest

@@ -79,8 +79,9 @@ class PostNormPlan:
     head: bool = False
     bias: bool = False
     tied: bool = True
-    #: whether it has a decoder of its own
+    #: whether it has a decoder of its own; patterns of tensors that are of no use
     writes: ClassVar = True
+    left: ClassVar[tuple[str, ...]] = ()
 
     def size(self, **dropouts: float) -> TransformerSize:
         """The numbers of blocks and embeddings, for :meth:`adapt`."""
@@ -154,7 +155,7 @@ class BertPlan(PostNormPlan):
 
     writes = False
     # the sentence classifiers, a buffer, and a bias that stands twice
-    left: ClassVar = (
+    left = (
         r"embeddings\.(position_ids|token_type_ids)",
         r"pooler\.dense\.(weight|bias)",
         r"cls\.seq_relationship\.(weight|bias)",
@@ -207,8 +208,6 @@ def _bert_bias(filling: Filling) -> Tensor:
 
 class BartPlan(PostNormPlan):
     """A BART."""
-
-    left: ClassVar = ()
 
     @classmethod
     def read(cls, config: Any, filling: Filling) -> "BartPlan":

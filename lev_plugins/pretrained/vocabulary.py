@@ -31,7 +31,6 @@ ROLES = {
 }
 # what T5 and mT5 have in the place of a mask
 _EXTRA = ("<extra_id_0>", "▁<extra_id_0>")
-_SHOWN = 5
 # a character that stands for none, at the end of what there is
 _UNTYPED = "\U0010ffff"
 
@@ -77,7 +76,7 @@ class Vocabulary:
         if unknown:
             raise UserError(
                 f"{self.where}: the dictionary has symbols that the model does not know: "
-                f"{few(unknown, _SHOWN)}; make one with lev-backbone and preprocess text that its "
+                f"{few(unknown, 5)}; make one with lev-backbone and preprocess text that its "
                 "tokenizer cut"
             )
         return torch.tensor([known[symbol] for symbol in symbols])

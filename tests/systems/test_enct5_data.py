@@ -170,7 +170,7 @@ def test_rows_know_their_size_and_targets_stand_in_the_order_of_the_predictions(
     for number in range(len(data)):
         columns = slow_row(data[number], kind)
         size = len(columns["tokens"]), len(columns["latents"])
-        assert data.size(number) == size == tuple(data.sizes[number].tolist())
+        assert tuple(data.sizes[number].tolist()) == size
         assert data.num_tokens(number) == max(size) == data.num_tokens_vec([number])[0]
     batch = data.collater([data[i] for i in (3, 0, 1)])
     inside = [made[i] for number in (3, 0, 1) for i in data.rows[number]]
@@ -192,6 +192,6 @@ def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
     np.random.seed(1)
     first, second = data.ordered_indices().tolist(), data.ordered_indices().tolist()
     assert first != second and sorted(first) == sorted(second) == list(range(60))
-    sizes = [data.size(number) for number in first]
+    sizes = [tuple(data.sizes[number]) for number in first]
     assert len({max(size) for size in sizes}) < len({size[0] for size in sizes})
     assert sizes == sorted(sizes, key=lambda size: (max(size), size[0]))

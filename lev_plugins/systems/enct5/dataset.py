@@ -134,11 +134,6 @@ class EncT5Dataset(FairseqDataset):
         """:meth:`num_tokens` of several rows."""
         return np.asarray(self.sizes[indices].max(1))
 
-    def size(self, index: int) -> tuple[int, int]:
-        """Subwords and decoder positions of a row."""
-        pieces, latents = self.sizes[index].tolist()
-        return pieces, latents
-
     def ordered_indices(self) -> np.ndarray:
         """Rows by size, then by subwords; alike ones in an order given by the seed.
 

@@ -143,10 +143,6 @@ class EncT5Model(BaseFairseqModel):
         sees = cross_attention_mask(segments, spans, latent_segments, latent_spans)
         return self.head(self.decoder(latents, latent_segments, states, sees))
 
-    def max_positions(self) -> None:
-        """Any length: places are known by their distance."""
-        return None
-
 
 def cross_attention_mask(
     segments: Tensor, spans: Tensor, latent_segments: Tensor, latent_spans: Tensor

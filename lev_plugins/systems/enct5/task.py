@@ -231,11 +231,12 @@ class EncT5Task(FairseqTask):
         long = (dataset.sizes[indices] > np.asarray(max_positions)).any(1)
         if long.any() and (dataset.shuffle or not ignore_invalid_inputs):
             row = int(indices[long].min())
+            size = tuple(dataset.sizes[row].tolist())
             raise UserError(
-                f"example {dataset.rows[row][0] + 1} is too long: its row has {dataset.size(row)} "
-                f"subwords and decoder positions where {tuple(max_positions)} are allowed; raise "
-                "--max-tokens, --max-source-positions or --max-target-positions, lower "
-                "--pack-length, or prepare the data with a smaller --max-length"
+                f"example {dataset.rows[row][0] + 1} is too long: its row has {size} subwords and "
+                f"decoder positions where {tuple(max_positions)} are allowed; raise --max-tokens, "
+                "--max-source-positions or --max-target-positions, lower --pack-length, or prepare "
+                "the data with a smaller --max-length"
             )
         if long.any():
             logger.warning("%d examples are too long and skipped", long.sum())
