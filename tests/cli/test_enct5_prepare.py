@@ -323,6 +323,7 @@ def test_a_list_of_labels_that_cannot_be_is_named(folder):
 def test_training_pieces_twice_gives_the_same_files(folder):
     folder.write(train=TSV)
     flags = ("--valid", "train")
+    assert folder.refused("classification", pieces=("--vocab-size=-5",)).startswith("--vocab-size")
     folder.prepare("classification", *flags, pieces=("--vocab-size", "20"))
     os.rename("data", "first")
     folder.prepare("classification", *flags, pieces=("--vocab-size", "20"))
@@ -415,17 +416,3 @@ def test_what_is_cut_off_is_told(folder):
     assert folder.names()[0] == ["A", "B", "C"]  # also of the word that is gone
     assert "; 2 examples (number 1, 3) are longer than 7 and cut off, 2 words lost" in said
     assert folder.description().max_length == 7
-
-
-def test_unknown_pieces_are_counted_and_the_most_frequent_labels_shown(folder):
-    counts = {"a": 1, "b": 7, "c": 3, "d": 2, "e": 4, "f": 5}
-    folder.write(
-        train="".join(f"{label}\tone two\n" * count for label, count in counts.items()),
-        valid="a\tone ☃ ☃\n",
-    )
-    pieces = ("--vocab-size", "15")
-    said = folder.prepare("classification", "--valid", "valid", pieces=pieces)
-    assert "labels: 6 (b 7, f 5, e 4, c 3, d 2, …)\n" in said
-    assert ", 2 of them unknown\n" in said
-    shutil.rmtree("data")
-    assert folder.refused("classification", pieces=("--vocab-size=-5",)).startswith("--vocab-size")

@@ -4,7 +4,6 @@ What they compute: test_parity.py.
 """
 
 import json
-import pickle
 import shutil
 import socket
 import sys
@@ -250,30 +249,6 @@ def test_models_of_other_kinds_are_refused(tmp_path):
     checkpoints.write(tmp_path / "t5", T5_1, encoder)
     with refuses(tmp_path / "t5", "decoder.final_layer_norm.weight"):
         loaded(tmp_path / "t5")
-
-
-class Evil:
-    def __reduce__(self) -> Any:
-        return (print, ("code of a folder has run",))
-
-
-@pytest.mark.parametrize("content", ["code", "cut", "text", "object", "shard"])
-def test_pickles_that_cannot_be_trusted_are_refused(folder, content, capsys):
-    (folder / WEIGHTS).unlink()
-    path = folder / PICKLE
-    if content in ("code", "shard"):
-        path = path if content == "code" else folder / "pytorch_model-00001-of-00001.bin"
-        torch.save({"a": Evil()}, path)
-    elif content == "cut":
-        torch.save({"a": torch.ones(1000)}, path)
-        path.write_bytes(path.read_bytes()[:-900])
-    elif content == "object":
-        path.write_bytes(pickle.dumps(Evil()))
-    else:
-        path.write_text("<html>not found</html>")
-    with refuses(path):
-        inspect(folder)
-    assert "has run" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("named", ["evil.Evil", "elsewhere/repository--evil.Evil"])

@@ -156,25 +156,6 @@ def test_symbols_that_are_unknown_are_written_and_not_dropped(opened, name):
     assert cut.decode("<unk>") == cut.decode("<<unk>>") == cut.decode("madeupword0001") != ""
 
 
-#: file that is damaged, of which folder, and with what
-DAMAGED = [
-    ("bert", "vocab.txt", b"\xff\xfe\n"),
-    ("bart", "vocab.json", b'{"a": "b"}'),
-    ("bart", "merges.txt", b"#version: 0.2\nq\n"),
-    ("t5", "spiece.model", b"x"),
-    ("unigram", "tokenizer.json", b'{"model": {"type": "Unigram", "vocab": 3}}'),
-    ("unigram", "tokenizer_config.json", b"[" * 1000),
-]
-
-
-@pytest.mark.parametrize(("name", "file", "content"), DAMAGED)
-def test_files_that_are_broken_are_told(folders, tmp_path, name, file, content):
-    folder = tmp_path / name
-    folder.mkdir()
-    for path in folders[name].iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    (folder / file).write_bytes(content)
-    with refuses(folder):
-        build(folder)
+def test_a_folder_has_to_be_given():
     with refuses("--bpe hf", "--hf-directory"):
         build(None)
