@@ -23,7 +23,7 @@ THREADS = 16
 #: Bytes of a text: what has more, by default 4192, the trainer leaves out without a word.
 LINE = 2**30
 #: of subwords that are sampled, see :attr:`.Tokenizer.alpha`
-ALPHA, SEED = 0.2, 1
+ALPHA = 0.2
 
 
 def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
@@ -100,16 +100,15 @@ def write_all(
 
 
 def repeated(layout: Layout, path: str, tokenizer: Tokenizer, copies: int) -> Iterator[Labelled]:
-    """The examples of a file, and copies behind them: what cuts one samples its subwords."""
-    yield from layout.read(path)
-    if copies:
-        import sentencepiece
+    """The examples of a file, and copies behind them: what cuts one samples its subwords.
 
-        sentencepiece.set_random_generator_seed(SEED)  # one generator for the whole process
-        tokenizer.alpha = ALPHA
-        for _ in range(copies):
-            yield from layout.read(path)
-        tokenizer.alpha = 0.0
+    They are others each time: sentencepiece's generator (0.2.3) takes no seed.
+    """
+    yield from layout.read(path)
+    tokenizer.alpha = ALPHA
+    for _ in range(copies):
+        yield from layout.read(path)
+    tokenizer.alpha = 0.0
 
 
 def write_split(
