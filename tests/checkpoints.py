@@ -13,7 +13,8 @@ from torch import Tensor
 from lev_plugins.nn.backbone import Backbone
 from lev_plugins.nn.seq2seq.model import TransformerDecoder
 from lev_plugins.nn.transformer import Memory, attention_mask
-from lev_plugins.pretrained import Directory, Vocabulary, load_backbone, read_vocabulary
+from lev_plugins.pretrained import Pretrained, Vocabulary, read_vocabulary
+from lev_plugins.pretrained.directory import Directory
 from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
 try:
@@ -243,7 +244,7 @@ def dictionary(vocabulary: Vocabulary, shuffled: bool = False) -> Dictionary:
 
 
 def load(folder: Path, source: Dictionary, target: Dictionary, tie: bool = False) -> Backbone:
-    return load_backbone(str(folder), source, target, tie=tie, **NO_DROPOUT)
+    return Pretrained(str(folder)).backbone(source, target, tie, **NO_DROPOUT)
 
 
 class Model:

@@ -33,10 +33,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError("--input and --output go together: the text, and where its subwords go")
     refuse_overwriting({"--dict": args.dict, "--output": args.output}, [("--input", args.input)])
     register(lean=True)
-    from ..pretrained import inspect
+    from ..pretrained import Pretrained
     from ..pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
-    found = inspect(args.directory)  # all of it: a broken one writes nothing
+    found = Pretrained(args.directory)
+    both = found.vocabulary.dictionary()
+    found.backbone(both, both)  # all of it: a broken one writes nothing
     say(
         printable(f"{args.directory}: {found.description()}"),
         printable(f"not used: {', '.join(found.left) or 'nothing'}"),

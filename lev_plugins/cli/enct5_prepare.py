@@ -1,7 +1,7 @@
 """Prepare labelled text for EncT5.
 
 Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into subwords, of a local T5 or BERT,
-of a sentencepiece model, of one that is trained here, or bytes; and writes fairseq's indexed data
+of a sentencepiece model that is trained here, or bytes; and writes fairseq's indexed data
 sets, ``labels.txt`` and a description, whole or not at all.
 """
 
@@ -20,14 +20,14 @@ from .options import adder, make_parser, say
 
 if TYPE_CHECKING:
     from ..systems.enct5.metadata import Metadata
-    from ..systems.enct5.reading import Labels, Layout
+    from ..systems.enct5.reading import Layout
     from ..systems.enct5.tokenizer import Tokenizer
 
-#: as :class:`.ProblemType`, :data:`.reading.FORMATS` and :data:`.reading.CONLLU_TAGS` have them,
-#: which the help is not to load
+#: of :class:`.ProblemType`, which the help is not to load
 KINDS = ("classification", "regression", "multilabel", "tagging")
-FORMATS = ("tsv", "conllu", "columns")
-TAGS = ("upos", "xpos")
+LONGEST = 512
+#: format → columns of text and label, from 1, unless told otherwise; the label may be the second
+FORMATS = {"tsv": (2, 1), "conllu": (2, 4), "columns": (1, None)}
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -46,18 +46,17 @@ def build_parser() -> argparse.ArgumentParser:
     add("--destdir DIR", "new folder; whole or not at all", required=True)
     columns = "columns: a word and its tag a line, empty lines between sentences"
     add("--format", f"of the files (default: tsv); {columns}", "tsv", choices=FORMATS)
-    add("--label-column N", "from 1 (default: 1 of a TSV, the last of two columns)", type=int)
+    label = "from 1 (default: 1 of a TSV, the last of two columns, 4 of CoNLL-U: upos)"
+    add("--label-column N", label, type=int)
     add("--text-columns N[,N]", "of a TSV: one text, or two as 2,3 (default: 2)")
     add("--header", "the first line of a TSV names the columns")
     add("--labels FILE", "all labels in their order, a line each (default: those of --train)")
     add("--label-separator C", "multilabel: between labels of a text (default: ,)", advanced=True)
-    add("--tags", "of CoNLL-U (default: upos)", choices=TAGS, advanced=True)
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
     pieces("--vocab-size N", "train so many subwords on --train; fewer where it is small", type=int)
     pieces("--bytes", "bytes instead of subwords")
     pieces("--t5-dir DIR", "subwords of this local T5 or mT5, its extra ids included")
     pieces("--bert-dir DIR", "subwords of this local BERT")
-    pieces("--sentencepiece-model FILE", "subwords of this model")
     pieces("--subwords-of PATH", "those of prepared data, or of a checkpoint, to fine-tune it")
     longest = "most subwords of an example; the rest is cut off (default: 512, a BERT's positions)"
     add("--max-length N", longest, type=int)
@@ -70,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register(lean=True)
+    from ..systems.enct5.reading import known_labels
     from ..systems.enct5.writing import write_all
 
     layout = _layout(args)
@@ -77,15 +77,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     for split in ("valid", "test"):
         paths = filter(None, (getattr(args, split) or "").split(","))
         files.update({f"{split}{number or ''}": path for number, path in enumerate(paths)})
-    require_files([*files.values(), *filter(None, (args.labels, args.sentencepiece_model))])
+    require_files([*files.values(), *filter(None, [args.labels])])
     if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
         raise UserError(f"--destdir {args.destdir}: is there already; name another folder")
-    labels = _labels(args, layout)
+    labels = known_labels(args.labels or args.train, layout, listed=bool(args.labels))
     for path in files.values():  # every line is judged before the work begins
         for example in layout.read(path):
             labels.stored(example)
     tokenizer, longest = _cutter(args, layout)
-    least = 1 + len(layout.texts) + len(tokenizer.FIRST)
+    least = 1 + len(layout.texts) + len(tokenizer.first)
     if longest < least:
         raise UserError(f"--max-length {longest}: give {least} or more")
     with staged(args.destdir) as folder:
@@ -103,67 +103,59 @@ def _layout(args: argparse.Namespace) -> "Layout":
 
     kind = ProblemType(args.kind)
     tagging, tsv = kind is ProblemType.TAGGING, args.format == "tsv"
+    sampled = not (args.bytes or args.bert_dir or args.t5_dir)
     for name, fits, where in (
         ("format", tagging or tsv, "--kind tagging"),
         ("text_columns", tsv, "--format tsv"),
         ("header", tsv, "--format tsv"),
-        ("label_column", args.format != "conllu", "--format tsv or columns"),
-        ("tags", args.format == "conllu", "--format conllu"),
         ("label_separator", kind.many, "--kind multilabel"),
         ("labels", kind is not ProblemType.REGRESSION, "labels, not for values"),
-        ("sampled_copies", not (args.bytes or args.bert_dir), "subwords that can be sampled"),
+        ("sampled_copies", sampled, "subwords that can be sampled"),
     ):
         if getattr(args, name) and not fits:
             raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
-    label = 1 if args.label_column is None else args.label_column
-    written = (args.text_columns or "2").split(",") if tsv else ["1"]
+    text, label = FORMATS[args.format]
+    label = label if args.label_column is None else args.label_column
+    written = (args.text_columns or str(text)).split(",")
     texts = [int(one) if one.isdecimal() else -1 for one in written]
-    both = label in texts and (tsv or args.label_column is not None)
-    if min(*texts, label) < 1 or len(texts) > 1 + (not tagging) or both:
+    low = min(*texts, 1 if label is None else label) < 1
+    if low or len(texts) > 1 + (not tagging) or label in texts:
         raise UserError(
             f"--label-column {label} --text-columns {','.join(written)}: columns count from 1; "
             "give one or two for the text, for tagging one, and another for the label"
         )
-    column = None if args.format == "columns" and args.label_column is None else label - 1
-    columns, separator = [one - 1 for one in texts], args.label_separator or ","
-    return Layout(kind, args.format, column, columns, args.header, separator, args.tags or TAGS[0])
-
-
-def _labels(args: argparse.Namespace, layout: "Layout") -> "Labels":
-    from ..systems.enct5.problem_types import ProblemType
-    from ..systems.enct5.reading import Labels, found_labels, listed_labels
-
-    if layout.kind is ProblemType.REGRESSION:
-        return Labels(layout.kind)
-    names = listed_labels(args.labels, layout) if args.labels else found_labels(args.train, layout)
-    return Labels(layout.kind, names)
+    column, columns = label and label - 1, [one - 1 for one in texts]
+    return Layout(kind, args.format, column, columns, args.header, args.label_separator or ",")
 
 
 def _cutter(args: argparse.Namespace, layout: "Layout") -> "tuple[Tokenizer, int]":
     """What cuts text, and most subwords of an example."""
-    from ..systems.enct5 import writing
+    from ..systems.enct5.directory import DIRECTORIES, EncoderDirectory
     from ..systems.enct5.problem_types import ProblemType
     from ..systems.enct5.tokenizer import Tokenizer
+    from ..systems.enct5.writing import trained_cutter
 
-    longest = args.max_length
-    if args.bert_dir:
-        return writing.bert_cutter(args.bert_dir, longest)
+    longest = LONGEST if args.max_length is None else args.max_length
+    for option in DIRECTORIES:
+        if path := getattr(args, option):
+            directory = EncoderDirectory(path, option)
+            most = getattr(directory.plan, "positions", longest)
+            if longest > most and args.max_length is not None:
+                raise UserError(
+                    f"--max-length {longest}: {path} has {most} positions; give no more"
+                )
+            return directory.tokenizer(), min(longest, most)
     if args.subwords_of:
         kept = _kept_subwords(args.subwords_of)
         # no text may be longer than a BERT's positions
-        usual = writing.LONGEST if kept.wordpiece is None else kept.max_length
-        return kept.tokenizer(args.subwords_of), usual if longest is None else longest
-    longest = writing.LONGEST if longest is None else longest
-    if args.t5_dir:
-        return writing.directory_cutter(args.t5_dir), longest
-    if args.sentencepiece_model:
-        return writing.file_cutter(args.sentencepiece_model), longest
+        usual = kept.wordpiece is None or args.max_length is not None
+        return kept.tokenizer(args.subwords_of), longest if usual else kept.max_length
     if args.bytes:
         return Tokenizer(None), longest
     examples = (example.texts for example in layout.read(args.train))
     words = layout.kind is ProblemType.TAGGING
     texts = map(" ".join, examples) if words else chain.from_iterable(examples)
-    return writing.trained_cutter(iter(texts), args.vocab_size), longest
+    return trained_cutter(iter(texts), args.vocab_size), longest
 
 
 def _kept_subwords(path: str) -> "Metadata":

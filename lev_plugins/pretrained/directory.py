@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from glob import escape, glob
+from glob import glob
 from types import ModuleType
 from typing import Any
 
@@ -21,19 +21,17 @@ from ..fairseq_patches import read_checkpoint
 #: ``model_type`` → which of our kinds it is
 KINDS = {"bert": "bert", "bart": "bart", "t5": "t5", "mt5": "t5"}
 CONFIG = "config.json"
-#: files of weights, the first of them that are there
-SAFETENSORS = ("model.safetensors", "model-*-of-*.safetensors")
-PICKLES = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
+#: files of weights; the first of them that are there are read
+WEIGHTS = (
+    *("model.safetensors", "model-*-of-*.safetensors"),
+    *("pytorch_model.bin", "pytorch_model-*-of-*.bin"),
+)
 # what larger models put before the names of the one inside
 _INSIDE = re.compile(r"^(bert|model|transformer)\.")
 
 
 def optional_library(name: str, purpose: str) -> ModuleType:
-    """A library that only pre-trained models need.
-
-    Raises:
-        UserError: it is not installed.
-    """
+    """A library that only pre-trained models need; raises :class:`UserError` without it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -43,28 +41,19 @@ def optional_library(name: str, purpose: str) -> ModuleType:
 
 
 class Directory:
-    """A folder with a pre-trained model. What it lacks or cannot be read raises UserError.
-
-    Raises:
-        UserError: no such folder, or no configuration in it.
-    """
+    """A folder with a pre-trained model. What it lacks or cannot be read raises UserError."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        if not self.has(CONFIG):
+        if not self._has(CONFIG):
             lacks = f"no {CONFIG} in it" if os.path.isdir(path) else "no such folder"
             raise UserError(
                 f"{path}: {lacks}; a pre-trained model is a local folder with {CONFIG}, "
                 "model.safetensors and the tokenizer's files (nothing is downloaded)"
             )
 
-    def has(self, name: str) -> bool:
-        """Whether there is such a file."""
-        return os.path.isfile(self.file(name))
-
-    def file(self, name: str) -> str:
-        """The path of a file."""
-        return os.path.join(self.path, name)
+    def _has(self, name: str) -> bool:
+        return os.path.isfile(os.path.join(self.path, name))
 
     @cached_property
     def config(self) -> Any:
@@ -76,9 +65,7 @@ class Directory:
         """bert, bart or t5."""
         found = self.config.model_type
         if found not in KINDS:
-            raise UserError(
-                f"{self.file(CONFIG)}: model_type is {found!r}; known are {', '.join(KINDS)}"
-            )
+            raise UserError(f"{self.path}: model_type is {found!r}; known are {', '.join(KINDS)}")
         return KINDS[found]
 
     @cached_property
@@ -86,7 +73,7 @@ class Directory:
         """The tokenizer."""
         found = self._read("AutoTokenizer", "tokenizer")
         files = sorted(set(found.vocab_files_names.values()))
-        if files and not any(map(self.has, files)):  # the library would make an empty one
+        if files and not any(map(self._has, files)):  # the library would make an empty one
             raise UserError(f"{self.path}: no vocabulary in it: {' or '.join(files)}")
         return found
 
@@ -102,31 +89,26 @@ class Directory:
 
     def weights(self) -> dict[str, Tensor]:
         """The tensors, by the names that they have in their own model today."""
-        for pattern in (*SAFETENSORS, *PICKLES):
-            read = read_checkpoint if pattern in PICKLES else _safetensors
-            files = sorted(glob(escape(self.path) + os.sep + pattern))
-            if files:
-                return {name: one for file in files for name, one in _named(file, read(file))}
-        raise UserError(f"{self.path}: no weights in it: {SAFETENSORS[0]} or {PICKLES[0]}")
+        for pattern in WEIGHTS:
+            if files := sorted(glob(pattern, root_dir=self.path)):
+                return dict(one for file in files for one in _tensors(f"{self.path}/{file}"))
+        raise UserError(f"{self.path}: no weights in it: {WEIGHTS[0]} or {WEIGHTS[2]}")
 
 
-def _named(file: str, stored: Any) -> Iterator[tuple[str, Tensor]]:
-    if not isinstance(stored, dict):
-        raise UserError(f"{file}: holds a {type(stored).__name__}, not tensors by name")
+def _tensors(path: str) -> Iterator[tuple[str, Tensor]]:
+    if path.endswith(".bin"):
+        stored: Any = read_checkpoint(path)
+    else:
+        library = optional_library("safetensors.torch", f"{path}: reading it")
+        try:
+            stored = library.load_file(path)
+        except Exception as error:  # the library's own class is no more special
+            said = f"damaged or cut short ({one_line(error)}); copy it again"
+            raise UserError(f"{path}: {said}") from error
     for name, tensor in stored.items():
-        plain = _INSIDE.sub("", str(name))
-        plain = plain.replace("LayerNorm.gamma", "LayerNorm.weight")  # in the oldest BERTs
-        if isinstance(tensor, Tensor):
-            yield plain.replace("LayerNorm.beta", "LayerNorm.bias"), tensor
-
-
-def _safetensors(path: str) -> Any:
-    library = optional_library("safetensors.torch", f"{path}: reading it")
-    try:
-        return library.load_file(path)
-    except Exception as error:  # the library's own class is no more special
-        said = f"damaged or cut short ({one_line(error)}); copy it again"
-        raise UserError(f"{path}: {said}") from error
+        plain = _INSIDE.sub("", name)  # and as the oldest BERTs have it
+        plain = plain.replace("LayerNorm.gamma", "LayerNorm.weight")
+        yield plain.replace("LayerNorm.beta", "LayerNorm.bias"), tensor
 
 
 def one_line(error: Exception) -> str:

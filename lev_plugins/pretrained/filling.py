@@ -1,9 +1,7 @@
 """From a folder's tensors to our parameters, by a table of names, with every one accounted for."""
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -17,24 +15,10 @@ from .directory import Directory
 HEADS = r"(classifier|classification_head|qa_outputs)\.[\w.]+"
 # parameters with a row for each symbol
 _ROWS = re.compile(r"(source|target|output)\.(logits\.)?(table\.weight|bias)")
-_SHOWN = 3
-SIDES = ("encoder", "decoder")
-#: the embeddings again under the names of their other uses
-COPIES = (r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight")
-logger = logging.getLogger(__name__)
 
 #: path of a module of ours, with ``#`` for the number of its block → names of the folder's layers
 #: that it does the work of side by side, or what makes a tensor of theirs
 Names = Mapping[str, "tuple[str, ...] | Callable[[Filling], Tensor]"]
-
-
-@dataclass
-class Dropouts:
-    """Of a model's states, attention weights and feed-forward layers."""
-
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
 
 
 def block_names(ours: str, theirs: str, layers: Mapping[str, tuple[str, ...]]) -> Names:
@@ -46,45 +30,25 @@ def block_names(ours: str, theirs: str, layers: Mapping[str, tuple[str, ...]]) -
 
 
 class Filling:
-    """A folder's weights, and which of them have been used.
-
-    Raises:
-        UserError: they cannot be read.
-    """
+    """A folder's weights, and which of them were used."""
 
     def __init__(self, directory: Directory) -> None:
         self.where = directory.path
         self.tensors = directory.weights()
         self._used: set[str] = set()
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.tensors
-
-    def tensor(self, name: str) -> Tensor:
-        """A tensor in single precision, whatever it was stored in.
-
-        Raises:
-            UserError: there is none, or it holds whole numbers.
-        """
-        if name not in self:
-            raise UserError(f"{self.where}: the tensor {name} is missing in its weights")
-        if not self.tensors[name].is_floating_point():
-            raise UserError(f"{self.where}: {name} holds {self.tensors[name].dtype}, no weights")
-        return self.tensors[name].float()
-
     def read(self, name: str) -> Tensor:
-        """:meth:`tensor`, which counts as used from now on."""
+        """A tensor in single precision, used from now on; raises :class:`UserError` without it."""
+        found = self.tensors.get(name)
+        if found is None or not found.is_floating_point():
+            held = "is missing in" if found is None else f"holds {found.dtype} in"
+            raise UserError(f"{self.where}: the tensor {name} {held} its weights")
         self._used.add(name)
-        return self.tensor(name)
+        return found.float()
 
     def is_copy(self, name: str, table: str) -> bool:
-        """Whether a tensor that may be missing holds the same as another."""
-        return name not in self or torch.equal(self.tensor(name), self.tensor(table))
-
-    def require_shared(self, table: str = "shared.weight") -> None:
-        """Refuses an encoder and a decoder with embeddings of their own."""
-        if not all(self.is_copy(f"{side}.embed_tokens.weight", table) for side in SIDES):
-            raise UserError(f"{self.where}: its sides have tables of their own; not known")
+        """Whether a tensor that may be missing holds the same as another, which is there."""
+        return name not in self.tensors or torch.equal(self.tensors[name], self.read(table))
 
     def fill(
         self,
@@ -99,10 +63,8 @@ class Filling:
             modules: parts of a :class:`.Backbone`, by their names there.
             names: where their tensors are.
             rows: of the folder's embeddings, for each symbol of ``source`` and ``target``.
-            new: modules in it that the folder knows nothing of.
-
-        Raises:
-            UserError: a tensor is missing or of another shape.
+            new: modules in it that the folder knows nothing of. Any other that is missing or of
+                another shape raises :class:`UserError`.
         """
         fresh = {id(one) for module in new for one in module.parameters()}
         for path, parameter in modules.named_parameters():
@@ -116,8 +78,7 @@ class Filling:
             else:
                 values = [self.read(f"{name}.{part}".replace("#", number)) for name in theirs]
             if _ROWS.fullmatch(path):
-                side = "source" if path.startswith("source") else "target"
-                values = [chosen_rows(values[0], rows[side])]
+                values = [values[0][rows["source" if path.startswith("source") else "target"]]]
             elif isinstance(positions := modules.get_submodule(layer), Positions):
                 before = values[0].new_zeros(positions.pad + 1, values[0].size(1))
                 values = [torch.cat([before, values[0]])]
@@ -133,30 +94,18 @@ class Filling:
         """That no tensor was forgotten; returns the names of those that were left out.
 
         Args:
-            left: patterns of whole names that are left out knowingly.
-
-        Raises:
-            UserError: the folder holds tensors that belong to another kind of model.
+            left: patterns of whole names that are left out knowingly, as are copies of what was
+                used, and the head of a fine-tuned model. Any other raises :class:`UserError`.
         """
         rest = [name for name in self.tensors if name not in self._used]
-        heads = [name for name in rest if re.fullmatch(HEADS, name)]
-        if heads:
-            said = "%s: the head it was fine-tuned with is left out: %s"
-            logger.info(said, self.where, few(heads, _SHOWN))
         known = re.compile("|".join([HEADS, *left]))
-        unknown = [name for name in rest if not known.fullmatch(name)]
-        if unknown:
+        used = [self.tensors[name] for name in self._used]
+        rare = [name for name in rest if not known.fullmatch(name)]
+        if unknown := [
+            name for name in rare if not any(torch.equal(self.tensors[name], one) for one in used)
+        ]:
             raise UserError(
                 f"{self.where}: its weights have tensors without a place in such a model: "
-                f"{few(unknown, _SHOWN)}"
+                f"{few(unknown, 3)}"
             )
         return rest
-
-
-def chosen_rows(table: Tensor, rows: Tensor) -> Tensor:
-    """Rows of a table or vector; those at −1 are sampled with the spread of the others."""
-    value = table[rows.clamp(min=0)]
-    fresh = rows < 0
-    if bool(fresh.any()):
-        value[fresh] = torch.randn_like(value[fresh]) * table.std() + table.mean()
-    return value

@@ -2,14 +2,11 @@
 
 fairseq's own four symbols stand for the checkpoint's: ``<s>`` for BERT's [CLS], ``</s>`` for its
 [SEP] and so on. All others keep their spelling, but for those that a line of text could not hold.
-
-``--bpe hf`` cuts a line as the model's own tokenizer does, and writes the subwords as symbols of
-the dictionary that ``lev-backbone`` makes. What looks like a special token in the text ("[MASK]",
-"</s>") is text: it is cut like any other word.
+What looks like a special token in a text ("[MASK]", "</s>") is cut like any other word.
 """
 
 import json
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,11 +29,8 @@ ROLES = {
     EOS: ("sep_token", "eos_token"),
     UNK: ("unk_token",),
 }
-# fairseq fills a dictionary up with these, to a multiple of eight
-_FILLER = re.compile(r"madeupword\d{4}")
 # what T5 and mT5 have in the place of a mask
 _EXTRA = ("<extra_id_0>", "▁<extra_id_0>")
-_SHOWN = 5
 # a character that stands for none, at the end of what there is
 _UNTYPED = "\U0010ffff"
 
@@ -45,9 +39,9 @@ _UNTYPED = "\U0010ffff"
 class Vocabulary:
     """Tokens and their rows.
 
-    where: they were read, for the errors. rows: row of every token, as the checkpoint spells it.
-    specials: fairseq's symbol → the checkpoint's token. mask: symbol that stands for a hidden
-    token, None where there is none. symbols, tokens: token → symbol and back.
+    where: they were read. rows: of every token, as the checkpoint spells it. specials: fairseq's
+    symbol → the checkpoint's token. mask: symbol for a hidden token. symbols, tokens: token →
+    symbol and back.
     """
 
     where: str
@@ -60,8 +54,6 @@ class Vocabulary:
         for token in sorted(self.rows, key=self.rows.__getitem__):
             self.symbols.setdefault(token, safe_symbol(token))
         self.tokens = {symbol: token for token, symbol in self.symbols.items()}
-        if len(self.tokens) < len(self.symbols):
-            raise UserError(f"{self.where}: two tokens that would be written as one symbol")
 
     def ordinary(self) -> list[str]:
         """Symbols of a dictionary's file, in the checkpoint's order: all but the special four."""
@@ -74,26 +66,20 @@ class Vocabulary:
             found.add_symbol(symbol)
         return found
 
-    def rows_of(self, dictionary: Dictionary) -> Tensor:
-        """Row of each symbol of a dictionary in any order; −1 for fairseq's fillers.
-
-        ``<s>`` stands for the padding where the checkpoint has nothing else to begin with: T5's
-        decoder starts with it.
-
-        Raises:
-            UserError: symbols that are none of the checkpoint's.
+    def rows_of(self, symbols: Sequence[str]) -> Tensor:
+        """Row of each symbol of a dictionary in any order; one that is none of the checkpoint's
+        raises :class:`UserError`. ``<s>`` is T5's padding, with which its decoder starts.
         """
         known = {symbol: self.rows[token] for symbol, token in self.tokens.items()}
         known.setdefault(BOS, known[PAD])
-        strange = [one for one in dictionary.symbols if one not in known]
-        unknown = [repr(symbol) for symbol in strange if not _FILLER.fullmatch(symbol)]
+        unknown = [repr(one) for one in symbols if one not in known]
         if unknown:
             raise UserError(
                 f"{self.where}: the dictionary has symbols that the model does not know: "
-                f"{few(unknown, _SHOWN)}; make one with lev-backbone and preprocess text that its "
+                f"{few(unknown, 5)}; make one with lev-backbone and preprocess text that its "
                 "tokenizer cut"
             )
-        return torch.tensor([known.get(symbol, -1) for symbol in dictionary.symbols])
+        return torch.tensor([known[symbol] for symbol in symbols])
 
 
 def safe_symbol(token: str) -> str:
@@ -107,11 +93,7 @@ def safe_symbol(token: str) -> str:
 
 
 def read_vocabulary(directory: Directory) -> Vocabulary:
-    """The vocabulary of a checkpoint's tokenizer.
-
-    Raises:
-        UserError: its files are missing or broken, or it lacks a special token.
-    """
+    """The vocabulary of a folder's tokenizer; a special token that it lacks raises UserError."""
     tokenizer, specials = directory.tokenizer, {}
     rows = own = tokenizer.get_vocab()
     if hasattr(tokenizer, "backend_tokenizer"):
@@ -127,6 +109,26 @@ def read_vocabulary(directory: Directory) -> Vocabulary:
     return Vocabulary(directory.path, rows, specials, mask and safe_symbol(mask))
 
 
+def backend(directory: Directory) -> Any:
+    """What cuts text: a tokenizer of the library ``tokenizers`` that knows no special tokens.
+
+    It cuts nothing short. Unigram looks every part of a text up in its vocabulary, where they are
+    like any other: there they are spelt as no text is.
+    """
+    found = directory.tokenizer.backend_tokenizer
+    whole = json.loads(found.to_str())
+    whole.update(truncation=None, padding=None)
+    if whole["model"]["type"] == "Unigram":
+        special = {one["content"] for one in whole["added_tokens"] if one["special"]}
+        for one in whole["added_tokens"]:
+            one["content"] = _UNTYPED * (one["content"] in special) + one["content"]
+        for entry in whole["model"]["vocab"]:
+            entry[0] = _UNTYPED * (entry[0] in special) + entry[0]
+    made = type(found).from_str(json.dumps(whole))
+    made.encode_special_tokens = True
+    return made
+
+
 @dataclass
 class PretrainedTokenizerConfig(FairseqDataclass):
     """Options of ``--bpe hf``."""
@@ -138,11 +140,7 @@ class PretrainedTokenizerConfig(FairseqDataclass):
 
 @register_bpe("hf", dataclass=PretrainedTokenizerConfig)
 class PretrainedTokenizer:
-    """Text to a dictionary's symbols and back.
-
-    Raises:
-        UserError: there is no such directory, or none that holds a tokenizer for this.
-    """
+    """Text to a dictionary's symbols and back; raises :class:`UserError` without a tokenizer."""
 
     def __init__(self, cfg: PretrainedTokenizerConfig) -> None:
         if not cfg.hf_directory:
@@ -169,29 +167,3 @@ class PretrainedTokenizer:
         known, unknown = self.vocabulary.tokens, self.vocabulary.specials[UNK]
         rows = [self.vocabulary.rows[known.get(symbol, unknown)] for symbol in symbols.split()]
         return str(self.decoder.decode(rows, skip_special_tokens=False))
-
-
-def backend(directory: Directory) -> Any:
-    """What cuts text: a tokenizer of the library ``tokenizers`` that knows no special tokens.
-
-    It cuts nothing short. Unigram looks every part of a text up in its vocabulary, where they are
-    like any other: there they are spelt as no text is.
-
-    Raises:
-        UserError: the folder has none.
-    """
-    found = getattr(directory.tokenizer, "backend_tokenizer", None)
-    if found is None:
-        kind = type(directory.tokenizer).__name__
-        raise UserError(f"{directory.path}: --bpe hf does not know its {kind}")
-    whole = json.loads(found.to_str())
-    whole.update(truncation=None, padding=None)
-    if whole["model"]["type"] == "Unigram":
-        special = {one["content"] for one in whole["added_tokens"] if one["special"]}
-        for one in whole["added_tokens"]:
-            one["content"] = _UNTYPED * (one["content"] in special) + one["content"]
-        for entry in whole["model"]["vocab"]:
-            entry[0] = _UNTYPED * (entry[0] in special) + entry[0]
-    made = type(found).from_str(json.dumps(whole))
-    made.encode_special_tokens = True
-    return made

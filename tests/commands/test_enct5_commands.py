@@ -45,20 +45,6 @@ def test_a_rule_is_learnt_and_fairseq_validate_gives_what_the_training_gave(corp
     assert state(last)["task_state"]["threshold"] == told.get("threshold", 0.5)
 
 
-def test_a_metric_with_an_odd_name_selects_checkpoints(corpus):
-    """After the test above, which has trained: the name stands in the names of files."""
-    folder = corpus("multilabel").folder / "trained"
-    if not folder.exists():
-        made = corpus("multilabel")
-        made.done(made.train(f"{ASKED['multilabel'][0]} --save-dir trained"))
-    names = {path.name for path in folder.iterdir()}
-    best = [re.fullmatch(r"checkpoint\.best_rp@1_([0-9.]+)\.pt", name) for name in names]
-    values = [float(one[1][:-1]) for one in best if one]
-    assert 0 < len(values) <= 2
-    kept = state(folder / "checkpoint_best.pt")["extra_state"]
-    assert kept["val_loss"] == kept["best"] == max(values)
-
-
 @pytest.mark.slow
 def test_stopping_in_the_middle_of_a_later_epoch_changes_no_bit(corpus, tmp_path):
     """In the second epoch. The threshold is kept where no validation finds another one."""

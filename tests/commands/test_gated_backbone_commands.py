@@ -6,6 +6,7 @@ from pathlib import Path
 
 import checkpoints
 import pytest
+from states import state
 
 LANGUAGES = "--source-lang noisy --target-lang clean"
 TRAIN = (
@@ -57,14 +58,7 @@ def test_a_checkpoint_needs_the_backbones_weights_no_more(commands, folder, trai
         (folder / "gone").rename(folder / "bert")
     assert result.code == 0, result.err
     assert sorted(result.lines("H")) == [0, 1, 2]
-
-
-def test_the_plan_that_is_kept_is_the_backbones(trained):
-    import torch
-
-    import lev_plugins  # noqa: F401  what may stand in a checkpoint
-
-    model = torch.load(trained, weights_only=True)["cfg"]["model"]
+    model = state(trained)["cfg"]["model"]
     assert Path(model["backbone"]).is_absolute()
     plan = json.loads(model["backbone_plan"])
     assert plan["kind"] == "bert" and plan["plan"]["dim"] == checkpoints.DIM

@@ -261,8 +261,7 @@ def test_a_checkpoint_brings_its_backbone(monkeypatch):
     def unread(*_: Any, **__: Any) -> None:
         raise AssertionError("the folder is read")
 
-    monkeypatch.setattr(gated, "load_backbone", unread)
-    monkeypatch.setattr(gated, "describe_backbone", unread)
+    monkeypatch.setattr(gated, "Pretrained", unread)
     monkeypatch.setattr(gated, "build_backbone", lambda plan, *_, **__: plan)
     cfg = gated.GatedTransformerConfig(backbone="/somewhere", backbone_plan="plan")
     with trust.settings_of(["evil.pt"]):

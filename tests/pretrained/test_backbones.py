@@ -4,10 +4,8 @@ What they compute: test_parity.py.
 """
 
 import json
-import pickle
 import shutil
 import socket
-import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +21,7 @@ from refusals import refuses
 from safetensors.torch import load_file, save_file
 
 from lev_plugins.nn.backbone import Backbone
-from lev_plugins.pretrained import build_backbone, describe_backbone, inspect, load_backbone
+from lev_plugins.pretrained import Pretrained, build_backbone
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 
@@ -41,6 +39,13 @@ def folder(kind: str, tmp_path: Path) -> Path:
 def loaded(folder: Path, tie: bool = False) -> tuple[Backbone, Dictionary]:
     symbols = checkpoints.dictionary(vocabulary_of(folder))
     return checkpoints.load(folder, symbols, symbols, tie), symbols
+
+
+def inspect(folder: Path) -> None:
+    """All that lev-backbone looks at."""
+    found = Pretrained(str(folder))
+    both = found.vocabulary.dictionary()
+    found.backbone(both, both)
 
 
 def changed(folder: Path, **changes: Any) -> None:
@@ -94,13 +99,9 @@ def test_a_tied_bert_is_one_encoder_with_a_new_cross_attention(tmp_path):
 def test_an_untied_bert_starts_from_the_same_weights(tmp_path):
     backbone, _ = loaded(checkpoints.bert(tmp_path / "bert"))
     reading, writing = backbone.encoder.stack.blocks[1], backbone.blocks[1].block
-    assert reading.fc1.weight is not writing.fc1.weight
     for one, other in zip(reading.parameters(), writing.parameters(), strict=True):
-        assert torch.equal(one, other)
+        assert one is not other and torch.equal(one, other)
     assert backbone.output.table is backbone.target.table is not backbone.source.table
-
-
-# tables and dictionaries ---------------------------------------------------------------------
 
 
 def test_the_mask_is_a_row_of_the_source(folder, kind):
@@ -113,24 +114,20 @@ def test_the_mask_is_a_row_of_the_source(folder, kind):
 def test_a_dictionary_with_some_of_the_symbols_takes_their_rows(folder):
     whole, symbols = loaded(folder)
     few = Dictionary()
-    for symbol in ("sat", "cat", "madeupword0000"):
+    for symbol in ("sat", "cat"):
         few.add_symbol(symbol)
-    backbone = checkpoints.load(folder, few, few)
-    table, of = backbone.source.table.weight, whole.source.table.weight
-    assert torch.equal(table[4:6], of[[symbols.index("sat"), symbols.index("cat")]])
-    assert bool(table.isfinite().all()) and float(table[6].detach().abs().sum()) > 0
-    assert backbone.mask is None
+    table, of = (checkpoints.load(folder, few, few), whole)
+    rows = [symbols.index("sat"), symbols.index("cat")]
+    assert torch.equal(table.source.table.weight[4:], of.source.table.weight[rows])
+    assert table.mask is None
     few.add_symbol("dog")
     with refuses(folder, "'dog'", "lev-backbone"):
         checkpoints.load(folder, few, few)
 
 
-# checkpoints without the folder --------------------------------------------------------------
-
-
 def test_a_description_is_enough_to_fill_the_model_from_a_checkpoint(folder):
     backbone, symbols = loaded(folder)
-    description = describe_backbone(str(folder))
+    description = Pretrained(str(folder)).description()
     shutil.rmtree(folder)
     again = build_backbone(description, symbols, symbols, **NO_DROPOUT)
     assert again.mask == backbone.mask and len(again.new) == len(backbone.new)
@@ -142,12 +139,6 @@ def test_a_description_is_enough_to_fill_the_model_from_a_checkpoint(folder):
     before = checkpoints.prefixes(tokens, symbols.eos())
     for found, expected in zip(theirs.decode(tokens, before), ours.decode(tokens, before)):
         assert torch.equal(found, expected)
-
-
-@pytest.mark.parametrize("wrong", ["x", "[]", "{}", '{"kind": "bert", "mask": null, "plan": {}}'])
-def test_a_description_that_is_none_is_refused(wrong):
-    with refuses("description of a backbone"):
-        build_backbone(wrong, Dictionary(), Dictionary(), **NO_DROPOUT)
 
 
 @pytest.mark.parametrize("parts", [1, 2])
@@ -162,9 +153,6 @@ def test_weights_may_be_pickles_whole_or_in_parts(folder, parts):
     tokens = checkpoints.sentences(symbols, 4, 2)
     states = [Model(one, symbols, symbols).encode(tokens) for one in (expected, loaded(folder)[0])]
     assert torch.equal(*states)
-
-
-# what is refused -----------------------------------------------------------------------------
 
 
 def without(*names: str) -> Callable[[Path], object]:
@@ -192,7 +180,6 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "another tensor": (with_tensor(**{"adapter.weight": torch.ones(2)}), "adapter.weight"),
     "a list": (lambda f: (f / "config.json").write_text("[1]"), "configuration"),
     "no text": (lambda f: (f / "config.json").write_bytes(b"\xff"), "configuration"),
-    "deep": (lambda f: (f / "config.json").write_text("[" * 10**5), "configuration"),
 }
 
 
@@ -201,27 +188,24 @@ def test_what_is_wrong_with_a_folder_is_told(folder, fault):
     spoil, said = FAULTS[fault]
     spoil(folder)
     with refuses(folder, said):
-        inspect(str(folder))
+        inspect(folder)
 
 
 def test_sizes_that_the_weights_have_not_are_told(folder, kind):
-    for name, value in ((WIDTH[kind], 16), (DEPTH[kind], 1), (DEPTH[kind], 3), ("vocab_size", 9)):
+    for name, value in ((WIDTH[kind], 16), (DEPTH[kind], 1), (DEPTH[kind], 3)):
         before = (folder / "config.json").read_bytes()
         changed(folder, **{name: value})
         with refuses(folder):
-            inspect(str(folder))
+            inspect(folder)
         (folder / "config.json").write_bytes(before)
-    changed(folder, relative_attention_num_buckets=0, hidden_size=-8, d_model=-8)
-    with refuses(folder):
-        inspect(str(folder))
     changed(folder, hidden_act="mish", activation_function="mish", feed_forward_proj="mish")
-    with refuses(folder, "'mish'", "known are relu"):
-        inspect(str(folder))
+    with refuses(folder, "'mish'"):
+        inspect(folder)
 
 
 def test_a_folder_that_is_none_and_other_options_are_refused(tmp_path):
     with refuses("nowhere: no such folder", "nothing is downloaded"):
-        inspect(str(tmp_path / "nowhere"))
+        inspect(tmp_path / "nowhere")
     for kind in ("bart", "t5"):
         symbols = Dictionary()
         with refuses(f"--tie-backbone: {kind}"):
@@ -237,15 +221,15 @@ def test_of_every_tensor_it_is_told_that_it_is_missing_or_of_another_shape(folde
         if name != "final_logits_bias":
             save_file({**whole, name: torch.cat([value, value], -1)}, path)
             with refuses(folder):
-                inspect(str(folder))
+                inspect(folder)
         if name not in ("final_logits_bias", "lm_head.weight"):
             save_file({other: value for other, value in whole.items() if other != name}, path)
             with refuses(folder, name.removeprefix("model."), "missing"):
-                inspect(str(folder))
+                inspect(folder)
     name = next(name for name in whole if name.endswith("fc2.weight") or "dense" in name.lower())
     save_file({**whole, name: whole[name].to(torch.int8)}, path)
     with refuses(folder, name.removeprefix("model."), "torch.int8"):
-        inspect(str(folder))
+        inspect(folder)
 
 
 def test_models_of_other_kinds_are_refused(tmp_path):
@@ -253,63 +237,18 @@ def test_models_of_other_kinds_are_refused(tmp_path):
         folder = checkpoints.KINDS[kind](tmp_path / kind)
         side = table.replace("shared", "decoder.embed_tokens")
         rewritten(folder, lambda t, table=table, side=side: t.update({side: t[table] + 1}))
-        with refuses(folder, "tables of their own"):
+        with refuses(folder, "decoder.embed_tokens.weight"):
             loaded(folder)
+        rewritten(folder, lambda t, table=table, side=side: t.update({side: t[table].clone()}))
+        loaded(folder)  # a copy
     changed(checkpoints.bart(tmp_path / "bart"), decoder_ffn_dim=4, encoder_ffn_dim=4)
     with refuses(tmp_path / "bart", "shape"):
         loaded(tmp_path / "bart")
     tensors = checkpoints.t5_tensors(gated=True, tied=False)
     encoder = {name: one for name, one in tensors.items() if name[:3] in ("enc", "sha")}
     checkpoints.write(tmp_path / "t5", T5_1, encoder)
-    with refuses(tmp_path / "t5", "the encoder of a T5 alone"):
-        load_backbone(str(tmp_path / "t5"), Dictionary(), Dictionary(), **NO_DROPOUT)
-
-
-# hostile folders -----------------------------------------------------------------------------
-
-
-def test_a_header_that_is_forged_is_refused(folder):
-    """Of any length, and with any shapes and places."""
-    content = (folder / WEIGHTS).read_bytes()
-    (length,) = struct.unpack("<Q", content[:8])
-    for wrong in (0, 1, 2**20, 2**40, 2**63, 2**64 - 1):
-        (folder / WEIGHTS).write_bytes(struct.pack("<Q", wrong) + content[8:])
-        assert WEIGHTS in damage.outcome(lambda: inspect(str(folder)), folder)
-    for wrong in ({"shape": [2**62, 4]}, {"data_offsets": [0, 2**62]}, {"dtype": "X"}):
-        header = json.loads(content[8 : 8 + length])
-        header[sorted(header)[1]].update(wrong)
-        text = json.dumps(header).encode()
-        (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
-        assert WEIGHTS in damage.outcome(lambda: inspect(str(folder)), folder)
-    for end in (0, 4, 100, 8 + length, len(content) - 1):
-        (folder / WEIGHTS).write_bytes(content[:end])
-        assert WEIGHTS in damage.outcome(lambda: inspect(str(folder)), folder)
-
-
-class Evil:
-    def __reduce__(self) -> Any:
-        return (print, ("code of a folder has run",))
-
-
-@pytest.mark.parametrize("content", ["code", "cut", "text", "list", "object", "shard"])
-def test_pickles_that_cannot_be_trusted_are_refused(folder, content, capsys):
-    (folder / WEIGHTS).unlink()
-    path = folder / PICKLE
-    if content in ("code", "shard"):
-        path = path if content == "code" else folder / "pytorch_model-00001-of-00001.bin"
-        torch.save({"a": Evil()}, path)
-    elif content == "cut":
-        torch.save({"a": torch.ones(1000)}, path)
-        path.write_bytes(path.read_bytes()[:-900])
-    elif content == "object":
-        path.write_bytes(pickle.dumps(Evil()))
-    elif content == "list":
-        torch.save([torch.ones(2)], path)
-    else:
-        path.write_text("<html>not found</html>")
-    with refuses(path):
-        inspect(str(folder))
-    assert "has run" not in capsys.readouterr().out
+    with refuses(tmp_path / "t5", "decoder.final_layer_norm.weight"):
+        loaded(tmp_path / "t5")
 
 
 @pytest.mark.parametrize("named", ["evil.Evil", "elsewhere/repository--evil.Evil"])
@@ -328,7 +267,7 @@ def test_code_that_lies_in_a_folder_does_not_run_and_nothing_is_fetched(
         changed(folder, model_type=kind, auto_map=dict.fromkeys(classes, named))
         told = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": [named, named]}}
         (folder / "tokenizer_config.json").write_text(json.dumps(told))
-        damage.outcome(lambda: inspect(str(folder)), folder)
+        damage.outcome(lambda: inspect(folder), folder)
     assert "has run" not in capsys.readouterr().out
     assert "evil" not in sys.modules
 
@@ -337,4 +276,4 @@ def test_code_that_lies_in_a_folder_does_not_run_and_nothing_is_fetched(
 def test_a_missing_library_is_named_with_the_way_to_get_it(folder, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
     with refuses(folder, f"{library}: pip install 'lev_plugins[pretrained]'"):
-        inspect(str(folder))
+        inspect(folder)

@@ -19,7 +19,7 @@ from refusals import refuses
 from test_parity import SENTENCES, cut_alike
 
 from lev_plugins.pretrained import Vocabulary
-from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, safe_symbol
+from lev_plugins.pretrained.vocabulary import PretrainedTokenizer
 
 LINES = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!", "a cat is a cat"] * 4
 KINDS = ["bert", "bart", "t5", "unigram"]
@@ -61,25 +61,13 @@ def build(folder: Path | None) -> Any:
     return build_bpe(Namespace(bpe="hf", hf_directory=folder and str(folder)))
 
 
-# dictionaries --------------------------------------------------------------------------------
-
-
 def test_fairseqs_symbols_stand_for_the_checkpoints_own(folders):
     vocabulary = vocabulary_of(folders["bert"])
     symbols = vocabulary.dictionary()
     special = [BERT_TOKENS.index(token) for token in ("[CLS]", "[PAD]", "[SEP]", "[UNK]")]
-    assert vocabulary.rows_of(symbols)[:4].tolist() == special
+    assert vocabulary.rows_of(symbols.symbols)[:4].tolist() == special
     assert symbols.symbols[4:] == ["[unused0]", "[MASK]", *checkpoints.WORDS]
     assert vocabulary.mask == "[MASK]"
-
-
-def test_other_special_tokens_are_read_from_the_tokenizers_settings(tmp_path):
-    folder = config(tmp_path / "x", "bert")
-    tokens = ["<begin>", *BERT_TOKENS[:3], *BERT_TOKENS[4:]]
-    (folder / "vocab.txt").write_text("\n".join(tokens))
-    told = {"tokenizer_class": "BertTokenizer", "cls_token": "<begin>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    assert vocabulary_of(folder).specials["<s>"] == "<begin>"
 
 
 def test_t5_has_its_extra_ids_behind_the_pieces(folders, tmp_path):
@@ -87,7 +75,7 @@ def test_t5_has_its_extra_ids_behind_the_pieces(folders, tmp_path):
     assert len(vocabulary.rows) == 124
     assert vocabulary.rows["<extra_id_0>"] == 123 and vocabulary.rows["<extra_id_99>"] == 24
     assert vocabulary.mask == "<extra_id_0>"
-    assert vocabulary.rows_of(vocabulary.dictionary())[:4].tolist() == [0, 0, 1, 2]
+    assert vocabulary.rows_of(vocabulary.dictionary().symbols)[:4].tolist() == [0, 0, 1, 2]
     folder = config(tmp_path / "mt5", "mt5")  # whose own are in its model
     checkpoints.unigram(folder, ["<pad>", "</s>", "<unk>", "▁a", "▁<extra_id_0>"], extra_ids=0)
     assert vocabulary_of(folder).mask == "▁<extra_id_0>"
@@ -101,15 +89,10 @@ def test_tokens_that_a_line_cannot_hold_are_written_so_that_it_can(tmp_path):
     path = tmp_path / "dict.txt"
     path.write_text("".join(f"{symbol} 1\n" for symbol in vocabulary.ordinary()), "utf-8")
     found = Dictionary.load(str(path))
-    assert sorted(vocabulary.rows_of(found).tolist()) == list(range(len(rows)))
+    assert sorted(vocabulary.rows_of(found.symbols).tolist()) == list(range(len(rows)))
     line = " ".join(vocabulary.symbols[token] for token in odd)
     indices = found.encode_line(line, add_if_not_exist=False, append_eos=False)
     assert len(indices) == len(odd) and not set(indices.tolist()) & {0, 1, 2, 3}
-    with refuses("x: two tokens"):
-        Vocabulary("x", {**rows, "\u3000": 90, safe_symbol("\u3000"): 91}, specials)
-
-
-# tokenizers ----------------------------------------------------------------------------------
 
 
 def test_wordpiece_cuts_as_bert_does(folders, tmp_path):
@@ -173,25 +156,6 @@ def test_symbols_that_are_unknown_are_written_and_not_dropped(opened, name):
     assert cut.decode("<unk>") == cut.decode("<<unk>>") == cut.decode("madeupword0001") != ""
 
 
-#: file that is damaged, of which folder, and with what
-DAMAGED = [
-    ("bert", "vocab.txt", b"\xff\xfe\n"),
-    ("bart", "vocab.json", b'{"a": "b"}'),
-    ("bart", "merges.txt", b"#version: 0.2\nq\n"),
-    ("t5", "spiece.model", b"x"),
-    ("unigram", "tokenizer.json", b'{"model": {"type": "Unigram", "vocab": 3}}'),
-    ("unigram", "tokenizer_config.json", b"[" * 1000),
-]
-
-
-@pytest.mark.parametrize(("name", "file", "content"), DAMAGED)
-def test_files_that_are_broken_are_told(folders, tmp_path, name, file, content):
-    folder = tmp_path / name
-    folder.mkdir()
-    for path in folders[name].iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    (folder / file).write_bytes(content)
-    with refuses(folder):
-        build(folder)
+def test_a_folder_has_to_be_given():
     with refuses("--bpe hf", "--hf-directory"):
         build(None)

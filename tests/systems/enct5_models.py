@@ -33,15 +33,8 @@ Row = list[Example]
 
 def task(kind: ProblemType, number: int = NUMBER, pieces: Sequence[str] = ()) -> Namespace:
     """All of a task that a model looks at."""
-    symbols = list(pieces) or [f"piece{i}" for i in range(ROWS)]
-    known = {"kind": kind, "number": number, "source_dictionary": _Symbols(symbols)}
-    return Namespace(**known, trains=False)
-
-
-class _Symbols(list):
-    @property
-    def symbols(self) -> list[str]:
-        return list(self)
+    data = Namespace(pieces=list(pieces) or [f"piece{i}" for i in range(ROWS)])
+    return Namespace(kind=kind, number=number, metadata=data, trains=False)
 
 
 def build(

@@ -12,11 +12,10 @@ from enct5_models import EXACT, NUMBER, Slow, answers, exact, labelled, loss
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import nn
 
 from lev_plugins.nn.t5 import Symbols, t5
-from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, network
+from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.directory import sizes as sizes_of
 from lev_plugins.systems.enct5.model import cross_attention_mask
@@ -24,7 +23,7 @@ from lev_plugins.systems.enct5.problem_types import ProblemType
 
 pytestmark = pytest.mark.kernels
 
-TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
+TAGGING = ProblemType.TAGGING
 each_kind = pytest.mark.parametrize("kind", list(ProblemType), ids=lambda kind: kind.value)
 LAYERS = [1, 2, 3]  # of the decoder
 # answers are from 1 to some thousands with such parameters
@@ -46,9 +45,6 @@ def groupings(draw: Any) -> tuple[int, list[int], list[list[int]]]:
             rows.append([])
         rows[-1].append(one)
     return draw(st.integers(0, 2**16)), lengths, rows
-
-
-# what is answered ----------------------------------------------------------------------------
 
 
 @each_kind
@@ -83,9 +79,6 @@ def test_a_row_that_asks_for_nothing_changes_nothing(kind):
     torch.testing.assert_close(model(**batch), answers(model, [texts[:1]], kind), **EXACT)
 
 
-# who sees whom -------------------------------------------------------------------------------
-
-
 def test_the_masks_are_those_of_segments_and_spans():
     segments = torch.tensor([[1, 1, 1, 2, 2, 0]])
     spans = torch.tensor([[1, 0, 2, 3, 0, 0]])
@@ -111,53 +104,6 @@ def test_a_word_without_pieces_is_tagged_from_its_text_packed_or_not():
     packed = answers(model, [[enct5_models.example(TAGGING, 6), text]], TAGGING)
     assert alone.shape == (3, NUMBER) and bool(alone.isfinite().all())
     torch.testing.assert_close(packed[-3:], alone, **EXACT)
-
-
-# thousands of labels -------------------------------------------------------------------------
-
-
-class Sizes(TorchDispatchMode):
-    """How many numbers the largest tensor has that anything makes."""
-
-    largest = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        for one in found if isinstance(found, (tuple, list)) else [found]:
-            if isinstance(one, Tensor):
-                self.largest = max(self.largest, one.numel())
-        return found
-
-
-@pytest.mark.parametrize("number, size", [(4271, network.SLICE), (200, 20)])
-def test_no_table_of_labels_by_labels_is_made(monkeypatch, number, size):
-    monkeypatch.setattr(network, "SLICE", size)
-    texts = examples(MULTILABEL, 5, 9, 3)
-    model = enct5_models.build(MULTILABEL, number, heads=1)
-    with Sizes() as sizes, torch.set_grad_enabled(number < 1000):
-        found = loss(model, [texts[:2], texts[2:]], MULTILABEL, number)
-        if found.requires_grad:
-            found.backward()
-    assert sizes.largest < number * number
-
-
-def test_latents_that_ask_in_slices_hear_the_same(monkeypatch):
-    number = 23
-    model = enct5_models.opinionated(enct5_models.build(MULTILABEL, number))
-    block = model.decoder.blocks[0]
-    whole = model.decoder.latent_self_attention(block)
-    weights = torch.randn_like(whole)
-    parts = [*block.block.self_attention.parameters(), *model.decoder.bias.parameters()]
-    expected = torch.autograd.grad((whole * weights).sum(), parts[:1] + parts[-1:])
-    for size in (1, 5, 22):
-        monkeypatch.setattr(network, "SLICE", size)
-        found = model.decoder.latent_self_attention(block)
-        torch.testing.assert_close(found, whole, **EXACT)
-        grads = torch.autograd.grad((found * weights).sum(), parts[:1] + parts[-1:])
-        torch.testing.assert_close(grads, expected, **EXACT)
-
-
-# training ------------------------------------------------------------------------------------
 
 
 @each_kind
@@ -210,8 +156,6 @@ def test_dropout_falls_on_each_position_by_itself_and_evaluation_draws_nothing()
         assert torch.equal(state, torch.random.get_rng_state()) is (different == 1)
 
 
-# parameters and checkpoints ------------------------------------------------------------------
-
 PUBLISHED = {  # of T5 1.1 with 32,128 rows: EncT5 with 2 classes, and the whole T5
     "enct5_small": (38_482_306, 76_961_152),
     "enct5_base": (119_071_490, 247_577_856),
@@ -248,9 +192,6 @@ def published(kind: ProblemType, number: int) -> Namespace:
 
 def count(*modules: nn.Module) -> int:
     return sum(parameter.numel() for module in modules for parameter in module.parameters())
-
-
-# half precision ------------------------------------------------------------------------------
 
 
 @each_kind

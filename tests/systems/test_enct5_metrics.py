@@ -63,9 +63,6 @@ def added(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
-# sums ------------------------------------------------------------------------------------------
-
-
 @given(
     kind=st.sampled_from(list(ProblemType)),
     seed=st.integers(0, 10**6),
@@ -82,26 +79,6 @@ def test_any_split_gives_the_metrics_of_the_whole(kind, seed, cuts):
     random.Random(seed).shuffle(parts)
     whole = measured(kind, scores, targets, sum(words))
     assert summary(kind, added(parts)) == pytest.approx(whole, abs=1e-9)
-
-
-def test_each_kind_has_its_metrics():
-    def known(kind: ProblemType, number: int, counts: Sequence[int] = ()) -> list[str]:
-        groups = label_groups(counts) if counts else None
-        nothing = torch.zeros(0, number), kind.targets([], number)
-        return list(summary(kind, statistics(kind, *nothing, groups=groups)))
-
-    assert known(ProblemType.REGRESSION, 1) == ["pearson", "spearman", "mse"]
-    assert known(ProblemType.TAGGING, 17) == ["word_accuracy"]
-    assert known(ProblemType.CLASSIFICATION, 3) == ["accuracy", "macro_f1", "mcc"]
-    assert known(ProblemType.CLASSIFICATION, 2) == ["accuracy", "macro_f1", "mcc", "f1"]
-    three = ["micro_f1", "micro_f1_tuned", "threshold"]
-    at = [f"{name}@{k}" for k in (1, 3, 5) for name in ("rp", "ndcg")]
-    assert known(ProblemType.MULTILABEL, 7) == three + at
-    found = known(ProblemType.MULTILABEL_POOLED, 2, [0, 60])
-    assert found == three + [f"{group}{one}" for group in ("", "frequent_", "zero_") for one in at]
-
-
-# classes ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -125,9 +102,6 @@ def test_words_that_were_cut_off_are_errors():
     assert measured(ProblemType.TAGGING, scores, targets, cut=2) == {"word_accuracy": 50.0}
     nothing = torch.zeros(0, LABELS), torch.zeros(0, dtype=torch.long)
     assert measured(ProblemType.TAGGING, *nothing, cut=3) == {"word_accuracy": 0.0}
-
-
-# many labels -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -214,9 +188,6 @@ def test_the_tuned_threshold_is_the_best_of_a_hundred(scores, seed, precise):
     assert (half["micro_f1_tuned"], half["threshold"]) == (found["micro_f1"], 0.5)
 
 
-# values ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_values_are_scored_as_scipy_scores_them(seed, offset):
@@ -234,9 +205,6 @@ def test_values_are_scored_as_scipy_scores_them(seed, offset):
     # what is outside of the span shares the outermost bins
     bins = [np.clip(np.floor((one - offset) / 5 * CELLS), 0, CELLS - 1) for one in (said, true)]
     assert offset or found["spearman"] == pytest.approx(100 * stats.spearmanr(*bins)[0])
-
-
-# cases at the edge -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -281,8 +249,6 @@ def test_no_correlation_is_above_a_hundred_percent():
     sums = statistics(ProblemType.REGRESSION, said, true, span=(3.0, 3.0))  # of training
     assert summary(ProblemType.REGRESSION, sums)["pearson"] == pytest.approx(100)
 
-
-# entities --------------------------------------------------------------------------------------
 
 # (type or None for words outside, how many words): a sentence, whose entities are known
 SENTENCES = st.lists(

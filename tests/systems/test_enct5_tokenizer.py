@@ -3,17 +3,13 @@
 import base64
 import functools
 import io
-import pickle
 from collections.abc import Sequence
-from typing import Any
 
-import pytest
 import sentencepiece
 from hypothesis import example, given
 from hypothesis import strategies as st
-from refusals import refuses
 
-from lev_plugins.systems.enct5.tokenizer import SPECIAL, Encoding, SubwordDictionary, Tokenizer
+from lev_plugins.systems.enct5.tokenizer import SPECIAL, Encoding, Tokenizer
 
 PAD, EOS, UNK = 0, 1, 2
 TEXT = [
@@ -22,50 +18,29 @@ TEXT = [
     "cats and dogs sat and ran",
     "on the mat, the dog; the cat!",
 ]
-#: how models may number their special subwords
-ORDERS: dict[str, dict[str, Any]] = {
+#: how models may number their special subwords; None: bytes
+ORDERS: dict[str, dict[str, int]] = {
     "t5": {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
     "its own": {},
-    "other names": {"pad_id": 3, "unk_piece": "[UNK]", "pad_piece": "[PAD]", "eos_piece": "[SEP]"},
-    "bytes for what is unknown": {"byte_fallback": True},
 }
 #: text of all sorts: words of the model, special subwords, zero bytes, halves of surrogate pairs
 ANY_TEXT = st.one_of(
     st.text(st.characters(), max_size=20),
     st.text(st.sampled_from("cat dogs▁<>/\0\ud83d\ude00é"), max_size=30),
-    st.sampled_from(
-        ["</s>", "<pad> <unk>", "the cat </s> sat", "▁▁", "\u200b", "\x07", "\ufeffcat"]
-    ),
+    st.sampled_from(["</s>", "<pad> <unk>", "the cat </s> sat", "▁▁", "\u200b", "\ufeffcat"]),
 )
 
 
 @functools.cache
-def trained(order: str, **more: Any) -> str:
-    """A sentencepiece model, base64."""
-    model = io.BytesIO()
-    options = {"vocab_size": 50, "hard_vocab_limit": False, "minloglevel": 2}
-    options |= {"vocab_size": 320} if order.startswith("bytes") else {}
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT), model_writer=model, **options | ORDERS[order] | more
-    )
-    return base64.b64encode(model.getvalue()).decode()
-
-
-@functools.cache
 def tokenizer(order: str | None) -> Tokenizer:
-    """None: bytes."""
-    return Tokenizer(None if order is None else trained(order))
-
-
-# the vocabulary --------------------------------------------------------------------------------
-
-
-def test_the_dictionary_has_t5s_order_in_another_process_too():
-    made = SubwordDictionary(tokenizer("its own").pieces)
-    for one in (made, pickle.loads(pickle.dumps(made))):
-        assert one.symbols == tokenizer("its own").pieces and one.symbols[:3] == list(SPECIAL)
-        assert (one.pad(), one.eos(), one.unk(), one.bos()) == (PAD, EOS, UNK, PAD)
-        assert one.index("<nothing>") == UNK
+    if order is None:
+        return Tokenizer(None)
+    model = io.BytesIO()
+    options = {"vocab_size": 50, "hard_vocab_limit": False, "minloglevel": 2, **ORDERS[order]}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXT), model_writer=model, **options
+    )
+    return Tokenizer(base64.b64encode(model.getvalue()).decode())
 
 
 @given(text=ANY_TEXT)
@@ -74,55 +49,22 @@ def test_pieces_are_those_of_the_model_whatever_its_order(text):
         made = tokenizer(order)
         own = [made.model.id_to_piece(i) for i in range(len(made.model))]
         assert made.pieces == [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
-        written = text.encode("utf-8", "replace").decode("utf-8")
-        wanted = [
-            "<unk>" if i == made.model.unk_id() else made.model.id_to_piece(i)
-            for i in made.model.encode(written)
-        ]
+        wanted = made.model.encode(text.encode("utf-8", "replace").decode("utf-8"))
+        unknown = made.model.unk_id()
         found = made.cut(text)
-        assert [made.pieces[index] for index in found] == wanted, order
+        assert [made.pieces[index] for index in found] == [
+            "<unk>" if i == unknown else own[i] for i in wanted
+        ]
         assert not {PAD, EOS} & set(found), order
-
-
-def test_a_vocabulary_in_another_order_gives_its_own_indices():
-    plain = tokenizer("t5")
-    pieces = [*SPECIAL, *reversed(plain.pieces[3:]), "<extra_id_1>", "<extra_id_0>"]
-    other = Tokenizer(plain.serialised, pieces)
-    for text in (*TEXT, "zebra 7"):
-        spelt = [plain.pieces[index] for index in plain.cut(text)]
-        assert [other.pieces[index] for index in other.cut(text)] == spelt
-    assert other.cut(TEXT[0]) != plain.cut(TEXT[0])
-
-
-def test_a_text_that_spells_a_special_piece_does_not_become_one():
-    model = trained(
-        "its own", user_defined_symbols="<pad>", pad_id=-1, eos_piece="<end>", unk_piece="<?>"
-    )
-    made = Tokenizer(model)
-    assert made.model.encode("<pad>", out_type=str) == ["▁", "<pad>"]
-    assert PAD not in made.cut("<pad> cat <pad>")
-    for name in (*ORDERS, None):
-        assert not {PAD, EOS} & set(tokenizer(name).cut("</s> <pad> </s>cat</s>"))
-
-
-@pytest.mark.parametrize("content", [b"", b"no model", base64.b64decode(trained("its own"))[:400]])
-def test_a_model_that_is_none_is_one_line_that_names_its_place(content: bytes):
-    with refuses("here: "):
-        Tokenizer(base64.b64encode(content).decode(), name="here")
-
-
-# text ------------------------------------------------------------------------------------------
 
 
 @given(text=ANY_TEXT)
 @example("\ud800 \udfff")
 @example("\ud83d\ude00")
-@example("\0")
 def test_an_index_of_bytes_is_the_byte_and_three(text):
     made = tokenizer(None)
-    assert len(made.pieces) == 259
+    assert len(made.pieces) == 259 and made.pieces[0xC3 + 3] == "<0xC3>"
     assert made.cut(text) == [byte + 3 for byte in text.encode("utf-8", "replace")]
-    assert made.cut("é") == [0xC3 + 3, 0xA9 + 3] and made.pieces[0xC3 + 3] == "<0xC3>"
 
 
 def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
@@ -143,13 +85,8 @@ def test_of_several_texts_the_longer_one_is_cut_first(texts, most):
         made = tokenizer(name)
         found = made.texts(texts, most)
         assert found.pieces == slow_texts(made, texts, most)
-        assert len(found.pieces) <= most
-        assert found.pieces.count(EOS) == len(texts) == found.reached
-        assert found.spans == []
-        assert found.cut_off == (sum(len(made.cut(text)) + 1 for text in texts) > most)
-
-
-# words -----------------------------------------------------------------------------------------
+        cut_off = sum(len(made.cut(text)) + 1 for text in texts) > most
+        assert found == Encoding(found.pieces, [], len(texts), cut_off)
 
 
 def slow_words(made: Tokenizer, words: Sequence[str], most: int) -> tuple[list[list[int]], bool]:
@@ -167,15 +104,11 @@ def slow_words(made: Tokenizer, words: Sequence[str], most: int) -> tuple[list[l
 @given(words=st.lists(ANY_TEXT, max_size=8), most=st.integers(2, 30))
 @example(words=["cat"] * 5, most=6)
 @example(words=["abc", "d"], most=3)
+@example(words=[], most=2)
 def test_words_have_pieces_of_their_own_as_far_as_they_fit(words, most):
-    for name in ("its own", "bytes for what is unknown", None):
-        found = tokenizer(name).words(words, most)
-        if not words:
-            assert found == Encoding([EOS], [0], 0, False)
-            continue
+    for name in ("its own", None):
         parts, cut_off = slow_words(tokenizer(name), words, most)
-        assert found.pieces == [*(index for part in parts for index in part), EOS]
-        assert found.spans == [*(n for n, part in enumerate(parts, 1) for _ in part), 0]
-        assert (found.reached, found.cut_off) == (len(parts), cut_off)
-        assert len(found.pieces) <= most
-        assert list(dict.fromkeys(found.spans)) == [*range(1, found.reached + 1), 0]
+        pieces = [*(index for part in parts for index in part), EOS]
+        spans = [*(n for n, part in enumerate(parts, 1) for _ in part), 0]
+        wanted = Encoding(pieces, spans, len(parts), cut_off)
+        assert tokenizer(name).words(words, most) == wanted

@@ -23,14 +23,12 @@ def usual_score(kind: ProblemType, usual: int, labels: Sequence[Tensor]) -> floa
 def linear_score(
     kind: ProblemType, number: int, *splits: tuple[Sequence[Tensor], Sequence[Tensor]]
 ) -> float | None:
-    """The same of a logistic regression for each label on the TF-IDF of subwords.
+    """The same of a logistic regression for each label on the TF-IDF of subwords, or None where
+    scikit-learn is not installed, or fitting would take long.
 
     Args:
         number: of labels or classes.
         splits: subwords and labels of the examples of training, and of those that are scored.
-
-    Returns:
-        None where scikit-learn is not installed, or fitting would take long.
     """
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer

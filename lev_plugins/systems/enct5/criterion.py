@@ -22,10 +22,8 @@ class EncT5CriterionConfig(FairseqDataclass):
 
 @register_criterion(CRITERION, dataclass=EncT5CriterionConfig)
 class EncT5Criterion(FairseqCriterion):
-    """Cross-entropy, squared error or binary cross-entropy, whichever the task's kind needs.
-
-    The loss is the mean over predictions: classes, values, labels or words. Logging outputs are
-    sums, in validation with those that the task's metrics are made of.
+    """The task's kind's loss, a mean over predictions: classes, values, labels or words. Logging
+    outputs are sums, in validation with those that the task's metrics are made of.
     """
 
     def forward(

@@ -20,11 +20,8 @@ COLUMNS = ("tokens", "segments", "spans", "latents", "latent_segments", "latent_
 
 
 class Example(NamedTuple):
-    """One text with its label.
-
-    pieces: indices, with </s>. spans: for tagging the word of each subword, from 1; 0 at </s>.
-    labels: class; value; ids of the labels that hold; or the tag of each word, of those too that
-    the text was cut off before.
+    """One text with its label, as :class:`.tokenizer.Encoding` and :meth:`.reading.Labels.stored`
+    have them; a tagger's labels are those of all words, also of those that were cut off.
     """
 
     pieces: Tensor
@@ -38,7 +35,7 @@ class Example(NamedTuple):
 
 
 def read_column(path: str) -> Sequence[Tensor]:
-    """What ``lev-enct5-prepare`` wrote of a split: its pieces, labels or spans, by example."""
+    """What ``lev-enct5-prepare`` wrote of a split: pieces, labels or spans, by example."""
     index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
     if not index.sizes.any():  # no example has a label, and nothing cannot be mapped
         return [torch.zeros(0, dtype=torch.long)] * len(index)
@@ -49,15 +46,9 @@ def read_column(path: str) -> Sequence[Tensor]:
 def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]:
     """Puts examples into rows, so that little of a batch is padding (paper, §4.1).
 
-    A row begins with the longest example left. The next longest follow while they fit, then the
-    shortest.
-
-    Args:
-        sizes: subwords and decoder positions of each example, 1 or more.
-        limits: most of both in a row.
-
-    Returns:
-        the examples of each row, each example once; one that is longer than a row has its own.
+    A row begins with the longest example left, which may be too long. The next longest follow while
+    they fit, then the shortest. ``sizes``: subwords and decoder positions of each example;
+    ``limits``: most of both in a row.
     """
     waiting = deque(sorted(range(len(sizes)), key=sizes.__getitem__))
     rows: list[list[int]] = []
@@ -76,8 +67,7 @@ class EncT5Dataset(FairseqDataset):
     """Rows of examples.
 
     Args:
-        pieces, spans, labels: fairseq's data sets, one entry an example; spans for tagging.
-        kind: what is predicted.
+        pieces, spans, labels: one entry an example; spans for tagging.
         number: N.
         limits: with packing the most subwords and decoder positions in a row, else None.
         shuffle: whether rows of one length stand in an order given by the seed.
@@ -137,17 +127,12 @@ class EncT5Dataset(FairseqDataset):
         }
 
     def num_tokens(self, index: int) -> int:
-        """What a row costs: its subwords or its decoder positions, whichever are more."""
+        """Subwords or decoder positions of a row, whichever are more."""
         return int(self.sizes[index].max())
 
     def num_tokens_vec(self, indices: Sequence[int]) -> np.ndarray:
         """:meth:`num_tokens` of several rows."""
         return np.asarray(self.sizes[indices].max(1))
-
-    def size(self, index: int) -> tuple[int, int]:
-        """Subwords and decoder positions of a row."""
-        pieces, latents = self.sizes[index].tolist()
-        return pieces, latents
 
     def ordered_indices(self) -> np.ndarray:
         """Rows by size, then by subwords; alike ones in an order given by the seed.
@@ -161,11 +146,6 @@ class EncT5Dataset(FairseqDataset):
 
 def collate(samples: Sequence[list[Example]], kind: ProblemType, number: int) -> dict[str, Tensor]:
     """Joins the examples of each row and pads the rows on the right with 0.
-
-    Args:
-        samples: B rows.
-        kind: what is predicted.
-        number: N.
 
     Returns:
         :data:`COLUMNS`, long: B × S of the widest row's subwords, B × L of its decoder positions.

@@ -3,26 +3,29 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-import torch
 from torch import nn
 
 from ...errors import UserError
 from ...fairseq_patches import difference
 from ...nn.t5 import T5Size
-from ...pretrained.loading import Pretrained, read_description
-from ...pretrained.post_norm import PostNormPlan
+from ...pretrained.folder import Pretrained, read_description
+from ...pretrained.plans import RATES, PostNormPlan
 from ...pretrained.vocabulary import BOS, backend
 from .config import EncT5Config
 from .network import LatentDecoder
-from .tokenizer import SPECIAL, SubwordDictionary
+from .tokenizer import SPECIAL, FolderTokenizer
 
 #: settings of a model that name a folder, each of one kind of model
 DIRECTORIES = {"t5_dir": "t5", "bert_dir": "bert"}
 
 
-class EncoderDirectory:
+class EncoderDirectory(Pretrained):
     """A local Hugging Face folder: a T5 or mT5, whole or the encoder alone; or a BERT.
+
+    ``pieces``: the vocabulary: padding, ``</s>`` and ``<unk>``, of a BERT ``<s>``, which stands for
+    [CLS], then all others in their order.
 
     Args:
         path: of the folder.
@@ -33,82 +36,45 @@ class EncoderDirectory:
     """
 
     def __init__(self, path: str, option: str) -> None:
-        self.path, self.flag = path, f"--{option.replace('_', '-')}"
-        self.opened = Pretrained(path)
-        self.plan, kind = self.opened.plan, self.opened.kind
-        self.bert = kind == "bert"
-        if kind != DIRECTORIES[option]:
-            raise UserError(f"{path}: holds a {kind}; {self.flag} takes a {DIRECTORIES[option]}")
+        super().__init__(path)
+        self.flag = f"--{option.replace('_', '-')}"
+        if self.kind != DIRECTORIES[option]:
+            takes = f"{self.flag} takes a {DIRECTORIES[option]}"
+            raise UserError(f"{path}: holds a {self.kind}; {takes}")
+        first = [BOS] if BOS in self.vocabulary.specials else []
+        self.pieces = [*SPECIAL, *first, *self.vocabulary.ordinary()]
+        self.rows = self.vocabulary.rows_of(self.pieces)
 
-    def pieces(self) -> list[str]:
-        """The vocabulary: padding, ``</s>`` and ``<unk>``, then all others in their order.
+    def tokenizer(self) -> FolderTokenizer:
+        """What cuts text as the model's own tokenizer does."""
+        whole = json.loads(backend(self.place).to_str())
+        content = json.dumps({"rows": self.rows.tolist(), "tokenizer": whole})
+        return FolderTokenizer(content, self.pieces, self.place.path)
 
-        Of a BERT ``<s>``, which stands for [CLS], comes next.
-
-        Raises:
-            UserError: a T5's is in another order, or has gaps.
-        """
-        if self.bert:
-            return [*SPECIAL, BOS, *self.opened.vocabulary.ordinary()]
-        rows = self.opened.vocabulary.rows
-        pieces = sorted(rows, key=rows.__getitem__)
-        first = pieces[: len(SPECIAL)]
-        if first != list(SPECIAL) or rows[pieces[-1]] >= len(pieces):
+    def check(self, pieces: Sequence[str]) -> None:
+        """Raises :class:`UserError` unless data were prepared with this vocabulary."""
+        if found := difference(pieces, self.pieces):
             raise UserError(
-                f"{self.path}: its vocabulary, {' '.join(first)} …, is not in T5's order"
-            )
-        return pieces
-
-    def tokenizer(self) -> str:
-        """What cuts text as a BERT, for a :class:`.WordpieceTokenizer`: one line of JSON."""
-        vocabulary = self.opened.vocabulary
-        rows = [vocabulary.rows[vocabulary.tokens[symbol]] for symbol in self.pieces()]
-        whole = json.loads(backend(self.opened.place).to_str())
-        return json.dumps({"rows": rows, "tokenizer": whole})
-
-    def check(self, symbols: Sequence[str], decoder_layers: int) -> None:
-        """That data were prepared with this vocabulary, and that there are so many blocks.
-
-        Raises:
-            UserError: it is not so.
-        """
-        found = difference(symbols, self.pieces())
-        if found is not None:
-            at, theirs, own = found
-            raise UserError(
-                f"{self.path}: the data were prepared with another vocabulary (subword {at} is "
-                f"{theirs}, not {own}); prepare them with lev-enct5-prepare {self.flag} of the "
-                "same folder"
-            )
-        there = self.plan.decoder_layers or 0
-        if decoder_layers > there:
-            raise UserError(
-                f"--decoder-layers {decoder_layers} --decoder-init t5: {self.path} has {there} "
-                "decoder blocks"
+                f"{self.place.path}: the data were prepared with another vocabulary (subword "
+                f"{found[0]} is {found[1]}, not {found[2]}); prepare them with lev-enct5-prepare "
+                f"{self.flag} of the same folder"
             )
 
-    def fill(
-        self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None = None
-    ) -> None:
-        """Puts the weights into table, encoder and, unless it is None, the decoder's blocks.
-
-        The decoder's latents stay as they were initialised.
+    def begin(self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None) -> None:
+        """Puts the weights into table, encoder and, unless it is None, the decoder's blocks, whose
+        latents stay as they were initialised.
         """
         parts = {"source": nn.ModuleDict({"table": table}), "encoder": encoder}
         if decoder is not None:
             parts |= {"blocks": decoder.blocks, "bias": decoder.bias, "norm": decoder.norm}
-        rows = torch.arange(table.num_embeddings)
-        if self.bert:
-            rows = self.opened.vocabulary.rows_of(SubwordDictionary(self.pieces()))
+        self.filling.fill(nn.ModuleDict(parts), self.plan.names(), {"source": self.rows})
         # what the model writes with
-        self.opened.fill(nn.ModuleDict(parts), {"source": rows}, left=(r"(cls|decoder)\..*",))
+        self.filling.finish([*self.plan.left, r"(cls|decoder|lm_head)\..*"])
 
 
 def sizes(cfg: EncT5Config) -> tuple[T5Size, PostNormPlan | None]:
-    """The numbers that the modules are made of: T5's, and those of the BERT in the encoder's place.
-
-    Raises:
-        UserError: a plan that is none.
+    """The numbers that the modules are made of: T5's, and those of the BERT in the encoder's place,
+    whose decoder is as wide.
     """
     bert = None
     size = T5Size(
@@ -121,11 +87,11 @@ def sizes(cfg: EncT5Config) -> tuple[T5Size, PostNormPlan | None]:
     )
     if cfg.backbone_plan:
         kind, plan, _ = read_description(cfg.backbone_plan)
-        if kind == "bert":  # the decoder is as wide
+        if kind == "bert":
             bert = plan
             numbers = {"dim": plan.dim, "heads": plan.heads, "head_dim": plan.dim // plan.heads}
             size = replace(size, hidden=plan.hidden, **numbers)
         else:
             size = replace(plan, decoder_layers=cfg.decoder_layers)
-    rate = cfg.dropout
-    return replace(size, dropout=rate, attention_dropout=rate, activation_dropout=rate), bert
+    rates: dict[str, Any] = dict.fromkeys(RATES, cfg.dropout)
+    return replace(size, **rates), bert

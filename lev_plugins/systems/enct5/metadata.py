@@ -3,18 +3,13 @@
 import json
 import os
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from ...errors import UserError
-from .tokenizer import Tokenizer, WordpieceTokenizer
+from .tokenizer import FolderTokenizer, Tokenizer
 
 DESCRIPTION = "enct5.json"
 PIECES, SPANS, LABELS = "pieces", "spans", "labels"
-#: what has to be as it was in a training → how data are prepared with it
-SAME = {
-    "kind": "its --kind",
-    "labels": "the same --labels",
-    "pieces": "--subwords-of CHECKPOINT",
-}
 
 
 @dataclass
@@ -24,7 +19,7 @@ class Metadata:
     kind: what is predicted. labels: their names in order, none for values. pieces: of the
     vocabulary. counts: how often training has each label. low, high: least and greatest value.
     texts: how many an example has. max_length: most subwords of an example. model: the
-    sentencepiece model, base64, None for bytes. wordpiece: a BERT's tokenizer instead of both.
+    sentencepiece model, base64, None for bytes. wordpiece: the tokenizer of a folder instead.
     """
 
     kind: str
@@ -39,10 +34,9 @@ class Metadata:
     wordpiece: str | None = None
 
     @classmethod
-    def of(cls, state: object, where: str) -> "Metadata":
+    def of(cls, state: Any, where: str) -> "Metadata":
         """From the state of a checkpoint's task; raises :class:`UserError` where it has none."""
-        found = state.get("description") if isinstance(state, dict) else None
-        return cls._made(found, where)
+        return cls._made((state or {}).get("description"), where)
 
     @classmethod
     def read(cls, folder: str) -> "Metadata":
@@ -56,9 +50,9 @@ class Metadata:
             raise UserError(f"{path}: {why}; make the data with lev-enct5-prepare") from error
 
     @classmethod
-    def _made(cls, values: object, where: str) -> "Metadata":
+    def _made(cls, values: Any, where: str) -> "Metadata":
         try:
-            return cls(**values)  # type: ignore[arg-type]
+            return cls(**values)
         except TypeError as error:
             raise UserError(f"{where}: holds no description of EncT5's data ({error})") from error
 
@@ -69,21 +63,18 @@ class Metadata:
             file.write("\n")
 
     def check_same(self, kept: "Metadata", where: str, *names: str) -> None:
-        """Raises :class:`UserError` where a checkpoint was trained on other data.
-
-        Args:
-            kept: what the checkpoint says of its data. where: these are, for messages.
-            names: what has to be equal, of :data:`SAME`.
+        """Raises :class:`UserError` where a checkpoint was trained on data other than these, which
+        are ``where``; ``names`` have to be equal.
         """
         for name in names:
             if getattr(self, name) != getattr(kept, name):
                 raise UserError(
                     f"{where}: other {name} than the checkpoint was trained with; prepare the data "
-                    f"with {SAME[name]}"
+                    "with its --kind and --labels, and --subwords-of CHECKPOINT"
                 )
 
-    def tokenizer(self, where: str = DESCRIPTION) -> Tokenizer:
-        """What cuts text as these data were cut; raises :class:`UserError` if it is damaged."""
+    def tokenizer(self, where: str) -> Tokenizer:
+        """What cuts text as these data were cut."""
         if self.wordpiece is not None:
-            return WordpieceTokenizer(self.wordpiece, self.pieces, where)
-        return Tokenizer(self.model, self.pieces, where)
+            return FolderTokenizer(self.wordpiece, self.pieces, where)
+        return Tokenizer(self.model)

@@ -1,13 +1,9 @@
 """Metrics of EncT5 as sums over examples, so that any split into batches and workers gives the
-score of the whole.
+score of the whole: numbers and tensors by name. Shapes: E examples, N labels or classes.
 
-Statistics are numbers and tensors of them by name, which fairseq adds up over processes. Shapes:
-E examples, N labels or classes.
-
-Entities: tags are ``O`` and a prefix, a hyphen and a type, as IOB1, IOB2, IOBES and BILOU have
-them. What counts as an entity, in tags too that break their scheme, is what conlleval says, the
-script of the shared tasks of CoNLL-2000 to 2003: an entity begins with B, S or U, and with any
-other prefix after O, after E, L, S or U, or where the type changes.
+Entities: tags are ``O`` and a prefix, a hyphen and a type (IOB1, IOB2, IOBES, BILOU). What counts
+as an entity, in tags too that break their scheme, is what conlleval of CoNLL-2000 to 2003 says: one
+begins with B, S or U, and with any other prefix after O, E, L, S or U, or where the type changes.
 """
 
 import re
@@ -34,11 +30,7 @@ Statistics = dict[str, Any]
 
 
 def label_groups(counts: Sequence[int]) -> dict[str, Tensor]:
-    """Labels by how often training has them: group → N, bool; those that have some.
-
-    Args:
-        counts: of each label in the training set.
-    """
+    """Labels by how often training has them, ``counts``: group → N, bool; those that have some."""
     seen = torch.tensor(counts)
     frequent, few = seen > FREQUENT, (seen >= 1) & (seen <= FREQUENT)
     groups = zip(GROUPS, (torch.ones_like(frequent), frequent, few, seen == 0))
@@ -83,13 +75,9 @@ def summary(
     return _label_summary(sums, threshold) if kind.many else _class_summary(kind, sums)
 
 
-# one class an example, or a word -----------------------------------------------------------
-
-
 def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> Statistics:
     ids = {"true": targets, "said": found, "both": targets[found.eq(targets)]}
-    counts = {name: _counts(one, number) for name, one in ids.items()}
-    return {"cut": float(cut), **counts}
+    return {"cut": float(cut), **{name: _counts(one, number) for name, one in ids.items()}}
 
 
 def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, float]:
@@ -97,7 +85,12 @@ def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, floa
     total, right = float(true.sum()), float(both.sum())
     accuracy = _percent(right, total + sums["cut"])
     if kind is ProblemType.TAGGING:
-        return {"word_accuracy": accuracy, **_entity_summary(sums)}
+        if "entities" not in sums:
+            return {"word_accuracy": accuracy}
+        true, said, both = sums["entities"].tolist()
+        found = {"entity_f1": _percent(2 * both, true + said)}
+        found |= {"entity_precision": _percent(both, said), "entity_recall": _percent(both, true)}
+        return {"word_accuracy": accuracy, **found}
     f1 = 2 * both / (true + said).clamp(min=1)
     found = {"accuracy": accuracy, "macro_f1": 100 * float(f1.mean())}
     # Gorodkin (2004): the correlation of two assignments to any number of classes
@@ -105,9 +98,6 @@ def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, floa
     spread = (total**2 - float((said**2).sum())) * (total**2 - float((true**2).sum()))
     found["mcc"] = 100 * across / spread**0.5 if spread > 0 else 0.0
     return {**found, "f1": 100 * float(f1[1])} if len(true) == 2 else found
-
-
-# entities, where tags mark some ------------------------------------------------------------
 
 
 class Entity(NamedTuple):
@@ -143,10 +133,9 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 def entity_statistics(
     labels: Sequence[str], found: Tensor, sentences: Sequence[tuple[Sequence[int], int]]
 ) -> Statistics:
-    """How many entities are right there, found, and both, as sums over sentences.
+    """How many entities there are, were found, and both with words and type, over sentences.
 
     Args:
-        labels: the tags by id.
         found: ids of the tags of all words that the model sees, one sentence after the other.
         sentences: of each the ids of its right tags, and how many of its words the model sees.
     """
@@ -157,21 +146,6 @@ def entity_statistics(
         true, said = (set(entities([labels[i] for i in one])) for one in tags)
         sums += torch.tensor([len(true), len(said), len(true & said)])
     return {"entities": sums}
-
-
-def _entity_summary(sums: Mapping[str, Any]) -> dict[str, float]:
-    """One counts if its words and its type are right."""
-    if "entities" not in sums:
-        return {}
-    true, said, both = sums["entities"].tolist()
-    return {
-        "entity_f1": _percent(2 * both, true + said),
-        "entity_precision": _percent(both, said),
-        "entity_recall": _percent(both, true),
-    }
-
-
-# any number of labels an example -----------------------------------------------------------
 
 
 def _label_statistics(scores: Tensor, truth: Tensor, groups: Mapping[str, Tensor]) -> Statistics:
@@ -223,12 +197,9 @@ def _label_summary(sums: Mapping[str, Any], threshold: float | None) -> dict[str
         if f"{group}_examples" in sums:
             shown = "" if group == "all" else f"{group}_"
             for name in (f"{name}@{k}" for k in TOP for name in ("rp", "ndcg")):
-                total = sums[f"{group}_{name}"], sums[f"{group}_examples"]
-                found[shown + name] = _percent(*total)
+                total = sums[f"{group}_examples"]
+                found[shown + name] = _percent(sums[f"{group}_{name}"], total)
     return found
-
-
-# a value an example ------------------------------------------------------------------------
 
 
 def _value_statistics(found: Tensor, wanted: Tensor, span: tuple[float, float]) -> Statistics:
@@ -255,13 +226,10 @@ def _value_summary(sums: Mapping[str, Any]) -> dict[str, float]:
 
 def _correlation(n: float, x: float, y: float, xx: float, yy: float, xy: float) -> float:
     """Pearson's r of n pairs from their sums; 0 where one side is constant."""
-    spreads = []
-    for total, squares in ((x, xx), (y, yy)):
-        spread = n * squares - total * total
-        if not spread > ROUNDING * n * squares:
-            return 0.0
-        spreads.append(spread)
-    found = (n * xy - x * y) / (spreads[0] ** 0.5 * spreads[1] ** 0.5)
+    spread_x, spread_y = n * xx - x * x, n * yy - y * y
+    if not (spread_x > ROUNDING * n * xx and spread_y > ROUNDING * n * yy):
+        return 0.0
+    found = (n * xy - x * y) / (spread_x**0.5 * spread_y**0.5)
     return min(max(found, -1.0), 1.0)
 
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
-from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from ...errors import UserError
@@ -16,8 +15,7 @@ from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes
 from ...nn.t5 import T5Encoder, T5Size
 from ...optim.backbone_adam import mark_backbone
-from ...pretrained.filling import Dropouts
-from ...pretrained.post_norm import PostNormPlan
+from ...pretrained.plans import PostNormPlan
 from .config import EncT5Config
 from .directory import DIRECTORIES, EncoderDirectory, sizes
 from .network import BertEncoder, LabelHeads, LatentDecoder, SharedHead
@@ -44,11 +42,9 @@ class EncT5Model(BaseFairseqModel):
     """EncT5, for the task ``enct5``.
 
     Args:
-        size: of the T5.
         rows: of the table of pieces.
-        kind: what is predicted.
         number: labels or classes.
-        bert: the BERT that takes the place of T5's encoder, or None.
+        bert: takes the place of T5's encoder.
     """
 
     def __init__(
@@ -68,7 +64,7 @@ class EncT5Model(BaseFairseqModel):
             self.encoder = T5Encoder(size)
         else:  # which drops units behind its positions
             self.embed = TokenEmbedding(table, scale=1.0)
-            self.encoder = BertEncoder(bert, Dropouts(*[size.dropout] * 3))
+            self.encoder = BertEncoder(bert, size.dropout)
         self.decoder = LatentDecoder(size, kind.vocabulary(number))
         self.head: nn.Module
         if kind is ProblemType.MULTILABEL:
@@ -79,10 +75,7 @@ class EncT5Model(BaseFairseqModel):
     @classmethod
     def settle(cls, cfg: EncT5Config) -> None:
         """Notes the sizes of ``--t5-dir`` or ``--bert-dir`` for the checkpoints, which do not need
-        it any more.
-
-        Raises:
-            UserError: no such model there, two of them, or no T5 whose decoder to start from.
+        it any more; raises :class:`UserError` for what cannot be.
         """
         if cfg.t5_dir and cfg.bert_dir:
             raise UserError("--t5-dir and --bert-dir: a model has one encoder; leave out one")
@@ -91,38 +84,15 @@ class EncT5Model(BaseFairseqModel):
         for name in DIRECTORIES:
             if path := getattr(cfg, name):
                 setattr(cfg, name, os.path.abspath(path))
-                cfg.backbone_plan = EncoderDirectory(path, name).opened.description()
+                cfg.backbone_plan = EncoderDirectory(path, name).description()
                 said = "sizes are those of %s, whatever other options say: %s"
                 logger.info(said, path, cfg.backbone_plan)
 
     @classmethod
-    def check_resumed(cls, cfg: EncT5Config, stored: DictConfig, path: str) -> None:
-        """Called before a training resumes: what it started from has to be named again.
-
-        Args:
-            stored: the checkpoint's settings of its model.
-            path: of the checkpoint.
-
-        Raises:
-            UserError: it is not.
-        """
-        for name in DIRECTORIES:
-            place = getattr(stored, name, None)
-            if place and not getattr(cfg, name):
-                raise UserError(
-                    f"{path}: was trained with --{name.replace('_', '-')} {place}: give this "
-                    "option to resume it, or another --save-dir"
-                )
-
-    @classmethod
     def build_model(cls, cfg: EncT5Config, task: "EncT5Task") -> "EncT5Model":
-        """Builds it for what a task predicts; the weights of ``--t5-dir`` or ``--bert-dir`` are in.
-
-        A checkpoint has all weights: for it no folder is looked for.
-
-        Raises:
-            UserError: another task, another vocabulary than the data's, or a directory that lacks
-                something.
+        """Builds it for what a task predicts, with the weights of ``--t5-dir`` or ``--bert-dir``,
+        which is not looked for where a checkpoint brings them; another task, or another vocabulary
+        than the data's, raises :class:`UserError`.
         """
         if not isinstance(getattr(task, "kind", None), ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
@@ -130,14 +100,14 @@ class EncT5Model(BaseFairseqModel):
         known: Any = {one.name: getattr(cfg, one.name, one.default) for one in fields(EncT5Config)}
         cfg = EncT5Config(**known)
         size, bert = sizes(cfg)
-        symbols = task.source_dictionary.symbols
-        model = cls(size, len(symbols), task.kind, task.number, bert)
+        pieces = task.metadata.pieces
+        model = cls(size, len(pieces), task.kind, task.number, bert)
         decoder = model.decoder if str(cfg.decoder_init) == "t5" else None
         for name in DIRECTORIES:
             if getattr(cfg, name) and origin() is None:
                 directory = EncoderDirectory(getattr(cfg, name), name)
-                directory.check(symbols, 0 if decoder is None else cfg.decoder_layers)
-                directory.fill(model.embed.table, model.encoder, decoder)
+                directory.check(pieces)
+                directory.begin(model.embed.table, model.encoder, decoder)
         if cfg.backbone_plan:
             loaded = [model.embed, model.encoder]
             if decoder is not None:
@@ -173,10 +143,6 @@ class EncT5Model(BaseFairseqModel):
         sees = cross_attention_mask(segments, spans, latent_segments, latent_spans)
         return self.head(self.decoder(latents, latent_segments, states, sees))
 
-    def max_positions(self) -> None:
-        """Any length: places are known by their distance."""
-        return None
-
 
 def cross_attention_mask(
     segments: Tensor, spans: Tensor, latent_segments: Tensor, latent_spans: Tensor
@@ -194,14 +160,7 @@ def cross_attention_mask(
 
 
 # The model's own name is also the name of the base size, which are the defaults of its options.
-for _name, (_dim, _hidden, _layers, _heads, _width) in SIZES.items():
-    register_model_architecture(MODEL, f"enct5_{_name}")(
-        partial(
-            set_sizes,
-            dim=_dim,
-            hidden=_hidden,
-            layers=_layers,
-            heads=_heads,
-            attention_head_dim=_width,
-        )
-    )
+_NAMES = ("dim", "hidden", "layers", "heads", "attention_head_dim")
+for _name, _sizes in SIZES.items():
+    _named: dict[str, Any] = dict(zip(_NAMES, _sizes))
+    register_model_architecture(MODEL, f"enct5_{_name}")(partial(set_sizes, **_named))

@@ -7,24 +7,13 @@ V latents, P positions that are real, E examples, N labels.
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from ...nn.cpu import Linear, dropout, upcast
 from ...nn.decoding import DecoderBlock
 from ...nn.packing import Layout, Packing
 from ...nn.t5 import T5Size
-from ...nn.transformer import (
-    Attention,
-    Memory,
-    TransformerBlock,
-    TransformerStack,
-    attention_mask,
-)
-from ...pretrained.filling import Dropouts
-from ...pretrained.post_norm import PostNormPlan
-
-# how many latents ask at once where there are more: scores are SLICE × V for each head
-SLICE = 512
+from ...nn.transformer import Memory, TransformerBlock, TransformerStack, attention_mask
+from ...pretrained.plans import RATES, PostNormPlan
 
 
 class LatentDecoder(nn.Module):
@@ -34,10 +23,6 @@ class LatentDecoder(nn.Module):
     examples: the first block's self-attention is computed once, over the table. (With one latent
     all positions of a tagger are equal there, so this holds for words too.) It is the one
     attention without dropout on its weights: one mask would hold for every example of a batch.
-
-    Args:
-        size: of the T5; the paper has one block in the decoder.
-        latents: V.
     """
 
     def __init__(self, size: T5Size, latents: int) -> None:
@@ -54,33 +39,8 @@ class LatentDecoder(nn.Module):
         attention = block.block.self_attention
         x = block.block.self_norm(self.table.weight).unsqueeze(0)
         query, key, value = attention.project(x, None)
-        if query.size(2) <= SLICE:
-            return self.attend_latents(attention, query, key, value, 0)
-        # scores of thousands with thousands: made once more for the gradients rather than kept
-        parts = [
-            checkpoint(
-                self.attend_latents,
-                attention,
-                part,
-                key,
-                value,
-                number * SLICE,
-                use_reentrant=False,
-                preserve_rng_state=False,
-            )
-            for number, part in enumerate(query.split(SLICE, 2))
-        ]
-        return torch.cat(parts)
-
-    def attend_latents(
-        self, attention: Attention, query: Tensor, key: Tensor, value: Tensor, first: int
-    ) -> Tensor:
-        """What some latents hear, from the one at ``first`` on: 1 × H × … × D → … × C."""
-        place = torch.arange(key.size(2), device=key.device)
-        behind = place[first : first + query.size(2), None] - place
         # the bias of T5's decoder: whoever comes later is at distance 0
-        bucket = self.bias.bucket[behind.clamp(0, self.bias.longest)]
-        bias = self.bias.table(bucket).permute(2, 0, 1).unsqueeze(0)
+        bias = self.bias.places(x.size(1), x.size(1)).unsqueeze(0)
         return attention.attend_parts(query, [(key, value)], bias.to(query.dtype)).squeeze(0)
 
     def forward(self, latents: Tensor, segments: Tensor, states: Tensor, sees: Tensor) -> Tensor:
@@ -94,7 +54,10 @@ class LatentDecoder(nn.Module):
         """
         memory = Memory(states, sees.unsqueeze(1))
         asking = segments.ne(0)
-        packing = _packing(asking)
+        packed = Packing(asking)
+        # a single query a row is never packed: attention answers it in a way of its own
+        padded = packed.index.numel() < asking.numel() and asking.size(1) > 1
+        packing = packed if padded else None
         first, *others = self.blocks
         assert isinstance(first, DecoderBlock)
         chosen = latents if packing is None else latents.flatten()[packing.index]
@@ -118,14 +81,6 @@ class LatentDecoder(nn.Module):
         return inner.residual(x, inner.feed_norm, inner.feed_forward)
 
 
-def _packing(asking: Tensor) -> Packing | None:
-    """Leaves the padding of B × L positions out, None where there is none, or one a row."""
-    packing = Packing(asking)
-    # a single query a row is never packed: attention answers it in a way of its own
-    padded = packing.index.numel() < asking.numel() and asking.size(1) > 1
-    return packing if padded else None
-
-
 class SharedHead(Linear):
     """One projection for all positions: P × C → P × outputs."""
 
@@ -136,12 +91,7 @@ class SharedHead(Linear):
 
 
 class LabelHeads(nn.Module):
-    """A projection of its own for each label: does it hold or not (paper, Alg. 2).
-
-    Args:
-        dim: C.
-        labels: N.
-    """
+    """A projection of its own for each label: does it hold or not (paper, Alg. 2)."""
 
     def __init__(self, dim: int, labels: int) -> None:
         super().__init__()
@@ -163,24 +113,20 @@ class BertEncoder(nn.Module):
     Called as :class:`.T5Encoder` is.
     """
 
-    def __init__(self, plan: PostNormPlan, dropouts: Dropouts) -> None:
+    def __init__(self, plan: PostNormPlan, dropout: float) -> None:
         super().__init__()
-        self.dropout = dropouts.dropout
+        self.dropout = dropout
         self.places = nn.Embedding(plan.positions, plan.dim)
         self.norm = nn.LayerNorm(plan.dim, eps=plan.eps)
-        size = plan.size(dropouts)
+        size = plan.size(**dict.fromkeys(RATES, dropout))
         self.stack = TransformerStack(TransformerBlock(size) for _ in range(plan.layers))
         plan.adapt([self])
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Vectors of tokens → states, B × S × C; what stands at padding is of no meaning.
+        """Vectors of tokens → states, B × S × C, with what is real and who sees whom.
 
-        Args:
-            x: B × S × C.
-            real: B × S, bool, False at padding.
-            mask: B × 1 × S × S, bool: who sees whom, where a row holds several texts; each
-                position has to see itself. Places are counted afresh in each text, none of which
-                may be longer than the plan's positions.
+        Places are counted afresh in each text, none of which may be longer than the plan's
+        positions; each position has to see itself.
         """
         seen = attention_mask(real) if mask is None else mask
         mine = seen[:, 0].expand(-1, x.size(1), -1)

@@ -12,15 +12,11 @@ from ...errors import UserError, counted
 from ...io.text_files import read_lines
 from .problem_types import ProblemType, bits_of
 
-#: column of a word and of its tags in CoNLL-U, from 0
-CONLLU_WORD, CONLLU_TAGS = 1, {"upos": 3, "xpos": 4}
-FORMATS = ("tsv", "conllu", "columns")
-#: what stands before a document in CoNLL-2003, in the place of a word
-DOCUMENT = "-DOCSTART-"
 #: a value whose square single precision can hold
 LARGEST = 1e18
-#: words that other lines hold word by word, and words that are not in the text
-_RANGE_OR_EMPTY = re.compile(r"[0-9]+(-|\.)[0-9]+")
+#: a document of CoNLL-2003; of CoNLL-U comments, words that other lines hold word by word, and
+#: words that are not in the text
+NO_WORD = {"columns": re.compile("-DOCSTART-"), "conllu": re.compile(r"#|[0-9]+[-.][0-9]+\t")}
 
 
 @dataclass
@@ -40,9 +36,9 @@ class Labelled:
 class Layout:
     """How files are written.
 
-    form: one of :data:`FORMATS`. label, texts: columns of a TSV, from 0; of ``columns`` the tag's
-    alone, None where there are two. header: its first line names the columns. separator: between
-    the labels of one text. tags: which of CoNLL-U's tags.
+    form: tsv, conllu or columns. label, texts: columns, from 0; of ``columns`` the label is None
+    where it is the second of two. header: the first line of a TSV names its columns. separator:
+    between the labels of one text.
     """
 
     kind: ProblemType
@@ -51,7 +47,6 @@ class Layout:
     texts: Sequence[int] = (1,)
     header: bool = False
     separator: str = ","
-    tags: str = "upos"
 
     def read(self, path: str) -> Iterator[Labelled]:
         """The examples of a file in order.
@@ -75,13 +70,11 @@ class Layout:
 
     def _tsv(self, path: str) -> Iterator[Labelled]:
         """A text a line."""
-        assert self.label is not None
         for number, line in enumerate(read_lines(path), start=1):
             if self.header and number == 1:
                 continue
-            where, cells = f"{path}: line {number}", line.split("\t")
-            _need(where, cells, max(self.label, *self.texts) + 1)
-            texts, label = [cells[at] for at in self.texts], cells[self.label]
+            where = f"{path}: line {number}"
+            label, *texts = _cells(where, line.split("\t"), [self.label or 0, *self.texts])
             if self.kind is ProblemType.TAGGING:
                 yield Labelled(where, texts[0].split(), label.split())
             elif self.kind.many:
@@ -95,51 +88,31 @@ class Layout:
         found = Labelled("", [], [])
         for number, line in enumerate(chain(read_lines(path), [""]), start=1):
             where = f"{path}: line {number}"
-            cells = self._word(where, line, len(found.texts) + 1) if line.strip() else None
-            if cells is not None:
-                text, tag = (one.strip() for one in cells)
-                if not text or len(tag.split()) != 1:
-                    raise UserError(f"{where}: the word {text!r} has the tag {tag!r}; fix the line")
-                found.where = found.where or where
-                found.texts.append(text)
-                found.labels.append(tag)
-            elif found.texts and not line.strip():
-                yield found
+            if not line.strip():
+                if found.texts:
+                    yield found
                 found = Labelled("", [], [])
-
-    def _word(self, where: str, line: str, place: int) -> tuple[str, str] | None:
-        """A word and its tag, in CoNLL-U or with tabs or spaces between them.
-
-        None for comments, ranges of words (1-2), empty nodes (1.1) and marks of a document.
-
-        Args:
-            place: number of the next word in its sentence, from 1.
-        """
-        conllu = self.form == "conllu"
-        cells = line.split("\t") if conllu or "\t" in line else line.split()
-        left_out = line.startswith("#") or _RANGE_OR_EMPTY.fullmatch(cells[0])
-        if left_out if conllu else cells[0] == DOCUMENT:
-            return None
-        tag_at = 1 if self.label is None else self.label
-        word_at, tag_at = (CONLLU_WORD, CONLLU_TAGS[self.tags]) if conllu else (0, tag_at)
-        _need(where, cells, tag_at + 1)
-        if conllu and (cells[0] != str(place) or cells[tag_at] == "_"):
-            raise UserError(
-                f"{where}: word {place} is next, with a tag, and this is {cells[0]!r} with "
-                f"{cells[tag_at]!r}; an empty line ends a sentence, and --tags names the tags"
-            )
-        if not conllu and self.label is None and len(cells) > 2:
-            raise UserError(f"{where}: {len(cells)} columns; --label-column N is the tag's")
-        return cells[word_at], cells[tag_at]
+            elif not NO_WORD[self.form].match(line):
+                cells = line.split("\t") if "\t" in line else line.split()
+                if self.label is None and len(cells) > 2:
+                    raise UserError(f"{where}: {len(cells)} columns; --label-column N is the tag's")
+                columns = [*self.texts, 1 if self.label is None else self.label]
+                word, tag = map(str.strip, _cells(where, cells, columns))
+                if not word or len(tag.split()) != 1 or (self.form == "conllu" and tag == "_"):
+                    raise UserError(f"{where}: the word {word!r} has the tag {tag!r}; fix the line")
+                found.where = found.where or where
+                found.texts.append(word)
+                found.labels.append(tag)
 
 
-def _need(where: str, cells: Sequence[str], count: int) -> None:
-    """Raises :class:`UserError` where a line has fewer columns."""
-    if len(cells) < count:
+def _cells(where: str, cells: Sequence[str], wanted: Sequence[int]) -> list[str]:
+    """Some columns of a line; raises :class:`UserError` where it has fewer."""
+    if len(cells) <= max(wanted):
         raise UserError(
-            f"{where}: {counted(len(cells), 'column')}, and {count} are needed, with tabs between "
-            "them; see --format, --label-column and --text-columns"
+            f"{where}: {counted(len(cells), 'column')}, and {max(wanted) + 1} are needed, with "
+            "tabs between them; see --format, --label-column and --text-columns"
         )
+    return [cells[at] for at in wanted]
 
 
 class Labels:
@@ -177,34 +150,27 @@ class Labels:
         return torch.tensor(found, dtype=torch.int32)
 
 
-def listed_labels(path: str, layout: Layout) -> list[str]:
-    """The lines of a file, without spaces around them.
+def known_labels(path: str, layout: Layout, listed: bool) -> Labels:
+    """Those of a file, none for values.
+
+    Args:
+        listed: the file has one a line, in their order; else examples, and they stand in the order
+            of their characters.
 
     Raises:
-        UserError: a line that is no label, one that is there twice, or too few.
+        UserError: a label that is empty or there twice, or too few.
     """
-    between = layout.separator if layout.kind.many else "\t"
-    if layout.kind is ProblemType.TAGGING:
-        between = " "
-    found: dict[str, int] = {}
-    for number, line in enumerate(read_lines(path), start=1):
-        label = line.strip()
-        twice = found.setdefault(label, number) != number
-        if not label or twice or "\t" in label or between in label:
-            raise UserError(
-                f"{path}: line {number}: the label {label!r} is empty, there twice, or holds what "
-                f"stands between labels ({between!r}) or columns; fix the line"
-            )
-    return _enough(list(found), layout.kind, path)
-
-
-def found_labels(path: str, layout: Layout) -> list[str]:
-    """All labels of the examples of a file, in the order of their characters."""
-    found = {label for example in layout.read(path) for label in example.labels}
-    return _enough(sorted(found), layout.kind, path)
-
-
-def _enough(labels: list[str], kind: ProblemType, path: str) -> list[str]:
-    if len(labels) < (1 if kind.many else 2):
-        raise UserError(f"{path}: {len(labels)} labels; two at least can be told apart")
-    return labels
+    if layout.kind is ProblemType.REGRESSION:
+        return Labels(layout.kind)
+    if listed:
+        names = [line.strip() for line in read_lines(path)]
+        for number, name in enumerate(names, start=1):
+            if not name or name in names[: number - 1]:
+                raise UserError(
+                    f"{path}: line {number}: the label {name!r} is empty or there twice"
+                )
+    else:
+        names = sorted({label for example in layout.read(path) for label in example.labels})
+    if len(names) < (1 if layout.kind.many else 2):
+        raise UserError(f"{path}: {len(names)} labels; two at least can be told apart")
+    return Labels(layout.kind, names)

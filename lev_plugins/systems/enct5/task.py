@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import ConcatDataset
 from fairseq.logging import metrics as log
 from fairseq.logging.meters import MetersDict
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
@@ -20,7 +19,6 @@ from torch import Tensor
 
 from ...errors import UserError
 from ...io.program import running_command
-from ...io.text_files import few
 from .baselines import linear_score, usual_score
 from .config import EncT5TaskConfig
 from .criterion import CRITERION
@@ -37,7 +35,6 @@ from .metrics import (
 )
 from .model import EncT5Model
 from .problem_types import ProblemType
-from .tokenizer import SubwordDictionary
 
 logger = logging.getLogger(__name__)
 
@@ -55,10 +52,6 @@ class EncT5Task(FairseqTask):
     A checkpoint keeps the description of its data, and for several labels the threshold that
     the last validation found best, on the first set of ``--valid-subset``.
 
-    Args:
-        cfg: settings.
-        metadata: of the data.
-
     Raises:
         UserError: settings that do not suit the data.
     """
@@ -72,7 +65,6 @@ class EncT5Task(FairseqTask):
         #: labels or classes; 1 for values
         self.number = max(len(metadata.labels), 1)
         self._check()
-        self.dictionary = SubwordDictionary(metadata.pieces)
         self.groups = label_groups(metadata.counts) if self.kind.many and metadata.counts else {}
         self.entities = self.kind is ProblemType.TAGGING and marks_entities(metadata.labels)
         no_scores, nothing = torch.zeros(0, self.number), self.kind.targets([], self.number)
@@ -100,21 +92,14 @@ class EncT5Task(FairseqTask):
 
     @classmethod
     def setup_task(cls, cfg: EncT5TaskConfig, **kwargs: object) -> "EncT5Task":
-        """Reads what the data folder holds.
-
-        Raises:
-            UserError: nothing that was prepared, or a command that writes text.
+        """Reads what the data folder holds; raises :class:`UserError` where that is nothing, and
+        for a command that writes text.
         """
         if running_command() in ("generate", "interactive"):
             raise UserError("fairseq-generate writes text, and EncT5 writes none; use lev-predict")
         if not cfg.data:
             raise UserError(f"no data folder given; name the one that {PREPARE} made")
         return cls(cfg, Metadata.read(cfg.data))
-
-    @property
-    def source_dictionary(self) -> SubwordDictionary:
-        """T5's pieces."""
-        return self.dictionary
 
     @property
     def target_dictionary(self) -> None:
@@ -126,13 +111,9 @@ class EncT5Task(FairseqTask):
         """A label holds where its score is above this; best in the last validation, first 0.5."""
         return float(self.state.threshold)
 
-    # model and checkpoint ---------------------------------------------------------------------
-
     def build_model(self, cfg: DictConfig, from_checkpoint: bool = False) -> BaseFairseqModel:
-        """Builds the model; what a training selects by is checked here too.
-
-        Raises:
-            UserError: it is not an EncT5, or a metric that validation does not give.
+        """Builds the model; raises :class:`UserError` for another one, and where a training is to
+        select by a metric that validation does not give.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         found = ARCH_MODEL_REGISTRY.get(name)
@@ -167,16 +148,9 @@ class EncT5Task(FairseqTask):
     def begin_from(
         self, model: BaseFairseqModel, state: dict[str, Any], path: str, finetuned: bool
     ) -> None:
-        """Called before a training begins with a checkpoint: takes over what that keeps.
-
-        Args:
-            model: of the training.
-            state: of the checkpoint. What belongs to other labels in it becomes the model's own.
-            path: of the checkpoint.
-            finetuned: whether it is that of ``--finetune-from-model``.
-
-        Raises:
-            UserError: it was trained on other subwords, or on other labels and is resumed.
+        """Called before a training begins with a checkpoint, that of ``--finetune-from-model`` if
+        ``finetuned``: takes over what that keeps. What belongs to other labels in its ``state``
+        becomes the model's own; other subwords, or other labels to resume with, raise UserError.
         """
         here, kept = self.metadata, Metadata.of(state.get("task_state"), path)
         theirs, own = state["model"], model.state_dict()
@@ -196,36 +170,21 @@ class EncT5Task(FairseqTask):
         theirs.update({name: one for name, one in own.items() if name.startswith(anew)})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what a checkpoint keeps.
-
-        Raises:
-            UserError: it was trained on other labels or subwords.
-        """
+        """Takes over what a checkpoint keeps; other labels or subwords raise UserError."""
         kept = Metadata.of(state_dict, "the checkpoint")
         self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces")
         self.state.merge_state_dict({NEITHER: float(state_dict[NEITHER])})
 
-    # data -------------------------------------------------------------------------------------
-
     def load_dataset(self, split: str, combine: bool = False, **kwargs: object) -> None:
-        """Loads a split; with ``combine`` together with its further parts (valid1, valid2 …).
-
-        Raises:
-            UserError: there is none.
-        """
-        prefixes = [os.path.join(self.cfg.data or "", split)]
-        while combine and os.path.isfile(f"{prefixes[0]}{len(prefixes)}.{PIECES}.idx"):
-            prefixes.append(f"{prefixes[0]}{len(prefixes)}")
-        if not os.path.isfile(f"{prefixes[0]}.{PIECES}.idx"):
+        """Loads a split; raises :class:`UserError` where there is none."""
+        prefix = os.path.join(self.cfg.data or "", split)
+        if not os.path.isfile(f"{prefix}.{PIECES}.idx"):
             raise UserError(
                 f"{self.cfg.data} has no {split} data ({split}.{PIECES}.idx is missing); name "
                 f"another split, or prepare it with {PREPARE}"
             )
         names = [PIECES, LABELS, *([SPANS] if self.kind is ProblemType.TAGGING else [])]
-        columns = {
-            name: ConcatDataset([read_column(f"{prefix}.{name}") for prefix in prefixes])
-            for name in names
-        }
+        columns = {name: read_column(f"{prefix}.{name}") for name in names}
         training = split in ("train", self.cfg.train_subset)
         row = self.cfg.pack_length or self.cfg.max_source_positions
         packs = training and self.cfg.pack
@@ -246,7 +205,8 @@ class EncT5Task(FairseqTask):
     ) -> None:
         """What scores a set without EncT5: the most frequent label, and before a training a line
         of what a linear model learns from the subwords."""
-        name, usual = self.metric_names[0], int(np.argmax(self.metadata.counts))
+        name, counts = self.metric_names[0], self.metadata.counts
+        usual = counts.index(max(counts))
         score, label = usual_score(self.kind, usual, labels), self.metadata.labels[usual]
         logger.info("%s: always %s, the most frequent label: %s %.2f", split, label, name, score)
         prefix = os.path.join(self.cfg.data or "", "train")
@@ -267,35 +227,25 @@ class EncT5Task(FairseqTask):
         max_positions: tuple[int, int],
         ignore_invalid_inputs: bool = False,
     ) -> np.ndarray:
-        """Leaves out nothing in training, and in validation only what is to be skipped.
-
-        Raises:
-            UserError: a row is too long.
-        """
+        """What is not too long; a training leaves out nothing, but raises :class:`UserError`."""
         long = (dataset.sizes[indices] > np.asarray(max_positions)).any(1)
-        if not long.any():
-            return indices
-        rows = sorted(indices[long].tolist())
-        split = next((name for name, one in self.datasets.items() if one is dataset), "data")
-        told = f"{split}: too long are examples {few([dataset.rows[row][0] + 1 for row in rows])}"
-        if ignore_invalid_inputs and not dataset.shuffle:
-            logger.warning("%s; %d are skipped", told, len(rows))
-            return indices[~long]
-        pieces, latents = dataset.size(rows[0])
-        raise UserError(
-            f"{told}; a row has {pieces} subwords and {latents} decoder positions where "
-            f"{max_positions[0]} and {max_positions[1]} are allowed; raise --max-tokens, "
-            "--max-source-positions or --max-target-positions, lower --pack-length, or prepare "
-            "the data with a smaller --max-length"
-        )
-
-    # metrics ----------------------------------------------------------------------------------
+        if long.any() and (dataset.shuffle or not ignore_invalid_inputs):
+            row = int(indices[long].min())
+            size = tuple(dataset.sizes[row].tolist())
+            raise UserError(
+                f"example {dataset.rows[row][0] + 1} is too long: its row has {size} subwords and "
+                f"decoder positions where {tuple(max_positions)} are allowed; raise --max-tokens, "
+                "--max-source-positions or --max-target-positions, lower --pack-length, or prepare "
+                "the data with a smaller --max-length"
+            )
+        if long.any():
+            logger.warning("%d examples are too long and skipped", long.sum())
+        return indices[~long]
 
     def begin_valid_epoch(self, epoch: int, model: BaseFairseqModel) -> None:
         """The set that is validated next is the first of ``--valid-subset``."""
         self.first_subset = True
-        # fairseq adds up all validations of a training there, and keeps that in checkpoints:
-        # sums of what an older version counted could not be added to
+        # where fairseq adds up all validations: sums of other labels could not be added to
         log.reset_meters("valid")
 
     def post_validate(self, model: BaseFairseqModel, stats: Mapping[str, Any], agg: object) -> None:

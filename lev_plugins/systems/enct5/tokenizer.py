@@ -3,35 +3,14 @@
 import base64
 import json
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from fairseq.data import Dictionary
-
-from ...errors import UserError
-from ...pretrained.directory import one_line, optional_library
-from ...pretrained.vocabulary import EOS, PAD, UNK
+from ...pretrained.directory import optional_library
+from ...pretrained.vocabulary import BOS, EOS, PAD, UNK
 
 SPECIAL = (PAD, EOS, UNK)
 #: bytes as subwords, behind the special ones (ByT5: Xue et al., 2022, §3.1)
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-
-
-class SubwordDictionary(Dictionary):
-    """fairseq's dictionary with T5's special symbols: padding 0, </s> 1, <unk> 2, no <s>.
-
-    Where fairseq asks for <s> it gets the padding, with which T5's decoder starts.
-
-    Args:
-        pieces: all of them in order, all different, the three special ones first.
-    """
-
-    def __init__(self, pieces: Sequence[str] = SPECIAL) -> None:
-        super().__init__(bos=PAD, pad=PAD, eos=EOS, unk=UNK, add_special_symbols=False)
-        for piece in pieces:
-            self.add_symbol(piece)
-        self.pad_index = self.bos_index = SPECIAL.index(PAD)
-        self.eos_index, self.unk_index = SPECIAL.index(EOS), SPECIAL.index(UNK)
-        self.nspecial = len(SPECIAL)
 
 
 class Encoding(NamedTuple):
@@ -49,49 +28,37 @@ class Encoding(NamedTuple):
 
 
 class Tokenizer:
-    """Cuts text into pieces.
+    """Cuts text into pieces, by a sentencepiece model (base64), or into bytes without one.
 
     Text that spells a special subword (``</s>``) is text like any other. Halves of surrogate pairs,
     which no file can hold, are question marks.
-
-    Args:
-        model: a serialised sentencepiece model, base64; None for bytes.
-        pieces: the whole vocabulary in T5's order; None for all that the model has.
-        name: where model and subwords come from, for the errors.
-
-    Raises:
-        UserError: the model cannot be read.
     """
 
-    #: what stands before every text; T5 has nothing there
-    FIRST: ClassVar[Sequence[int]] = ()
+    #: what stands before every text
+    first: Sequence[int] = ()
     wordpiece: str | None = None
     #: above 0: each text gets a random segmentation, of a probability proportional to the model's
     #: to this power (subword regularization; Kudo, 2018)
     alpha = 0.0
 
-    def __init__(
-        self,
-        model: str | None,
-        pieces: Sequence[str] | None = None,
-        name: str = "sentencepiece model",
-    ) -> None:
+    def __init__(self, model: str | None) -> None:
         self.serialised, self.bytes, own = model, model is None, BYTES
-        self.model = None if model is None else _unpacked(model, name)
-        if self.model is not None:
+        self.model: Any = None
+        if model is not None:
+            from sentencepiece import SentencePieceProcessor
+
+            self.model = SentencePieceProcessor(model_proto=base64.b64decode(model))
             own = [self.model.id_to_piece(piece) for piece in range(len(self.model))]
         self.pieces = [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
-        if pieces is not None:
-            self.pieces = list(pieces)
         unknown = SPECIAL.index(UNK)
         row = {piece: index for index, piece in enumerate(self.pieces)}
         row.update(dict.fromkeys(SPECIAL, unknown))
-        self.rows = [row.get(piece, unknown) for piece in own]
+        self.rows = [row[piece] for piece in own]
         if self.model is not None:
             self.rows[self.model.unk_id()] = unknown
 
     def cut(self, text: str) -> list[int]:
-        """Indices of a text's subwords, without ``</s>``; none for an empty text."""
+        """Indices of a text's subwords alone; none for an empty text."""
         encoded = text.encode("utf-8", "replace")
         if self.model is None:
             return [self.rows[byte] for byte in encoded]
@@ -101,19 +68,16 @@ class Tokenizer:
         return [self.rows[piece] for piece in found]
 
     def texts(self, texts: Sequence[str], most: int) -> Encoding:
-        """One text, or two with ``</s>`` between them; of the longer one more is cut off.
+        """One text, or two, each with ``</s>`` behind it, of ``most`` subwords in all.
 
-        Where both are too long for their half the first keeps one more than the second, or as many.
-
-        Args:
-            texts: one or two, each of which ``</s>`` follows.
-            most: subwords in all, ``</s>`` included; no fewer than texts.
+        Of the longer one more is cut off. Where both are too long for their half the first keeps
+        one more than the second, or as many.
         """
         parts = [self.cut(text) for text in texts]
-        room = most - len(parts) - len(self.FIRST)
+        room = most - len(parts) - len(self.first)
         first, second = len(parts[0]), sum(map(len, parts[1:]))
         kept = min(first, max(room - second, -(-room // 2)))
-        pieces = list(self.FIRST)
+        pieces = list(self.first)
         for part, length in zip(parts, (kept, room - kept)):
             pieces += [*part[:length], SPECIAL.index(EOS)]
         return Encoding(pieces, [], len(texts), first + second > room)
@@ -122,11 +86,9 @@ class Tokenizer:
         """Words, each with subwords of its own, as far as they fit whole; at least the first.
 
         A word without subwords is ``<unk>``. As bytes all but the first begin with a space.
-
-        Args:
-            most: subwords in all, ``</s>`` included; 2 or more beside what stands first.
+        ``most``: subwords in all, ``</s>`` included.
         """
-        pieces = list(self.FIRST)
+        pieces = list(self.first)
         spans = [0] * len(pieces)
         reached, cut_off = 0, False
         for number, word in enumerate(words, start=1):
@@ -143,53 +105,31 @@ class Tokenizer:
         return Encoding([*pieces, SPECIAL.index(EOS)], [*spans, 0], reached, cut_off)
 
 
-class WordpieceTokenizer(Tokenizer):
-    """A BERT's WordPiece: ``<s>`` (its [CLS]) stands before every text.
+class FolderTokenizer(Tokenizer):
+    """The tokenizer of a BERT's or T5's folder, by the library ``tokenizers``.
 
-    The two texts of a pair are told apart by the ``</s>`` between them alone.
+    A BERT's ``<s>``, which is its [CLS], stands before every text; the two texts of a pair are told
+    apart by the ``</s>`` between them alone.
 
     Args:
-        content: JSON: the tokenizer as the library tokenizers writes it, and the checkpoint's row
-            of each of the subwords.
-        pieces: the whole vocabulary in order, ``<s>`` behind T5's special ones.
-        name: where they come from, for the errors.
-
-    Raises:
-        UserError: it cannot be read.
+        content: JSON: the tokenizer as the library writes it, and its row of each of the subwords.
+        pieces: the whole vocabulary in order, ``<s>`` behind T5's special ones where there is one.
+        name: where they come from, for the error where the library is not installed.
     """
 
-    FIRST = (len(SPECIAL),)
     serialised, bytes = None, False
 
-    def __init__(
-        self, content: str, pieces: Sequence[str], name: str = "WordPiece tokenizer"
-    ) -> None:
-        library = optional_library("tokenizers", f"{name}: reading its WordPiece")
+    def __init__(self, content: str, pieces: Sequence[str], name: str) -> None:
+        library = optional_library("tokenizers", f"{name}: reading its tokenizer")
         self.wordpiece, self.pieces = content, list(pieces)
-        try:
-            values = json.loads(content)
-            self.tokenizer = library.Tokenizer.from_str(json.dumps(values["tokenizer"]))
-            self.index = {row: at for at, row in enumerate(values["rows"])}
-        except Exception as error:  # the library raises nothing more special
-            said = f"its WordPiece tokenizer is damaged ({one_line(error)})"
-            raise UserError(f"{name}: {said}") from error
+        self.first = [len(SPECIAL)] if BOS in self.pieces else []
+        values = json.loads(content)
+        self.index = {row: at for at, row in enumerate(values["rows"])}
+        self.tokenizer = library.Tokenizer.from_str(json.dumps(values["tokenizer"]))
         self.tokenizer.encode_special_tokens = True
 
     def cut(self, text: str) -> list[int]:
-        """Indices of a text's subwords, without ``<s>`` and ``</s>``; none for an empty text."""
+        """Indices of a text's subwords alone; none for an empty text."""
         text = text.encode("utf-8", "replace").decode()
         found = self.tokenizer.encode(text, add_special_tokens=False).ids
         return [self.index[row] for row in found]
-
-
-def _unpacked(model: str, name: str) -> Any:
-    """A sentencepiece model from base64."""
-    import sentencepiece
-
-    try:
-        content = base64.b64decode(model)
-        if not content:  # the library would take it for a model without subwords
-            raise ValueError("it is empty")
-        return sentencepiece.SentencePieceProcessor(model_proto=content)
-    except (ValueError, RuntimeError) as error:
-        raise UserError(f"{name}: not a sentencepiece model; copy it again") from error

@@ -5,7 +5,6 @@ import io
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,51 +13,17 @@ from torch import Tensor
 
 from ...errors import UserError
 from ...io.text_files import LineNumbers
-from .directory import EncoderDirectory
 from .metadata import LABELS, PIECES, SPANS, Metadata
 from .problem_types import ProblemType, values_of
 from .reading import Labelled, Labels, Layout
-from .tokenizer import SPECIAL, UNK, Tokenizer, WordpieceTokenizer
+from .tokenizer import SPECIAL, UNK, Tokenizer
 
 #: The subwords that are found depend on the number of threads, so it is not the machine's.
 THREADS = 16
 #: Bytes of a text: what has more, by default 4192, the trainer leaves out without a word.
 LINE = 2**30
-#: most subwords of an example, unless told otherwise
-LONGEST = 512
 #: of subwords that are sampled, see :attr:`.Tokenizer.alpha`
-ALPHA, SEED = 0.2, 1
-
-
-# ---------------------------------------------------------------- what cuts text
-
-
-def file_cutter(path: str) -> Tokenizer:
-    """A sentencepiece model's; raises :class:`UserError` where it is none."""
-    return Tokenizer(_content(path), name=path)
-
-
-def directory_cutter(path: str) -> Tokenizer:
-    """That of a local T5; raises :class:`UserError` where it lacks something."""
-    directory = EncoderDirectory(path, "t5_dir")
-    pieces, name = directory.pieces(), directory.opened.place.file("spiece.model")
-    if not os.path.isfile(name):
-        raise UserError(f"{path}: no sentencepiece model in it (spiece.model)")
-    return Tokenizer(_content(name), pieces, name)
-
-
-def bert_cutter(path: str, most: int | None) -> tuple[WordpieceTokenizer, int]:
-    """That of a local BERT, and most subwords of an example: ``most``, or as many as it reads.
-
-    Raises:
-        UserError: it lacks something, or has fewer positions than ``most``.
-    """
-    directory = EncoderDirectory(path, "bert_dir")
-    positions = directory.plan.positions
-    if most is not None and most > positions:
-        raise UserError(f"--max-length {most}: {path} has {positions} positions; give no more")
-    cutter = WordpieceTokenizer(directory.tokenizer(), directory.pieces(), path)
-    return cutter, min(LONGEST, positions) if most is None else most
+ALPHA = 0.2
 
 
 def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
@@ -92,69 +57,6 @@ def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
         reason = str(error).strip().rpartition("\n")[2]
         raise UserError(f"--vocab-size {size}: {reason}") from error
     return Tokenizer(base64.b64encode(model.getvalue()).decode())
-
-
-def _content(path: str) -> str:
-    """A file as base64."""
-    return base64.b64encode(Path(path).read_bytes()).decode()
-
-
-# ---------------------------------------------------------------- data
-
-
-def write_split(
-    prefix: str,
-    examples: Iterable[Labelled],
-    tokenizer: Tokenizer,
-    labels: Labels,
-    max_length: int,
-) -> tuple[list[Tensor], str]:
-    """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
-
-    No example has more than ``max_length`` subwords, ``</s>`` included. Returns the labels of each
-    as they were written, and a line about all.
-    """
-    tagging = labels.kind is ProblemType.TAGGING
-    encode = tokenizer.words if tagging else tokenizer.texts
-    builders = {
-        name: indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.{name}.bin", dtype=np.int32)
-        for name in (PIECES, LABELS, *([SPANS] if tagging else []))
-    }
-    written: list[Tensor] = []
-    total, cut = Counter[str](), LineNumbers()
-    for number, example in enumerate(examples, start=1):
-        found = encode(example.texts, max_length)
-        written.append(labels.stored(example))
-        columns = {PIECES: torch.tensor(found.pieces), LABELS: written[-1]}
-        for name, builder in builders.items():
-            builder.add_item(columns[name] if name in columns else torch.tensor(found.spans))
-        unknown = found.pieces.count(SPECIAL.index(UNK))
-        lost = len(example.texts) - found.reached
-        total.update(words=len(example.texts), pieces=len(found.pieces), unknown=unknown, lost=lost)
-        if found.cut_off:
-            cut.add(number)
-    for name, builder in builders.items():
-        builder.finalize(f"{prefix}.{name}.idx")
-    words = f"{total['words']:,} words, " if tagging else ""
-    told = f"{len(written):,} examples, {words}{total['pieces']:,} pieces"
-    told += f", {total['unknown']:,} of them unknown" if total["unknown"] else ""
-    if cut:
-        told += f"; {cut.count:,} examples (number {cut}) are longer than {max_length} and cut off"
-        told += f", {total['lost']:,} words lost, which count as errors" if total["lost"] else ""
-    return written, told
-
-
-def repeated(layout: Layout, path: str, tokenizer: Tokenizer, copies: int) -> Iterator[Labelled]:
-    """The examples of a file, and copies behind them: what cuts one samples its subwords."""
-    yield from layout.read(path)
-    if copies:
-        import sentencepiece
-
-        sentencepiece.set_random_generator_seed(SEED)  # one generator for the whole process
-        tokenizer.alpha = ALPHA
-        for _ in range(copies):
-            yield from layout.read(path)
-        tokenizer.alpha = 0.0
 
 
 def write_all(
@@ -197,6 +99,59 @@ def write_all(
     metadata.write(folder)
 
 
+def repeated(layout: Layout, path: str, tokenizer: Tokenizer, copies: int) -> Iterator[Labelled]:
+    """The examples of a file, and copies behind them: what cuts one samples its subwords.
+
+    They are others each time: sentencepiece's generator (0.2.3) takes no seed.
+    """
+    yield from layout.read(path)
+    tokenizer.alpha = ALPHA
+    for _ in range(copies):
+        yield from layout.read(path)
+    tokenizer.alpha = 0.0
+
+
+def write_split(
+    prefix: str,
+    examples: Iterable[Labelled],
+    tokenizer: Tokenizer,
+    labels: Labels,
+    max_length: int,
+) -> tuple[list[Tensor], str]:
+    """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
+
+    Returns the labels of each example as they were written, and a line about all.
+    """
+    tagging = labels.kind is ProblemType.TAGGING
+    encode = tokenizer.words if tagging else tokenizer.texts
+    builders = {
+        name: indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.{name}.bin", dtype=np.int32)
+        for name in (PIECES, LABELS, *([SPANS] if tagging else []))
+    }
+    written: list[Tensor] = []
+    total, cut = Counter[str](), LineNumbers()
+    for number, example in enumerate(examples, start=1):
+        found = encode(example.texts, max_length)
+        written.append(labels.stored(example))
+        columns = {PIECES: torch.tensor(found.pieces), LABELS: written[-1]}
+        for name, builder in builders.items():
+            builder.add_item(columns[name] if name in columns else torch.tensor(found.spans))
+        unknown = found.pieces.count(SPECIAL.index(UNK))
+        lost = len(example.texts) - found.reached
+        total.update(words=len(example.texts), pieces=len(found.pieces), unknown=unknown, lost=lost)
+        if found.cut_off:
+            cut.add(number)
+    for name, builder in builders.items():
+        builder.finalize(f"{prefix}.{name}.idx")
+    words = f"{total['words']:,} words, " if tagging else ""
+    told = f"{len(written):,} examples, {words}{total['pieces']:,} pieces"
+    told += f", {total['unknown']:,} of them unknown" if total["unknown"] else ""
+    if cut:
+        told += f"; {cut.count:,} examples (number {cut}) are longer than {max_length} and cut off"
+        told += f", {total['lost']:,} words lost, which count as errors" if total["lost"] else ""
+    return written, told
+
+
 def _keep_targets(metadata: Metadata, train: Tensor) -> str:
     """Notes the values or the frequencies of labels in the training set; returns a line of them."""
     names = metadata.labels
@@ -205,10 +160,8 @@ def _keep_targets(metadata: Metadata, train: Tensor) -> str:
         metadata.low, metadata.high = values.min().item(), values.max().item()
         return f"values: {metadata.low:g} to {metadata.high:g} in train"
     metadata.counts = torch.bincount(train, minlength=len(names)).tolist()
-    usual = sorted(zip(metadata.counts, names), key=lambda one: -one[0])[:6]
-    shown = [
-        "…" if place == 5 else f"{name} {count:,}" for place, (count, name) in enumerate(usual)
-    ]
+    usual = sorted(zip(metadata.counts, names), key=lambda one: -one[0])[:5]
+    shown = [f"{name} {count:,}" for count, name in usual] + ["…"] * (len(names) > 5)
     absent = metadata.counts.count(0)
     missing = f", {absent:,} not in train" if absent else ""
     return f"labels: {len(names):,}{missing} ({', '.join(shown)})"

@@ -22,7 +22,7 @@ from ...nn.seq2seq.config import check_shared, set_character_size, transformer_s
 from ...nn.seq2seq.model import Seq2SeqModel
 from ...optim.backbone_adam import mark_backbone
 from ...options import set_defaults
-from ...pretrained import build_backbone, describe_backbone, load_backbone
+from ...pretrained import Pretrained, build_backbone
 from .config import GatedTransformerConfig, gate_names
 from .decoder import GatedDecoder
 from .encoder import GatedEncoder
@@ -51,7 +51,7 @@ class GatedTransformerModel(Seq2SeqModel):
         """
         if cfg.backbone:
             cfg.backbone = os.path.abspath(cfg.backbone)
-            cfg.backbone_plan = describe_backbone(cfg.backbone)
+            cfg.backbone_plan = Pretrained(cfg.backbone).description()
             logger.info("sizes are those of %s: %s", cfg.backbone, cfg.backbone_plan)
 
     @classmethod
@@ -120,7 +120,7 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
     options: dict[str, Any] = {name: getattr(cfg, name) for name in names}
     options["tie"] = cfg.tie_backbone
     if cfg.backbone and origin() is None:
-        return load_backbone(cfg.backbone, source, target, **options)
+        return Pretrained(cfg.backbone).backbone(source, target, **options)
     if cfg.backbone_plan:
         return build_backbone(cfg.backbone_plan, source, target, **options)
     if cfg.tie_backbone:

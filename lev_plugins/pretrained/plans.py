@@ -1,13 +1,14 @@
-"""BERT (Devlin et al., 2019) and BART (Lewis et al., 2020): learned places, norms after layers.
+"""The numbers of BERT (Devlin et al., 2019), BART (Lewis et al., 2020), T5 and mT5, and where the
+tensors of each are.
 
 BERT has no decoder. One starts from the same weights, with a cross-attention that is new, and sees
 what was generated alone (gated-Trans, §4.1).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -16,12 +17,14 @@ from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
 from ..nn.cpu import Linear
 from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import token_table
-from ..nn.t5 import ACTIVATIONS
+from ..nn.t5 import ACTIVATIONS, FEED_FORWARD, Symbols, T5Size
+from ..nn.t5 import t5 as random_t5
 from ..nn.transformer import TransformerBlock
-from .filling import COPIES, Dropouts, Filling, Names, block_names
+from .filling import Filling, Names, block_names
 
 HEAD, WORDS, NORM = "cls.predictions", "embeddings.word_embeddings", "embeddings.LayerNorm"
 LOGITS_BIAS = "final_logits_bias"
+RATES = ("dropout", "attention_dropout", "activation_dropout")
 # rows of BART's table of positions that stand for none
 OFFSET = 2
 BERT_LAYERS = {
@@ -46,16 +49,22 @@ BART_CROSS = {
     "cross_attention.output": ("encoder_attn.out_proj",),
     "cross_norm": ("encoder_attn_layer_norm",),
 }
+T5_BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias"
+T5_CROSS = {
+    "cross_attention.query": ("EncDecAttention.q",),
+    "cross_attention.inputs": ("EncDecAttention.k", "EncDecAttention.v"),
+    "cross_attention.output": ("EncDecAttention.o",),
+    "cross_norm": ("layer_norm",),
+}
 
 
 @dataclass
 class PostNormPlan:
     """The numbers of a BERT or BART, enough to build it again.
 
-    layers: of the encoder, and of the decoder unless ``decoder_layers`` says otherwise.
-    activation: one of :data:`ACTIVATIONS`. eps: of the norms. scaled: embeddings are multiplied by
-    the root of the width. head: BERT predicts tokens. bias: every symbol has one in BART's output.
-    tied: the output has the decoder's table.
+    layers: of the encoder, and of the decoder unless ``decoder_layers`` says otherwise. scaled:
+    embeddings are multiplied by the root of the width. head: BERT predicts tokens. bias: every
+    symbol has one in BART's output. tied: the output has the decoder's table.
     """
 
     dim: int
@@ -70,8 +79,11 @@ class PostNormPlan:
     head: bool = False
     bias: bool = False
     tied: bool = True
+    #: whether it has a decoder of its own; patterns of tensors that are of no use
+    writes: ClassVar = True
+    left: ClassVar[tuple[str, ...]] = ()
 
-    def size(self, dropouts: Dropouts) -> TransformerSize:
+    def size(self, **dropouts: float) -> TransformerSize:
         """The numbers of blocks and embeddings, for :meth:`adapt`."""
         return TransformerSize(
             dim=self.dim,
@@ -84,7 +96,7 @@ class PostNormPlan:
             learned_positions=True,
             max_source=self.positions,
             max_target=self.positions,
-            **vars(dropouts),
+            **{**dict.fromkeys(RATES, 0.0), **dropouts},
         )
 
     def adapt(self, modules: Iterable[nn.Module]) -> None:
@@ -95,38 +107,32 @@ class PostNormPlan:
             elif isinstance(module, TransformerBlock):
                 module.activation = ACTIVATIONS[self.activation]
 
-    def backbone(
-        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, one_table: bool
+    def build(
+        self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
     ) -> Backbone:
-        """An encoder-decoder, randomly initialised; ``one_table``: of embeddings for both sides."""
-        made = transformer(self.size(dropouts), len(source), len(target), source.pad())
-        if one_table:
+        """With random weights; ``tie``: encoder and decoder are the same modules, but for the
+        cross-attention. They share their embeddings where the dictionaries are the same, BERT's if
+        tied.
+        """
+        made = transformer(self.size(**dropouts), len(source), len(target), source.pad())
+        if (self.writes or tie) and source == target:
             made.target.table = made.source.table
-        table = made.target.table
-        if not self.tied:
-            table = token_table(len(target), self.dim, target.pad())
-        made.output = TiedOutput(table, bias=self.bias)
+        own = None if self.tied else token_table(len(target), self.dim, target.pad())
+        made.output = TiedOutput(own or made.target.table, bias=self.bias)
         for embedding in (made.source, made.target):
             embedding.norm = nn.LayerNorm(self.dim)
             embedding.scale = self.dim**0.5 if self.scaled else 1.0
         self.adapt([made.source, made.encoder, made.target, *made.blocks])
+        if tie:
+            made.target.positions, made.target.norm = made.source.positions, made.source.norm
+        blocks = cast(EncoderBody, made.encoder).stack.blocks
+        for reading, writing in zip(blocks, cast(list[DecoderBlock], made.blocks)):
+            if tie:
+                writing.block = cast(TransformerBlock, reading)
+            made.new += [] if self.writes else [writing.cross_attention, writing.cross_norm]
+        if self.head:
+            made.output = BertOutput(own or made.target.table, self.activation, self.eps)
         return made
-
-
-# BERT -----------------------------------------------------------------------------------------
-
-
-def _bert_places(filling: Filling) -> Tensor:
-    """With the type of the first segment: there is no other."""
-    places = filling.read("embeddings.position_embeddings.weight")
-    types = filling.read("embeddings.token_type_embeddings.weight")
-    return places + types[0]
-
-
-def _bert_bias(filling: Filling) -> Tensor:
-    """Where both are there and differ, the layer's own is the one that is added."""
-    own = f"{HEAD}.decoder.bias"
-    return filling.read(own if own in filling else f"{HEAD}.bias")
 
 
 class BertOutput(nn.Module):
@@ -147,12 +153,13 @@ class BertOutput(nn.Module):
 class BertPlan(PostNormPlan):
     """A BERT."""
 
-    # the sentence classifiers, a buffer, and the head for masked tokens where it is not wanted
-    left: ClassVar = (
+    writes = False
+    # the sentence classifiers, a buffer, and a bias that stands twice
+    left = (
         r"embeddings\.(position_ids|token_type_ids)",
         r"pooler\.dense\.(weight|bias)",
         r"cls\.seq_relationship\.(weight|bias)",
-        r"cls\.predictions\.(decoder\.(weight|bias)|bias)",
+        r"cls\.predictions\.(decoder\.)?bias",
     )
 
     @classmethod
@@ -166,17 +173,16 @@ class BertPlan(PostNormPlan):
             positions=config.max_position_embeddings,
             activation=config.hidden_act,
             eps=config.layer_norm_eps,
-            head=f"{HEAD}.transform.dense.weight" in filling,
+            head=f"{HEAD}.transform.dense.weight" in filling.tensors,
             tied=filling.is_copy(f"{HEAD}.decoder.weight", f"{WORDS}.weight"),
         )
 
     def names(self) -> Names:
         """Where the tensors are, those of EncT5's encoder as well."""
+        places = ("source.positions", "target.positions", "encoder.places")
         return {
             **dict.fromkeys(("source.table", "target.table"), (WORDS,)),
-            **dict.fromkeys(
-                ("source.positions", "target.positions", "encoder.places"), _bert_places
-            ),
+            **dict.fromkeys(places, _bert_places),
             **dict.fromkeys(("source.norm", "target.norm", "encoder.norm"), (NORM,)),
             **block_names("encoder.stack.blocks.#", "encoder.layer.#", BERT_LAYERS),
             **block_names("blocks.#.block", "encoder.layer.#", BERT_LAYERS),
@@ -186,43 +192,26 @@ class BertPlan(PostNormPlan):
             "output.logits": _bert_bias,
         }
 
-    def build(
-        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
-    ) -> Backbone:
-        """With random weights; ``tie``: encoder and decoder are the same modules, but for the
-        cross-attention; and share the embeddings where the dictionaries are the same.
-        """
-        made = self.backbone(source, target, dropouts, one_table=tie and source == target)
-        assert isinstance(made.encoder, EncoderBody)
-        if tie:
-            made.target.positions, made.target.norm = made.source.positions, made.source.norm
-        for reading, writing in zip(made.encoder.stack.blocks, made.blocks):
-            assert isinstance(writing, DecoderBlock) and isinstance(reading, TransformerBlock)
-            if tie:
-                writing.block = reading
-            made.new += [writing.cross_attention, writing.cross_norm]  # what no BERT has
-        if self.head:
-            assert isinstance(made.output, TiedOutput)
-            made.output = BertOutput(made.output.table, self.activation, self.eps)
-        return made
+
+def _bert_places(filling: Filling) -> Tensor:
+    """With the type of the first segment: there is no other."""
+    places = filling.read("embeddings.position_embeddings.weight")
+    types = filling.read("embeddings.token_type_embeddings.weight")
+    return places + types[0]
 
 
-# BART -----------------------------------------------------------------------------------------
-
-
-def _bart_places(side: str, filling: Filling) -> Tensor:
-    return filling.read(f"{side}.embed_positions.weight")[OFFSET:]
+def _bert_bias(filling: Filling) -> Tensor:
+    """Where both are there and differ, the layer's own is the one that is added."""
+    own = f"{HEAD}.decoder.bias"
+    return filling.read(own if own in filling.tensors else f"{HEAD}.bias")
 
 
 class BartPlan(PostNormPlan):
     """A BART."""
 
-    left: ClassVar = COPIES
-
     @classmethod
     def read(cls, config: Any, filling: Filling) -> "BartPlan":
         """The numbers of a folder."""
-        filling.require_shared()
         return cls(
             dim=config.d_model,
             heads=config.encoder_attention_heads,
@@ -232,7 +221,7 @@ class BartPlan(PostNormPlan):
             positions=config.max_position_embeddings,
             activation=config.activation_function,
             scaled=config.scale_embedding,
-            bias=LOGITS_BIAS in filling,
+            bias=LOGITS_BIAS in filling.tensors,
             tied=filling.is_copy("lm_head.weight", "shared.weight"),
         )
 
@@ -251,8 +240,68 @@ class BartPlan(PostNormPlan):
             "output": lambda filling: filling.read(LOGITS_BIAS).flatten(),
         }
 
+
+def _bart_places(side: str, filling: Filling) -> Tensor:
+    return filling.read(f"{side}.embed_positions.weight")[OFFSET:]
+
+
+class T5Plan(T5Size):
+    """A T5's numbers; of an encoder alone there are 0 decoder layers."""
+
+    # a bias of distances between target and source, which no model reads
+    left: ClassVar = (r"decoder\..*\.EncDecAttention\.relative_attention_bias\.weight",)
+
+    @classmethod
+    def read(cls, config: Any, filling: Filling) -> "T5Plan":
+        """The numbers of a folder; dropout is left to others."""
+        whole = any(name.startswith("decoder.block.") for name in filling.tensors)
+        return cls(
+            dim=config.d_model,
+            heads=config.num_heads,
+            head_dim=config.d_kv,
+            hidden=config.d_ff,
+            encoder_layers=config.num_layers,
+            decoder_layers=config.num_decoder_layers if whole else 0,
+            feed_forward=config.feed_forward_proj,
+            buckets=config.relative_attention_num_buckets,
+            longest=config.relative_attention_max_distance,
+            eps=config.layer_norm_epsilon,
+            tied=filling.is_copy("lm_head.weight", "shared.weight"),
+            # 1.0 says so; no mT5 does
+            scaled=getattr(config, "scale_decoder_outputs", False),
+        )
+
+    def names(self) -> Names:
+        """Where the tensors are."""
+        found: Names = {
+            "source.table": ("shared",),
+            "target.table": ("shared",),
+            "output.table": ("lm_head",),
+            "encoder.bias.table": (f"encoder.{T5_BIAS}",),
+            "bias.table": (f"decoder.{T5_BIAS}",),
+            "encoder.norm": ("encoder.final_layer_norm",),
+            "norm": ("decoder.final_layer_norm",),
+        }
+        inner = ("wi_0", "wi_1") if FEED_FORWARD[self.feed_forward][1] else ("wi",)
+        # in a decoder's block the attention to the source stands between the two
+        for ours, side, feed in (
+            ("encoder.blocks.#", "encoder", 1),
+            ("blocks.#.block", "decoder", 2),
+        ):
+            layers = {
+                "self_attention.inputs": tuple(f"0.SelfAttention.{part}" for part in "qkv"),
+                "self_attention.output": ("0.SelfAttention.o",),
+                "self_norm": ("0.layer_norm",),
+                "fc1": tuple(f"{feed}.DenseReluDense.{name}" for name in inner),
+                "fc2": (f"{feed}.DenseReluDense.wo",),
+                "feed_norm": (f"{feed}.layer_norm",),
+            }
+            found = {**found, **block_names(ours, f"{side}.block.#.layer", layers)}
+        return {**found, **block_names("blocks.#", "decoder.block.#.layer.1", T5_CROSS)}
+
     def build(
-        self, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
+        self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
     ) -> Backbone:
-        """With random weights."""
-        return self.backbone(source, target, dropouts, one_table=source == target)
+        """A T5 with random weights."""
+        reading, writing = (Symbols(len(d), d.bos(), d.pad(), d.eos()) for d in (source, target))
+        return random_t5(replace(self, **dropouts), reading, writing, source == target)
