@@ -27,8 +27,6 @@ def record(source: str = "a b", target: str = "c", line: int = 1, **fields: Any)
         "generate": [0.5] * len(targets),
         "skip": [0.2] * len(targets),
         "log_probability": [-0.1] * len(targets),
-        "forced": False,
-        "variant": "paper",
     } | fields
     return Record(line, source, sources, target=target, target_tokens=targets, **values)
 
