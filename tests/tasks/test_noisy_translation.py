@@ -10,7 +10,6 @@ from fairseq.data import Dictionary, LanguagePairDataset
 from plain_files import put
 from refusals import refuses
 
-from lev_plugins.cli import noise as command
 from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -154,14 +153,6 @@ def test_training_noise_has_the_seed_of_the_training(folder, share):
         data.set_epoch(1)
         made.append(texts(task, data))
     assert made[0] == made[1] != made[2] and made[3] == made[4]
-
-
-def test_a_test_set_has_the_noise_that_the_command_writes(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    flags = "--input test.clean --output made --kind random,swap --seed 4 --word-rate 0.5"
-    command.main(flags.split())
-    task = task_of(folder, noise="random,swap", noise_seed=4, noise_word_rate=0.5)
-    assert (folder / "made").read_text().splitlines() == texts(task, loaded(task, "test"))
 
 
 def test_folders_of_training_data_take_turns(folder):
