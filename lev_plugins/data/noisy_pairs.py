@@ -49,10 +49,6 @@ class TextSide(FairseqDataset):
         """The line that is read as sentence ``number``."""
         return self.lines[number]
 
-    def get_original_text(self, number: int) -> str:
-        """Its subwords, for ``--replace-unk``."""
-        return self.encode(self.text(number))
-
     def __getitem__(self, number: int) -> Tensor:
         return self.tokens(self.text(number))
 

@@ -31,10 +31,9 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
         names: of the systems. wanted: names of metrics.
 
     Returns:
-        ``sentences``, ``reference_tokens``, ``draft_tokens``, ``origin``, ``metrics`` (name →
-        signature and direction), ``systems`` (a list; where there are drafts the first is the
-        draft itself) and ``notes``. What cannot be computed for want of references, drafts or
-        ``I-`` lines is None.
+        ``sentences``, ``origin``, ``metrics`` (name → signature and direction), ``systems`` (a
+        list; where there are drafts the first is the draft itself) and ``notes``. What cannot be
+        computed for want of references, drafts or ``I-`` lines is None.
     """
     metrics = {
         name: CORRECTION_METRICS[name] if name in CORRECTION_METRICS else make_metric(name)
@@ -53,8 +52,6 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
     }
     return {
         "sentences": len(rows[0][2]),
-        "reference_tokens": _size(corpus.references),
-        "draft_tokens": _size(corpus.drafts),
         "origin": corpus.origin,
         "metrics": {
             name: {"higher_is_better": one.higher_is_better, "signature": one.signature()}
@@ -63,10 +60,6 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
         "systems": [_system(*row, corpus, metrics) for row in rows],
         "notes": [*corpus.notes, *(note for note, holds in notes.items() if holds)],
     }
-
-
-def _size(texts: Sequence[str] | None) -> int | None:
-    return None if texts is None else sum(len(text.split()) for text in texts)
 
 
 def _system(

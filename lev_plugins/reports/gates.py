@@ -59,8 +59,4 @@ def render_text(record: Record, number: int = 0, color: bool = False) -> str:
 def render_html(records: Sequence[Record], title: str) -> str:
     """The page for ``records``, in their order: the darker a token, the higher the probability."""
     facts = [("lines", f"{len(records):,}")]
-    for name in GATES:
-        values = [value for one in records for value in getattr(one, name) or ()]
-        if values:
-            facts.append((f"{name}, mean", f"{sum(values) / len(values):.3f}"))
     return render("gates.html", title=title, facts=facts, records=records)

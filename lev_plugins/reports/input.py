@@ -42,26 +42,24 @@ def gather(args: argparse.Namespace) -> Corpus:
     systems = [*map(read_printed, args.printed)]
     systems += [Printed(path, _numbered(path)) for path in args.hypotheses]
     given = {"references": args.references, "drafts": args.drafts}
-    origin = {side: path for side, path in given.items() if path is not None}
-    texts = {side: _numbered(path) for side, path in origin.items()}
-    files = [(path, texts[side]) for side, path in origin.items()]
-    numbers = _numbers([*files, *((one.path, one.outputs) for one in reversed(systems))])
+    sides = {side: (path, _numbered(path)) for side, path in given.items() if path is not None}
+    outputs = [(one.path, one.outputs) for one in systems]
+    numbers = _numbers([*sides.values(), *reversed(outputs)])
     notes: list[str] = []
-    if "references" not in texts and (having := _printing(systems, numbers)):
-        texts["references"] = having.references
-        origin["references"] = f"T- lines of {having.path}"
+    if "references" not in sides and (having := _printing(systems)):
+        origin = f"T- lines of {having.path}"
+        sides["references"] = origin, having.references
         if unknown := sum("unk>" in text for text in having.references.values()):
-            said = f"{unknown} with <unk>; --references FILE takes the text"
-            notes.append(f"{origin['references']}: {said}")
-    named = [(origin[side], found) for side, found in texts.items()]
-    _look_for_subwords([*named, *((one.path, one.outputs) for one in systems)], notes)
-    ordered = {side: [found[n] for n in numbers] for side, found in texts.items()}
+            notes.append(f"{origin}: {unknown} with <unk>; --references FILE takes the text")
+    _look_for_subwords([*sides.values(), *outputs], notes)
+    ordered = {side: [texts[n] for n in numbers] for side, (_, texts) in sides.items()}
     rows = [
         (one.path, [one.outputs[n] for n in numbers],
          [one.iterations[n] for n in numbers if one.iterations])
         for one in systems
     ]  # fmt: skip
-    return Corpus(rows, ordered.get("references"), ordered.get("drafts"), origin, notes)
+    origins = {side: name for side, (name, _) in sides.items()}
+    return Corpus(rows, ordered.get("references"), ordered.get("drafts"), origins, notes)
 
 
 def _numbered(path: str) -> Texts:
@@ -83,16 +81,14 @@ def _numbers(sides: Sequence[tuple[str, Texts]]) -> range:
     return range(total)
 
 
-def _printing(systems: Sequence[Printed], numbers: Sequence[int]) -> Printed | None:
+def _printing(systems: Sequence[Printed]) -> Printed | None:
     """The first system beside which references were printed."""
     having = [one for one in systems if one.references]
-    for number in numbers:
-        texts = {one.references.get(number) for one in having}
-        if len(texts) > 1 or None in texts:
+    for one in having[1:]:
+        if one.references != having[0].references:
             raise UserError(
-                f"{' and '.join(one.path for one in having)}: other T- lines for sentence "
-                f"{number}, or none: other data, or text processed in another way; give "
-                "--references FILE"
+                f"{having[0].path} and {one.path} have other T- lines: other data, or text "
+                "processed in another way; give --references FILE"
             )
     return having[0] if having else None
 

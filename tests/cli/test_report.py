@@ -174,14 +174,14 @@ def test_outputs_of_other_data_are_refused():
         return printed(name, Sentence(0, target="a"), Sentence(1, target=second))
 
     first, second = two("a", "b"), two("b", "c")
-    assert "T- lines for sentence 1" in refusal(command.main, first, second, *QUICK)
+    assert "a and b have other T- lines" in refusal(command.main, first, second, *QUICK)
     assert len(systems(first, second, "--references", text("ref", "a", "b"), *QUICK)) == 2
 
 
 def test_without_references_or_iterations_the_rest_is_reported_and_what_lacks_is_said():
     printed("out", *(Sentence(n, target=None, output="a c", steps=None) for n in range(2)))
     figures = report("out", "--drafts", text("mt", "a b", "a c"))
-    assert figures["metrics"] == {} and figures["reference_tokens"] is None
+    assert figures["metrics"] == {}
     ours = figures["systems"][1]
     assert ours["scores"] is ours["words"] is ours["against_draft"] is ours["iterations"] is None
     assert ours["unchanged"] == 1
@@ -221,8 +221,7 @@ def example() -> None:
 def test_figures_computed_by_hand(example):
     figures = report(*EXAMPLE, *QUICK)
     nothing, ours = figures["systems"]
-    counts = [figures[name] for name in ("sentences", "reference_tokens", "draft_tokens")]
-    assert counts == [4, 11, 11]
+    assert figures["sentences"] == 4
     assert list(ours["against_draft"].values()) == [6, 5, 1, 1, 2, 0]
     assert ours["unchanged"] == 1 and nothing["unchanged"] == 4
     assert ours["scores"]["accuracy"] == nothing["scores"]["accuracy"] == 25
