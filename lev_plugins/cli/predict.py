@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         # First: a folder that cannot be written is told before the model loads.
         out = stack.enter_context(report_file(args.output))
         model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
-        written = tsv_record(model) if args.format == "tsv" else json_record
+        written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
         records = progress(_found(model, args), "lines", lines_of(args.input), args.output)
         for number, found in enumerate(records, start=1):

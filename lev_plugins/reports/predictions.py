@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 
-from ..errors import counted
+from ..errors import UserError, counted
 from ..inference.enct5 import EncT5, Prediction, Tagged
 from ..io.lines import json_line
 from ..io.output import printable
@@ -16,9 +16,20 @@ def json_record(number: int, found: Prediction | Tagged) -> str:
     return json_line({"line": number, **found.to_dict()})
 
 
-def tsv_record(model: EncT5) -> Callable[[int, Prediction | Tagged], str]:
-    """What makes a line of TSV, answer, tab and score, of an answer."""
+def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Prediction | Tagged], str]:
+    """What makes a line of TSV, answer, tab and score, of an answer.
+
+    Raises:
+        UserError: a label that cannot be told from the sign between labels.
+    """
     sign = " " if model.kind is ProblemType.TAGGING else ","
+    if model.kind is ProblemType.TAGGING or model.kind.many:
+        for label in model.labels if labels is None else labels:
+            if sign in label:
+                raise UserError(
+                    f"--format tsv: the label {label!r} holds what stands between labels; use "
+                    "--format jsonl"
+                )
 
     def line(_: int, found: Prediction | Tagged) -> str:
         values = found.to_dict()
