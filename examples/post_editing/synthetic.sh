@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Adds synthetic triples to real ones: many more sentences, whose drafts are their targets with words dropped,
-# repeated, swapped and replaced by lev-noise --drafts.
+# repeated, swapped and replaced by lev-noise.
 #
 #     bash examples/post_editing/synthetic.sh DATA BITEXT OUT
 #     SOURCE=en TARGET=de TIMES=10 bash examples/post_editing/synthetic.sh DATA my/corpus OUT
@@ -29,8 +29,8 @@ done
 unpack "$bitext.$from" "$parts/more.src"
 unpack "$bitext.$to" "$parts/more.pe"
 for side in src pe; do cat "$parts/real.$side" >>"$parts/more.$side"; done
-python -m lev_plugins noise --drafts --input "$parts/more.pe" --output "$parts/more.mt" \
-  --drop 0.04 --repeat 0.01 --swap 0.02 --replace 0.08 --similar 0.3 --seed "$SEED"
+python -m lev_plugins noise --input "$parts/more.pe" --output "$parts/more.mt" \
+  --kind drop-words,repeat-words,swap-words,replace-words --word-rate 0.1 --seed "$SEED"
 for side in src mt pe; do
   for ((i = 0; i < times; i++)); do cat "$parts/real.$side"; done >"$out/train.$side"
   cat "$parts/more.$side" >>"$out/train.$side"

@@ -101,13 +101,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     _refuse_contradictions(args)
     from ..data.binarization import check_split, find_splits, write_all
-    from ..reports.preprocessing import summarise
+    from ..reports.next_command import summarise
 
     refuse_old_dictionaries(args)
-    splits = find_splits(args)
-    for sides in splits.values():
-        print("check", *(side.path for side in sides), flush=True)
-        check_split(sides)
+    splits, counts = find_splits(args), {}
+    for name, paths in splits.items():
+        print("check", *paths, flush=True)
+        counts[name] = check_split(paths)
     with staged(args.destdir) as folder:
-        _, target = write_all(args, folder, splits)
-    print(summarise(args, splits, target))
+        target = write_all(args, folder, splits)
+    print(summarise(args, counts, target))

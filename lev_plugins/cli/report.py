@@ -13,14 +13,10 @@ from contextlib import ExitStack
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
-from ..metrics.corpus import METRICS
-from ..metrics.correction import CORRECTION_METRICS
-from ..reports.figures import DEFAULT_METRICS, NO_EDIT_BASELINE, compute
-from ..reports.input import KINDS, gather
+from ..reports.figures import KNOWN, NO_EDIT_BASELINE, compute
+from ..reports.input import gather
 from ..reports.table import render_table
 from .options import adder, make_parser
-
-KNOWN = (*METRICS, *CORRECTION_METRICS)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -30,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with ExitStack() as stack:
         # Opened first: a folder that cannot be written is told before anything is computed.
         out = stack.enter_context(whole_file(args.json)) if args.json else None
-        figures = compute(gather(args), names, args)
+        figures = compute(gather(args), names, args.metrics)
         if out:
             json.dump(figures, out, ensure_ascii=True, allow_nan=False, indent=1)
             out.write("\n")
@@ -55,13 +51,9 @@ def build_parser() -> argparse.ArgumentParser:
     add("--hypotheses FILE", "outputs as plain text, each a system", (), nargs="+")
     add("--names A,B", "names of the systems (default: their files)", **names)
     add("--references FILE", "references as text (default: the T- lines)")
-    add("--drafts FILE", "drafts, or what was corrected, as text (default: the E-…_0 lines)")
-    add("--remove-bpe", "join subwords; none: all is as it should be", choices=KINDS)
-    default = f"of {', '.join(KNOWN)} (default: those that need no library)"
-    add("--metrics NAMES", default, list(DEFAULT_METRICS), **names)
+    add("--drafts FILE", "drafts, or what was corrected, as text")
+    add("--metrics NAMES", f"of {', '.join(KNOWN)} (default: all)", list(KNOWN), **names)
     add("--json FILE", "also write all numbers, with the metrics' signatures")
-    tokenizer = "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)"
-    add("--bleu-tokenize NAME", tokenizer, advanced=True)
     return parser
 
 
@@ -83,12 +75,6 @@ def _check(args: argparse.Namespace) -> list[str]:
     read = [("the output", path) for path in paths]
     read += [("--references", args.references), ("--drafts", args.drafts)]
     refuse_overwriting({"--json": args.json}, read)
-    if args.bleu_tokenize is not None:
-        from sacrebleu.metrics import BLEU
-
-        if args.bleu_tokenize not in BLEU.TOKENIZERS:
-            known = ",".join(BLEU.TOKENIZERS)
-            raise UserError(f"--bleu-tokenize {args.bleu_tokenize}: choose of {known}")
     if args.names is None:
         names = [os.path.basename(path) for path in paths]
         return names if len(set(names)) == len(names) else paths

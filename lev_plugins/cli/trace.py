@@ -47,8 +47,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add, files = adder(parser), {"nargs": "?", "const": STANDARD_STREAM}
     add("--path CHECKPOINT", "the trained model", required=True)
-    add("--input FILE", "lines of 'source', or 'source<TAB>draft' (gates: 'source<TAB>target', "
-        "which is forced) in UTF-8 (default: stdin)", STANDARD_STREAM)  # fmt: skip
+    form = "lines of 'source', or, LevT, 'source<TAB>draft', in UTF-8 (default: stdin)"
+    add("--input FILE", form, STANDARD_STREAM)
     add("--html FILE", "also write a page that opens anywhere")
     add("--json FILE", "also write JSON lines; without FILE to stdout, not the text", **files)
     add("--max-iter N", "LevT: most iterations (default: 10)", type=int)
@@ -118,7 +118,14 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
 
         model = {"data": args.data, "device": args.device, "processing": processing}
         recorder = Recorder(args.path, args.beam or 5, **model)
-        return lambda pairs, first: recorder.records(pairs, size, first), gates, None
+
+        def recorded(pairs: Sequence[Pair], first: int) -> Sequence[Any]:
+            for number, (_, draft) in enumerate(pairs, start=first):
+                if draft is not None:
+                    raise UserError(f"line {number}: a model with gates has no drafts; cut the tab")
+            return recorder.records([source for source, _ in pairs], size, first)
+
+        return recorded, gates, None
     from ..inference.editor import LevenshteinEditor
     from ..reports import traces
 

@@ -3,7 +3,7 @@
 Shapes: B sentences, S source tokens, M target tokens, N draft tokens.
 """
 
-from typing import Protocol, TypedDict
+from typing import Any, Protocol, TypedDict
 
 import torch
 from torch import Tensor
@@ -22,24 +22,18 @@ class TextEncoder(Protocol):
         """Tokens with spaces between them → text."""
 
 
-class NetInput(TypedDict):
-    """src_tokens: B × S, long. src_lengths: B, None where nothing asks for them."""
-
-    src_tokens: Tensor
-    src_lengths: Tensor | None
-
-
 class Batch(TypedDict, total=False):
     """A batch: fairseq's own keys, and those of an edit model's data.
 
-    id: B, where the sentences stand in the data. target: B × M. draft: B × N. marks: B × N, bits
-    of the marks on the drafts. constraints: B × 2 × N, draft and marks.
+    id: B, where the sentences stand in the data. net_input: src_tokens, B × S, long, and
+    src_lengths, B, None where nothing asks for them. target: B × M. draft: B × N. marks: B × N,
+    bits of the marks on the drafts. constraints: B × 2 × N, draft and marks.
     """
 
     id: Tensor
     nsentences: int
     ntokens: int
-    net_input: NetInput
+    net_input: dict[str, Any]
     target: Tensor
     draft: Tensor
     marks: Tensor

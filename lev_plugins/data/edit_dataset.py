@@ -1,27 +1,14 @@
 """Source, target and draft side by side."""
 
 from collections.abc import Sequence
-from typing import TypeAlias, TypedDict
+from typing import Any
 
 import numpy as np
 import torch
-from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
+from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
 from .batch import Batch
-
-# one side of the data: tokens of every sentence
-Side: TypeAlias = FairseqDataset | Sequence[Tensor]
-Sizes: TypeAlias = Sequence[int] | np.ndarray
-
-
-class Example(TypedDict, total=False):
-    """A sentence: fairseq's id, source and target, and the draft where there are drafts."""
-
-    id: int
-    source: Tensor
-    target: Tensor | None
-    draft: Tensor
 
 
 class EditDataset(LanguagePairDataset):
@@ -31,42 +18,35 @@ class EditDataset(LanguagePairDataset):
     ``prev_output_tokens``, and has ``draft`` (B × N, long, padded on the right) on top.
 
     Args:
-        src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict: as in fairseq.
-        draft: data set of drafts, or None.
-        draft_sizes: their lengths in tokens.
+        *pair: source and target, as :class:`~fairseq.data.LanguagePairDataset` takes them.
+        draft, draft_sizes: drafts and their lengths in tokens, or None.
         marks: bits of :mod:`.markup` for the drafts' tokens, or None. With them a batch has
             ``marks`` (B × N) too, and both as ``constraints`` (B × 2 × N), the one field besides
             the source that fairseq-interactive passes on to the task.
-        **options: of :class:`~fairseq.data.LanguagePairDataset`.
+        **options: of fairseq's class.
     """
 
     def __init__(
         self,
-        src: Side,
-        src_sizes: Sizes,
-        src_dict: Dictionary,
-        tgt: Side | None = None,
-        tgt_sizes: Sizes | None = None,
-        tgt_dict: Dictionary | None = None,
-        draft: Side | None = None,
-        draft_sizes: Sizes | None = None,
+        *pair: Any,
+        draft: FairseqDataset | Sequence[Tensor] | None = None,
+        draft_sizes: Sequence[int] | np.ndarray | None = None,
         marks: Sequence[Tensor] | None = None,
         **options: object,
     ) -> None:
-        options["input_feeding"] = False
-        super().__init__(src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict, **options)
+        super().__init__(*pair, input_feeding=False, **options)
         self.draft = draft
         self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
         self.marks = marks
 
-    def __getitem__(self, index: int) -> Example:
-        item: Example = super().__getitem__(index)
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        item: dict[str, Any] = super().__getitem__(index)
         if self.draft is not None:
             item["draft"] = self.draft[index]
         return item
 
     def collater(
-        self, samples: list[Example], pad_to_length: dict[str, int] | None = None
+        self, samples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> Batch:
         """A batch as the class describes it; fairseq sorts its sentences by source length."""
         batch: Batch = super().collater(samples, pad_to_length)
@@ -81,10 +61,6 @@ class EditDataset(LanguagePairDataset):
 
     def _collated(self, rows: list[Tensor], fill: int) -> Tensor:
         return data_utils.collate_tokens(rows, fill, pad_to_multiple=self.pad_to_multiple)
-
-    def num_tokens(self, index: int) -> int:
-        """As :meth:`num_tokens_vec`, of one sentence."""
-        return int(self.num_tokens_vec(np.array([index]))[0])
 
     def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
         """The longest of source, target and draft: what ``--max-tokens`` counts."""

@@ -49,10 +49,6 @@ class TextSide(FairseqDataset):
         """The line that is read as sentence ``number``."""
         return self.lines[number]
 
-    def get_original_text(self, number: int) -> str:
-        """The subwords of a line, as ``--replace-unk`` wants them."""
-        return self.encode(self.text(number))
-
     def __getitem__(self, number: int) -> Tensor:
         return self.tokens(self.text(number))
 
@@ -63,26 +59,21 @@ class TextSide(FairseqDataset):
 class NoisySide(TextSide):
     """A side whose lines are made noisy before they are cut.
 
-    What happens to a line depends on the seeds, the epoch and the line's number alone, so it is the
-    same in any process and any order. The epoch lies in shared memory: fairseq keeps the processes
-    that read data, and with them their copy of a data set, from one epoch to the next.
-
-    A line that noise makes longer than the limit is read without noise.
+    What happens to a line depends on the seeds, the epoch and its number alone: it is the same in
+    any process and order. The epoch lies in shared memory, because fairseq keeps the processes that
+    read data, and with them their copy of a data set, from one epoch to the next.
 
     Args:
         clean: the same lines without noise.
-        noise: what is done to them.
-        seed: of the noise.
-        run: the training's seed, None where noise is to be the same every time.
-        longest: most tokens, </s> counted.
-        truncate: cut what is longer, noise or not, and keep </s>.
-        target: text of the targets: a ``share`` of the lines (each with this probability) is made
-            anew from them, with noise; the others are read without noise.
+        seed: of the noise. run: the training's, None where noise is the same every time.
+        longest: most tokens, </s> counted. A line that noise makes longer is read without noise;
+            with ``truncate`` any line is cut, and keeps </s>.
+        target: text of the targets: each line is made anew from it, with noise, with the
+            probability ``share``, else it is read without noise.
 
     Attributes:
-        sizes: for batches: lengths of the noisy lines where noise is fixed, elsewhere those of
-            one sample, that of epoch 0; never above the limit where the clean line is not.
-        clean_sizes: lengths without noise, for all limits.
+        sizes: lengths of the noisy lines where noise is fixed, elsewhere those of epoch 0.
+        clean_sizes: lengths without noise.
     """
 
     def __init__(
@@ -100,18 +91,10 @@ class NoisySide(TextSide):
         self.longest, self.truncate = longest, truncate
         self.target, self.share = target, share
         self._epoch = torch.full((1,), FIXED).share_memory_()
-        known = None if noise.options.kinds else clean.sizes
+        known = None if noise.kinds else clean.sizes
         super().__init__(clean.lines, clean.encode, clean.dictionary, known)
         self.unknown = self.unknown or clean.unknown
         self.clean_sizes = clean.sizes
-        self.limit(longest)
-
-    def limit(self, longest: int) -> None:
-        """Lowers the limit, for a model with fewer positions."""
-        self.longest = min(self.longest, longest)
-        if self.truncate:
-            self.clean_sizes = np.minimum(self.clean_sizes, self.longest)
-        self.sizes = np.where(self.sizes > self.longest, self.clean_sizes, self.sizes)
 
     def set_epoch(self, epoch: int) -> None:
         """Noise of that epoch, from 1; without effect where noise is fixed."""
@@ -137,25 +120,39 @@ class NoisySide(TextSide):
 class NoisyPairs(LanguagePairDataset):
     """fairseq's language pairs with a :class:`NoisySide` as source.
 
-    Batches are cut by the sizes of one sample of the noise, so ``--max-tokens`` holds about; which
-    sentences are too long is decided by the clean text and is the same in every epoch. So one cut
-    serves all epochs.
+    One cut into batches serves all epochs: it is by the sizes of one sample of the noise, so
+    ``--max-tokens`` holds about; which sentences are too long is decided by the clean text.
     """
 
     src: NoisySide
 
+    def __init__(
+        self,
+        src: NoisySide,
+        src_dict: Dictionary,
+        tgt: TextSide | None,
+        tgt_dict: Dictionary,
+        **options: object,
+    ) -> None:
+        sizes = None if tgt is None else tgt.sizes
+        super().__init__(src, src.sizes, src_dict, tgt, sizes, tgt_dict, **options)
+        self.limit(src.longest)
+
     def set_epoch(self, epoch: int) -> None:
-        """Noise of that epoch, from 1."""
+        """See :meth:`NoisySide.set_epoch`."""
         self.src.set_epoch(epoch)
 
-    def limit(self, longest: int, max_tokens: float) -> None:
+    def limit(self, longest: int, max_tokens: float = np.inf) -> None:
         """Sources are to have ``longest`` tokens at most, a batch ``max_tokens``.
 
-        A line that fits into a batch without noise does with it.
+        A line that fits without noise does with it.
         """
-        self.src.limit(longest)
-        sizes = self.src.sizes
-        self.src_sizes = np.where(sizes > max_tokens, self.src.clean_sizes, sizes)
+        side = self.src
+        side.longest = min(side.longest, longest)
+        if side.truncate:
+            side.clean_sizes = np.minimum(side.clean_sizes, side.longest)
+        grown = side.sizes > min(side.longest, max_tokens)
+        self.src_sizes = np.where(grown, side.clean_sizes, side.sizes)
 
     def size(self, index: int) -> tuple[int, int]:
         """Lengths of the clean source and the target, in tokens."""

@@ -25,7 +25,7 @@ def segments(old: str, new: str) -> list[Segment]:
     """Two texts as stretches that are equal and others that differ, in turn.
 
     All ``old`` together are the old text, all ``new`` the new one. Units are words, numbers and
-    punctuation marks, so that in ``:func:`os.stat``` the name alone may change.
+    punctuation marks: in ``:func:`os.stat``` the name alone may change.
     """
     a, b = _TOKEN.findall(old), _TOKEN.findall(new)
     steps = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()

@@ -2,22 +2,16 @@
 
 from importlib import import_module
 
-from .corpus import METRICS, Metric, make_metric
-from .correction import CORRECTION_METRICS, CorrectionMetric, make_correction_metric
-from .word_edits import WordEdit, word_edits
+from .corpus import CORRECTION_METRICS, METRICS, Metric, make_metric
 from .words import CorrectionCounts, correction_counts
 
 __all__ = [
     "CORRECTION_METRICS",
     "METRICS",
     "CorrectionCounts",
-    "CorrectionMetric",
     "Metric",
-    "WordEdit",
     "correction_counts",
-    "make_correction_metric",
     "make_metric",
-    "word_edits",
 ]
 
 

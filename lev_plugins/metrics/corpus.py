@@ -1,187 +1,203 @@
 """Corpus metrics as sums of sentence statistics, alike in scorers, validation and reports.
 
-A metric turns a pair of sentences into a few numbers. These add up over sentences, batches and
+A metric turns the texts of a sentence into a few numbers. These add up over sentences, batches and
 processes, and the sums alone give the score of the corpus: a corpus that is scored in parts gets
 the score of the whole.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
 
 from ..errors import UserError
-from .words import percent, right_words
+from .word_edits import edit_matches, f_half, precision, recall
+from .words import CorrectionCounts, line_counts, percent, right_words
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacrebleuBase
 
-    from .correction import Counts
+
+@dataclass(frozen=True)
+class Metric:
+    """What is counted of a sentence, and what the sums are worth.
+
+    Attributes:
+        name: its key in :data:`METRICS` or :data:`CORRECTION_METRICS`.
+        size: how many statistics there are of a sentence.
+        statistics: these, of output and reference; for a metric of a correction of source, output
+            and reference. Those of a corpus are their sums.
+        score: of a corpus with these sums, 0 … 100 (an error rate may be higher, what is left of
+            100 lower); 0 where it is empty.
+        signature: how the score was computed, to be quoted beside it.
+        higher_is_better: False for error rates.
+    """
+
+    name: str
+    size: int
+    statistics: Callable[..., tuple[float, ...]]
+    score: Callable[[Sequence[float]], float]
+    signature: Callable[[], str]
+    higher_is_better: bool = True
 
 
-class Metric(Protocol):
-    """What a metric offers that needs outputs and references alone."""
-
-    @property
-    def name(self) -> str:
-        """Its key in :data:`METRICS`."""
-
-    @property
-    def higher_is_better(self) -> bool:
-        """False for error rates."""
-
-    @property
-    def size(self) -> int:
-        """How many statistics there are of a sentence."""
-
-    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
-        """The statistics of one sentence; those of a corpus are their sums."""
-
-    def score(self, totals: Sequence[float]) -> float:
-        """The score of a corpus, 0 … 100 (an error rate may be higher); 0 where it is empty."""
-
-    def signature(self) -> str:
-        """How the score was computed, to be quoted beside it."""
-
-
-class SacrebleuMetric:
+def _sacrebleu(name: str, metric: "SacrebleuBase", size: int, higher: bool = True) -> Metric:
     """A metric of sacrebleu: the scores are its corpus scores to the last bit."""
 
-    def __init__(
-        self, name: str, metric: "SacrebleuBase", size: int, higher_is_better: bool = True
-    ) -> None:
-        self.name, self.size, self.higher_is_better = name, size, higher_is_better
-        self._metric = metric
-
-    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
-        """sacrebleu's numbers for one sentence against one reference."""
+    def statistics(hypothesis: str, reference: str) -> tuple[float, ...]:
         # not public, but the same for all its metrics; its significance tests rest on them too
-        (numbers,) = self._metric._extract_corpus_statistics([hypothesis], [[reference]])
+        (numbers,) = metric._extract_corpus_statistics([hypothesis], [[reference]])
         return tuple(map(float, numbers))
 
-    def score(self, totals: Sequence[float]) -> float:
-        """sacrebleu's score of a corpus with these sums."""
-        return float(self._metric._compute_score_from_stats(list(totals)).score)
+    def score(totals: Sequence[float]) -> float:
+        return float(metric._compute_score_from_stats(list(totals)).score)
 
-    def signature(self) -> str:
-        """sacrebleu's signature, for one reference."""
-        self.statistics("", "")  # it knows the number of references once it has seen some
-        return str(self._metric.get_signature())
+    def signature() -> str:
+        statistics("", "")  # it knows the number of references once it has seen some
+        return str(metric.get_signature())
+
+    return Metric(name, size, statistics, score, signature, higher)
 
 
-def bleu(tokenize: str | None = None, effective_order: bool = False) -> SacrebleuMetric:
+def bleu(tokenize: str | None = None) -> Metric:
     """BLEU (Papineni et al., 2002) with sacrebleu's defaults, or another of its tokenisers."""
     from sacrebleu.metrics import BLEU
 
     # force: no warning about text that is tokenised already, which is as the user wants it
-    metric = BLEU(tokenize=tokenize, effective_order=effective_order, force=True)
-    return SacrebleuMetric("bleu", metric, 2 + 2 * 4)
+    return _sacrebleu("bleu", BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
 
 
-def ter(
-    normalized: bool = False,
-    no_punct: bool = False,
-    asian_support: bool = False,
-    case_sensitive: bool = False,
-) -> SacrebleuMetric:
-    """Translation edit rate (Snover et al., 2006) with sacrebleu's settings and defaults."""
+def ter(normalized: bool = False, case_sensitive: bool = False) -> Metric:
+    """Translation edit rate (Snover et al., 2006) with sacrebleu's defaults, or two settings."""
     from sacrebleu.metrics import TER
 
-    metric = TER(normalized, no_punct, asian_support, case_sensitive)
-    name = "ter_normalized" if normalized else "ter"
-    return SacrebleuMetric(name, metric, 2, higher_is_better=False)
+    metric = TER(normalized=normalized, case_sensitive=case_sensitive)
+    return _sacrebleu("ter_normalized" if normalized else "ter", metric, 2, higher=False)
 
 
-def chrf() -> SacrebleuMetric:
+def chrf() -> Metric:
     """chrF2 (Popović, 2015) with sacrebleu's defaults."""
     from sacrebleu.metrics import CHRF
 
-    return SacrebleuMetric("chrf", CHRF(), 3 * CHRF.CHAR_ORDER)
+    return _sacrebleu("chrf", CHRF(), 3 * CHRF.CHAR_ORDER)
 
 
-@dataclass(frozen=True)
-class Share:
-    """A rate of words, characters or sentences, without a library: sums over sums, in per cent.
+def _own(
+    name: str,
+    size: int,
+    count: Callable[..., tuple[float, ...]],
+    score: Callable[[Sequence[float]], float],
+    how: str,
+    tokens: str = "whitespace",
+    higher: bool = True,
+) -> Metric:
+    """A metric without a library; texts are taken as they are, with case and punctuation.
 
-    Words are what stands between spaces; texts are taken as they are, with case and punctuation.
-
-    Attributes:
-        count: the two numbers of a sentence, of output and reference; the score is the sum of the
-            first in per cent of that of the second.
-        tokens, how: what the signature says of the counting.
-        rest: the score is 100 minus that, 0 where nothing was counted.
+    count: the statistics of a sentence. how: what the signature says, in sacrebleu's form.
     """
+    signature = f"nrefs:1|case:mixed|tok:{tokens}|{how}|library:lev_plugins"
+    return Metric(name, size, count, score, lambda: signature, higher)
 
-    name: str
-    count: Callable[[str, str], tuple[float, float]]
-    tokens: str
-    how: str
-    higher_is_better: bool = True
-    rest: bool = False
-    size: ClassVar[int] = 2
 
-    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
-        """The two numbers of one sentence."""
-        return tuple(map(float, self.count(hypothesis, reference)))
-
-    def score(self, totals: Sequence[float]) -> float:
-        """Of a corpus with these sums; 0 where the second is 0."""
-        share = percent(*totals)
-        return 100.0 - share if self.rest and totals[1] else share
-
-    def signature(self) -> str:
-        """In sacrebleu's form."""
-        return f"nrefs:1|case:mixed|tok:{self.tokens}|{self.how}|library:lev_plugins"
+# Of a sentence two numbers, of output and reference; the score is the sum of the first in per cent
+# of that of the second.
 
 
 def _exact(hypothesis: str, reference: str) -> tuple[float, float]:
     """Sentences equal to their reference; spaces at the ends do not count."""
-    return hypothesis.strip() == reference.strip(), 1
+    return float(hypothesis.strip() == reference.strip()), 1.0
 
 
 def _right_words(hypothesis: str, reference: str) -> tuple[float, float]:
     """Words of the reference that are right (:func:`.words.right_words`); too many cost nothing."""
     words = reference.split()
-    return len(right_words(hypothesis.split(), words)), len(words)
+    return float(len(right_words(hypothesis.split(), words))), float(len(words))
 
 
 def _word_errors(hypothesis: str, reference: str) -> tuple[float, float]:
     """Insertions, deletions and substitutions of words, as the library jiwer defines them."""
     words = reference.split()
-    return Levenshtein.distance(hypothesis.split(), words), len(words)
+    return float(Levenshtein.distance(hypothesis.split(), words)), float(len(words))
 
 
 def _letter_errors(hypothesis: str, reference: str) -> tuple[float, float]:
     """The same of characters; spaces at the ends do not count."""
     text = reference.strip()
-    return Levenshtein.distance(hypothesis.strip(), text), len(text)
+    return float(Levenshtein.distance(hypothesis.strip(), text)), float(len(text))
 
 
-_EDITS = "ops:ins,del,sub"
+def _share(totals: Sequence[float]) -> float:
+    return percent(*totals)
+
+
+def _rest(totals: Sequence[float]) -> float:
+    """What a share leaves, 0 where nothing was counted."""
+    return 100.0 - percent(*totals) if totals[1] else 0.0
+
+
+_EDITS, _FEWEST = "ops:ins,del,sub", "align:fewest-errors-most-equal"
 METRICS: dict[str, Callable[[], Metric]] = {
     "bleu": bleu,
     "ter": ter,
     # as post-editing is judged: case matters (paper, Table 3)
     "ter_normalized": lambda: ter(normalized=True, case_sensitive=True),
     "chrf": chrf,
-    "accuracy": partial(Share, "accuracy", _exact, "none", "ends:stripped"),
-    "word_accuracy": partial(
-        Share, "word_accuracy", _right_words, "whitespace", "align:fewest-errors-most-equal"
-    ),
+    "accuracy": lambda: _own("accuracy", 2, _exact, _share, "ends:stripped", "none"),
+    "word_accuracy": lambda: _own("word_accuracy", 2, _right_words, _share, _FEWEST),
     # with many words too many it is below 0
-    "wrr": partial(Share, "wrr", _word_errors, "whitespace", "wrr:100-wer", rest=True),
-    "wer": partial(Share, "wer", _word_errors, "whitespace", _EDITS, higher_is_better=False),
-    "cer": partial(Share, "cer", _letter_errors, "char", _EDITS, higher_is_better=False),
+    "wrr": lambda: _own("wrr", 2, _word_errors, _rest, "wrr:100-wer"),
+    "wer": lambda: _own("wer", 2, _word_errors, _share, _EDITS, higher=False),
+    "cer": lambda: _own("cer", 2, _letter_errors, _share, _EDITS, "char", higher=False),
 }
 
 # those that take what stands between spaces for a word, and every character for a letter
 WORD_METRICS = ("word_accuracy", "wrr", "wer", "cer")
 
 
+# Metrics of a correction need the text that was corrected, the source, beside output and reference:
+# a draft, or the noisy side of a corrector that reads no draft.
+
+
+def word_statistics(source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
+    """Words of the reference: all, right before, corrected, miscorrected."""
+    return tuple(map(float, astuple(line_counts(source, hypothesis, reference))))
+
+
+def word_totals(totals: Sequence[float]) -> CorrectionCounts:
+    """The sums of :func:`word_statistics` by their names."""
+    return CorrectionCounts(*map(int, totals))
+
+
+def edit_statistics(source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
+    """Edits of words: right, wrong, missing (:func:`.word_edits.edit_matches`), and sentences."""
+    return (*map(float, edit_matches(source, hypothesis, reference)), 1.0)
+
+
+def _of_edits(rate: Callable[[Sequence[float]], float], totals: Sequence[float]) -> float:
+    """The rate of right, wrong and missing edits; 0 where there is no sentence at all."""
+    return rate(totals[:3]) if totals[3] else 0.0
+
+
+_SPANS = "match:span-and-words|merge:between-equal-words|none:100"
+#: Those of equal ``statistics`` are counted once, by :mod:`..reports.figures`.
+CORRECTION_METRICS: dict[str, Metric] = {
+    one.name: one
+    for one in (
+        _own("correction_rate", 4, word_statistics,
+             lambda totals: word_totals(totals).correction_rate, _FEWEST),
+        _own("words_broken", 4, word_statistics,
+             lambda totals: word_totals(totals).miscorrection_rate, _FEWEST, higher=False),
+        _own("edit_precision", 4, edit_statistics, partial(_of_edits, precision), _SPANS),
+        _own("edit_recall", 4, edit_statistics, partial(_of_edits, recall), _SPANS),
+        _own("edit_f05", 4, edit_statistics, partial(_of_edits, f_half), _SPANS),
+    )
+}  # fmt: skip
+
+
 def make_metric(name: str) -> Metric:
-    """The metric of this name, with its default settings.
+    """The metric of output and reference of this name, with its default settings.
 
     Raises:
         UserError: there is none of this name.
@@ -191,7 +207,7 @@ def make_metric(name: str) -> Metric:
     return METRICS[name]()
 
 
-def add_up(metric: "Metric | Counts", statistics: Iterable[Sequence[float]]) -> list[float]:
+def add_up(metric: Metric, statistics: Iterable[Sequence[float]]) -> list[float]:
     """Sums of the statistics of sentences, zeros where there are none."""
     totals = [0.0] * metric.size
     for numbers in statistics:

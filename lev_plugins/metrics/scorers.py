@@ -1,14 +1,9 @@
 """What ``--scoring`` knows beside fairseq's scorers: our metrics, each as a scorer."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import BaseScorer, register_scorer
 
-from ..options import option
-from .corpus import WORD_METRICS, Metric, add_up, make_metric, ter
+from .corpus import WORD_METRICS, Metric, add_up, make_metric
 from .words import is_char_tokenized
 
 _ENOUGH = 1000  # references that tell words from characters
@@ -43,7 +38,7 @@ class MetricScorer(BaseScorer):
         if name == "accuracy":
             right, total = map(int, self.totals)
             return f"accuracy = {self.score():.2f} ({right}/{total})"
-        title = "word accuracy" if name == "word_accuracy" else name.partition("_")[0].upper()
+        title = "word accuracy" if name == "word_accuracy" else name.upper()
         text = f"{title} = {self.score():.2f} {self.metric.signature()}"
         if name in WORD_METRICS and is_char_tokenized(self.shown):
             text += (
@@ -53,41 +48,16 @@ class MetricScorer(BaseScorer):
         return text
 
 
-@dataclass
-class NoOptions(FairseqDataclass):
-    """A scorer without options."""
-
-
-@dataclass
-class TerConfig(FairseqDataclass):
-    """Options of ``--scoring ter``; the defaults are those of ``sacrebleu -m ter``."""
-
-    ter_normalized: bool = option(False, "TER: normalise and tokenise the text first")
-    ter_no_punct: bool = option(False, "TER: leave punctuation out")
-    ter_asian_support: bool = option(False, "TER: treat each Asian character as a word")
-    ter_case_sensitive: bool = option(False, "TER: count a difference in case as an edit")
-
-
-def _ter(cfg: TerConfig) -> Metric:
-    flags = (cfg.ter_normalized, cfg.ter_no_punct, cfg.ter_asian_support, cfg.ter_case_sensitive)
-    return ter(*flags)
-
-
-def _register(name: str, config: type[FairseqDataclass], metric: Callable[[Any], Metric]) -> None:
+def _register(name: str, metric: str) -> None:
     class Scorer(MetricScorer):
-        """The metric that the options ask for."""
+        """The scorer of one metric."""
 
         def __init__(self, cfg: FairseqDataclass) -> None:
-            super().__init__(cfg, metric(cfg))
+            super().__init__(cfg, make_metric(metric))
 
-    register_scorer(name, dataclass=config)(Scorer)
-
-
-def _named(name: str) -> Callable[[NoOptions], Metric]:
-    return lambda cfg: make_metric(name)
+    register_scorer(name, dataclass=FairseqDataclass)(Scorer)
 
 
-_register("ter", TerConfig, _ter)
-_register("word_error_rate", NoOptions, _named("wer"))  # fairseq's own is wer
-for _name in ("accuracy", "cer", "word_accuracy", "wrr"):
-    _register(_name, NoOptions, _named(_name))
+_register("word_error_rate", "wer")  # fairseq's own is wer
+for _name in ("accuracy", "cer", "ter", "word_accuracy", "wrr"):
+    _register(_name, _name)

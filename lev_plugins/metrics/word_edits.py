@@ -5,7 +5,7 @@ the words that take its place, and it is right where the reference has the very 
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .words import Words, aligned
@@ -46,17 +46,13 @@ class EditMatches(NamedTuple):
     missing: int
 
 
-def matched(made: Iterable[Hashable], needed: Iterable[Hashable]) -> EditMatches:
-    """Edits that were made against those that were needed; one counts as often as it occurs."""
-    done, wanted = Counter(made), Counter(needed)
-    right = (done & wanted).total()
-    return EditMatches(right, done.total() - right, wanted.total() - right)
-
-
 def edit_matches(source: str, output: str, reference: str) -> EditMatches:
     """The edits from source to output against those from source to reference, of one line."""
     words = source.split()
-    return matched(word_edits(words, output.split()), word_edits(words, reference.split()))
+    made = Counter(word_edits(words, output.split()))
+    needed = Counter(word_edits(words, reference.split()))
+    right = (made & needed).total()
+    return EditMatches(right, made.total() - right, needed.total() - right)
 
 
 def precision(matches: Sequence[float]) -> float:

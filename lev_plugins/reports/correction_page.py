@@ -1,8 +1,8 @@
 """Corrections as one HTML page: changed lines with their edits, the surer the darker."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -17,68 +17,48 @@ if TYPE_CHECKING:
 
 #: Probabilities from which an edit has the next darker shade.
 SHADES = (0.0, 0.5, 0.75, 0.9, 0.97)
-
-
-@dataclass
-class FileEdits:
-    """A file: its lines, its edits that were applied and that were not, and the lines that changed.
-
-    The edits are those of ``--edits``.
-    """
-
-    name: str
-    lines: int = 0
-    applied: int = 0
-    refused: int = 0
-    shown: list[tuple[int, "Correction", "Sequence[Edit]"]] = field(default_factory=list)
+#: name of a file → its lines that changed, with their numbers
+Changed = Mapping[str, Sequence[tuple[int, "Correction"]]]
 
 
 @contextmanager
 def html_sink(path: str, title: str) -> Iterator[Sink]:
     """Collects lines and writes the page when all are there, whole or not at all."""
-    files: dict[str, FileEdits] = {}
+    files: dict[str, list[tuple[int, Correction]]] = {}
+    counts = Counter(dict.fromkeys(("lines", "lines changed", "edits applied", "not applied"), 0))
 
     def add(name: str, number: int, correction: "Correction") -> None:
-        shown = "standard input" if name == STANDARD_STREAM else name
-        file = files.setdefault(name, FileEdits(shown))
+        shown = files.setdefault("standard input" if name == STANDARD_STREAM else name, [])
         applied = sum(edit.applied for edit in correction.edits)
-        file.lines += 1
-        file.applied += applied
-        file.refused += len(correction.edits) - applied
+        counts.update({"lines": 1, "lines changed": bool(applied), "edits applied": applied})
+        counts["not applied"] += len(correction.edits) - applied
         if applied:
-            file.shown.append((number, correction, correction.edits))
+            shown.append((number, correction))
 
     with report_file(path) as stream:
         yield add
-        stream.write(render_html(list(files.values()), title))
+        stream.write(render_html(files, counts, title))
 
 
-def render_html(files: Sequence[FileEdits], title: str) -> str:
-    """The page for ``files``, in their order."""
-    counts = {
-        "files": len(files),
-        "lines": sum(file.lines for file in files),
-        "lines changed": sum(len(file.shown) for file in files),
-        "edits applied": sum(file.applied for file in files),
-        "not applied": sum(file.refused for file in files),
-    }
-    facts = [(what, f"{count:,}") for what, count in counts.items()]
-    shown = [(i, file, [_shown(*line) for line in file.shown]) for i, file in enumerate(files)]
+def render_html(files: Changed, counts: Mapping[str, int], title: str) -> str:
+    """The page for ``files``, in their order; ``counts`` stand at its head."""
+    facts = [(what, f"{count:,}") for what, count in {"files": len(files), **counts}.items()]
+    shown = {name: [_shown(*line) for line in lines] for name, lines in files.items()}
     return render("corrections.html", title=title, facts=facts, files=shown, shades=SHADES)
 
 
-def _shown(number: int, correction: "Correction", edits: Sequence["Edit"]) -> dict[str, Any]:
+def _shown(number: int, correction: "Correction") -> dict[str, Any]:
     """What the template shows of a line: its number, its text and the edits not applied."""
     source, parts = correction.source, []
     # a byte order mark is no text
     place = 1 if number == 1 and source.startswith("\ufeff") else 0
-    for edit in edits:
+    for edit in correction.edits:
         if edit.applied:
             shade = f"s{sum(edit.probability >= low for low in SHADES) - 1}"
             parts += [_text(source[place : edit.offset]), _edit(edit, shade)]
             place = edit.end
     parts.append(_text(source[place:].removesuffix("\r")))
-    refused = [(_edit(edit, ""), edit.reason) for edit in edits if not edit.applied]
+    refused = [(_edit(edit, ""), edit.reason) for edit in correction.edits if not edit.applied]
     return {"number": number, "text": Markup("").join(parts), "refused": refused}
 
 

@@ -16,11 +16,10 @@ GATES = ("mask", "copy", "generate", "skip")
 class Record:
     """One line.
 
-    line: its number, from 1. source, target: texts. source_tokens: with </s>. mask: u of the
-    paper's Eq. 1 for each of them; None where the gate is off. target_tokens: of the hypothesis
-    or of what was forced, with </s>. copy, generate, skip: Eq. 6 for each of them, None where the
-    gate is off. log_probability: of each of them, in nats. forced: whether the target was given.
-    variant: the model's ``--gate-variant``.
+    line: its number, from 1. source, target: texts. source_tokens: with </s>. target_tokens: of the
+    hypothesis, with </s>. mask: u of the paper's Eq. 1 for each source token; copy, generate, skip:
+    Eq. 6 for each target token; None where the gate is off. log_probability: of each target token,
+    in nats.
     """
 
     line: int
@@ -33,8 +32,6 @@ class Record:
     generate: list[float] | None
     skip: list[float] | None
     log_probability: list[float]
-    forced: bool
-    variant: str
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON has it."""
@@ -62,8 +59,4 @@ def render_text(record: Record, number: int = 0, color: bool = False) -> str:
 def render_html(records: Sequence[Record], title: str) -> str:
     """The page for ``records``, in their order: the darker a token, the higher the probability."""
     facts = [("lines", f"{len(records):,}")]
-    for name in GATES:
-        values = [value for one in records for value in getattr(one, name) or ()]
-        if values:
-            facts.append((f"{name}, mean", f"{sum(values) / len(values):.3f}"))
     return render("gates.html", title=title, facts=facts, records=records)

@@ -13,10 +13,6 @@ from ..io.text_files import read_lines
 from ..metrics.words import is_char_tokenized
 from .printed import Printed, Texts, read_printed
 
-KINDS = ("sentencepiece", "subword_nmt", "characters", "none")
-_LETTERS = {"references": "T", "drafts": "E"}
-_MARKS = {"sentencepiece": "\u2581", "subword_nmt": "@@ "}
-
 
 @dataclass
 class Corpus:
@@ -45,26 +41,25 @@ def gather(args: argparse.Namespace) -> Corpus:
     """
     systems = [*map(read_printed, args.printed)]
     systems += [Printed(path, _numbered(path)) for path in args.hypotheses]
-    origin = {side: path for side in _LETTERS if (path := getattr(args, side)) is not None}
-    texts = {side: _numbered(path) for side, path in origin.items()}
-    files = [(path, texts[side]) for side, path in origin.items()]
-    numbers = _numbers([*files, *((one.path, one.outputs) for one in reversed(systems))])
+    given = {"references": args.references, "drafts": args.drafts}
+    sides = {side: (path, _numbered(path)) for side, path in given.items() if path is not None}
+    outputs = [(one.path, one.outputs) for one in systems]
+    numbers = _numbers([*sides.values(), *reversed(outputs)])
     notes: list[str] = []
-    for side, letter in _LETTERS.items():
-        if side not in texts and (having := _printing(side, systems, numbers)):
-            texts[side] = getattr(having, side)
-            origin[side] = f"{letter}- lines of {having.path}"
-            if unknown := sum("unk>" in text for text in texts[side].values()):
-                notes.append(f"{origin[side]}: {unknown} with <unk>; --{side} FILE takes the text")
-    named = [(origin[side], found) for side, found in texts.items()]
-    _join([*named, *((one.path, one.outputs) for one in systems)], args.remove_bpe, notes)
-    ordered = {side: [found[n] for n in numbers] for side, found in texts.items()}
+    if "references" not in sides and (having := _printing(systems)):
+        origin = f"T- lines of {having.path}"
+        sides["references"] = origin, having.references
+        if unknown := sum("unk>" in text for text in having.references.values()):
+            notes.append(f"{origin}: {unknown} with <unk>; --references FILE takes the text")
+    _look_for_subwords([*sides.values(), *outputs], notes)
+    ordered = {side: [texts[n] for n in numbers] for side, (_, texts) in sides.items()}
     rows = [
         (one.path, [one.outputs[n] for n in numbers],
          [one.iterations[n] for n in numbers if one.iterations])
         for one in systems
     ]  # fmt: skip
-    return Corpus(rows, ordered.get("references"), ordered.get("drafts"), origin, notes)
+    origins = {side: name for side, (name, _) in sides.items()}
+    return Corpus(rows, ordered.get("references"), ordered.get("drafts"), origins, notes)
 
 
 def _numbered(path: str) -> Texts:
@@ -86,58 +81,42 @@ def _numbers(sides: Sequence[tuple[str, Texts]]) -> range:
     return range(total)
 
 
-def _printing(side: str, systems: Sequence[Printed], numbers: Sequence[int]) -> Printed | None:
-    """The first system beside which references or drafts were printed."""
-    having = [one for one in systems if getattr(one, side)]
-    if side == "drafts":  # what was written from nothing has an empty first step
-        having = [one for one in having if any(one.drafts.get(n, "").strip() for n in numbers)]
-    for number in numbers:
-        texts = {getattr(one, side).get(number) for one in having}
-        if len(texts) > 1 or None in texts:
+def _printing(systems: Sequence[Printed]) -> Printed | None:
+    """The first system beside which references were printed."""
+    having = [one for one in systems if one.references]
+    for one in having[1:]:
+        if one.references != having[0].references:
             raise UserError(
-                f"{' and '.join(one.path for one in having)}: other {_LETTERS[side]}- lines for "
-                f"sentence {number}, or none: other data, or text processed in another way; give "
-                f"--{side} FILE"
+                f"{having[0].path} and {one.path} have other T- lines: other data, or text "
+                "processed in another way; give --references FILE"
             )
     return having[0] if having else None
 
 
-def _join(sides: Sequence[tuple[str, Texts]], kind: str | None, notes: list[str]) -> None:
-    """Joins the subwords of the sides that have some, as fairseq does.
+def _look_for_subwords(sides: Sequence[tuple[str, Texts]], notes: list[str]) -> None:
+    """Notes that subwords or characters are counted as words.
 
     Raises:
-        UserError: some sides are subwords then, and others words.
+        UserError: one side is made of subwords, and another of words.
     """
-    if kind == "none":
-        return
-    for _, texts in sides if kind else ():
-        marked = any("\u2581" in text for text in texts.values())
-        marked = marked or kind == "characters" == _subwords(texts)
-        for number, text in texts.items():
-            if kind == "subword_nmt":
-                texts[number] = f"{text} ".replace("@@ ", "").strip()
-            elif marked:
-                texts[number] = text.replace(" ", "").replace("\u2581", " ").strip()
-    found = [(name, _subwords(texts)) for name, texts in sides]
-    if kind:  # what is one letter a word then are such words
-        found = [(name, "" if one == "characters" else one) for name, one in found]
-    cut = next(((name, one) for name, one in found if one), None)
-    whole = next((name for name, one in found if one is None), None)
+    kinds = {name: _kind([line for line in texts.values() if line.strip()])
+             for name, texts in sides}  # fmt: skip
+    cut = next((name for name, kind in kinds.items() if kind == "subwords"), None)
+    whole = next((name for name, kind in kinds.items() if kind == "words"), None)
     if cut and whole:
         raise UserError(
-            f"{cut[0]} has subwords or characters, {whole} words: join them with --remove-bpe "
-            f"{cut[1]}, or leave all as it is with --remove-bpe none"
+            f"{cut} has subwords or characters, {whole} words: give text, or generate it again "
+            "with --post-process KIND or --bpe characters"
         )
-    if cut:
-        notes.append(f"{cut[1]} are counted as words; --remove-bpe {cut[1]} joins them")
+    if said := {"subwords", "characters"} & set(kinds.values()):
+        way = "--post-process of fairseq-generate joins them"
+        notes.append(f"{' and '.join(sorted(said))} are counted as words; {way}")
 
 
-def _subwords(texts: Texts) -> str | None:
-    """Which kind of subwords most lines have; "" where no word is longer than a character."""
-    filled = [text for text in texts.values() if text.strip()]
-    if is_char_tokenized(filled):
+def _kind(lines: Sequence[str]) -> str | None:
+    """What most lines are made of; None for characters that may be words as well."""
+    if 2 * sum("\u2581" in line or "@@ " in f"{line} " for line in lines) > len(lines):
+        return "subwords"
+    if is_char_tokenized(lines):
         return "characters"
-    for kind, mark in _MARKS.items():
-        if 2 * sum(mark in f"{text} " for text in filled) > len(filled):
-            return kind
-    return None if any(len(word) > 1 for text in filled for word in text.split()) else ""
+    return "words" if any(len(word) > 1 for line in lines for word in line.split()) else None

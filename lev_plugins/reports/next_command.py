@@ -1,4 +1,4 @@
-"""The training command that a preparing command prints last: one for each task.
+"""What a preparing command prints last: notes, and the training command, one for each task.
 
 README and the guides have the same commands (``tests/test_docs.py``). Each trains for a time rather
 than a number of updates, so that it ends when it says, on any machine.
@@ -7,7 +7,12 @@ than a number of updates, so that it ends when it says, on any machine.
 import argparse
 import os
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FIVE_MINUTES = "--stop-time-hours 0.083"
@@ -39,6 +44,45 @@ METRICS = {
     "regression": "pearson",
     "multilabel": "micro_f1_tuned",
 }
+
+
+def summarise(
+    args: argparse.Namespace, counts: Mapping[str, tuple[int, int]], target: "Dictionary | None"
+) -> str:
+    """How many drafts need no edit, what the symbols look like, and the command to type next.
+
+    counts: of each split, lines and drafts that need no edit.
+    """
+    from ..inference.correction.loading import single_characters
+
+    lines = []
+    if args.draft_lang:
+        shares = (f"{name} {equal:,} of {all_:,}" for name, (all_, equal) in counts.items())
+        lines.append(f"drafts that need no edit: {', '.join(shares)}")
+    if target is not None and not args.dict_only:
+        kind, shown = subwords_in(target.symbols[target.nspecial :])
+        if kind is not None:  # only the user knows the file
+            file = "--sentencepiece-model" if kind == "sentencepiece" else "--bpe-codes"
+            lines.append(
+                f'note: symbols such as "{shown}": add --bpe {kind} {file} FILE to the next '
+                "command, so that models take plain text"
+            )
+        if args.trainpref:
+            lines.append(f"note: next trains for an hour; a try of five minutes: {FIVE_MINUTES}")
+        lines.append(f"next: {next_command(args, single_characters(target))}")
+    return "\n".join([f"written: {args.destdir}", *lines])
+
+
+def subwords_in(symbols: Sequence[str]) -> tuple[str | None, str]:
+    """The name for ``--bpe`` that symbols look like, and one of them; None without."""
+    kinds = {
+        "sentencepiece": [one for one in symbols if one[:1] == "▁" != one],
+        "subword_nmt": [one for one in symbols if one.endswith("@@") and one != "@@"],
+    }
+    for name, found in kinds.items():
+        if 10 * len(found) > len(symbols):
+            return name, found[0]
+    return None, ""
 
 
 def next_command(args: argparse.Namespace, characters: bool) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, decode, raw_lines
 
-# a letter, the sentence (and, of drafts, the step), the score of an output, the text
+# a letter, the sentence, the score of an output, the text
 _LINE = re.compile(
-    r"(?:([STE])-([0-9]{1,18})(?:_([0-9]+))?\t(.*)|([HD])-([0-9]{1,18})\t(?:[-+.0-9e]+|nan|-?inf)"
-    r"\t(.*)|(I)-([0-9]{1,18})\t([0-9]{1,9}))",
+    r"(?:([ST])-([0-9]{1,18})\t(.*)|([HD])-([0-9]{1,18})\t(?:[-+.0-9e]+|nan|-?inf)\t(.*)"
+    r"|(I)-([0-9]{1,18})\t([0-9]{1,9}))",
     re.DOTALL,
 )
 _LETTERED = re.compile(r"[STHDI]-[0-9]+(\s|$)")  # such a line that is not whole
@@ -25,7 +25,6 @@ class Printed:
     path: str
     outputs: Texts
     references: Texts = field(default_factory=dict)
-    drafts: Texts = field(default_factory=dict)
     iterations: dict[int, int] = field(default_factory=dict)
 
 
@@ -42,7 +41,7 @@ def read_printed(path: str) -> Printed:
         UserError: the file cannot be read, is cut off, holds a sentence twice or none at all.
     """
     name = "stdin" if path == STANDARD_STREAM else path
-    found: dict[str, Texts] = {letter: {} for letter in "STHDIE"}
+    found: dict[str, Texts] = {letter: {} for letter in "STHDI"}
     for number, letter, sentence, text in _lines(path, name):
         if letter in "ST" and sentence in found[letter]:
             raise UserError(
@@ -56,26 +55,24 @@ def read_printed(path: str) -> Printed:
             f"{name}: no H- or D- lines; give what fairseq-generate or fairseq-interactive printed "
             "(without --quiet), or text with --hypotheses"
         )
-    for letter in "STHDI":
-        if found[letter] and (lost := outputs.keys() ^ found[letter].keys()):
+    for letter, texts in found.items():
+        if texts and (lost := outputs.keys() ^ texts.keys()):
             raise UserError(
                 f"{name}: sentence {min(lost)} lacks a {letter}- line or has no other: the output "
                 "is cut off; generate it again"
             )
     steps = {sentence: int(text) for sentence, text in found["I"].items()}
-    return Printed(name, outputs, found["T"], found["E"], steps)
+    return Printed(name, outputs, found["T"], steps)
 
 
 def _lines(path: str, name: str) -> Iterator[tuple[int, str, int, str]]:
-    """Line number, letter, sentence and text of fairseq's lines; of drafts (``E-0_0``) the first
-    step alone, of outputs the text behind their score."""
+    """Line number, letter, sentence and text of fairseq's lines, of outputs without their score."""
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n").removesuffix(b"\r")
         line = decode(name, number, body, "generate it again with PYTHONIOENCODING=utf-8")
         if match := _LINE.fullmatch(line):
-            letter, sentence, *step, text = (one for one in match.groups() if one is not None)
-            if letter != "E" or step == ["0"]:
-                yield number, letter, int(sentence), text
+            letter, sentence, text = (one for one in match.groups() if one is not None)
+            yield number, letter, int(sentence), text
         elif _LETTERED.match(line):
             raise UserError(
                 f"{name}: line {number} is cut off or has lost its tabs; generate again and "

@@ -7,12 +7,9 @@ from typing import Any
 
 from ..errors import counted
 from ..io.output import printable
-from .edits import EditCounts
 from .figures import Figures
 
 ABSENT = "–"
-_LONGEST_NAME = 30
-_EDITS = EditCounts._fields[:6]  # of words; the others are of edits
 
 Row = tuple[str, list[str]]
 
@@ -20,7 +17,7 @@ Row = tuple[str, list[str]]
 def render_table(figures: Figures) -> str:
     """The figures of :func:`.figures.compute` as text that ends in a line end."""
     systems = figures["systems"]
-    rows = [("", [short_name(one["name"]) for one in systems]), *_rows(figures, systems)]
+    rows = [("", [printable(one["name"]) for one in systems]), *_rows(figures, systems)]
     left = max(len(label) for label, _ in rows)
     widths = [max(len(cells[i]) for _, cells in rows if cells) for i in range(len(systems))]
     lines = [counted(figures["sentences"], "sentence"), ""]
@@ -30,26 +27,21 @@ def render_table(figures: Figures) -> str:
     lines += ["", *(f"{side}: {printable(name)}" for side, name in figures["origin"].items())]
     lines += [f"{name}: {about['signature']}" for name, about in figures["metrics"].items()]
     lines += [f"note: {printable(note)}" for note in figures["notes"]]
-    return "\n".join([*lines, *(_verdict(one) for one in systems[1:] if one["edits"])]) + "\n"
+    verdicts = [_verdict(one) for one in systems[1:] if one["against_draft"]]
+    return "\n".join([*lines, *verdicts]) + "\n"
 
 
 def _verdict(system: Figures) -> str:
     """Better or worse than no edits; the confidence is that of a sign test over sentences."""
-    needed, remaining, better, worse, empty = system["verdict"].values()
+    needed, remaining, better, worse, _, empty = system["against_draft"].values()
     apart = f", without {counted(empty, 'empty draft')}" if empty else ""
     way = "better" if remaining < needed else "worse" if remaining > needed else "no better"
     sure = NormalDist().cdf(abs(better - worse) / math.sqrt(better + worse or 1))
     return (
-        f"{short_name(system['name'])}: {way} than the no-edit baseline by the edits of words "
+        f"{printable(system['name'])}: {way} than the no-edit baseline by the edits of words "
         f"still needed, {remaining:,} and {needed:,}; {better:,} sentences better, {worse:,} worse "
         f"(sign test: {100 * sure:.1f} % confidence){apart}"
     )
-
-
-def short_name(name: str) -> str:
-    """A system's name without what would break a line, the end of a long one."""
-    shown = printable(name)
-    return shown if len(shown) <= _LONGEST_NAME else "…" + shown[1 - _LONGEST_NAME :]
 
 
 def _rows(figures: Figures, systems: Sequence[Figures]) -> Iterator[Row]:
@@ -62,13 +54,11 @@ def _rows(figures: Figures, systems: Sequence[Figures]) -> Iterator[Row]:
         yield from _heading(f"words of the references, {words}: {right} right before")
         wrong = {"corrected": words - right, "miscorrected": right}
         yield from _shares([one["words"] for one in systems], wrong)
-        yield from _heading(f"words of the drafts, {figures['draft_tokens']}")
-        sizes = dict.fromkeys(_EDITS, figures["draft_tokens"])
-        yield from _shares([one["edits"] for one in systems], sizes)
-        yield "edits still needed ↓", [str(one["edits"]["remaining"]) for one in systems]
-        yield from _heading(f"sentences, against the drafts, of {total}")
-        outcomes = dict.fromkeys(("better", "worse", "equal"), total)
-        yield from _shares([one["against_draft"] for one in systems], outcomes)
+        against = [one["against_draft"] for one in systems]
+        drafts = total - against[0]["empty_drafts"]
+        yield from _heading(f"sentences, against the drafts, of {drafts}")
+        yield from _shares(against, dict.fromkeys(("better", "worse", "equal"), drafts))
+        yield "edits still needed ↓", [str(one["remaining"]) for one in against]
     if first["unchanged"] is not None:
         yield from _shares(systems, {"unchanged": total})
     steps = [one["iterations"] for one in systems]

@@ -20,14 +20,13 @@ from ..data.noise import (
     PAPER,
     Confusions,
     Noise,
-    NoiseOptions,
     load_confusions,
     parse_kinds,
 )
 from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
 from ..errors import UserError, require_share
 from ..fairseq_patches import origin
-from ..io.text_files import read_lines
+from ..io.text_files import read_parallel
 from ..options import OptionalStr, option
 from .post_editing import Limits, PostEditingTask
 from .validation import EvaluationConfig
@@ -58,10 +57,8 @@ class NoisyTranslationConfig(EvaluationConfig):
         "noise of all splits but these and the training set, the same every time (default: as "
         "--noise, none with --noise-target-share)",
     )
-    noise_word_rate: float = option(0.3, "share of the words of a sentence that are changed")
-    noise_char_rate: float = option(0.3, "share of the letters of such a word that are changed")
-    noise_max_words: int = option(10, "changed words in a sentence, at most")
-    noise_max_chars: int = option(10, "changed letters in a word, at most")
+    noise_word_rate: float = option(0.3, "share of a line's words that are changed, one to ten")
+    noise_char_rate: float = option(0.3, "share of such a word's letters that are, one to ten")
     noise_min_length: int = option(4, "words of fewer letters are left alone")
     noise_seed: int = option(1, "seed of the noise; in training --seed counts as well")
     noise_confusions: OptionalStr = option(
@@ -85,14 +82,12 @@ class NoisyTranslationConfig(EvaluationConfig):
 
 #: part of the data → the flag of its noise
 FLAGS = {"train": "--noise", "valid": "--noise-valid", "test": "--noise-test"}
-#: fields of NoiseOptions that have a flag each
-NUMBERS = ("word_rate", "char_rate", "max_words", "max_chars", "min_length", "confusion_scale")
 
 
-def noises_of(cfg: NoisyTranslationConfig) -> dict[str, NoiseOptions]:
+def noises_of(cfg: NoisyTranslationConfig) -> dict[str, Noise]:
     """The noise of train, valid and test, without confusions."""
     kinds = {"train": parse_kinds("--noise", cfg.noise)}
-    share = cfg.noise_target_share
+    share, table = cfg.noise_target_share, cfg.noise_confusions
     require_share("--noise-target-share", share, "the lines")
     if share and not kinds["train"]:
         raise UserError(
@@ -101,13 +96,13 @@ def noises_of(cfg: NoisyTranslationConfig) -> dict[str, NoiseOptions]:
     for split, given in (("valid", cfg.noise_valid), ("test", cfg.noise_test)):
         same = () if share else kinds["train"]
         kinds[split] = same if given is None else parse_kinds(FLAGS[split], given)
-    if cfg.noise_confusions is not None and not any("ocr" in some for some in kinds.values()):
+    if table is not None and not any("ocr" in some for some in kinds.values()):
         raise UserError(
-            f"--noise-confusions {cfg.noise_confusions} is for ocr noise, and none is asked for; "
-            "give --noise ocr"
+            f"--noise-confusions {table} is for ocr noise, and none is asked for; give --noise ocr"
         )
-    numbers = {name: getattr(cfg, f"noise_{name}") for name in NUMBERS}
-    return {split: NoiseOptions(kinds=chosen, **numbers) for split, chosen in kinds.items()}
+    names = ("word_rate", "char_rate", "min_length", "confusion_scale")
+    numbers = {name: getattr(cfg, f"noise_{name}") for name in names}
+    return {split: Noise(chosen, **numbers) for split, chosen in kinds.items()}
 
 
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)
@@ -148,11 +143,15 @@ class NoisyTranslationTask(PostEditingTask):
         """
         folder = self.data_folder(split, epoch)
         flag, noise = self._noise_of(split)
-        files = self._text_files(folder, split, combine)
-        if files:
-            self.datasets[split] = self._text_pairs(split, files, flag, noise)
+        paths = {
+            lang: os.path.join(folder, f"{split}.{lang}")
+            for lang in (self.cfg.source_lang, self.cfg.target_lang)
+        }
+        found = {lang: path for lang, path in paths.items() if os.path.isfile(path)}
+        if found:
+            self.datasets[split] = self._text_pairs(split, found, flag, noise)
             return
-        if noise.options.kinds:
+        if noise.kinds:
             raise UserError(
                 f"{folder} has no text {split}.{self.cfg.target_lang}, which {flag} needs; put it "
                 f"there, name another split, or give {flag} none for binarised data"
@@ -163,38 +162,18 @@ class NoisyTranslationTask(PostEditingTask):
         """The flag that a split's noise goes by, and the noise."""
         part = "valid" if split.startswith("valid") else "test"
         part = "train" if split == self.cfg.train_subset else part
-        options = self.noises[part]
+        noise, table = self.noises[part], self.cfg.noise_confusions
         # not before: a checkpoint is used without the table that it was trained with
-        if self.cfg.noise_confusions is not None and "ocr" in options.kinds:
+        if table is not None and "ocr" in noise.kinds:
             if self.confusions is None:
                 if self.origin is not None:
-                    table = self.cfg.noise_confusions
                     self.origin.check_file("noise_confusions", table, self.cfg.data)
-                self.confusions = load_confusions(self.cfg.noise_confusions)
-            options = dataclasses.replace(options, confusions=self.confusions)
-        return FLAGS[part], Noise(options)
+                self.confusions = load_confusions(table)
+            noise = dataclasses.replace(noise, confusions=self.confusions)
+        return FLAGS[part], noise
 
-    def _text_files(self, folder: str, split: str, combine: bool) -> dict[str, list[str]]:
-        """Language → files of a split and, with ``combine``, its further parts."""
-        langs = dict.fromkeys((self.cfg.source_lang, self.cfg.target_lang))
-        found: dict[str, list[str]] = {}
-        part = 0
-        while part == 0 or combine:
-            prefix = os.path.join(folder, f"{split}{part or ''}")
-            there = [lang for lang in langs if os.path.isfile(f"{prefix}.{lang}")]
-            if not there:
-                break
-            for lang in there:
-                found.setdefault(lang, []).append(f"{prefix}.{lang}")
-            part += 1
-        if combine and self.cfg.upsample_primary > 1:
-            for files in found.values():
-                files[:1] *= self.cfg.upsample_primary
-        return found
-
-    def _text_pairs(
-        self, split: str, files: dict[str, list[str]], flag: str, noise: Noise
-    ) -> NoisyPairs:
+    def _text_pairs(self, split: str, files: dict[str, str], flag: str, noise: Noise) -> NoisyPairs:
+        """A split of text; ``files``: language → path, of the target, the source, or both."""
         cfg, src, tgt = self.cfg, self.cfg.source_lang, self.cfg.target_lang
         training = split == cfg.train_subset
         mixed = training and cfg.noise_target_share > 0
@@ -203,23 +182,20 @@ class NoisyTranslationTask(PostEditingTask):
                 f"--noise-target-share {cfg.noise_target_share}: {split} has no real pairs, "
                 f"{split}.{src} or {split}.{tgt} is missing; add it, or leave the option out"
             )
-        if src not in files and not noise.options.kinds:
+        if src not in files and not noise.kinds:
             raise UserError(
-                f"{files[tgt][0]} has no {split}.{src} beside it, and without noise it would be "
-                f"its own source; give {flag} all, or the source"
+                f"{files[tgt]} has no {split}.{src} beside it, and without noise it would be its "
+                f"own source; give {flag} all, or the source"
             )
+        rows = list(read_parallel([*files.values()]))
+        lines = {lang: [row[i] for row in rows] for i, lang in enumerate(files)}
         target, encode = None, self.encoding()
-        if tgt in files:
-            target = TextSide(_lines(files[tgt]), encode, self.tgt_dict)
+        if tgt in lines:
+            target = TextSide(lines[tgt], encode, self.tgt_dict)
         if target is not None and (src not in files or src == tgt):
             clean = TextSide(target.lines, encode, self.src_dict, target.sizes)
         else:
-            clean = TextSide(_lines(files[src]), encode, self.src_dict)
-        if target is not None and len(clean) != len(target):
-            raise UserError(
-                f"line counts differ: {', '.join(files[src])} has {len(clean)}, "
-                f"{', '.join(files[tgt])} has {len(target)}; line n of each must belong together"
-            )
+            clean = TextSide(lines[src], encode, self.src_dict)
         run = (cfg.seed or 0) if training else None
         again = target.lines if mixed and target is not None else None
         limits = cfg.max_source_positions, cfg.truncate_source
@@ -229,10 +205,8 @@ class NoisyTranslationTask(PostEditingTask):
         _report(split, source, target)
         return NoisyPairs(
             source,
-            source.sizes,
             self.src_dict,
             target,
-            None if target is None else target.sizes,
             self.tgt_dict,
             left_pad_source=cfg.left_pad_source,
             left_pad_target=cfg.left_pad_target,
@@ -289,11 +263,6 @@ class NoisyTranslationTask(PostEditingTask):
         return sources, list(map(len, sources))
 
 
-def _lines(paths: Sequence[str]) -> list[str]:
-    read = {path: list(read_lines(path)) for path in dict.fromkeys(paths)}
-    return [line for path in paths for line in read[path]]
-
-
 def _encode(by: Sequence[TextEncoder], line: str) -> str:
     for encoder in by:
         line = encoder.encode(line)
@@ -302,7 +271,7 @@ def _encode(by: Sequence[TextEncoder], line: str) -> str:
 
 def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
     """Says what a split is made of, and where the dictionary does not fit."""
-    kinds = ",".join(source.noise.options.kinds) or "none"
+    kinds = ",".join(source.noise.kinds) or "none"
     way = "sampled anew every epoch" if source.run is not None else "fixed"
     share = "" if source.target is None else f" of {100 * source.share:g} % of the targets"
     logger.info("%s: %d lines of text, noise: %s%s (%s)", split, len(source), kinds, share, way)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import ConcatDataset, Dictionary, FairseqDataset, data_utils
+from fairseq.data import Dictionary, FairseqDataset, data_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import (
@@ -164,7 +164,7 @@ class PostEditingTask(TranslationTask):
             max_target_positions=cfg.max_target_positions,
             truncate_source=cfg.truncate_source,
         )
-        draft = None if self.draft_lang is None else self._load_drafts(folder, split, combine)
+        draft = None if self.draft_lang is None else self._load_drafts(folder, split)
         if draft is not None and len(draft) != len(pairs):
             raise UserError(
                 f"{folder}: {len(pairs)} sources of {split} but {len(draft)} lines of "
@@ -174,26 +174,17 @@ class PostEditingTask(TranslationTask):
             self.validation.log_no_edit(split, draft, pairs.tgt)
         self.datasets[split] = self.make_dataset(pairs.src, pairs.tgt, draft, split != "test")
 
-    def _load_drafts(self, folder: str, split: str, combine: bool) -> FairseqDataset:
-        """Drafts of a split and, with ``combine``, of its further parts (split1 …)."""
-        src, tgt = self.cfg.source_lang, self.cfg.target_lang
-        parts: list[Any] = []
-        while combine or not parts:
-            for pair in (f"{src}-{tgt}", f"{tgt}-{src}"):
-                path = os.path.join(folder, f"{split}{len(parts) or ''}.{pair}.{self.draft_lang}")
-                one = data_utils.load_indexed_dataset(path, self.tgt_dict, self.cfg.dataset_impl)
-                if one is not None:
-                    break
-            else:
-                break
-            parts.append(one)
-        if not parts:
+    def _load_drafts(self, folder: str, split: str) -> FairseqDataset:
+        cfg = self.cfg
+        name = f"{split}.{cfg.source_lang}-{cfg.target_lang}.{self.draft_lang}"
+        path = os.path.join(folder, name)
+        drafts = data_utils.load_indexed_dataset(path, self.tgt_dict, cfg.dataset_impl)
+        if drafts is None:
             raise UserError(
-                f"{folder} has no {split}.{src}-{tgt}.{self.draft_lang}.bin; run preprocess with "
-                f"--draft-lang {self.draft_lang}, or leave the flag out"
+                f"{folder} has no {name}.bin; run preprocess with --draft-lang {self.draft_lang}, "
+                "or leave the flag out"
             )
-        ratios = [max(self.cfg.upsample_primary, 1)] + [1] * (len(parts) - 1)
-        return ConcatDataset(parts, ratios) if parts[1:] else parts[0]
+        return drafts
 
     def make_dataset(
         self,

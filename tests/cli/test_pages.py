@@ -98,23 +98,21 @@ def gated(text: str, number: int) -> Record:
     values = [0.25, 0.75]
     gate = values if number % 2 else None
     tokens = [text, "</s>"]
-    return Record(
-        number, text, tokens, gate, text, tokens, values, values, values, values, False, text
-    )
+    return Record(number, text, tokens, gate, text, tokens, values, values, values, values)
 
 
-def corrected(text: str) -> correction_page.FileEdits:
-    """A file of that name with lines of that text; in the last an edit turns it into itself."""
-    edits = [Edit(0, text, text, 0.5), Edit(0, text, text, 0.5, False, "confidence")]
-    same = Correction(text, text, ())
-    lines = [(2, same, []), (3, same, []), (4, same, edits)]
-    return correction_page.FileEdits(text, shown=lines)
+def corrected(texts: Sequence[str], title: str) -> str:
+    """A page of files of these names with lines of that text, which an edit turns into itself."""
+    files = {}
+    for name, text in enumerate(texts):
+        edits = Edit(0, text, text, 0.5), Edit(0, text, text, 0.5, False, "confidence")
+        same = Correction(text, text, ())
+        files[f"{text}{name}"] = [(2, same), (3, same), (4, Correction(text, text, edits))]
+    return correction_page.render_html(files, {"lines": 2}, title)
 
 
 PAGES: dict[str, Callable[[Sequence[str]], str]] = {
-    "correct": lambda texts: correction_page.render_html(
-        list(map(corrected, texts)), " ".join(texts)
-    ),
+    "correct": lambda texts: corrected(texts, " ".join(texts)),
     "trace": lambda texts: trace_page(list(map(edited, texts)), " ".join(texts)),
     "gates": lambda texts: gates_page(
         [gated(text, number) for number, text in enumerate(texts, 1)], " ".join(texts)
@@ -132,7 +130,7 @@ RISKY = st.text(
 EMPTY = {
     "trace": trace_page([], ""),
     "gates": gates_page([], ""),
-    "correct": correction_page.render_html([], ""),
+    "correct": corrected([], ""),
 }
 
 
@@ -191,7 +189,7 @@ def test_letters_on_every_shade_can_be_read():
         back = "#" + "".join(f"{part:02x}" for part in mixed)
         values = {"copy": [percent / 100] * 2, "mask": None, "generate": None, "skip": None}
         one = Record(1, "a", ["a", "</s>"], target="a", target_tokens=["a", "</s>"],
-                     log_probability=[0.0] * 2, forced=True, variant="", **values)  # fmt: skip
+                     log_probability=[0.0] * 2, **values)  # fmt: skip
         white = 'class="cell dark"' in gates_page([one], "")
         assert contrast(back, "#ffffff" if white else "#000000") >= 4.5, percent
     assert "print-color-adjust: exact" in EMPTY["gates"]

@@ -74,11 +74,11 @@ def test_a_training_resumed_by_other_processes_changes_no_bit(noisy):
 
 
 def test_a_test_set_is_decoded_in_full_with_the_noise_of_the_command(noisy):
-    more = f"--path {noisy.checkpoint} {SHORT} --bpe characters --noise keyboard,swap"
-    result = noisy("fairseq-generate", f"{more} --max-tokens 200")
-    made = noisy.commands(
-        "python -m lev_plugins noise --kind keyboard,swap --input data/test.clean", noisy.folder
-    )
+    noise = "--noise keyboard,swap --noise-seed 4 --noise-word-rate 0.5"
+    more = f"--path {noisy.checkpoint} {SHORT} --bpe characters {noise} --max-tokens 200"
+    result = noisy("fairseq-generate", more)
+    flags = "--kind keyboard,swap --seed 4 --word-rate 0.5 --input data/test.clean"
+    made = noisy.commands(f"python -m lev_plugins noise {flags}", noisy.folder)
     assert made.code == 0 and made.out.splitlines() != noisy.test
     # the commands print what they read, joined by --bpe
     assert result.texts("S") == made.out.splitlines()

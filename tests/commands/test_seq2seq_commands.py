@@ -359,23 +359,15 @@ def test_the_gates_are_those_of_what_beam_search_writes(gated, tmp_path):
         assert one["log_probability"] == pytest.approx(scores, abs=1e-4)
         for copied, written in zip(one["copy"], one["generate"], strict=True):
             assert copied + written == pytest.approx(1, abs=1e-5)
-        assert one["skip"] is None and not one["forced"]
+        assert one["skip"] is None
         assert len(one["mask"]) == len(one["source_tokens"])
     assert page.read_text().count("<article>") == 11
-
-
-def test_given_targets_are_forced(gated):
-    targets = gated.corpus.text("test", "tgt")
-    pairs = zip(gated.lines, targets, strict=True)
-    result = gates_of(gated, "", stdin="".join(f"{a}\t{b}\n" for a, b in pairs))
-    found = [json.loads(line) for line in result.out.splitlines()]
-    assert [one["target"] for one in found] == targets
-    assert all(one["forced"] for one in found)
 
 
 def test_what_cannot_be_shown_is_refused_in_one_line(gated, tmp_path):
     both = f"{gated.checkpoint}:{gated.checkpoint}"
     assert gates_of(gated, "", both).error.endswith("name one checkpoint")
+    assert gates_of(gated, "", stdin="a\nb\tc\n").error.startswith("line 2: ")
     long = "a\n" + "a " * 1100 + "\n"
     error = gates_of(gated, f"--html {tmp_path}/page.html", stdin=long).error
     assert error.startswith(

@@ -18,10 +18,9 @@ from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 ROWS = tiny.triples(12, seed=3)
-FURTHER = tiny.triples(5, seed=4)
 
 
-def write(folder: Path, split: str, rows: list[tiny.Triple], pair: str = "src-tgt") -> None:
+def write(folder: Path, split: str, rows: list[tiny.Triple]) -> None:
     """Binarised ``SPLIT.src-tgt.{src,tgt,mt}`` and the dictionaries, as preprocess writes them."""
     folder.mkdir(exist_ok=True)
     symbols = tiny.dictionary()
@@ -29,7 +28,7 @@ def write(folder: Path, split: str, rows: list[tiny.Triple], pair: str = "src-tg
         symbols.save(str(folder / f"dict.{language}.txt"))
     sides = zip(("src", "tgt", "mt"), zip(*rows, strict=True), strict=True)
     for language, lines in sides:
-        prefix = folder / f"{split}.{pair}.{language}"
+        prefix = folder / f"{split}.src-tgt.{language}"
         tiny.write_indexed(prefix, (tiny.sentence(line, symbols)[1:] for line in lines))
 
 
@@ -113,16 +112,6 @@ def test_both_dictionaries_end_in_the_placeholder(joined):
 def test_triples_are_read_side_by_side(folder):
     assert rows_of(loaded(folder)) == [tuple(row) for row in ROWS]
     assert rows_of(loaded(folder, draft_lang=None)) == [row[:2] for row in ROWS]
-
-
-def test_data_of_the_other_direction_serve_too_and_parts_are_joined_when_asked_for(folder):
-    write(folder, "valid", FURTHER, pair="tgt-src")
-    assert rows_of(loaded(folder, "valid"), "valid") == [tuple(row) for row in FURTHER]
-    write(folder, "train1", FURTHER)
-    assert len(loaded(folder).dataset("train")) == 12
-    assert rows_of(loaded(folder, combine=True)) == [tuple(row) for row in ROWS + FURTHER]
-    twice = loaded(folder, combine=True, upsample_primary=2)
-    assert rows_of(twice) == [tuple(row) for row in ROWS + ROWS + FURTHER]
 
 
 def test_drafts_that_are_missing_or_fewer_are_named_and_without_targets_data_are_decoded(folder):

@@ -1,14 +1,18 @@
-"""What may happen to the characters of a word.
+"""What may happen to the characters of a word (:data:`EDITS`) and to words (:data:`WORD_EDITS`).
 
-Each kind has two functions. ``places`` gives the characters that it can change; ``edit`` changes
-some of them. Words are lists of grapheme clusters, none is torn, and a word keeps at least one.
+Words are lists of grapheme clusters, none is torn, and a word keeps at least one.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from .letters import exchanged, is_letter, other_letter, without_marks
+from . import shapes
+from .letters import NEIGHBOURS, exchanged, is_letter, other_letter, without_marks
 from .rng import choose, sample
+
+Places = Callable[[Sequence[str]], Sequence[object]]
+Edit = Callable[[Sequence[str], int, random.Random], list[str]]
 
 _RANDOM = ("insert", "delete", "substitute")
 
@@ -96,6 +100,17 @@ def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[st
     return made
 
 
+#: Kind → what gives the characters of a word that it can change, and what changes some of them.
+EDITS: dict[str, tuple[Places, Edit]] = {
+    "random": (letters, random_edits),
+    "swap": (pairs, swap),
+    "delete": (letters, delete),
+    "ocr": (shapes.places, shapes.confuse),
+    "diacritics": (marked, diacritics),
+    **{name: (partial(keys, near), partial(keyboard, near)) for name, near in NEIGHBOURS.items()},
+}
+
+
 def swap_words(words: list[str], count: int, rng: random.Random) -> None:
     """Exchanges neighbours among ``words``, in place, until ``count`` of them (or 2) have moved.
 
@@ -109,3 +124,31 @@ def swap_words(words: list[str], count: int, rng: random.Random) -> None:
             words[i], words[i + 1] = words[i + 1], words[i]
             taken |= {i, i + 1}
             swaps -= 1
+
+
+def drop_words(words: list[str], count: int, rng: random.Random) -> None:
+    """Leaves out ``count`` words, but never all."""
+    for i in sample(rng, range(len(words)), min(count, len(words) - 1)):
+        words[i] = ""
+
+
+def repeat_words(words: list[str], count: int, rng: random.Random) -> None:
+    """Writes ``count`` words twice."""
+    for i in sample(rng, range(len(words)), count):
+        words[i] = f"{words[i]} {words[i]}"
+
+
+def replace_words(words: list[str], count: int, rng: random.Random) -> None:
+    """Puts others of the words in the place of ``count`` words."""
+    before = list(words)
+    for i in sample(rng, range(len(words)), count):
+        words[i] = choose(rng, [word for word in before if word != words[i]] or before)
+
+
+#: Kind → what changes some of a line's words, in place.
+WORD_EDITS = {
+    "swap-words": swap_words,
+    "drop-words": drop_words,
+    "repeat-words": repeat_words,
+    "replace-words": replace_words,
+}

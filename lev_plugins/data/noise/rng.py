@@ -17,20 +17,11 @@ FIXED = 0
 
 
 def sentence_random(seed: int, epoch: int, number: int, run: int = 0) -> random.Random:
-    """The random numbers of one sentence in one epoch.
+    """The random numbers of a sentence, counted from 0, in an epoch, counted from 1 or FIXED.
 
-    Args:
-        seed: of the noise.
-        epoch: from 1 in training, :data:`FIXED` elsewhere.
-        number: of the sentence in its data set, from 0.
-        run: seed of the training, 0 elsewhere.
+    seed: of the noise. run: seed of the training, 0 elsewhere.
     """
     return random.Random(f"noise {seed} {epoch} {number} {run}")  # goes through SHA-512
-
-
-def line_random(seed: int, number: int) -> random.Random:
-    """The random numbers of a draft's line ``number``, from 1."""
-    return random.Random(f"{seed} {number}")
 
 
 def choose(rng: random.Random, items: Sequence[Item]) -> Item:
@@ -55,11 +46,11 @@ def sample(rng: random.Random, items: Sequence[Item], count: int) -> list[Item]:
     return pool[:count]
 
 
-def budget(size: int, rate: float, most: int) -> int:
-    """How many of ``size`` are to be changed: their share, rounded down, from 1 to ``most``.
+def budget(size: int, rate: float) -> int:
+    """How many of ``size`` are to be changed: their share, rounded down, from 1 to 10.
 
     0 where there are none or the rate is 0.
     """
     if size == 0 or rate == 0:
         return 0
-    return min(most, max(1, int(size * rate + 1e-9)))  # 0.29 · 100 is a little below 29
+    return min(10, max(1, int(size * rate + 1e-9)))  # 0.29 · 100 is a little below 29
