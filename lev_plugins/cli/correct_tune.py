@@ -33,7 +33,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
             unit=corrector.unit,
             window=corrector.window or None,
             min_confidence=choice.min_confidence,
-            **{key: _given(args, stored, key) for key in (*settings.FILES, *settings.SEARCH)},
+            **{key: _given(args, stored, key) for key in (*settings.FILES, "beam")},
             weights=choice.weights or {},
             longest=choice.longest,
             tuned=said,

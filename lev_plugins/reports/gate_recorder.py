@@ -67,8 +67,8 @@ class Recorder:
         """
         lines = []
         for number, (source, target) in enumerate(pairs, start=first):
-            tokens = self.backend.tokens(source)
-            forced = None if target is None else self.backend.tokens(target)
+            tokens = self.backend.processing.tokens(source)
+            forced = None if target is None else self.backend.processing.tokens(target)
             sides = ("source", tokens), ("target", forced or ())
             for (side, read), limit in zip(sides, self.limits):
                 if len(read) + 1 > limit:
@@ -97,7 +97,7 @@ class Recorder:
                 line=one.number,
                 source=one.source,
                 source_tokens=[*one.source_tokens, END],
-                target=self.backend.text(written) if one.target is None else one.target,
+                target=self.backend.processing.text(written) if one.target is None else one.target,
                 target_tokens=[*(one.target_tokens or written), END],
                 forced=one.target is not None,
                 variant=self.model.decoder.variant,

@@ -4,13 +4,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-import torch
-from editors import edit_corrector, writing_corrector
+from editors import writing_corrector
 from fairseq.dataclass.configs import GenerationConfig
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lev_plugins import UserError
 from lev_plugins.inference.correction.autoregressive import LEXICON_BEAM, TreeSearch
 from lev_plugins.inference.correction.lexicon import Lexicon
 from lev_plugins.inference.correction.prefix_search import WordTree
@@ -18,12 +16,10 @@ from lev_plugins.inference.correction.ranking import Ranker
 from lev_plugins.inference.correction.vocabulary import Resources
 
 EOS = 2
-BOTH = pytest.mark.parametrize("make", [edit_corrector, writing_corrector], ids=["edits", "writes"])
 
 
-@BOTH
-def test_a_score_does_not_depend_on_the_batch_and_texts_share_one_probability(make):
-    backend = make().backend
+def test_a_score_does_not_depend_on_the_batch_and_texts_share_one_probability():
+    backend = writing_corrector().backend
     assert backend.knows(("a", "b")) and not backend.knows(("a", "é"))
     pairs = [(tuple(a), tuple(b)) for a in ("abc", "d", "fade") for b in ("abc", "a", "bead", "ad")]
     together = backend.score(pairs, 99)
@@ -33,39 +29,15 @@ def test_a_score_does_not_depend_on_the_batch_and_texts_share_one_probability(ma
     assert len({round(score, 5) for score in together}) == len(pairs)
 
 
-@BOTH
-def test_candidates_have_the_score_of_their_text_whoever_told_it(make):
-    backend, words = make().backend, ["abc", "bead"]
-    ranker = Ranker(backend, Resources(Lexicon(dict.fromkeys(words, 1.0))))
+def test_candidates_have_the_score_of_their_text_whoever_told_it():
+    backend, words = writing_corrector().backend, ["abc", "bead"]
+    ranker = Ranker(backend, Resources(Lexicon(dict.fromkeys(words, 1.0))), {}, False)
     written = backend.nbest([tuple("abd")], 2)[0]
     (found,) = ranker.candidates(["abd"], 2)
     short = {"".join(text) for text in written if 0 < len(text) <= len("abd") + 4}
     assert short | {"abc", "abd"} <= {*found.texts}
     asked = backend.score([(tuple("abd"), tuple(text)) for text in found.texts], 4)
     assert found.features[:, 0].tolist() == pytest.approx(asked, rel=1e-4)
-    assert {score is None for score in written.values()} <= {make is edit_corrector}
-
-
-def test_an_edit_score_is_the_sum_over_one_iteration():
-    backend = edit_corrector().backend
-    model, task = backend.policy, backend.task
-    numbers = {letter: task.tgt_dict.index(letter) for letter in "abd"}
-    draft = torch.tensor([[0, numbers["a"], numbers["b"], 2]])
-    with torch.no_grad():
-        memory = model.encode(draft)
-        goes = model.deletion_logits(draft, memory).log_softmax(-1)[0]
-        stands = torch.tensor([[0, numbers["a"], 2]])
-        sizes = model.placeholder_logits(stands, memory).log_softmax(-1)[0]
-        opened = torch.tensor([[0, numbers["a"], task.placeholder, 2]])
-        written = model.token_logits(opened, memory, opened == task.placeholder).log_softmax(-1)
-    wanted = goes[1, 0] + goes[2, 1] + sizes[0, 0] + sizes[1, 1] + written[0, numbers["d"]]
-    found = backend.score([(("a", "b"), ("a", "d"))], 1)
-    assert found == pytest.approx([float(wanted)], rel=1e-4)
-
-
-def test_a_model_of_drafts_that_writes_from_left_to_right_is_refused():
-    with pytest.raises(UserError, match="--lexicon and --lookup need a model of task"):
-        Ranker(writing_corrector("translation_concat").backend, Resources())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,10 +24,14 @@ from ...data.batching import in_batches
 from ...errors import UserError
 from ...fairseq_patches import explain, filter_mask_warning
 from ...nn.precision import quantize
-from .backends import Answer, Pair, ScoringBackend, TextProcessing, Tokens, Written
+from .backends import Answer, Backend, Rewriting, TextProcessing, Tokens
 from .edits import script
 from .prefix_search import Beam, Given, WordTree, branches, search
 
+#: A unit, and a text that it may become.
+Pair = tuple[Tokens, Tokens]
+#: Texts that a model wrote, and their log-probabilities.
+Written = Mapping[Tokens, float]
 # A correction is longer than this only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
 # Of the longest target a unit takes this share, so that its correction may be longer.
@@ -36,7 +40,7 @@ LENGTH_SHARE = 0.8
 LEXICON_BEAM = 10
 
 
-class Autoregressive(ScoringBackend):
+class Autoregressive(Backend):
     """A :class:`~.backends.Backend` over fairseq's beam search; several models are averaged.
 
     The probability of a change is the product of the probabilities, each given the unit and all
@@ -44,6 +48,9 @@ class Autoregressive(ScoringBackend):
     with which the model goes back to the unit; a deletion has that token alone. On task
     ``translation_concat`` the unit is read as source and as draft, and texts cannot be scored.
     """
+
+    #: Of a lexicon, among which :meth:`nbest` searches too.
+    words: Sequence[str] = ()
 
     def __init__(
         self,
@@ -59,7 +66,6 @@ class Autoregressive(ScoringBackend):
         self.models, self.task, self.device = list(models), task, torch.device(device)
         self.processing, self.knows_spaces = processing, knows_spaces
         self.drafted = cfg.task._name == "translation_concat"
-        self.scores = not self.drafted
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
@@ -77,14 +83,15 @@ class Autoregressive(ScoringBackend):
         self.symbols = _spelt(task.target_dictionary)
 
     def write(
-        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[object] = ()
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`."""
 
-        def answers(chosen: Sequence[Tokens]) -> Iterator[Answer | None]:
-            return map(self._answer, chosen, self.search(chosen))
+        def answers(chosen: Sequence[tuple[str, Tokens]]) -> Iterator[Answer | None]:
+            return map(self._answer, chosen, self.search([tokens for _, tokens in chosen]))
 
-        return in_batches(answers, units, map(len, units), batch_size)
+        read = [(unit, self.processing.tokens(unit)) for unit in units]
+        return in_batches(answers, read, (len(tokens) for _, tokens in read), batch_size)
 
     def batch(self, units: Sequence[Tokens]) -> Batch:
         """fairseq's batch of units; its ``id`` says where each of them stands."""
@@ -113,16 +120,20 @@ class Autoregressive(ScoringBackend):
         places = dict(zip(batch["id"].tolist(), found, strict=True))
         return [places[place] for place in range(len(units))]
 
-    def _answer(self, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
+    def _answer(
+        self, read: tuple[str, Tokens], hypotheses: Sequence[Hypothesis]
+    ) -> Answer | None:
         """The best hypothesis that came to an end by itself.
 
         The limit is the unit's own, whatever units share its batch.
         """
+        text, unit = read
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
         for hypothesis in hypotheses:
             written = self._written(hypothesis)
             if len(written) < limit:
-                return answer(unit, written, hypothesis["positional_scores"].tolist(), self._known)
+                scores = hypothesis["positional_scores"].tolist()
+                return rewriting(unit, written, scores, self._known).answer(text, self.processing)
         return None
 
     def _written(self, hypothesis: Hypothesis) -> list[str | None]:
@@ -139,7 +150,7 @@ class Autoregressive(ScoringBackend):
         return frozenset(filter(self._known, self.task.source_dictionary.symbols))
 
     def knows(self, tokens: Tokens) -> bool:
-        """See :class:`~.backends.ScoringBackend`."""
+        """Whether all tokens are in the dictionary."""
         return self._spelling.issuperset(tokens)
 
     @cached_property
@@ -151,7 +162,7 @@ class Autoregressive(ScoringBackend):
             some = filter(self._spelling.issuperset, self.words)
             words = [word.translate(letters) for word in some]
         else:
-            spelt = (tokens for tokens in map(self.tokens, self.words) if self.knows(tokens))
+            spelt = filter(self.knows, map(self.processing.tokens, self.words))
             words = ["".join(chr(numbers[one]) for one in tokens) for tokens in spelt]
         return WordTree(words, self.task.target_dictionary.eos()) if words else None
 
@@ -212,8 +223,14 @@ class Autoregressive(ScoringBackend):
             found[i] = {tuple(map(str, text)): score for text, score in spelt if None not in text}
         return [found[i] for i in range(len(asked))]
 
-    def log_probabilities(self, pairs: Sequence[Pair]) -> Tensor:
-        """See :class:`~.backends.ScoringBackend`."""
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
+        # by the length of the unit: its texts, which are about as long, stay together
+        return in_batches(self._scored, pairs, (len(unit) for unit, _ in pairs), batch_size)
+
+    @torch.no_grad()
+    def _scored(self, pairs: Sequence[Pair]) -> list[float]:
+        """Of one batch."""
         dictionary = self.task.target_dictionary
         units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
         batch = self.batch(units)
@@ -234,7 +251,7 @@ class Autoregressive(ScoringBackend):
                 logs.append(model.get_normalized_probs(output, log_probs=True).float())
         every = torch.logsumexp(torch.stack(logs), 0) - torch.tensor(float(len(logs))).log()
         each = every.gather(2, wanted.unsqueeze(2)).squeeze(2)
-        return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).double().cpu()
+        return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).tolist()
 
 
 def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
@@ -244,12 +261,12 @@ def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
     return torch.tensor([*numbers, dictionary.eos()])
 
 
-def answer(
+def rewriting(
     unit: Tokens,
     written: Sequence[str | None],
     scores: Sequence[float],
     known: Callable[[str], bool],
-) -> Answer:
+) -> Rewriting:
     """What a left-to-right model changed.
 
     Args:
@@ -258,16 +275,20 @@ def answer(
         known: whether the model can write a token. One that it cannot is taken for copied, and
             stays as it was typed, where a minimal script keeps it beside an ``<unk>``.
     """
-    typed = [token if known(token) else None for token in unit]
-    changes = script(typed, written)
+    changes = script([token if known(token) else None for token in unit], written)
     tokens = list(written)
+    gone: list[float | None] = [None] * len(unit)
+    come: list[float | None] = [None] * len(tokens)
     place = number = 0
     for i, j, k, m in [*changes, (len(unit), len(unit), len(tokens), len(tokens))]:
         tokens[number:k] = unit[place:i]
+        gone[i:j], come[k:m] = [0.0] * (j - i), scores[k:m]
+        if m > k:
+            come[m - 1] = scores[m - 1] + scores[m]
+        elif j > i:
+            gone[j - 1] = scores[m]
         place, number = j, m
-    return Answer(
-        tuple(tokens), tuple(changes), (0.0,) * len(unit), tuple(scores[:-1]), tuple(scores)
-    )
+    return Rewriting(unit, tokens, gone, come)
 
 
 def _of_encoder(batch: Batch) -> dict[str, Tensor]:

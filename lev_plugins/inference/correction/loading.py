@@ -29,8 +29,8 @@ from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
-from .ranking import Ranker, RankingBackend, defaults
-from .settings import Settings, chosen
+from .ranking import Ranker, defaults
+from .settings import Settings
 
 EDITING = ("translation_edit", "translation_lev")
 WRITING = ("translation", "translation_concat", "noisy_translation")
@@ -40,35 +40,11 @@ WORDS = (None, "word", "letters")
 LISTED = 30.0
 
 
-def load(
-    path: str,
-    file: str | None,
-    unit: str | None,
-    weights: Mapping[str, float],
-    given: Mapping[str, Any],
-    *loading: Any,
-) -> tuple[Backend, Settings, str | None]:
-    """A backend, what is set for it, and the settings file that says so.
-
-    Args:
-        file: as of :func:`.settings.chosen`, with ``given``. unit, weights: in place of those set.
-        loading: data, device, precision and processing of :func:`load_backend`.
-    """
-    use, found = chosen(path, file, given)
-    use.protection()  # a file that is missing is told before the model loads
-    search = use.beam, use.max_iter, use.delete_threshold
-    data, device, precision, processing = loading
-    backend = load_backend(path, data, device, *search, precision, processing)
-    return ranked(backend, use, unit or use.unit, weights), use, found
-
-
 def load_backend(
     path: str,
     data: str | None = None,
     device: str | torch.device | None = None,
     beam: int | None = None,
-    max_iter: int | None = None,
-    delete_threshold: float | None = None,
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
 ) -> Backend:
@@ -87,20 +63,16 @@ def load_backend(
     place, paths = device_named(device), find_checkpoints(path)
     state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
-    for option, value, kinds in (("beam", beam, WRITING), ("max_iter", max_iter, EDITING),
-                                 ("delete_threshold", delete_threshold, EDITING)):  # fmt: skip
-        if value is not None and name not in kinds and name in (*EDITING, *WRITING):
-            kind = "is an edit model" if name in EDITING else "writes from left to right"
-            raise UserError(f"{option}={value}: {path} {kind} and has no such option")
-        if value is not None and option != "delete_threshold" and value < 1:
-            raise UserError(f"{option}={value}: must be 1 or more")
+    if beam is not None and (beam < 1 or name in EDITING):
+        why = "must be 1 or more" if beam < 1 else f"{path} is an edit model and searches none"
+        raise UserError(f"beam={beam}: {why}")
     made: Autoregressive | LevenshteinBackend
     if name in WRITING:
         made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
     elif name in EDITING:
         editor = LevenshteinEditor.from_state(state, paths, data, place, precision, given)
         encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
-        made = LevenshteinBackend(editor, *encoders, max_iter or 10, delete_threshold)
+        made = LevenshteinBackend(editor, *encoders)
     else:
         raise UserError(
             f"{paths[0]} was trained with --task {name}; a corrector is a model of --task "
@@ -200,19 +172,19 @@ def ranked(
         weights: in the place of these.
 
     Raises:
-        UserError: weights, bigrams or confusions where they would be of no use.
+        UserError: weights, bigrams or confusions where they would be of no use, or a model that
+            cannot say how probable a text is.
     """
-    unused = [f"{name}={file}" for name in ("bigrams", "confusions")
-              if (file := getattr(use, name))]  # fmt: skip
+    files = {one: file for one in ("bigrams", "confusions") if (file := getattr(use, one))}
+    given = [*map("=".join, files.items()), *(f"weights={name}" for name in weights)]
     by_word = unit in WORDS
-    if not use.ranks and (unused or weights):
-        what = (*unused, *(f"weights={name}" for name in weights))
-        raise UserError(f"{what[0]}: there is no ranking; give lexicon=FILE")
     if not use.ranks:
+        if given:
+            raise UserError(f"{given[0]}: there is no ranking; give lexicon=FILE")
         return backend
-    if unused and not by_word:
+    if files and not by_word:
         raise UserError(
-            f"{unused[0]}: for words that are ranked one by one; unit=letters, or "
+            f"{given[0]}: for words that are ranked one by one; unit=letters, or "
             "leave the file out (settings=none where the settings name it)"
         )
     if use.confusions and not (use.bigrams and use.lexicon):
@@ -220,6 +192,8 @@ def ranked(
             f"confusions={use.confusions}: which word was meant, their neighbours and counts "
             f"say; give {'bigrams' if use.lexicon else 'lexicon'}=FILE too"
         )
+    if not isinstance(backend, Autoregressive) or backend.drafted:
+        raise UserError("--lexicon, --lookup: need a model of task translation, noisy_translation")
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
-    return RankingBackend(Ranker(backend, use.resources(), weights, by_word))
+    return Ranker(backend, use.resources(), weights, by_word)

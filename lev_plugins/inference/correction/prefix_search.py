@@ -11,7 +11,7 @@ begin one, K slots of a beam, V symbols. Texts are strings of ``chr(number)``, w
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -76,28 +76,11 @@ class WordTree:
         return nodes
 
 
-class Reader(Protocol):
-    """What wants to know what follows prefixes. It begins with the empty one of each unit."""
-
-    def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Reads on by a symbol.
-
-        Args:
-            logs: R × V, log-probabilities behind each prefix. texts: the prefixes.
-
-        Returns:
-            the prefixes that it wants next: numbers of their rows in ``logs``, and symbols.
-        """
-
-    def place(self, rows: Numbers) -> None:
-        """The numbers that the prefixes wanted last have from now on, in the same order."""
-
-
 class Beam:
     """The slots of a beam search for B units, as fairseq's ``BeamSearch`` fills them.
 
     With a tree as its ``PrefixConstrainedBeamSearch`` does: each text that is found takes a slot
-    away.
+    away. It begins with the empty prefix of each unit.
 
     Args:
         limits: B, symbols of a text at most.
@@ -115,7 +98,14 @@ class Beam:
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """See :class:`Reader`."""
+        """Reads on by a symbol.
+
+        Args:
+            logs: R × V, log-probabilities behind each prefix. texts: the prefixes.
+
+        Returns:
+            the prefixes that it wants next: numbers of their rows in ``logs``, and symbols.
+        """
         size, count = len(self.limits), logs.shape[1]
         total, nodes = self._totals(logs)
         most = min(self.width if self.tree else 2 * self.width, self.width * count - 1)
@@ -136,7 +126,7 @@ class Beam:
         return self.rows[self.going], kept(symbols)[self.going]
 
     def place(self, rows: Numbers) -> None:
-        """See :class:`Reader`."""
+        """The numbers that the prefixes wanted last have from now on, in the same order."""
         self.rows = np.zeros_like(self.rows)
         self.rows[self.going] = rows
 
@@ -178,7 +168,7 @@ class Beam:
 
 
 class Given:
-    """Texts of each unit, to be rated."""
+    """Texts of each unit, to be rated; read as a :class:`Beam` is."""
 
     def __init__(self, texts: Sequence[Sequence[str]], eos: int) -> None:
         self.texts = texts
@@ -194,7 +184,7 @@ class Given:
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """See :class:`Reader`."""
+        """See :class:`Beam`."""
         going = self.going
         symbols = self.symbols[going, self._depth] if len(going) else going
         self.scores[going] += logs[self.rows, symbols]
@@ -204,7 +194,7 @@ class Given:
         return self.rows, symbols[on]
 
     def place(self, rows: Numbers) -> None:
-        """See :class:`Reader`."""
+        """See :class:`Beam`."""
         self.rows = rows
 
     def rated(self, unit: int) -> list[tuple[str, float]]:
@@ -304,7 +294,7 @@ def _at(states: Tensor, kept: Numbers) -> Tensor:
 def search(
     models: Sequence[FairseqEncoderDecoderModel],
     inputs: Mapping[str, Tensor],
-    readers: Sequence[Reader],
+    readers: Sequence[Beam | Given],
     eos: int,
     pad: int,
 ) -> None:
