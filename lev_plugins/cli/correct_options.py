@@ -39,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--html FILE", "also write a page of the lines that changed")
     add("--tune", "correct nothing: choose the threshold on two files, for all later runs with "
         "the model", metavar=("NOISY", "CLEAN"), nargs=2)  # fmt: skip
-    add("--goal GOAL", "of --tune: changed:N, f0.5, accuracy (default: changed:1)", "changed:1")
+    add("--goal GOAL", "of --tune: changed:N, accuracy (default: changed:1)", "changed:1")
     add("--lexicon FILE", "words, with or without counts: candidates for others")
     add("--device NAME", "such as cuda (default: cpu)")
     _add_few(parser)

@@ -34,7 +34,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
             window=corrector.window or None,
             min_confidence=choice.min_confidence,
             **{key: _given(args, stored, key) for key in (*settings.FILES, "beam")},
-            weights=choice.weights or {},
+            weights=choice.weights,
             longest=choice.longest,
             tuned=said,
             temperature=choice.temperature,

@@ -1,8 +1,7 @@
 """Models that write from left to right: any of fairseq's, on task translation or our own."""
 
-import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,6 @@ from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
-from fairseq.search import PrefixConstrainedBeamSearch
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
@@ -21,12 +19,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ...data.batch import Batch, Hypothesis
 from ...data.batching import in_batches
-from ...errors import UserError
-from ...fairseq_patches import explain, filter_mask_warning
 from ...nn.precision import quantize
 from .backends import Answer, Backend, Rewriting, TextProcessing, Tokens
 from .edits import script
-from .prefix_search import Beam, Given, WordTree, branches, search
+from .prefix_search import Beam, Given, WordTree, search
 
 #: A unit, and a text that it may become.
 Pair = tuple[Tokens, Tokens]
@@ -87,11 +83,9 @@ class Autoregressive(Backend):
     ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`."""
 
-        def answers(chosen: Sequence[tuple[str, Tokens]]) -> Iterator[Answer | None]:
-            return map(self._answer, chosen, self.search([tokens for _, tokens in chosen]))
-
-        read = [(unit, self.processing.tokens(unit)) for unit in units]
-        return in_batches(answers, read, (len(tokens) for _, tokens in read), batch_size)
+        read = list(map(self.processing.tokens, units))
+        found = in_batches(self.search, read, map(len, read), batch_size)
+        return list(map(self._answer, units, read, found))
 
     def batch(self, units: Sequence[Tokens]) -> Batch:
         """fairseq's batch of units; its ``id`` says where each of them stands."""
@@ -107,27 +101,15 @@ class Autoregressive(Backend):
         """What the beam search finds for each unit of a batch, best first."""
         batch = self.batch(units)
         constraints = batch.pop("constraints", None)  # here the drafts of translation_concat
-        try:
-            with self.lock, torch.no_grad():
-                found = self.task.inference_step(
-                    generator or self.generator, self.models, batch, constraints=constraints
-                )
-        except AssertionError as error:
-            said = explain(error)
-            if said is None:
-                raise
-            raise UserError(said) from error
+        with self.lock, torch.no_grad():
+            found = self.task.inference_step(
+                generator or self.generator, self.models, batch, constraints=constraints
+            )
         places = dict(zip(batch["id"].tolist(), found, strict=True))
         return [places[place] for place in range(len(units))]
 
-    def _answer(
-        self, read: tuple[str, Tokens], hypotheses: Sequence[Hypothesis]
-    ) -> Answer | None:
-        """The best hypothesis that came to an end by itself.
-
-        The limit is the unit's own, whatever units share its batch.
-        """
-        text, unit = read
+    def _answer(self, text: str, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
+        """The best hypothesis that came to an end by itself, within the unit's own limit."""
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
         for hypothesis in hypotheses:
             written = self._written(hypothesis)
@@ -146,63 +128,34 @@ class Autoregressive(Backend):
 
     @cached_property
     def _spelling(self) -> frozenset[str]:
-        """The tokens that the model can read and write."""
         return frozenset(filter(self._known, self.task.source_dictionary.symbols))
 
-    def knows(self, tokens: Tokens) -> bool:
-        """Whether all tokens are in the dictionary."""
+    def knows(self, tokens: Iterable[str]) -> bool:
+        """Whether the model can read and write all tokens."""
         return self._spelling.issuperset(tokens)
 
     @cached_property
     def _tree(self) -> WordTree | None:
         """The words of a lexicon that can be spelt; made when first needed."""
-        numbers = {token: self.task.target_dictionary.index(token) for token in self._spelling}
-        if self.processing.by_letter:
-            letters = {ord(one): n for one, n in numbers.items() if len(one) == 1}
-            some = filter(self._spelling.issuperset, self.words)
-            words = [word.translate(letters) for word in some]
+        numbers = {one: chr(self.task.target_dictionary.index(one)) for one in self._spelling}
+        if self.processing.by_letter:  # many words are many splits
+            letters = str.maketrans({one: n for one, n in numbers.items() if len(one) == 1})
+            words = [word.translate(letters) for word in filter(self.knows, self.words)]
         else:
             spelt = filter(self.knows, map(self.processing.tokens, self.words))
-            words = ["".join(chr(numbers[one]) for one in tokens) for tokens in spelt]
+            words = ["".join(map(numbers.__getitem__, tokens)) for tokens in spelt]
         return WordTree(words, self.task.target_dictionary.eos()) if words else None
-
-    @cached_property
-    def _among_words(self) -> SequenceGenerator | None:
-        """A search that writes the words of the lexicon alone."""
-        if self._tree is None:
-            return None
-        filter_mask_warning()
-        options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=self._tree.longest)
-        generator = self.task.build_generator(self.models, options)
-        generator.search = TreeSearch(self.task.target_dictionary, self._tree)
-        return generator
 
     def nbest(
         self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
     ) -> list[Written]:
         """What the beam writes, then the best of the words, however far they are from the unit,
         then others that were asked for; with the log-probability of each."""
-        if not all(map(branches, self.models)):
-            return in_batches(self._one_by_one, units, map(len, units), batch_size)
         asked = list(zip(units, others or [()] * len(units), strict=True))
-        return in_batches(self._together, asked, map(len, units), batch_size)
+        return in_batches(self._found, asked, map(len, units), batch_size)
 
-    def _one_by_one(self, units: Sequence[Tokens]) -> list[Written]:
-        """What fairseq's searches find."""
-        some = [self.generator, *filter(None, [self._among_words])]
-        beams = [self.search(units, generator) for generator in some]
-        return [
-            {
-                tuple(map(str, text)): float(one["positional_scores"].double().sum())
-                for beam in found
-                for one in beam
-                if (text := self._written(one)) and None not in text
-            }
-            for found in zip(*beams, strict=True)
-        ]
-
-    def _together(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[Written]:
-        """The same by one search, which rates the other texts too."""
+    def _found(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[Written]:
+        """Of one batch, by one search."""
         dictionary, most = self.task.target_dictionary, self.generator.max_len - 1
         eos, batch = dictionary.eos(), self.batch([unit for unit, _ in asked])
         inputs, order = _of_encoder(batch), batch["id"].tolist()
@@ -292,7 +245,6 @@ def rewriting(
 
 
 def _of_encoder(batch: Batch) -> dict[str, Tensor]:
-    """The inputs of an encoder."""
     inputs: dict[str, Any] = {**batch["net_input"]}
     return {name: one for name, one in inputs.items() if name.startswith("src_")}
 
@@ -305,22 +257,3 @@ def _spelt(dictionary: Dictionary) -> dict[int, str]:
         if number >= dictionary.nspecial
         and not (symbol.startswith("madeupword") and dictionary.count[number] == 0)
     }
-
-
-class TreeSearch(PrefixConstrainedBeamSearch):
-    """fairseq's search that writes given words alone."""
-
-    def __init__(self, dictionary: Dictionary, tree: WordTree) -> None:
-        super().__init__(dictionary, tree.after)
-        self.tree = tree
-
-    def apply_mask(self, x: Tensor, written: Tensor, sentences: Tensor) -> Tensor:
-        """R × 1 × V like ``x``: 0 for what may follow ``written`` (R × T, </s> at its front), −∞.
-
-        ``sentences`` says which each row is of; here the same may follow in any of them.
-        """
-        nodes = self.tree.at(written[:, 1:].cpu().numpy())
-        rows, symbols, _ = (torch.from_numpy(one).to(x.device) for one in self.tree.after(nodes))
-        mask = torch.full_like(x, -math.inf)
-        mask[rows, 0, symbols] = 0
-        return mask

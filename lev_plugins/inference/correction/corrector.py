@@ -90,9 +90,8 @@ class Corrector:
         noisy_translation.
 
         Args:
-            path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt; several joined by ``:`` are averaged. By default the model of English
-                spelling that comes with the package.
+            path: a checkpoint or its folder; several joined by ``:`` are averaged. By default the
+                model of English spelling that comes with the package.
             data: folder with the dictionaries; by default those that the checkpoint carries, else
                 those of its data folder, else those beside it.
             device: such as ``cuda``; the CPU by default.
@@ -101,10 +100,9 @@ class Corrector:
                 the checkpoint where there is one.
             unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
                 :class:`.settings.Settings`, before what the file says.
-            **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
-                ``sentencepiece_model=…``; by default, and where it is None, what the model was
-                trained with, and characters where every symbol of the dictionary is one;
-                ``"none"``: the text is cut already.
+            **processing: of text as in fairseq, such as ``bpe="sentencepiece"``; by default, and
+                where it is None, what the model was trained with, and characters where every
+                symbol of the dictionary is one; ``"none"``: the text is cut already.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
@@ -119,7 +117,7 @@ class Corrector:
         place, unit = os.fspath(path), check_unit(unit, window)
         use, file = chosen(place, settings, {"beam": beam, **files})
         protection = use.protection()  # a file that is missing is told before the model loads
-        folder = data and os.fspath(data)
+        folder = os.fspath(data) if data else None
         backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
         backend = loading.ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:

@@ -33,7 +33,7 @@ class LevenshteinBackend(Backend):
         self.processing = processing
         encoders = processing.tokenizer, processing.bpe
         #: The same models, as an editor that reads text as this backend does.
-        self.editor = LevenshteinEditor(editor.models, editor.task, *encoders, editor.reranker)
+        self.editor = LevenshteinEditor(editor.models, editor.task, *encoders)
         models = editor.models
         self.policy: AnyPolicy = models[0] if len(models) == 1 else EnsemblePolicy(models)
         source, target = self.editor.limits
@@ -111,12 +111,8 @@ def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
     """What turns the draft of a trace into its text, in whole words, in order.
 
     Args:
-        trace: with probabilities, as :meth:`.LevenshteinEditor.edit` returns it.
-        processing: the text processing of its model.
-
-    Returns:
-        disjoint edits, as probable as :meth:`.Rewriting.answer` has them. Without a draft there
-        are none.
+        trace: with probabilities, as :meth:`.LevenshteinEditor.edit` returns it; without a draft
+            there are none. processing: the text processing of its model.
     """
     draft = trace.draft
     if not draft or not draft.strip() or not trace.iterations or trace.text == draft:

@@ -48,17 +48,8 @@ def load_backend(
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
 ) -> Backend:
-    """Loads a checkpoint, or several joined by ``:``.
-
-    Args:
-        path … precision: as of :meth:`.Corrector.from_pretrained`.
-        processing: fairseq's names of text processing and their values; ``none`` switches the
-            tokenizer or the subwords off.
-
-    Raises:
-        UserError: no checkpoint there, one of a kind that does not correct, dictionaries that are
-            not found, options that the kind does not have.
-    """
+    """Loads a checkpoint, or several joined by ``:``; arguments and errors are those of
+    :meth:`.Corrector.from_pretrained`."""
     given = {name: value for name, value in (processing or {}).items() if value is not None}
     place, paths = device_named(device), find_checkpoints(path)
     state = load_state(paths[0])
@@ -100,10 +91,8 @@ def _autoregressive(
         loaded = state if one == paths[0] else load_state(one)
         kind = getattr(loaded["cfg"].task, "_name", None)
         if kind != cfg.task._name:
-            raise UserError(
-                f"{one} was trained with --task {kind} and {paths[0]} with {cfg.task._name}; the "
-                "models of an ensemble share their task"
-            )
+            told = f"was trained with --task {kind} and {paths[0]} with {cfg.task._name}"
+            raise UserError(f"{one} {told}; the models of an ensemble share their task")
         models.append(load_writer(one, task, loaded))
     tokenizer, bpe = text_encoders(cfg, given, paths, data)
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
@@ -124,12 +113,8 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
         if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(folder):
             cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
     if None in (cfg.source_lang, cfg.target_lang):
-        raise UserError(
-            f"{path} does not tell its languages, and {folder} has no data that do; give the "
-            "folder that it was trained on: data=DIR"
-        )
-    way = f"give the folder with the dictionaries of {path}: data=DIR"
-    require_dictionaries(cfg, way)
+        raise UserError(f"{path} and {folder} do not tell the languages; give data=DIR")
+    require_dictionaries(cfg, f"give the folder with the dictionaries of {path}: data=DIR")
     return tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
 
 
@@ -139,13 +124,9 @@ def _processing(
     given: Mapping[str, Any],
     dictionary: Dictionary,
 ) -> tuple[TextProcessing, bool]:
-    """As the checkpoint or the user says; characters where neither does and all symbols are such.
-
-    Data files in which characters are set apart by spaces leave no trace in a checkpoint but that.
-
-    Returns:
-        also whether the model was trained on more than single words, as far as can be told.
-    """
+    """As the checkpoint or the user says; characters where neither does and all symbols are such,
+    as data with spaces between characters leave no other trace. Also: whether the model was trained
+    on more than single words, as far as can be told."""
     if "bpe" not in given and tokenizer is None and bpe is None and single_characters(dictionary):
         bpe = Characters()
     knows_spaces = not isinstance(bpe, Characters) or SPACE_ESCAPE in dictionary.indices
@@ -154,12 +135,9 @@ def _processing(
 
 def single_characters(dictionary: Dictionary) -> bool:
     """Whether every symbol is one character, as in text that was split into characters."""
-    words = [
-        symbol
-        for symbol in dictionary.symbols[dictionary.nspecial :]
-        if symbol != "<plh>" and not symbol.startswith("madeupword")
-    ]
-    return bool(words) and all(len(word) == 1 for word in words)
+    known = dictionary.symbols[dictionary.nspecial :]
+    sizes = {len(one) for one in known if one != "<plh>" and not one.startswith("madeupword")}
+    return sizes == {1}
 
 
 def ranked(
@@ -178,20 +156,14 @@ def ranked(
     files = {one: file for one in ("bigrams", "confusions") if (file := getattr(use, one))}
     given = [*map("=".join, files.items()), *(f"weights={name}" for name in weights)]
     by_word = unit in WORDS
+    whole = not use.confusions or (use.bigrams and use.lexicon)
+    if given and not (use.ranks and whole and (by_word or not files)):
+        raise UserError(
+            f"{given[0]}: needs lexicon=FILE; confusions bigrams=FILE too; and both of these "
+            "unit=letters or word (settings=none where the settings name them)"
+        )
     if not use.ranks:
-        if given:
-            raise UserError(f"{given[0]}: there is no ranking; give lexicon=FILE")
         return backend
-    if files and not by_word:
-        raise UserError(
-            f"{given[0]}: for words that are ranked one by one; unit=letters, or "
-            "leave the file out (settings=none where the settings name it)"
-        )
-    if use.confusions and not (use.bigrams and use.lexicon):
-        raise UserError(
-            f"confusions={use.confusions}: which word was meant, their neighbours and counts "
-            f"say; give {'bigrams' if use.lexicon else 'lexicon'}=FILE too"
-        )
     if not isinstance(backend, Autoregressive) or backend.drafted:
         raise UserError("--lexicon, --lookup: need a model of task translation, noisy_translation")
     stored = use.weights if by_word == (use.unit in WORDS) else {}

@@ -16,8 +16,8 @@ from rapidfuzz.distance import Levenshtein
 
 from ...errors import UserError
 from ...metrics.word_edits import WordEdit, word_edits
-from .autoregressive import Autoregressive, Written
-from .backends import Answer, Backend, Tokens
+from .autoregressive import Autoregressive
+from .backends import Answer, Backend
 from .fitting import most_likely
 from .units import NO_CONTEXT, Context
 from .vocabulary import ACRONYM, MOST_KEPT, Resources, Vocabulary, with_case, without_emphasis
@@ -63,11 +63,8 @@ def defaults(by_word: bool) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Of a unit: the texts it may become, itself first, their features and their word edits.
-
-    features: texts × :data:`FEATURES`. Where words are ranked one by one those of a place are 0,
-    and edits are none.
-    """
+    """Of a unit: the texts it may become, itself first, their features (texts ×
+    :data:`FEATURES`; of words those of their place are 0), and of lines their word edits."""
 
     texts: tuple[str, ...]
     features: np.ndarray
@@ -159,11 +156,8 @@ class Ranker(Backend):
     # which units are ranked -----------------------------------------------------------------------
 
     def _readable(self, unit: str) -> bool:
-        """Whether a unit is one to rank: its model can spell it and, where words are ranked one by
-        one, it is not settled and has no capitals but of all letters or the first.
-
-        A short one all in capitals has to be listed (NATO).
-        """
+        """Whether a unit is one to rank: its model can spell it and, of words, it is not settled
+        and has no capitals but of the first letter or of all, if it is not short (NATO)."""
         if self.by_word:
             plain = unit.lower()
             forms = [plain, plain.capitalize()]
@@ -181,10 +175,9 @@ class Ranker(Backend):
         return not (listed or self._settled(word))
 
     def _settled(self, word: str) -> bool:
-        """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
-        the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong
-        or written for another. Small letters are unknown where it has capitals alone (*London*).
-        """
+        """Whether a word is one letter, such as the *s* of *it 's*, or stands in the lexicon, with
+        what an apostrophe adds to it or without, and is not known to be wrong or written for
+        another. Small letters are unknown where it has capitals alone (*London*)."""
         small, known = word.lower(), self.vocabulary
         if known.lexicon is None or known.corrections(small) or small in self.confused:
             return False
@@ -223,15 +216,26 @@ class Ranker(Backend):
         read = [without_emphasis(unit) if self.by_word else unit for unit in units]
         tokens = list(map(self.tokens, read))
         edits = list(map(self.vocabulary.edits, units))
-        first = [self._texts(unit, (), some) for unit, some in zip(units, edits, strict=True)]
-        others = [list(map(self.tokens, some)) for some in first] if self.by_word else ()
+        listed = [self._texts(unit, (), some) for unit, some in zip(units, edits, strict=True)]
+        others = [list(map(self.tokens, some)) for some in listed] if self.by_word else ()
         written = self.model.nbest(tokens, batch_size, others)
         texts = [
             self._texts(unit, map(self.model.processing.text, some), more)
             for unit, some, more in zip(units, written, edits, strict=True)
         ]
-        scores = self._scores(tokens, texts, written, batch_size)
-        return list(map(self._measured, units, texts, scores))
+        pairs = [
+            [(unit, self.tokens(text)) for text in some]
+            for unit, some in zip(tokens, texts, strict=True)
+        ]
+        scores = {
+            (unit, text): score
+            for unit, found in zip(tokens, written, strict=True)
+            for text, score in found.items()
+        }
+        asked = [pair for some in pairs for pair in some if pair not in scores]
+        scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
+        rated = ([scores[pair] for pair in some] for some in pairs)
+        return list(map(self._measured, units, texts, rated))
 
     def _texts(
         self,
@@ -243,27 +247,6 @@ class Ranker(Backend):
         found = self.vocabulary.texts(unit, written, edits, self.resources.longest)
         kept = [text for text in found if text == unit or self._spelt(text)]
         return kept if self.by_word else kept[:MOST]
-
-    def _scores(
-        self,
-        units: Sequence[Tokens],
-        texts: Sequence[Sequence[str]],
-        written: Sequence[Written],
-        batch_size: int,
-    ) -> list[list[float]]:
-        """Log-probabilities of the texts that each unit may become; known ones as written."""
-        pairs = [
-            [(unit, self.tokens(text)) for text in some]
-            for unit, some in zip(units, texts, strict=True)
-        ]
-        scores = {
-            (unit, tokens): score
-            for unit, found in zip(units, written, strict=True)
-            for tokens, score in found.items()
-        }
-        asked = [pair for some in pairs for pair in some if pair not in scores]
-        scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
-        return [[scores[pair] for pair in some] for some in pairs]
 
     def _measured(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
         found = {unit: scores[0]}
@@ -308,11 +291,10 @@ class Ranker(Backend):
     # fitting --------------------------------------------------------------------------------------
 
     def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
-        """Gives the ranker the weights under which the best candidates are most probable.
+        """Conditional maximum likelihood: weights that make the best candidates most probable.
 
-        The best are those with the fewest wrong words, of these those with the fewest wrong
-        characters: conditional maximum likelihood, which is convex but for equally good ones. A
-        word that is ranked alone counts where what was meant is among its candidates.
+        The best have the fewest wrong words, of these the fewest wrong characters. A word that is
+        ranked alone counts where what was meant is among its candidates.
 
         Args:
             examples: units, as they should be, and their contexts.

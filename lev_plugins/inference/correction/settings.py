@@ -30,13 +30,11 @@ class Settings:
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits. weights:
     of the ranking (:data:`.ranking.WEIGHTS`). longest: letters that a correction may have more than
     the word. tuned: what it was tuned for. temperature: of the probabilities (:mod:`.fitting`).
-    beam: width of the search of a left-to-right model (default 5). protect_code: whether code and
-    the like stay as they are (:mod:`.prose`).
+    beam: width of the search of a left-to-right model (default 5). protect_code: as
+    :attr:`~.corrector.Corrector.protects_code`.
 
-    Paths of files: lexicon: words, each with its count behind it or without. lookup: misspellings,
-    a tab and the correction on each line. bigrams: pairs of neighbouring words and their count.
-    confusions: words that are written for one another, a set on each line; by their neighbours one
-    is put in the place of the other. protect_words: words that stay.
+    Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; and protect_words, words
+    that stay.
     """
 
     unit: str | None = None
@@ -84,7 +82,6 @@ def chosen(path: str, file: str | None, given: Mapping[str, Any]) -> tuple[Setti
     """What is set for a checkpoint, and the settings file that says so.
 
     Args:
-        path: as of :meth:`~.corrector.Corrector.from_pretrained`.
         file: settings, ``"none"`` for none; by default those beside the checkpoint.
         given: settings that come before those of the file, where they are not None.
 
@@ -127,7 +124,8 @@ def read(path: str) -> Settings:
             raise ValueError(f"a temperature of {settings.temperature}")
         folder = os.path.dirname(os.path.abspath(path))
         named = {key: one for key in FILES if (one := getattr(settings, key))}
-        found = {key: os.path.join(folder, os.path.basename(one)) for key, one in named.items()}
+        places = ((key, os.path.join(folder, os.path.basename(one))) for key, one in named.items())
+        found: dict[str, Any] = dict(places)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError, AttributeError) as error:
@@ -140,10 +138,7 @@ def read(path: str) -> Settings:
 
 def write(settings: Settings, checkpoint: str) -> str:
     """Puts settings and the files that they name beside a checkpoint, or into its folder, each
-    whole or not at all.
-
-    Returns:
-        the path of the settings file.
+    whole or not at all; returns the path of the settings file.
 
     Raises:
         UserError: the folder cannot be written.

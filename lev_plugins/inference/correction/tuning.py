@@ -17,7 +17,7 @@ from .units import NO_CONTEXT, Context, context, spans
 STEPS = 40
 OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
 UNCHANGED = FEATURES.index("unchanged")
-GOALS = ("changed", "f0.5", "accuracy")
+GOALS = ("changed", "accuracy")
 #: A unit, as it should be, and its context.
 Example = tuple[str, str, Context]
 #: Threshold, and what it gives.
@@ -45,44 +45,30 @@ class Counts:
         """Words that are right afterwards, less those that were right before."""
         return self.corrected - self.changed
 
-    @property
-    def f_half(self) -> float:
-        """F0.5 of corrections: precision counts twice as much as recall."""
-        made = self.corrected + self.changed + self.miscorrected
-        return 1.25 * self.corrected / max(0.25 * self.wrong + made, 1e-9)
-
 
 @dataclass(frozen=True)
 class Goal:
     """``changed``: most words corrected with at most ``limit`` per cent of the right words changed;
-    ``f0.5`` or ``accuracy``: the highest."""
+    ``accuracy``: most words right."""
 
     name: str = "changed"
     limit: float = 1.0
 
     @classmethod
     def parse(cls, text: str) -> "Goal":
-        """``changed:1``, ``f0.5`` or ``accuracy``.
-
-        Raises:
-            UserError: another text.
-        """
+        """``changed:1`` or ``accuracy``; raises UserError for another text."""
         name, _, limit = text.partition(":")
         try:
             goal = cls(name, float(limit)) if limit else cls(name)
         except ValueError:
             goal = cls("", 0)
         if goal.name not in GOALS or not 0 <= goal.limit <= 100:
-            raise UserError(
-                f"--goal {text}: give changed:N (at most N per cent of the right words changed), "
-                "f0.5 or accuracy"
-            )
+            said = "changed:N (at most N per cent of the right words changed) or accuracy"
+            raise UserError(f"--goal {text}: give {said}")
         return goal
 
     def value(self, counts: Counts) -> float:
         """The higher, the better."""
-        if self.name == "f0.5":
-            return counts.f_half
         if self.name == "accuracy":
             return counts.accuracy
         over = counts.changed - self.limit / 100 * counts.right
@@ -97,18 +83,18 @@ class Goal:
 class Choice:
     """What was chosen, and what it gives.
 
-    min_confidence: the threshold, of calibrated probabilities. weights: of the ranking; None:
-    candidates are not ranked. longest: characters that a correction of the development set adds at
-    most. temperature: of the probabilities (:mod:`.fitting`). curve: thresholds and what they give.
-    left_out: numbers of the lines that have more or fewer words in one text than in the other.
+    min_confidence: the threshold, of calibrated probabilities. weights: of the ranking, if there
+    is one. longest: characters that a correction of the development set adds at most. temperature:
+    of the probabilities (:mod:`.fitting`). peak: the threshold that makes most words right, and
+    what it gives. left_out: numbers of the lines with more or fewer words in one of the texts.
     """
 
     min_confidence: float
     counts: Counts
-    weights: dict[str, float] | None
+    weights: dict[str, float]
     longest: int
     temperature: float
-    curve: Sequence[Point]
+    peak: Point
     left_out: Sequence[int]
 
 
@@ -129,15 +115,14 @@ def tune(
         noisy, clean: lines that belong together. Those with different numbers of words between
             whitespace are left out, since their words are not known to belong together.
         weights_too: all weights, by maximum likelihood, from those of the corrector. They soon fit
-            a uniform development set too well: one of often misspelt words makes the model correct
-            into these words alone.
+            a uniform development set too well.
 
     Raises:
         UserError: lines that do not correspond, or in which no word is wrong, or for the goal
             ``changed`` none right.
     """
     noisy, clean, left_out, longest = _same_words(noisy, clean, goal)
-    ranker, weights = corrector.backend, None
+    ranker, weights = corrector.backend, {}
     corrector.longest, corrector.temperature, corrector.min_confidence = longest, 1.0, 0.0
     if isinstance(ranker, Ranker):
         ranker.resources = replace(ranker.resources, longest=longest)
@@ -158,8 +143,9 @@ def tune(
     found = [(edit.probability, meant == edit.after.split()) for edit, meant in made(done, clean)]
     corrector.temperature = warmth = temperature(found)
     corrector.min_confidence = threshold = calibrated(best, warmth)
-    shown = [(calibrated(at, warmth), one) for at, one in points]
-    return Choice(threshold, counts, weights, longest, warmth, shown, left_out)
+    at, most = max(points, key=lambda point: point[1].gained)
+    peak = calibrated(at, warmth), most
+    return Choice(threshold, counts, weights, longest, warmth, peak, left_out)
 
 
 def verdict(choice: Choice) -> str:
@@ -172,7 +158,7 @@ def verdict(choice: Choice) -> str:
             f"this kind, of whose words {counts.wrong / (counts.wrong + counts.right):.1%} are "
             "wrong; fewer wrong words want a higher --min-confidence"
         )
-    at, best = max(choice.curve, key=lambda point: point[1].gained)
+    at, best = choice.peak
     other = f"; at best {best.gained:,} words gained, with --min-confidence {at:.3g}"
     return (
         f"verdict: no better than the no-edit baseline yet ({counts.corrected:,} words corrected, "
@@ -246,12 +232,7 @@ def _same_words(
     noisy: Sequence[str], clean: Sequence[str], goal: Goal
 ) -> tuple[list[str], list[str], list[int], int]:
     """The lines with as many noisy as clean words, the numbers of the others, from 1, and how many
-    characters a correction of one word adds at most, 1 or more.
-
-    Raises:
-        UserError: there is no such line, not a clean line for each noisy one, no word is wrong, or
-            for the goal ``changed`` none right.
-    """
+    characters a correction of one word adds at most, 1 or more; errors of :func:`tune`."""
     said = f"--tune: {len(noisy)} noisy and {len(clean)} clean lines"
     if len(noisy) != len(clean):
         raise UserError(f"{said}; line n of each must belong together")
@@ -276,6 +257,6 @@ def _same_words(
     if len(grown) == len(words) and goal.name == "changed":
         raise UserError(
             f"--tune: all {len(words)} words are wrong, so --goal changed cannot be judged; add "
-            "lines that are right, or give --goal f0.5"
+            "lines that are right, or give --goal accuracy"
         )
     return [one for one, _ in kept], [other for _, other in kept], others, max(1, *grown)

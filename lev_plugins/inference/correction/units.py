@@ -1,8 +1,7 @@
-"""Cutting a line into the units that a model reads, with the way back to the line.
+"""Cutting a line into the units that a model reads.
 
-Whitespace is what separates tokens for fairseq: any Unicode whitespace. Spaces between units, the
-line's own at both ends and a byte order mark in front belong to no unit, so nothing changes them.
-Offsets count characters of the line from 0.
+Spaces (any Unicode whitespace) between units, at both ends of the line and a byte order mark in
+front belong to no unit, so nothing changes them. Offsets count characters of the line from 0.
 """
 
 import re
@@ -77,8 +76,8 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
 
 
 def with_marks_as_letters(line: str) -> str:
-    """A line in which each mark on a letter (an accent of its own, a vowel sign, a soft hyphen, a
-    joiner) has given way to that letter: Python takes a word for ended at them."""
+    """A line in which each mark on a letter (an accent of its own, a soft hyphen, a joiner) has
+    given way to that letter: Python takes a word for ended at them."""
     if line.isascii():
         return line
     shown = [" "]
