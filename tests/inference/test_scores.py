@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
 from editors import writing_corrector
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.search import PrefixConstrainedBeamSearch
@@ -73,7 +74,7 @@ class WordsOnly(PrefixConstrainedBeamSearch):
         def allowed(sentence, written):
             text = written.tolist()[1:]
             some = [one[len(text) :] for one in spelt if one[: len(text)] == text]
-            return sorted({rest[0] for rest in some if rest}) or [EOS]
+            return torch.tensor([rest[0] for rest in some if rest], dtype=torch.long)
 
         spelt = [[*map(dictionary.index, word), EOS] for word in words]
         super().__init__(dictionary, allowed)
