@@ -3,11 +3,11 @@
 #
 #     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--lexicon WORDS] [SYSTEM …]
 #
-# SYSTEMs are folders of WORK (all that have a last checkpoint). Each has two rows: its own output by beam search (BEAM,
-# 4), and with its NBEST (10) candidates ranked by the words and corrections of the training text (--lexicon: by other
-# words); weights and threshold of the second are tuned on the dev set (DEV_LINES of it, evenly spread; all) and kept
-# beside the checkpoint, where `lev-correct` finds them. WORK/output gets the corrected test text, line n for line n, as
-# test.SYSTEM, and the numbers as report.json.
+# SYSTEMs are folders of WORK (all that have a last checkpoint). Each has two rows (levt the first): its own output by
+# beam search (BEAM, 4), and with its NBEST (10) candidates ranked by the words and corrections of the training text
+# (--lexicon: by other words); weights and threshold of the second are tuned on the dev set (DEV_LINES of it, evenly
+# spread; all) and kept beside the checkpoint, where `lev-correct` finds them. WORK/output gets the corrected test text,
+# line n for line n, as test.SYSTEM, and the numbers as report.json.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"

@@ -58,8 +58,7 @@ class Rewriting(NamedTuple):
         What text processing alone makes of a word is no edit.
         """
         before, after = (processing.text(side).split() for side in self[:2])
-        edits = word_edits(before, after)
-        if not edits:
+        if before == after:
             return {}
         words, every = text.split(), [*self.gone, *self.come]
         if len(words) != len(before):  # it is not known which is which
@@ -67,7 +66,7 @@ class Rewriting(NamedTuple):
         sides = [list(zip(_word_of(processing, side), logs, strict=True))
                  for side, logs in zip(self[:2], self[2:])]  # fmt: skip
         found, grown = {}, 0
-        for edit in edits:
+        for edit in word_edits(before, after):
             first, last = edit.start + grown, edit.start + grown + len(edit.words)
             grown = last - edit.end
             mine = [log for place, log in sides[0] if edit.start <= place < edit.end]
