@@ -90,19 +90,14 @@ class Corrector:
         noisy_translation.
 
         Args:
-            path: a checkpoint or its folder; several joined by ``:`` are averaged. By default the
-                model of English spelling that comes with the package.
-            data: folder with the dictionaries; by default those that the checkpoint carries, else
-                those of its data folder, else those beside it.
-            device: such as ``cuda``; the CPU by default.
-            precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+            path: like data, device and precision as of :meth:`.LevenshteinEditor.from_pretrained`;
+                by default the model of English spelling that comes with the package.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one.
             unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
                 :class:`.settings.Settings`, before what the file says.
-            **processing: of text as in fairseq, such as ``bpe="sentencepiece"``; by default, and
-                where it is None, what the model was trained with, and characters where every
-                symbol of the dictionary is one; ``"none"``: the text is cut already.
+            **processing: of text, as there; where neither it nor the checkpoint says anything and
+                every symbol of the dictionary is a character, the text is read as such.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
@@ -147,9 +142,8 @@ class Corrector:
         Args:
             lines: text; a line end is a space like others and stays.
             min_confidence: of the edits that are made; by default what the model was tuned to.
-            protect: regular expressions; an edit that touches what they match is not made.
-            protect_words: stay as whole words, besides those kept by ``correct --tune``.
-            protection: patterns and words that were read once for many calls, in their place.
+            protect, protect_words: as of :class:`.Protection`, besides those kept by ``--tune``;
+                protection: these, read once for many calls.
             document: of :meth:`document`, the text whose next lines these are.
             batch_size: units that the model reads at once; does not change the outcome.
 

@@ -73,10 +73,7 @@ class Blocks:
 
 class Document:
     """What the lines of one text tell together; they are read in order, some at a time.
-
-    Args:
-        unknown: whether a word is one that no list has, neither as right nor as wrong.
-    """
+    ``unknown``: as of :meth:`.Backend.unknown`."""
 
     def __init__(self, unknown: Callable[[str], bool]) -> None:
         self._unknown = unknown

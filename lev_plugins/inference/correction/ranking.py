@@ -1,8 +1,7 @@
 """Choosing among candidates for a unit: a word, or a line or window of several.
 
-A candidate's score is a weighted sum of its features, its probability the softmax over all
-candidates of the unit: a log-linear model, whose weights :mod:`.tuning` fits. Features are those of
-the unit's words, kept and changed, summed, and the model's log-probability of the whole.
+A log-linear model: a candidate's score is a weighted sum of its features, those of the unit's words
+and the model's log-probability of the whole, its probability the softmax over all candidates.
 """
 
 import math
