@@ -35,6 +35,7 @@ import torch
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_model, load_state
+from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.roll_in import RollInOptions, build_roll_in
@@ -131,7 +132,7 @@ class Ruler:
             UserError: its checkpoint cannot be read.
         """
         path = str(folder / "checkpoint_last.pt")
-        model = load_model(path, self.task, load_state(path)).eval()
+        model = load_model(path, self.task, load_state(path), LevenshteinEditorModel).eval()
         gamma, threshold = self.best_settings(model)
         bleu, brevity, iterations = self.bleu(model, "test", gamma)
         return {

@@ -129,8 +129,7 @@ def assert_same(one: list[Any], other: list[Any]) -> None:
 
 
 def answers(model: EncT5, texts: list[Any], **options: Any) -> list[Any]:
-    tags = model.kind is ProblemType.TAGGING
-    return list((model.stream_tags if tags else model.stream)(texts, **options))
+    return list(model.stream(texts, **options))
 
 
 def given_to(model: EncT5, texts: list[str]) -> list[Any]:
@@ -349,12 +348,12 @@ def test_a_stream_takes_no_more_than_its_buffer(models, kind):
             taken.append(number)
             yield "a b"
 
-    stream = (model.stream_tags if kind == "tagging" else model.stream)(endless(), buffer=4)
+    stream = model.stream(endless(), buffer=4)
     assert not taken, "nothing is read before it is asked for"
     for number in range(1, 11):
         next(stream)
         assert len(taken) == 4 * math.ceil(number / 4)
-    one = (model.stream_tags if kind == "tagging" else model.stream)(endless(), buffer=1)
+    one = model.stream(endless(), buffer=1)
     for number in range(13, 16):
         next(one)
         assert len(taken) == number, "with a buffer of one each is answered at once"

@@ -35,7 +35,7 @@ def test_a_type_checker_knows_what_calls_return(root: Path, tmp_path: Path):
         "reveal_type(LevenshteinEditor.from_pretrained('m').edit(['a']))\n"
         "reveal_type(Corrector.from_pretrained('m').correct(['a']))\n"
         "reveal_type(EncT5.from_pretrained('m').predict(['a']))\n"
-        "LevenshteinEditor.from_pretrained('m').edit(['a'], max_iters=3)\n"
+        "LevenshteinEditor.from_pretrained('m').edit_nbest(['a'], max_iters=3)\n"
     )
     config = tmp_path / "mypy.ini"  # what torch and others say of themselves is not asked for
     others = ",".join(f"mypy-{name}.*" for name in ("torch", "fairseq", "numpy", "omegaconf"))
@@ -53,16 +53,12 @@ def test_a_type_checker_knows_what_calls_return(root: Path, tmp_path: Path):
 def test_a_repr_names_model_task_and_device():
     editor = editors.editor(2)
     size = sum(one.numel() for one in editor.models[0].parameters())
-    assert repr(editor) == (
-        f"LevenshteinEditor(LevenshteinEditorModel, 2 models of {size:,} parameters, "
-        "task translation_edit, device cpu)"
-    )
-    assert repr(editors.edit_corrector()) == (
-        "Corrector(LevenshteinBackend, unit line, device cpu)"
-    )
+    told = f"2 × {size:,} parameters, task translation_edit, device cpu"
+    assert repr(editor) == f"LevenshteinEditor({told})"
+    assert repr(editors.edit_corrector()) == "Corrector(LevenshteinBackend, unit line)"
     model = editors.enct5("tagging")
     size = sum(one.numel() for one in model.model.parameters())
-    assert repr(model) == f"EncT5(tagging, 3 labels, {size:,} parameters, task enct5, device cpu)"
+    assert repr(model) == f"EncT5(tagging, 3 labels, {size:,} parameters, device cpu)"
 
 
 def trace(word: str) -> EditTrace:

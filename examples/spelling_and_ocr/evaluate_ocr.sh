@@ -3,11 +3,11 @@
 #
 #     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--lexicon WORDS] [SYSTEM …]
 #
-# SYSTEMs are folders of WORK (all that have a last checkpoint). Each has two rows: its own output by beam search (BEAM,
-# 4), and with its NBEST (10) candidates ranked by the words and corrections of the training text (--lexicon: by other
-# words); weights and threshold of the second are tuned on the dev set (DEV_LINES of it, evenly spread; all) and kept
-# beside the checkpoint, where `lev-correct` finds them. WORK/output gets the corrected test text, line n for line n, as
-# test.SYSTEM, and the numbers as report.json.
+# SYSTEMs are folders of WORK (all that have a last checkpoint). Each has two rows (levt the first): its own output by
+# beam search (BEAM, 4), and with its NBEST (10) candidates ranked by the words and corrections of the training text
+# (--lexicon: by other words); weights and threshold of the second are tuned on the dev set (DEV_LINES of it, evenly
+# spread; all) and kept beside the checkpoint, where `lev-correct` finds them. WORK/output gets the corrected test text,
+# line n for line n, as test.SYSTEM, and the numbers as report.json.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
@@ -42,13 +42,16 @@ names=(look-up symspellpy) unit=(--unit line) words="$(cat "$work/words")"
 [ "$words" = 0 ] || unit=(--unit window --window "$words")
 for system in "$@"; do
   model=(--path "$work/$system/checkpoint_last.pt" --data "$work/data" --bpe characters "${unit[@]}")
-  width=(--beam "$nbest") # an edit model has candidates of its own
-  [[ "$system" != levt* ]] || width=()
+  names+=("$system")
+  if [[ "$system" == levt* ]]; then # an edit model has no beam and is not ranked
+    lev-correct "${model[@]}" --settings none "$text/test.noisy" >"$out/test.$system"
+    continue
+  fi
   lev-correct "${model[@]}" --settings none --beam "$beam" "$text/test.noisy" >"$out/test.$system"
-  lev-correct "${model[@]}" ${width[@]+"${width[@]}"} --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
+  lev-correct "${model[@]}" --beam "$nbest" --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
     --tune "$out/dev.noisy" "$out/dev.clean" --tune-weights --goal accuracy >"$out/tune.$system"
   lev-correct "${model[@]}" "$text/test.noisy" >"$out/test.$system-ranked"
-  names+=("$system" "$system-ranked")
+  names+=("$system-ranked")
 done
 python -m lev_plugins report --hypotheses "${names[@]/#/$out/test.}" --names "$(IFS=, && echo "${names[*]}")" \
   --drafts "$text/test.noisy" --references "$text/test.clean" \

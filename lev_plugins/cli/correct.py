@@ -52,7 +52,8 @@ def correct(args: argparse.Namespace) -> int:
     protection = Protection(patterns, words)
     todo = plan(args.files, args.output_dir) if args.output_dir else None
     if todo:
-        check_reports(args, {"what is written": todo.targets, "the input": todo.sources})
+        targets = [*todo.finished, *(target for _, target in todo.documents)]
+        check_reports(args, {"what is written": targets, "the input": args.files})
         if not todo.documents:
             say(*summary(todo))
             return 0
@@ -107,7 +108,7 @@ class Run:
                 f"{', protected words' if one.protection else ''} ({one.tuned})"
             )
         if todo:
-            self.to_files([(document.source, document.target) for document in todo.documents])
+            self.to_files(todo.documents)
         elif self.args.in_place:
             self.to_files([(path, path) for path in self.args.files])
         else:
@@ -175,8 +176,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     """Return the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
     from ..inference.correction import Corrector
 
-    names = "path data device unit window beam max_iter delete_threshold precision settings"
-    names += " lexicon lookup bigrams confusions"
+    names = "path data device unit window beam precision settings lexicon lookup bigrams confusions"
     given: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     given["weights"] = weights(args.weight or ())
     corrector = Corrector.from_pretrained(**given | text_processing(args))

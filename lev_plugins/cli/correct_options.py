@@ -39,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--html FILE", "also write a page of the lines that changed")
     add("--tune", "correct nothing: choose the threshold on two files, for all later runs with "
         "the model", metavar=("NOISY", "CLEAN"), nargs=2)  # fmt: skip
-    add("--goal GOAL", "of --tune: changed:N, f0.5, accuracy (default: changed:1)", "changed:1")
+    add("--goal GOAL", "of --tune: changed:N, accuracy (default: changed:1)", "changed:1")
     add("--lexicon FILE", "words, with or without counts: candidates for others")
     add("--device NAME", "such as cuda (default: cpu)")
     _add_few(parser)
@@ -49,15 +49,12 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_few(parser: argparse.ArgumentParser) -> None:
     """What ``--help-all`` alone shows."""
     add = partial(adder(parser.add_argument_group("model and speed")), advanced=True)
-    add("--unit KIND", "what the model reads at once: word, letters, line, sentence or window "
+    add("--unit KIND", "what the model reads at once: word, letters, line or window "
         "(default: as tuned, else letters with --lexicon or --lookup, else as the model "
         "learnt to read)")  # fmt: skip
     add("--window N", "words in a window (default: as the model learnt to read)", type=int)
     add_model_data(add, "; none for none", advanced=True)
     add("--beam N", "left-to-right models: width of the search (default: tuned, else 5)", type=int)
-    add("--max-iter N", "edit models: most iterations (default: tuned, else 10)", type=int)
-    add("--delete-threshold P", "edit models: a token goes when its probability of deletion is "
-        "above this (default: tuned, else as trained)", type=float)  # fmt: skip
     add("--batch-size N", "units at once (default: 64)", 64)
     add("--buffer N", "lines that are in memory and corrected together; 1 answers each line at "
         "once (default: 1024, and 1 on a terminal)", 1024)  # fmt: skip

@@ -80,16 +80,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction | Tagged]":
     """What is found in all lines; for a model that reads one text a tab is a space."""
-    from ..systems.enct5.problem_types import ProblemType
-
     texts: Iterator[str | list[str]] = lines.input_lines(args.input)
     if model.metadata.texts > 1:
         form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
         texts = lines.input_fields(args.input, {2}, form)
     say_what_to_type(args.input, "a text a line, two with a tab between them, or words")
     size = lines.chunk_size(args.input, BUFFER)
-    if model.kind is not ProblemType.TAGGING:
-        return model.stream(texts, args.top_k, args.threshold, args.labels, size)
-    if args.threshold is not None:
-        raise UserError(f"--threshold {args.threshold}: the model tags words; leave it out")
-    return model.stream_tags(texts, args.top_k, args.labels, size)
+    return model.stream(texts, args.top_k, args.threshold, args.labels, size)

@@ -16,27 +16,24 @@ from ..fairseq_patches import atomic_save, read_checkpoint
 _NUMBERED = (re.compile(r"checkpoint_\d+_(\d+)\.pt"), re.compile(r"checkpoint(\d+)\.pt"))
 
 
-def numbered(folder: Path) -> list[Path]:
-    """Checkpoints in a folder that have a number of updates, else of epochs, by that number."""
-    for pattern in _NUMBERED:
-        found = [(pattern.fullmatch(path.name), path) for path in folder.iterdir()]
-        if numbers := sorted((int(match[1]), path) for match, path in found if match):
-            return [path for _, path in numbers]
-    return []
-
-
 def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
-    """The checkpoints to average, the newest last, of files or one folder; ``last``: how many.
+    """The checkpoints to average, the newest last: files, or those of one folder that have a number
+    of updates, else of epochs; ``last``: how many.
 
     Raises:
         UserError: a file that is not there or named twice, or fewer than are wanted.
     """
     paths = [Path(name) for name in named]
-    if len(paths) == 1 and paths[0].is_dir() and not (paths := numbered(paths[0])):
-        raise UserError(
-            f"{named[0]} holds no numbered checkpoints; train with --save-interval-updates and "
-            "--keep-interval-updates, or name the files"
-        )
+    if len(paths) == 1 and paths[0].is_dir():
+        found = [[(one.fullmatch(path.name), path) for path in paths[0].iterdir()]
+                 for one in _NUMBERED]  # fmt: skip
+        kinds = [sorted((int(match[1]), path) for match, path in some if match) for some in found]
+        paths = [path for _, path in kinds[0] or kinds[1]]
+        if not paths:
+            raise UserError(
+                f"{named[0]} holds no numbered checkpoints; train with --save-interval-updates and "
+                "--keep-interval-updates, or name the files"
+            )
     for i, path in enumerate(paths):
         if not path.is_file():
             raise UserError(f"checkpoint {path} does not exist")
@@ -50,9 +47,8 @@ def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
 def average(paths: Sequence[Path]) -> dict[str, Any]:
     """The newest checkpoint's content, the last of ``paths``, with the mean of all parameters.
 
-    Means are taken in double precision and kept in the parameters' own; a parameter with several
-    names stays one. What is no floating point number (a counter) is the newest checkpoint's. There
-    is no state of the optimizer.
+    Means are taken in double precision and kept in the parameters' own. What is no floating point
+    number (a counter) is the newest checkpoint's. There is no state of the optimizer.
 
     Raises:
         UserError: a file that cannot be read, is no checkpoint of fairseq's, or has other
@@ -60,13 +56,7 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     """
     state = load(paths[-1])
     newest: dict[str, Tensor] = state["model"]
-    first: dict[object, str] = {}  # of parameters that are one and the same in memory, the name
-    names = {
-        name: first.setdefault((one.data_ptr(), one.shape, one.stride()), name)
-        for name, one in newest.items()
-    }
-    averaged = [name for name in first.values() if newest[name].is_floating_point()]
-    sums = {name: newest[name].to(torch.float64, copy=True) for name in averaged}
+    sums = {name: one.double() for name, one in newest.items() if one.is_floating_point()}
     for path in paths[:-1]:
         other = load(path)["model"]
         shapes = ({(name, one.shape) for name, one in model.items()} for model in (newest, other))
@@ -75,11 +65,14 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
                 f"{path} and {paths[-1]} are not of one training: {differ[0][0]} is missing in "
                 "one or has another shape"
             )
-        for name, total in sums.items():
-            total += other[name]
-    means = {name: (total / len(paths)).to(newest[name].dtype) for name, total in sums.items()}
+        sums = {name: total + other[name] for name, total in sums.items()}
+    means: dict[object, Tensor] = {}  # a parameter with several names is one tensor, and stays one
+    for name, total in sums.items():
+        one = newest[name]
+        key = one.data_ptr(), one.shape, one.stride()
+        newest[name] = means.setdefault(key, (total / len(paths)).to(one.dtype))
     state.pop("last_optimizer_state", None)
-    return {**state, "model": {name: means.get(one, newest[name]) for name, one in names.items()}}
+    return state
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import zipfile
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, cast
+from typing import Any, TypeVar
 
 import torch
 from fairseq import checkpoint_utils, utils
@@ -18,13 +18,13 @@ from omegaconf import DictConfig, OmegaConf
 from ..data.batch import TextEncoder
 from ..errors import UserError
 from ..fairseq_patches import WORDS_LEARNT, Origin, read_checkpoint, wrap_checkpoint_errors
-from ..systems.levenshtein.decoding.policy import is_edit_model
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 #: what a folder stands for, the first of them that is there
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 SWITCHED_OFF = ("none", None)  # of tokenizer and bpe: the text is cut already
 AnyPath = str | os.PathLike[str]
+M = TypeVar("M", bound=BaseFairseqModel)
 #: What fairseq saves: ``cfg``, ``model`` and what task and trainer keep.
 CheckpointState = dict[str, Any]
 
@@ -39,7 +39,7 @@ def device_named(name: str | torch.device | None) -> torch.device:
         device = torch.device(name or "cpu")
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        reason = (str(error).splitlines() or [""])[0][:120]
+        reason = str(error).partition("\n")[0][:120]
         raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
     return device
 
@@ -108,29 +108,26 @@ def words_learnt(state: CheckpointState) -> int | None:
     return found if type(found) is int and found > 0 else None
 
 
-def load_model(
-    path: str, task: FairseqTask, state: CheckpointState, edits: bool = True
-) -> BaseFairseqModel:
-    """A checkpoint's model, which has to be an edit model or, with ``edits`` False, none.
+def load_model(path: str, task: FairseqTask, state: CheckpointState, kind: type[M]) -> M:
+    """A checkpoint's model.
 
     Raises:
-        UserError: it is of the other kind, or its parameters do not fit the task.
+        UserError: it is of another kind, or its parameters do not fit the task.
     """
     with wrap_checkpoint_errors(path):
         (model,), *_ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
-    if is_edit_model(model) != edits:
-        wanted = "an edit model" if edits else "an autoregressive model"
-        raise UserError(f"{path} holds a {type(model).__name__}, not {wanted}")
+    if not isinstance(model, kind):
+        raise UserError(f"{path} holds a {type(model).__name__}, not a {kind.__name__}")
     return model
 
 
 def load_writer(path: str, task: FairseqTask, state: CheckpointState) -> FairseqEncoderDecoderModel:
-    """:func:`load_model` of one that writes from left to right, which it has to be."""
-    model = load_model(path, task, state, edits=False)
-    if not isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder):
-        kind = type(model).__name__
-        raise UserError(f"{path} holds a model that does not write from left to right ({kind})")
-    return cast(FairseqEncoderDecoderModel, model)
+    """:func:`load_model` of one that writes from left to right."""
+    model = load_model(path, task, state, FairseqEncoderDecoderModel)
+    if not isinstance(model.decoder, FairseqIncrementalDecoder):
+        name = type(model).__name__
+        raise UserError(f"{path} holds a model that does not write from left to right ({name})")
+    return model
 
 
 def editing_task(

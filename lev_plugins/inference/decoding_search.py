@@ -67,9 +67,8 @@ def read_corpus(editor: LevenshteinEditor, split: str) -> Corpus:
 class Search:
     """Decodes a corpus again and again, and scores it; a sentence's statistics are kept.
 
-    Args:
-        editor: which reads subwords: its tokenizer and bpe are None.
-        symbol: how fairseq joins subwords (``--post-process``); None: not at all.
+    The editor reads subwords: its tokenizer and bpe are None. ``symbol`` says how fairseq joins
+    them (``--post-process``).
     """
 
     def __init__(
@@ -89,22 +88,13 @@ class Search:
     def choices(
         self, gammas: Sequence[float], thresholds: Sequence[float], max_iter: int, batch_size: int
     ) -> Iterator[Choice]:
-        """Every pair of settings, decoded and scored.
-
-        Args:
-            gammas: empty penalties γ (paper, §3.3), which make longer outputs likelier.
-            thresholds: a token is deleted where the probability of its deletion is above.
-        """
+        """Every pair of an empty penalty (γ, §3.3) and a deletion threshold, decoded, scored."""
         for gamma in gammas:
             for threshold in thresholds:
                 traces = self.editor.edit(
-                    self.corpus.sources,
-                    self.corpus.drafts,
-                    max_iter=max_iter,
-                    batch_size=batch_size,
-                    empty_penalty=gamma,
-                    delete_threshold=threshold,
-                )
+                    self.corpus.sources, self.corpus.drafts, max_iter=max_iter,
+                    batch_size=batch_size, empty_penalty=gamma, delete_threshold=threshold,
+                )  # fmt: skip
                 rated = self.rated([one.text for one in traces])
                 yield Choice(gamma, threshold, *rated, fmean(one.steps for one in traces))
 

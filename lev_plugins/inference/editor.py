@@ -6,14 +6,12 @@
 """
 
 import functools
-import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ParamSpec
+from typing import Any
 
 import torch
-from fairseq.models import FairseqEncoderDecoderModel
 
 from ..data.batch import TextEncoder
 from ..data.batching import in_batches
@@ -30,7 +28,6 @@ from .checkpoints import (
     CheckpointState,
     device_named,
     editing_task,
-    find_checkpoint,
     find_checkpoints,
     load_model,
     load_state,
@@ -38,39 +35,14 @@ from .checkpoints import (
 )
 from .sentences import Sentence, Terms, collated, read_rows
 
-P = ParamSpec("P")
-
-
-def _best(nbest: Callable[P, list[list[EditTrace]]]) -> Callable[P, list[EditTrace]]:
-    """The method that has the same parameters, so that they are declared once."""
-
-    def edit(*args: P.args, **named: P.kwargs) -> list[EditTrace]:
-        """Edits every draft, or writes an output for every source that has none.
-
-        Arguments and errors are those of :meth:`edit_nbest`.
-
-        Returns:
-            the best trace for every source, in order: text, score (in nats: of one candidate the
-            mean over tokens of the log-probability of what put or kept each, of several
-            :class:`.RefinementGenerator` rates them) and the iterations.
-        """
-        return [best for best, *_ in nbest(*args, **named)]
-
-    shown = inspect.signature(nbest).replace(return_annotation=list[EditTrace])
-    edit.__signature__ = shown  # type: ignore[attr-defined]
-    return edit
-
 
 class LevenshteinEditor:
-    """A trained model, its dictionaries and its text processing.
-
-    Nothing that it edits with changes meanwhile, so several threads may use one at once.
+    """A trained model, its dictionaries and its text processing; several threads may use one.
 
     Args:
         models: ``levenshtein_editor`` models; the probabilities of several are averaged.
         task: the ``translation_edit`` task that it belongs to.
         tokenizer, bpe: fairseq's text encoders, or None.
-        reranker: an autoregressive fairseq model that ranks n-best lists, or None.
     """
 
     def __init__(
@@ -79,12 +51,10 @@ class LevenshteinEditor:
         task: TranslationEditTask,
         tokenizer: TextEncoder | None = None,
         bpe: TextEncoder | None = None,
-        reranker: FairseqEncoderDecoderModel | None = None,
     ) -> None:
         self.models = [one.eval() for one in models]
         self.task = task
         self.tokenizer, self.bpe = tokenizer, bpe
-        self.reranker = reranker
         self._told = False  # whether it was noted that there are no drafts
 
     @classmethod
@@ -93,7 +63,6 @@ class LevenshteinEditor:
         path: str | os.PathLike[str],
         data: str | os.PathLike[str] | None = None,
         device: str | torch.device | None = None,
-        reranker: str | os.PathLike[str] | None = None,
         precision: str = "fp32",
         **overrides: Any,
     ) -> "LevenshteinEditor":
@@ -104,13 +73,10 @@ class LevenshteinEditor:
                 model.pt (the first that is there); several joined by ``:`` are averaged.
             data: folder with the dictionaries; by default those that the checkpoint carries.
             device: such as ``cuda``; the CPU by default.
-            reranker: checkpoint of an autoregressive model with the same dictionaries, which
-                ranks n-best lists (§3.3).
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
-                ``sentencepiece_model=…``, ``bpe="characters"``, ``tokenizer="moses"``; by default
-                what the model was trained with on the command line. ``bpe="none"``, or None, which
-                says the same here: the text that is edited is cut already; so for ``tokenizer``.
+                ``sentencepiece_model=…``, ``tokenizer="moses"``; by default what the model was
+                trained with. ``bpe="none"``, or None: the text is cut already; so ``tokenizer``.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read, of another kind, or with
@@ -119,7 +85,7 @@ class LevenshteinEditor:
         """
         place, paths = device_named(device), find_checkpoints(os.fspath(path))
         state = load_state(paths[0])
-        return cls.from_state(state, paths, data, place, precision, overrides, reranker)
+        return cls.from_state(state, paths, data, place, precision, overrides)
 
     @classmethod
     def from_state(
@@ -130,26 +96,23 @@ class LevenshteinEditor:
         place: torch.device,
         precision: str = "fp32",
         overrides: Mapping[str, Any] = MappingProxyType({}),
-        reranker: str | os.PathLike[str] | None = None,
     ) -> "LevenshteinEditor":
         """:meth:`from_pretrained` where the first of the checkpoints has been read."""
         with wrap_checkpoint_errors(paths[0]):
             task = editing_task(state, paths[0], data)
-        models = [load_model(paths[0], task, state).to(place)]
-        models += [load_model(one, task, load_state(one)).to(place) for one in paths[1:]]
-        ranking = None
-        if reranker is not None:
-            file = find_checkpoint(reranker)
-            ranking = load_model(file, task, load_state(file), edits=False).to(place)
+        states = [state, *map(load_state, paths[1:])]
+        loaded = (
+            load_model(one, task, its, LevenshteinEditorModel) for one, its in zip(paths, states)
+        )
+        models = [model.to(place) for model in loaded]
         tokenizer, bpe = text_encoders(state["cfg"], overrides, paths, data)
         quantize(models, precision)
-        return cls(models, task, tokenizer, bpe, ranking)
+        return cls(models, task, tokenizer, bpe)
 
     def __repr__(self) -> str:
-        count = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
         size = sum(parameter.numel() for parameter in self.models[0].parameters())
-        kinds = f"{type(self.models[0]).__name__}, {count} of {size:,} parameters"
-        return f"LevenshteinEditor({kinds}, task translation_edit, device {self.device})"
+        count = f"{len(self.models)} × {size:,} parameters"
+        return f"LevenshteinEditor({count}, task translation_edit, device {self.device})"
 
     @property
     def device(self) -> torch.device:
@@ -178,8 +141,7 @@ class LevenshteinEditor:
         """An n-best list for every source, the best first, none twice.
 
         Args:
-            sources: plain text, one sentence each; half of a surrogate pair is a question mark to
-                what cuts the text.
+            sources: plain text, one sentence each.
             drafts: a draft or None for every source; None where there are no drafts at all.
             nbest, candidates: given back at most, and made for each source (default: as many).
             batch_size: sentences decoded at once; does not change the outputs.
@@ -205,8 +167,9 @@ class LevenshteinEditor:
             retain_history=history,
         )  # fmt: skip
         rows = read_rows(sources, drafts, terms, old_sources)
-        if rows and drafts is None and terms is None and self.draft_lang and not self._told:
-            say_no_draft("no drafts were given", self.draft_lang, "Give edit(sources, drafts)")
+        lang = self.draft_lang if drafts is None and terms is None else None
+        if rows and lang and not self._told:
+            say_no_draft("no drafts were given", lang, "Give edit(sources, drafts)")
             self._told = True
         sentences = [
             self._sentence(number, *row, markup, hard_terms)
@@ -216,7 +179,19 @@ class LevenshteinEditor:
         work = functools.partial(self._decode, generator)
         return in_batches(work, sentences, sizes, batch_size)
 
-    edit = _best(edit_nbest)
+    def edit(
+        self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, **options: Any
+    ) -> list[EditTrace]:
+        """Edits every draft, or writes an output for every source that has none.
+
+        Options and errors are those of :meth:`edit_nbest`.
+
+        Returns:
+            the best trace for every source, in order: text, score (in nats: of one candidate the
+            mean over tokens of the log-probability of what put or kept each, of several
+            :class:`.RefinementGenerator` rates them) and the iterations.
+        """
+        return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
 
     def generator(
         self, delete_threshold: float | None = None, **options: Any
@@ -224,25 +199,20 @@ class LevenshteinEditor:
         """A generator with options of :class:`RefinementOptions`."""
         if delete_threshold is None:
             delete_threshold = self.task.cfg.delete_threshold
-        return RefinementGenerator(
-            self.task.tgt_dict,
-            self.task.placeholder,
-            RefinementOptions(
-                delete_threshold=0.5 if delete_threshold is None else delete_threshold,
-                max_len_b=max(200, self.task.cfg.max_target_positions),
-                external_reranker=self.reranker is not None,
-                **options,
-            ),
+        chosen = RefinementOptions(
+            delete_threshold=0.5 if delete_threshold is None else delete_threshold,
+            max_len_b=max(200, self.task.cfg.max_target_positions),
+            **options,
         )
+        return RefinementGenerator(self.task.tgt_dict, self.task.placeholder, chosen)
 
     def _decode(
         self, generator: RefinementGenerator, sentences: Sequence[Sentence]
     ) -> list[list[EditTrace]]:
         """The n-best of one batch."""
-        models = self.models if self.reranker is None else [*self.models, self.reranker]
         sides = [one.tokens for one in sentences], [one.coded for one in sentences]
         batch = collated(*sides, self.task.tgt_dict.pad(), self.device)
-        found = generator.generate(models, batch)
+        found = generator.generate(self.models, batch)
         return [
             [sentence.trace(self._text(sentence.symbols(one)), one) for one in hypotheses]
             for sentence, hypotheses in zip(sentences, found, strict=True)

@@ -11,7 +11,7 @@ N labels or classes, W words.
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Self, TypeVar
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -30,21 +30,15 @@ from .arguments import listed
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
 from .predictions import Prediction, Reading, Tagged, Wanted
 
-T = TypeVar("T")
-
 Text = str | Sequence[str]
 BATCH_TOKENS = 4096
 BUFFER = 1024
 
 
 class EncT5:
-    """A trained model with what cuts text for it.
-
-    Nothing of it changes while it predicts, so several threads may use one at once.
+    """A trained model with what cuts text for it; several threads may use one at once.
 
     Args:
-        model: an ``enct5``.
-        task: the task that it belongs to.
         batch_tokens: most subwords (or decoder positions, whichever are more) that are read at
             once, padding included; does not change the outcome.
     """
@@ -65,11 +59,7 @@ class EncT5:
         device: str | torch.device | None = None,
         batch_tokens: int = BATCH_TOKENS,
     ) -> Self:
-        """Loads a checkpoint; nothing else is looked for.
-
-        Args:
-            path, device: as of :meth:`.LevenshteinEditor.from_pretrained`.
-            batch_tokens: as of the class.
+        """Loads a checkpoint; arguments as of :meth:`.LevenshteinEditor.from_pretrained`.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read, of another task or without the
@@ -80,17 +70,14 @@ class EncT5:
         state = load_state(path)
         with wrap_checkpoint_errors(path):
             task = _task(state, path)
-        loaded = load_model(path, task, state, edits=False)
-        if not isinstance(loaded, EncT5Model):
-            raise UserError(f"{path} holds a {type(loaded).__name__}, not an enct5")
+        model = load_model(path, task, state, EncT5Model).to(place)
         with wrap_checkpoint_errors(path):
-            return cls(loaded.to(place), task, batch_tokens)
+            return cls(model, task, batch_tokens)
 
     def __repr__(self) -> str:
         size = sum(parameter.numel() for parameter in self.model.parameters())
-        labels = f", {len(self.labels)} labels" if self.labels else ""
-        kind = f"{self.kind.value}{labels}, {size:,} parameters"
-        return f"EncT5({kind}, task enct5, device {self.device})"
+        labels = f"{len(self.labels)} labels, " if self.labels else ""
+        return f"EncT5({self.kind.value}, {labels}{size:,} parameters, device {self.device})"
 
     @property
     def device(self) -> torch.device:
@@ -101,11 +88,6 @@ class EncT5:
     def labels(self) -> tuple[str, ...]:
         """Their names in order; none for values."""
         return tuple(self.metadata.labels)
-
-    @property
-    def threshold(self) -> float:
-        """A label holds where its score is above this: the best of validation, else 0.5."""
-        return self.task.threshold
 
     @property
     def max_length(self) -> int:
@@ -127,38 +109,16 @@ class EncT5:
             top_k: also list so many of the likeliest labels, whatever the threshold.
             threshold: of many labels those whose probability is above this hold; by default the
                 best in validation, which the checkpoint keeps.
-            labels: only these are looked at. All are scored before, so scores do not change; of
-                classes the best of these is the answer.
+            labels: only these are looked at. All are scored before, so scores do not change.
 
         Raises:
             UserError: a model that tags; a single string; one text where there should be two, or
                 two for one; labels that are not known; a threshold outside [0, 1]; an option that
                 the kind does not have.
         """
-        return list(self.stream(texts, top_k, threshold, labels))
-
-    def stream(
-        self,
-        texts: Iterable[Text],
-        top_k: int | None = None,
-        threshold: float | None = None,
-        labels: Sequence[str] | None = None,
-        buffer: int = BUFFER,
-    ) -> Iterator[Prediction]:
-        """:meth:`predict` for texts without an end.
-
-        Args:
-            buffer: texts that are taken, sorted by length and read at once; 1 answers each before
-                the next is asked for. Does not change the outcome.
-
-        Raises:
-            UserError: as :meth:`predict`, what concerns a text once it is reached.
-        """
         if self.kind is ProblemType.TAGGING:
             raise UserError("the model tags words; use predict_tags(), which takes sentences")
-        wanted = self._wanted(top_k, threshold, labels)
-        readings = map(self._text, listed("texts", texts))
-        return self._answers(readings, buffer, wanted.prediction)
+        return list(self.stream(texts, top_k, threshold, labels))
 
     def predict_tags(
         self,
@@ -173,38 +133,46 @@ class EncT5:
 
         Args:
             sentences: lists of words, or strings that are cut at spaces.
-            top_k: also list so many of the likeliest tags of each word.
-            labels: only these are looked at; as of :meth:`predict`.
+            top_k, labels: as of :meth:`predict`, of each word.
 
         Raises:
             UserError: a model that does not tag, a single string, tags that are not known.
         """
-        return list(self.stream_tags(sentences, top_k, labels))
-
-    def stream_tags(
-        self,
-        sentences: Iterable[Text],
-        top_k: int | None = None,
-        labels: Sequence[str] | None = None,
-        buffer: int = BUFFER,
-    ) -> Iterator[Tagged]:
-        """:meth:`predict_tags` for sentences without an end; ``buffer`` as of :meth:`stream`."""
         if self.kind is not ProblemType.TAGGING:
             raise UserError(f"the model is for {self.kind.value} and tags no words; use predict()")
-        wanted = self._wanted(top_k, None, labels)
-        readings = map(self._sentence, listed("sentences", sentences))
-        return self._answers(readings, buffer, wanted.tagged)
+        return list(self.stream(sentences, top_k, labels=labels))
+
+    def stream(
+        self,
+        texts: Iterable[Text],
+        top_k: int | None = None,
+        threshold: float | None = None,
+        labels: Sequence[str] | None = None,
+        buffer: int = BUFFER,
+    ) -> Iterator[Any]:
+        """:meth:`predict` or, of a model that tags, :meth:`predict_tags` for texts without an end.
+
+        Args:
+            buffer: texts that are taken, sorted by length and read at once; 1 answers each before
+                the next is asked for. Does not change the outcome.
+
+        Raises:
+            UserError: as these, what concerns a text once it is reached.
+        """
+        wanted, tags = self._wanted(top_k, threshold, labels), self.kind is ProblemType.TAGGING
+        given = listed("sentences" if tags else "texts", texts)
+        readings = map(self._sentence if tags else self._text, given)
+        return self._answers(readings, max(1, buffer), wanted.tagged if tags else wanted.prediction)
 
     def _wanted(
         self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
     ) -> Wanted:
         ranked = self.kind is not ProblemType.REGRESSION
-        options = {"top_k": top_k, "labels": labels, "threshold": threshold}
-        for name, value in options.items():
-            has = self.kind.many if name == "threshold" else ranked
+        options = ("top_k", top_k, ranked), ("labels", labels, ranked)
+        for name, value, has in (*options, ("threshold", threshold, self.kind.many)):
             if value is not None and not has:
                 raise UserError(f"{name}: has no meaning for {self.kind.value}; leave it out")
-        threshold = self.threshold if threshold is None else threshold
+        threshold = self.task.threshold if threshold is None else threshold
         if not 0 <= threshold <= 1:
             raise UserError(f"threshold {threshold}: must be between 0 and 1")
         known = {label: number for number, label in enumerate(self.labels)}
@@ -242,36 +210,38 @@ class EncT5:
     # subwords to scores -------------------------------------------------------------------------
 
     def _answers(
-        self, readings: Iterator[Reading], buffer: int, answer: Callable[[Reading, list[Tensor]], T]
-    ) -> Iterator[T]:
+        self,
+        readings: Iterator[Reading],
+        buffer: int,
+        answer: Callable[[Reading, list[Tensor]], Prediction | Tagged],
+    ) -> Iterator[Prediction | Tagged]:
         """What ``answer`` makes of each text and its scores, in order."""
-        while chunk := list(islice(readings, max(1, buffer))):
+        while chunk := list(islice(readings, buffer)):
             scores = iter(self._scores([cut for reading in chunk for cut in reading.cuts]))
             for reading in chunk:
                 yield answer(reading, list(islice(scores, len(reading.cuts))))
 
     @torch.inference_mode()
     def _scores(self, cuts: Sequence[Encoding]) -> list[Tensor]:
-        """Probabilities or values of each text, 1 × N, or of its words, W × N."""
+        """Probabilities or values of each text, 1 × N, or of its words, W × N.
+
+        Read together with others of alike length, as many as the budget of a batch allows.
+        """
+        positions = [len(self.kind.latents(cut.reached, self.task.number)) for cut in cuts]
+        sizes = [(len(cut.pieces), latents) for cut, latents in zip(cuts, positions)]
+        order = sorted(range(len(cuts)), key=sizes.__getitem__)
         found = [torch.zeros(0)] * len(cuts)
-        for batch in self._batches(cuts):
-            rows = [[_example(cuts[i])] for i in batch]
+        for batch in by_budget([max(sizes[i]) for i in order], self.batch_tokens):
+            numbers = [order[place] for place in batch]
+            rows = [[_example(cuts[i])] for i in numbers]
             columns = collate(rows, self.kind, self.task.number)
             logits = self.model(**{name: one.to(self.device) for name, one in columns.items()})
             scores = self.kind.scores(logits.float()).cpu()
-            tagging = self.kind is ProblemType.TAGGING
-            sizes = [cuts[i].reached if tagging else 1 for i in batch]
-            for i, mine in zip(batch, scores.split(sizes)):
+            tags = self.kind is ProblemType.TAGGING
+            parts = scores.split([cuts[i].reached if tags else 1 for i in numbers])
+            for i, mine in zip(numbers, parts, strict=True):
                 found[i] = mine
         return found
-
-    def _batches(self, cuts: Sequence[Encoding]) -> Iterator[list[int]]:
-        """Texts of alike length, as many as the budget of a batch allows; one at least."""
-        latents = [len(self.kind.latents(cut.reached, self.task.number)) for cut in cuts]
-        sizes = [(len(cut.pieces), positions) for cut, positions in zip(cuts, latents)]
-        order = sorted(range(len(cuts)), key=sizes.__getitem__)
-        for batch in by_budget([max(sizes[i]) for i in order], self.batch_tokens):
-            yield [order[number] for number in batch]
 
 
 def _strings(given: Text) -> tuple[str, ...]:

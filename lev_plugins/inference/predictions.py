@@ -34,12 +34,11 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model says of one text, or of a pair.
+    """What a model says of one text, or of a pair; None is what its kind does not say.
 
-    texts: one or two, as they were given. label, score: the best class and its probability. labels,
-    scores: of many labels those above the threshold, the likeliest first. value: of regression.
-    top: the likeliest labels, where they were asked for. All are None where the kind is another.
-    cut: whether the text was longer than the model reads, so that its end was not.
+    label, score: the best class and its probability. labels, scores: of many labels those above the
+    threshold, the likeliest first. value: of regression. top: the likeliest labels, where they were
+    asked for. cut: whether the text was longer than the model reads, so that its end was not.
     """
 
     texts: tuple[str, ...]
@@ -63,12 +62,11 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Tagged:
-    """The tags of one sentence.
+    """The tags of one sentence, and their probabilities.
 
-    words: of it. tags, scores: one a word, and its probability. top: the likeliest tags of each
-    word, where they were asked for. entities: that the tags mark; None where the model's tags are
-    of another kind. windows: how many parts the sentence was read in. cut: whether a word was
-    longer than the model reads, so that its end was not.
+    top: the likeliest tags of each word, where they were asked for. entities: that the tags mark;
+    None where the tags are of another kind. windows: how many parts the sentence was read in. cut:
+    whether a word was longer than the model reads, so that its end was not.
     """
 
     words: tuple[str, ...]
@@ -92,11 +90,8 @@ class Tagged:
 
 
 class Reading(NamedTuple):
-    """A text as the model reads it.
-
-    texts: one, two, or words. cuts: one, or for tagging the windows. cut: whether an end was cut
-    off.
-    """
+    """A text, two, or words as the model reads them: one cut, or for tagging the windows; and
+    whether an end was cut off."""
 
     texts: tuple[str, ...]
     cuts: list[Encoding]
@@ -105,11 +100,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is made of scores.
-
-    names: of all labels. chosen: the numbers of those that are looked at. top_k: how many to list,
-    or None. threshold: for many labels.
-    """
+    """What is made of scores. chosen: the numbers of the labels that are looked at."""
 
     kind: ProblemType
     names: Sequence[str]

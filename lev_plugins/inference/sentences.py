@@ -49,7 +49,7 @@ class Sentence(NamedTuple):
     """A sentence as text and as tokens.
 
     words: the draft's, or the terms', tokens as they were typed, known to the model or not.
-    tokens: of the source. coded: of the draft; both with <s> and </s>. dictionary: of the target.
+    tokens: of the source. coded: of the draft; both with <s> and </s>.
     """
 
     source: str

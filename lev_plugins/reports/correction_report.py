@@ -113,8 +113,5 @@ class Report:
 def summary(todo: "Plan", report: Report | None = None) -> Iterator[str]:
     """What was left out, what is done and what was finished before."""
     yield from (f"left out: {file} is no text" for file in todo.binary)
-    for one in todo.outdated:
-        way = "remove it to have it written anew"
-        yield f"skipped: {one.target} is older than {one.source}; {way}"
     done = f"{counted(len(todo.documents), 'file')} corrected{f': {report}' if report else ''}"
-    yield f"{done}; {len(todo.finished):,} skipped, finished before; {len(todo.binary):,} left out"
+    yield f"{done}; {len(todo.finished):,} skipped, there already; {len(todo.binary):,} left out"

@@ -49,7 +49,7 @@ class Recorder:
         Raises:
             UserError: a line longer than the model reads.
         """
-        lines = list(map(self.backend.tokens, sources))
+        lines = list(map(self.backend.processing.tokens, sources))
         for number, tokens in enumerate(lines, start=first):
             if len(tokens) >= self.longest:
                 raise UserError(
@@ -93,5 +93,8 @@ class Recorder:
                 name: [round(value, 7) for value in values.double().cpu().tolist()]
                 for name, values in measured.items()
             }
-            texts = {"target": self.backend.text(written), "target_tokens": [*written, END]}
+            texts = {
+                "target": self.backend.processing.text(written),
+                "target_tokens": [*written, END],
+            }
             yield {**dict.fromkeys(GATES), **texts, **rounded}

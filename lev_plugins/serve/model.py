@@ -50,8 +50,7 @@ def load(
 
 def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
-    ranker = getattr(corrector.backend, "ranker", None)
-    backend = ranker.backend if ranker else corrector.backend
+    backend = corrector.backend
     info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
     runners: dict[str, Runner] = {"correct": lambda asked, rows: _correct(corrector, asked, rows)}
     if isinstance(backend, LevenshteinBackend):

@@ -16,7 +16,7 @@ from refusals import refuses
 from lev_plugins import UserError
 from lev_plugins.cli import correct, report, tune
 from lev_plugins.inference.correction import Correction, Corrector
-from lev_plugins.inference.correction.autoregressive import answer
+from lev_plugins.inference.correction.autoregressive import rewriting
 from lev_plugins.inference.correction.backends import Backend, TextProcessing
 from lev_plugins.reports.correction_report import diff
 
@@ -33,15 +33,13 @@ class Words(Backend):
 
     def write(self, units, batch_size, contexts=()):
         self.calls.append(len(units))
-        made = []
-        for unit in units:
-            written = [word for token in unit if (word := self.words.get(token, token))]
-            if "endless" in unit:
-                made.append(None)
-                continue
-            scores = [math.log(0.5)] * (len(written) + 1)
-            made.append(answer(unit, written, scores, lambda token: True))
-        return made
+        return [None if "endless" in unit.split() else self.answer(unit) for unit in units]
+
+    def answer(self, text):
+        unit = self.processing.tokens(text)
+        written = [word for token in unit if (word := self.words.get(token, token))]
+        scores = [math.log(0.5)] * (len(written) + 1)
+        return rewriting(unit, written, scores, lambda token: True).answer(text, self.processing)
 
 
 class Terminal(io.StringIO):
@@ -175,7 +173,7 @@ def test_lines_that_lose_much_at_one_place_are_named(run, capsys):
         ("--output-dir o", "--output-dir"),
         ("--output-dir o words.txt -", "--output-dir"),
         ("--output-dir . words.txt", r"--output-dir \. .* words.txt"),
-        ("--output-dir words.txt/o words.txt", "--output-dir words.txt/o"),
+        ("--output-dir words.txt/o words.txt", "words.txt/o"),
         ("--output-dir o words.txt --edits o/words.txt", "--edits .* o/words.txt"),
         ("--in-place", "--in-place"),
         ("--in-place .", r"\."),

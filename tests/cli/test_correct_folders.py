@@ -32,7 +32,7 @@ def fail_at_bad(monkeypatch):
     """The model runs out of memory where a unit holds ``bad``."""
 
     def fail(self, units, batch_size, contexts=()):
-        if any("bad" in unit for unit in units):
+        if any("bad" in unit.split() for unit in units):
             raise UserError("no memory")
         return WRITE(self, units, batch_size)
 
@@ -60,27 +60,17 @@ def test_files_and_folders_keep_names_bytes_and_line_ends(runs, capsys):
     assert tree("out") == expected
     assert before.items() <= tree(".").items()
     assert capsys.readouterr().err == (
-        "3 files corrected: 5 lines, 3 of 3 edits made; 0 skipped, finished before; 0 left out\n"
+        "3 files corrected: 5 lines, 3 of 3 edits made; 0 skipped, there already; 0 left out\n"
     )
 
 
-def test_what_is_finished_is_skipped_and_told_where_its_source_is_newer(runs, capsys):
-    put(in__a=b"teh\n", in__b=b"teh\n", out__a=b"mine\n")
-    os.utime("out/a.txt", (1, 1))
+def test_what_is_there_is_skipped(runs, capsys):
+    put(in__a=b"teh\n", in__b=b"teh \xe9\n", out__a=b"mine\n")
     assert len(runs("in --output-dir out").calls) == 1
-    assert tree("out") == {"a.txt": b"mine\n", "b.txt": b"the\n"}
-    told = capsys.readouterr().err.splitlines()
-    assert told[0].startswith("skipped: out/a.txt is older than in/a.txt; remove it")
-    assert told[1].endswith("1 skipped, finished before; 0 left out")
+    assert tree("out") == {"a.txt": b"mine\n", "b.txt": b"the \xe9\n"}
+    assert "1 skipped, there already; 0 left out" in capsys.readouterr().err
     assert runs("in --output-dir out").calls == []
     assert "0 files corrected; 2 skipped" in capsys.readouterr().err
-
-
-def test_one_file_that_is_not_utf_8_stops_all(runs):
-    put(in__a=b"teh\n", in__b=b"ok\nd\xe9j\xe0\n", in__c="é".encode("utf-16"))
-    with pytest.raises(UserError, match=r"^in/b.txt: line 2, .*0xe9"):
-        runs("in --output-dir out")
-    assert not Path("out").exists()
 
 
 def test_of_a_folder_no_hidden_file_no_binary_and_no_output_is_read(runs, capsys):
@@ -141,14 +131,12 @@ def test_a_surer_edit_is_darker():
         ("a b --output-dir out", "a/x.txt and b/x.txt .* out/x.txt"),
         ("a --output-dir a", "--output-dir a .* a/x.txt"),
         ("a --output-dir to_a", "--output-dir to_a .* a/x.txt"),
-        ("a --output-dir as_folder", "as_folder/x.txt"),
         ("empty --output-dir out", "empty"),
     ],
 )
 def test_a_target_that_cannot_be_is_told_before_anything_is_written(runs, flags, named):
     put(a__x=b"teh\n", b__x=b"teh\n")
-    for folder in ("empty", "as_folder/x.txt"):
-        Path(folder).mkdir(parents=True)
+    Path("empty").mkdir()
     os.symlink("a", "to_a")
     before = tree(".")
     with pytest.raises(UserError, match=named):

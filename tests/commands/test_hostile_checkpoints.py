@@ -159,9 +159,6 @@ ENTRIES = {
     "backbone": cli("backbone", "{t5}"),
     "LevenshteinEditor": python(lambda at: LevenshteinEditor.from_pretrained(at["evil"])),
     "LevenshteinEditor: folder": python(lambda at: LevenshteinEditor.from_pretrained(at["home"])),
-    "LevenshteinEditor: reranker": python(
-        lambda at: LevenshteinEditor.from_pretrained(at["editor"], reranker=at["evil"])
-    ),
     "Corrector": python(lambda at: Corrector.from_pretrained(at["evil"])),
     "Corrector: ensemble": python(
         lambda at: Corrector.from_pretrained(f"{at['stock']}:{at['evil']}")

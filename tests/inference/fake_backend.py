@@ -7,21 +7,18 @@ from typing import Any
 from fairseq.data.encoders.characters import Characters
 
 from lev_plugins.inference.correction import Corrector
-from lev_plugins.inference.correction.autoregressive import answer
-from lev_plugins.inference.correction.backends import (
-    Answer,
-    Backend,
+from lev_plugins.inference.correction.autoregressive import (
+    Autoregressive,
     Pair,
-    ScoringBackend,
-    TextProcessing,
-    Tokens,
     Written,
+    rewriting,
 )
+from lev_plugins.inference.correction.backends import Answer, Backend, TextProcessing, Tokens
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
-from lev_plugins.inference.correction.ranking import Ranker, RankingBackend
+from lev_plugins.inference.correction.ranking import Ranker
 from lev_plugins.inference.correction.vocabulary import Resources
 
-Rewriting = Callable[[Tokens], Sequence[str | None] | None]
+Writing = Callable[[Tokens], Sequence[str | None] | None]
 Scoring = Callable[[Sequence[str | None]], Sequence[float]]
 
 
@@ -34,23 +31,23 @@ def even(written: Sequence[str | None]) -> list[float]:
     return [math.log(0.5)] * (len(written) + 1)
 
 
-def replaced(old: str, new: str) -> Rewriting:
+def replaced(old: str, new: str) -> Writing:
     """Writes a text of tokens for another, wherever it stands; characters are tokens."""
     return lambda unit: list("".join(unit).replace(old, new))
 
 
 class FakeBackend(Backend):
-    """Reads characters, or words, and writes what ``rewriting`` says.
+    """Reads characters, or words, and writes what ``writing`` says.
 
     Args:
-        rewriting: tokens → tokens; None for no end.
+        writing: tokens → tokens; None for no end.
         scoring: tokens → log-probabilities of them and of </s>.
         known: the tokens that it can spell; None for all.
     """
 
     def __init__(
         self,
-        rewriting: Rewriting = copied,
+        writing: Writing = copied,
         scoring: Scoring = even,
         limit: int = 10_000,
         knows_spaces: bool = True,
@@ -58,33 +55,33 @@ class FakeBackend(Backend):
         known: Sequence[str] | None = None,
         processing: TextProcessing | None = None,
     ) -> None:
-        self.rewriting, self.scoring, self.known = rewriting, scoring, known
+        self.writing, self.scoring, self.known = writing, scoring, known
         self.limit, self.knows_spaces = limit, knows_spaces
         self.processing = processing or TextProcessing(None, Characters() if characters else None)
         self.seen: list[Tokens] = []
 
     def write(
-        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[Any] = ()
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[Any] = ()
     ) -> list[Answer | None]:
-        self.seen += units
-        return [self._answer(unit) for unit in units]
+        return list(map(self._answer, units))
 
-    def _answer(self, unit: Tokens) -> Answer | None:
+    def _answer(self, text: str) -> Answer | None:
+        unit = self.processing.tokens(text)
+        self.seen.append(unit)
         assert 1 <= len(unit) <= self.limit
-        written = self.rewriting(unit)
+        written = self.writing(unit)
         if written is None:
             return None
         spelt = [token if token is None or self.is_known(token) else None for token in written]
-        return answer(unit, spelt, self.scoring(spelt), self.is_known)
+        found = rewriting(unit, spelt, self.scoring(spelt), self.is_known)
+        return found.answer(text, self.processing)
 
     def is_known(self, token: str) -> bool:
         return self.known is None or token in self.known
 
 
-class Scripted(ScoringBackend):
+class Scripted(Autoregressive):
     """Writes ``words``, and likes every text alike but for those in ``likes``."""
-
-    limit, knows_spaces = 40, True
 
     def __init__(
         self,
@@ -92,25 +89,25 @@ class Scripted(ScoringBackend):
         likes: Mapping[str, float] | None = None,
     ) -> None:
         self.script, self.likes, self.asked = words or {}, likes or {}, list[str]()
-
-    def tokens(self, text: str) -> Tokens:
-        return tuple(text)
-
-    def text(self, tokens: Sequence[str | None]) -> str:
-        return "".join(map(str, tokens))
+        self.limit, self.knows_spaces, self.drafted = 40, True, False
+        self.processing = TextProcessing(None, Characters())
 
     def knows(self, tokens: Tokens) -> bool:
-        return "".join(tokens).isascii() or "—" in tokens
+        text = "".join(tokens).replace("▁", "")
+        return text.isascii() or "—" in tokens
 
     def nbest(
         self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
     ) -> list[Written]:
-        self.asked += ["".join(unit) for unit in units]
-        words = (self.script.get("".join(unit), []) for unit in units)
-        return [dict.fromkeys(map(tuple, some)) for some in words]
+        found = []
+        for unit in map(self.processing.text, units):
+            self.asked.append(unit)
+            some = self.script.get(unit, [])
+            found.append({self.processing.tokens(one): self.likes.get(one, -5.0) for one in some})
+        return found
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
-        return [self.likes.get("".join(text), -5.0) for _, text in pairs]
+        return [self.likes.get(self.processing.text(text), -5.0) for _, text in pairs]
 
 
 LEXICON = Lexicon({"the": 100.0, "cat": 20.0, "cats": 5.0, "receive": 9.0, "to": 70.0})
@@ -120,21 +117,21 @@ WEIGHTS = {"model": 0.7, "lexicon": 4.0, "frequency": 0.15, "unchanged": 2.0, "c
 
 
 def ranking(
-    model: ScoringBackend | None = None,
+    model: Autoregressive | None = None,
     lexicon: Lexicon | None = LEXICON,
     pairs: Iterable[tuple[str, str]] = (),
     unit: str = "letters",
-    weights: Mapping[str, float] | None = WEIGHTS,
+    weights: Mapping[str, float] | None = None,
     **more: Any,
 ) -> Corrector:
     """A corrector that ranks what a scripted model and some lists propose."""
     table = Lookup(pairs) if (pairs := list(pairs)) else None
     known, by_word = Resources(lexicon, table, **more), unit in ("letters", "word")
-    ranker = Ranker(model or Scripted(), known, weights, by_word)
-    return Corrector(RankingBackend(ranker), unit)
+    weights = WEIGHTS if weights is None else weights
+    return Corrector(Ranker(model or Scripted(), known, weights, by_word), unit)
 
 
 def ranker_of(corrector: Corrector) -> Ranker:
-    backend = corrector.backend
-    assert isinstance(backend, RankingBackend)
-    return backend.ranker
+    ranker = corrector.backend
+    assert isinstance(ranker, Ranker)
+    return ranker

@@ -2,7 +2,6 @@
 
 import math
 import zlib
-from collections import Counter
 
 import pytest
 import tiny
@@ -11,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction import Corrector, Edit
+from lev_plugins.inference.correction import Corrector
 from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.corrections import apply_edits, by_words
+from lev_plugins.inference.correction.corrections import apply_edits
 from lev_plugins.inference.correction.corrector import LONGEST_WORD
 from lev_plugins.inference.correction.protection import Protection
 from lev_plugins.inference.correction.units import KINDS
@@ -65,11 +64,7 @@ def test_all_edits_together_make_the_text_and_nothing_else_changes(line, unit, l
             place = edit.end
     assert apply_edits(line, correction.edits) == correction.text
     assert all(edit.applied or edit.reason == "unknown" for edit in correction.edits)
-    assert correction.text.count("\ufffd") == line.count("\ufffd") - sum(
-        edit.before.count("\ufffd") - edit.after.count("\ufffd")
-        for edit in correction.edits
-        if edit.applied
-    )
+    assert not any("\ufffd" in edit.after for edit in correction.edits if edit.applied)
 
 
 @given(st.lists(ODD, max_size=5), st.integers(1, 3))
@@ -100,8 +95,9 @@ def test_empty_lines_and_lines_of_spaces_are_never_read():
 def test_what_is_longer_than_the_model_reads_is_cut_and_joined():
     backend = FakeBackend(replaced("teh", "the"), limit=7)
     line = "teh cat  teh mat tehtehtehteh"
-    assert one(backend, line, "line").text == "the cat  the mat thethetehthe"
-    assert ["".join(unit) for unit in backend.seen] == ["teh▁cat", "teh▁mat", "tehteht", "ehteh"]
+    assert one(backend, line, "line").text == "the cat  the mat thethethethe"
+    seen = ["".join(unit) for unit in backend.seen]
+    assert seen == ["teh▁cat", "teh", "mat", "tehteh"]
 
 
 # what cannot be read or written ------------------------------------------------------------------
@@ -167,7 +163,7 @@ def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(subwords
         return subwords.encode(subwords.decode(" ".join(unit)).replace("cta", "cat")).split()
 
     backend = FakeBackend(corrected, processing=TextProcessing(None, subwords))
-    assert backend.text(backend.tokens("ﬁne …")) == "fine ..."
+    assert backend.processing.text(backend.processing.tokens("ﬁne …")) == "fine ..."
     correction = one(backend, " ﬁne …\u00a0 the  cta ☃ sat\udcff")
     assert correction.text == " ﬁne …\u00a0 the  cat ☃ sat\udcff"
     edits = [(edit.offset, edit.before, edit.after) for edit in correction.edits]
@@ -231,7 +227,7 @@ def test_words_side_by_side_are_sure_by_themselves():
     )
     correction = one(words, "teh cta sat")
     assert correction.text == "the cat sat"
-    assert [edit.probability for edit in correction.edits] == pytest.approx([0.9 * 0.8, 0.8 * 0.7])
+    assert [edit.probability for edit in correction.edits] == pytest.approx([0.9, 0.8 * 0.7])
     assert one(words, "teh cta sat", protect=["cta"]).text == "the cta sat"
 
 
@@ -252,18 +248,14 @@ def test_the_surer_edits_have_to_be_the_fewer_are_made(line, first, second):
 
 
 @given(ODD)
-def test_what_is_protected_stands_in_the_outcome(line):
+def test_no_edit_that_is_made_changes_what_is_protected(line):
     backend = FakeBackend(scrambled, surer)
     correction = one(backend, line, protect=["a.", "é+"], protect_words=["ba"])
-    protected = [edit for edit in correction.edits if edit.reason == "protected"]
-    if not protected:
-        assert correction.text == one(backend, line).text
-    before, after = (
-        Counter(text[start:end] for start, end in Protection(["a.", "é+"], ["ba"]).spans(text))
-        for text in (line, correction.text)
-    )
-    assert before <= after
-    assert apply_edits(line, correction.edits) == correction.text
+    spans = Protection(["a.", "é+"], ["ba"]).spans(line)
+    for edit in correction.edits:
+        inner = [one for one in spans if edit.offset <= one[0] and one[1] <= edit.end]
+        assert edit.applied or edit.reason in ("protected", "unknown")
+        assert not edit.applied or all(line[start:end] in edit.after for start, end in inner)
 
 
 # what is refused ---------------------------------------------------------------------------------
@@ -278,7 +270,7 @@ def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_othe
     assert (made.unit, made.window) == ("window", 3)
     asked = Corrector(backend, "window")
     assert (asked.unit, asked.window) == ("window", 3)
-    for unit, window in (("line", None), ("sentence", None), ("window", 2), (None, 5)):
+    for unit, window in (("line", None), ("window", 2), (None, 5)):
         told = Corrector(backend, unit, window)
         assert (told.unit, told.window) == (unit or "window", window or 0)
     assert Corrector(FakeBackend()).unit == "line"
@@ -291,7 +283,7 @@ def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_othe
 @pytest.mark.parametrize(
     "unit, window, message",
     [
-        ("paragraph", None, "choose one of word, letters, line, sentence, window"),
+        ("paragraph", None, "choose one of word, letters, line, window"),
         ("window", None, "window=N"),
         ("line", 3, "window=3 is no size of unit=line"),
         ("window", 0, "must be 1 or more"),
@@ -313,64 +305,3 @@ def test_what_cannot_be_corrected_is_refused():
         made.correct(["abc", None])
     with pytest.raises(UserError, match="batch_size=0"):
         made.correct(["abc"], batch_size=0)
-
-
-# edits of whole words ---------------------------------------------------------------------------
-
-
-def widened(line, *edits):
-    made = [Edit(*edit) for edit in edits]
-    return [
-        (one.offset, one.before, one.after, one.probability, one.applied)
-        for one in by_words(line, made)
-    ]
-
-
-@pytest.mark.parametrize(
-    "line, edits, expected",
-    [
-        ("a teh b", [(3, "eh", "he", 0.5)], (2, "teh", "the", 0.5)),
-        ("teh", [(1, "", "h", 0.5), (2, "h", "", 0.4)], (0, "teh", "the", 0.4)),
-        ("\ufeffteh", [(2, "eh", "he", 0.5)], (1, "teh", "the", 0.5)),
-        ("a cat b", [(1, " cat", "", 0.5)], (1, " cat", "", 0.5)),
-        ("inthe x", [(2, "", " ", 0.5)], (0, "inthe", "in the", 0.5)),
-        ("in the", [(2, " ", "", 0.5), (5, "e", "", 0.7)], (0, "in the", "inth", 0.5)),
-    ],
-)
-def test_an_edit_is_of_whole_words(line, edits, expected):
-    assert widened(line, *edits) == [(*expected, True)]
-
-
-def test_edits_made_and_not_made_of_one_word_stay_apart():
-    edits = [(0, "t", "", 0.9), (1, "", "x", 0.1, False, "confidence")]
-    assert widened("teh", *edits) == [(0, "teh", "eh", 0.9, True), (0, "teh", "txeh", 0.1, False)]
-
-
-def test_words_that_stay_are_no_part_of_an_edit():
-    edits = widened("xyz a b c", (4, "a b c", "a x b c d", 0.5))
-    assert edits == [(6, "", "x ", 0.5, True), (9, "", " d", 0.5, True)]
-
-
-@given(
-    line=st.text("ab ", max_size=12),
-    cuts=st.lists(st.integers(0, 12), max_size=8),
-    new=st.lists(st.text("x ", max_size=2), min_size=4, max_size=4),
-)
-def test_widened_edits_write_the_same_line(line, cuts, new):
-    places = sorted({min(cut, len(line)) for cut in cuts})
-    pairs = list(zip(places[::2], places[1::2], strict=False))
-
-    def applied(edits):
-        text = line
-        for edit in reversed(edits):
-            assert line[edit.offset : edit.end] == edit.before
-            text = text[: edit.offset] + edit.after + text[edit.end :]
-        return text
-
-    edits = [
-        Edit(start, line[start:end], after, 0.5)
-        for (start, end), after in zip(pairs, new, strict=False)
-    ]
-    found = by_words(line, edits)
-    assert applied(found) == applied(edits)
-    assert all(one.end <= two.offset for one, two in zip(found, found[1:], strict=False))

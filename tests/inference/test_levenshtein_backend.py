@@ -16,7 +16,7 @@ from lev_plugins.inference.correction.backends import TextProcessing
 from lev_plugins.inference.correction.corrections import apply_edits
 from lev_plugins.inference.correction.levenshtein import (
     LevenshteinBackend,
-    trace_answer,
+    rewriting,
     trace_edits,
 )
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
@@ -52,32 +52,20 @@ THREE = editor(3)
 
 @pytest.mark.parametrize("of", [ONE, THREE], ids=["one", "ensemble"])
 def test_what_it_writes_is_what_the_editor_writes(of):
-    model = backend(of)
-    units = [model.tokens(word) for word in WORDS]
-    answers = model.write(units, 7)
-    texts = [model.text(answer.tokens) for answer in answers]
-    traces = of.edit(WORDS, WORDS)
-    assert [text.replace("\ufffd", "<unk>") for text in texts] == [trace.text for trace in traces]
-    for unit, answer in zip(units, answers):  # outside of its changes a unit is as it was
-        made, place = [], 0
-        for i, j, k, m in answer.changes:
-            made += [*unit[place:i], *answer.tokens[k:m]]
-            place = j
-            assert answer.log_probability((i, j, k, m)) <= 0
-        assert (*made, *unit[place:]) == answer.tokens
+    answers = backend(of).write(WORDS, 7)
+    for word, answer, trace in zip(WORDS, answers, of.edit(WORDS, WORDS), strict=True):
+        assert all(0 <= chance <= 1 for chance in answer.values())
+        written = [" ".join(edit.words) for edit in answer] or [word]
+        assert [trace.text.replace("<unk>", "\ufffd")] == written
 
 
 def test_probabilities_do_not_depend_on_the_batch():
-    model = backend(ONE)
-    units = [model.tokens(word) for word in ("abc", "h", "gfedcba", "axyb", "dd", "cafe")]
+    model, units = backend(ONE), ("abc", "h", "gfedcba", "axyb", "dd", "cafe")
     together = model.write(units, 64)
     for unit, answer in zip(units, together):
         (alone,) = model.write([unit], 1)
-        assert (alone.tokens, alone.changes) == (answer.tokens, answer.changes)
-        for change in alone.changes:
-            found = math.exp(answer.log_probability(change))
-            assert found == pytest.approx(math.exp(alone.log_probability(change)), abs=1e-4)
-    assert sum(len(answer.changes) for answer in together) > 3
+        assert alone == pytest.approx(answer, abs=1e-4)
+    assert sum(map(len, together)) > 3
 
 
 @torch.no_grad()
@@ -111,19 +99,18 @@ def by_hand(model, task, word):
 @pytest.mark.parametrize("word", ["abc", "hgf", "aabbcc", "d", "fade", "bead"])
 def test_a_probability_is_the_product_over_deletions_and_tokens_written(word):
     model = backend(ONE, max_iter=1)
-    (answer,) = model.write([tuple(word)], 1)
+    (answer,) = model.write([word], 1)
     sure, numbers = by_hand(ONE.models[0], ONE.task, word)
     unknown = ONE.task.tgt_dict.unk()
-    assert answer.tokens == tuple(
-        None if number == unknown else ONE.task.tgt_dict[number] for number in numbers
-    )
-    found = math.exp(sum(map(answer.log_probability, answer.changes)))
-    assert found == pytest.approx(sure, abs=1e-4)
+    written = "".join("\ufffd" if n == unknown else ONE.task.tgt_dict[n] for n in numbers)
+    (edit,) = answer or {None: 1.0}
+    assert (word if edit is None else " ".join(edit.words)) == written
+    assert edit is None or answer[edit] == pytest.approx(sure, abs=1e-4)
 
 
 def test_a_unit_longer_than_it_was_still_fits():
     assert backend(ONE).limit == 51  # of 64 positions, with room for a longer correction
-    (answer,) = backend(ONE).write([tuple("abcdefgh" * 6)], 1)
+    (answer,) = backend(ONE).write(["abcdefgh" * 6], 1)
     assert answer is not None
 
 
@@ -144,10 +131,10 @@ def test_a_token_is_followed_through_all_iterations():
     second = Iteration(
         tuple("589"), (False, True, False), tuple("59"), (False, False), (0.0, 0.7, 0.1), (0.9, 0.9)
     )
-    answer = trace_answer(traced("5 6 7", first, second), "9")
-    assert answer.changes == ((1, 3, 1, 2),) and answer.tokens == ("5", None)
-    assert answer.delete_log_probs == (0.0, near(math.log(0.9)), near(math.log(0.8)))
-    assert answer.insert_log_probs == (0.0, near(math.log(0.6)))
+    found = rewriting(traced("5 6 7", first, second), "9")
+    assert found.unit == tuple("567") and found.written == ["5", None]
+    assert found.gone == [None, near(math.log(0.9)), near(math.log(0.8))]
+    assert found.come == [None, near(math.log(0.6))]
 
 
 def test_an_edit_of_a_trace_has_the_probability_of_its_deletions_and_insertions():

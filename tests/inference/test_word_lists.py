@@ -28,10 +28,10 @@ def test_files_are_read_and_what_stands_twice_is_counted_together(tmp_path):
         return kind.read(str(file))
 
     words = read(Lexicon, "the 12\n\nécole\nthe\t3\n")
-    assert words.counts == {"the": 15.0, "école": 0.0} and len(words) == 2 and "the" in words
+    assert words.counts == {"the": 15.0, "école": 0.0} and "the" in words
     table = read(Lookup, "alot\ta lot\nteh\tthe\nhte\tthe\nteh\tthe\nthe\tthe\n")
     assert table.corrections == {"alot": ("a lot",), "teh": ("the",), "hte": ("the",)}
-    assert table.misspellings == {"a lot": 1, "the": 2} and len(read(Lookup, "")) == 0
+    assert table.misspellings == {"a lot": 1, "the": 2} and not read(Lookup, "").corrections
     pairs = read(Bigrams, "to be 9\nThe\tcat\t.5\nTo be 1\n")
     assert pairs.counts == {"to": {"be": 10.0}, "the": {"cat": 0.5}}
     sets = read(Confusions, "Then than\nquiet quite quit\nquite quiet\n").others

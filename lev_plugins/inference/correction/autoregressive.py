@@ -1,8 +1,7 @@
 """Models that write from left to right: any of fairseq's, on task translation or our own."""
 
-import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,6 @@ from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
-from fairseq.search import PrefixConstrainedBeamSearch
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
@@ -21,13 +19,15 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ...data.batch import Batch, Hypothesis
 from ...data.batching import in_batches
-from ...errors import UserError
-from ...fairseq_patches import explain, filter_mask_warning
 from ...nn.precision import quantize
-from .backends import Answer, Pair, ScoringBackend, TextProcessing, Tokens, Written
+from .backends import Answer, Backend, Rewriting, TextProcessing, Tokens
 from .edits import script
-from .prefix_search import Beam, Given, WordTree, branches, search
+from .prefix_search import Beam, Given, WordTree, search
 
+#: A unit, and a text that it may become.
+Pair = tuple[Tokens, Tokens]
+#: Texts that a model wrote, and their log-probabilities.
+Written = Mapping[Tokens, float]
 # A correction is longer than this only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
 # Of the longest target a unit takes this share, so that its correction may be longer.
@@ -36,7 +36,7 @@ LENGTH_SHARE = 0.8
 LEXICON_BEAM = 10
 
 
-class Autoregressive(ScoringBackend):
+class Autoregressive(Backend):
     """A :class:`~.backends.Backend` over fairseq's beam search; several models are averaged.
 
     The probability of a change is the product of the probabilities, each given the unit and all
@@ -44,6 +44,9 @@ class Autoregressive(ScoringBackend):
     with which the model goes back to the unit; a deletion has that token alone. On task
     ``translation_concat`` the unit is read as source and as draft, and texts cannot be scored.
     """
+
+    #: Of a lexicon, among which :meth:`nbest` searches too.
+    words: Sequence[str] = ()
 
     def __init__(
         self,
@@ -59,7 +62,6 @@ class Autoregressive(ScoringBackend):
         self.models, self.task, self.device = list(models), task, torch.device(device)
         self.processing, self.knows_spaces = processing, knows_spaces
         self.drafted = cfg.task._name == "translation_concat"
-        self.scores = not self.drafted
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
@@ -77,14 +79,13 @@ class Autoregressive(ScoringBackend):
         self.symbols = _spelt(task.target_dictionary)
 
     def write(
-        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[object] = ()
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`."""
 
-        def answers(chosen: Sequence[Tokens]) -> Iterator[Answer | None]:
-            return map(self._answer, chosen, self.search(chosen))
-
-        return in_batches(answers, units, map(len, units), batch_size)
+        read = list(map(self.processing.tokens, units))
+        found = in_batches(self.search, read, map(len, read), batch_size)
+        return list(map(self._answer, units, read, found))
 
     def batch(self, units: Sequence[Tokens]) -> Batch:
         """fairseq's batch of units; its ``id`` says where each of them stands."""
@@ -100,29 +101,21 @@ class Autoregressive(ScoringBackend):
         """What the beam search finds for each unit of a batch, best first."""
         batch = self.batch(units)
         constraints = batch.pop("constraints", None)  # here the drafts of translation_concat
-        try:
-            with self.lock, torch.no_grad():
-                found = self.task.inference_step(
-                    generator or self.generator, self.models, batch, constraints=constraints
-                )
-        except AssertionError as error:
-            said = explain(error)
-            if said is None:
-                raise
-            raise UserError(said) from error
+        with self.lock, torch.no_grad():
+            found = self.task.inference_step(
+                generator or self.generator, self.models, batch, constraints=constraints
+            )
         places = dict(zip(batch["id"].tolist(), found, strict=True))
         return [places[place] for place in range(len(units))]
 
-    def _answer(self, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
-        """The best hypothesis that came to an end by itself.
-
-        The limit is the unit's own, whatever units share its batch.
-        """
+    def _answer(self, text: str, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
+        """The best hypothesis that came to an end by itself, within the unit's own limit."""
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
         for hypothesis in hypotheses:
             written = self._written(hypothesis)
             if len(written) < limit:
-                return answer(unit, written, hypothesis["positional_scores"].tolist(), self._known)
+                scores = hypothesis["positional_scores"].tolist()
+                return rewriting(unit, written, scores, self._known).answer(text, self.processing)
         return None
 
     def _written(self, hypothesis: Hypothesis) -> list[str | None]:
@@ -135,63 +128,34 @@ class Autoregressive(ScoringBackend):
 
     @cached_property
     def _spelling(self) -> frozenset[str]:
-        """The tokens that the model can read and write."""
         return frozenset(filter(self._known, self.task.source_dictionary.symbols))
 
-    def knows(self, tokens: Tokens) -> bool:
-        """See :class:`~.backends.ScoringBackend`."""
+    def knows(self, tokens: Iterable[str]) -> bool:
+        """Whether the model can read and write all tokens."""
         return self._spelling.issuperset(tokens)
 
     @cached_property
     def _tree(self) -> WordTree | None:
         """The words of a lexicon that can be spelt; made when first needed."""
-        numbers = {token: self.task.target_dictionary.index(token) for token in self._spelling}
-        if self.processing.by_letter:
-            letters = {ord(one): n for one, n in numbers.items() if len(one) == 1}
-            some = filter(self._spelling.issuperset, self.words)
-            words = [word.translate(letters) for word in some]
+        numbers = {one: chr(self.task.target_dictionary.index(one)) for one in self._spelling}
+        if self.processing.by_letter:  # many words are many splits
+            letters = str.maketrans({one: n for one, n in numbers.items() if len(one) == 1})
+            words = [word.translate(letters) for word in filter(self.knows, self.words)]
         else:
-            spelt = (tokens for tokens in map(self.tokens, self.words) if self.knows(tokens))
-            words = ["".join(chr(numbers[one]) for one in tokens) for tokens in spelt]
+            spelt = filter(self.knows, map(self.processing.tokens, self.words))
+            words = ["".join(map(numbers.__getitem__, tokens)) for tokens in spelt]
         return WordTree(words, self.task.target_dictionary.eos()) if words else None
-
-    @cached_property
-    def _among_words(self) -> SequenceGenerator | None:
-        """A search that writes the words of the lexicon alone."""
-        if self._tree is None:
-            return None
-        filter_mask_warning()
-        options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=self._tree.longest)
-        generator = self.task.build_generator(self.models, options)
-        generator.search = TreeSearch(self.task.target_dictionary, self._tree)
-        return generator
 
     def nbest(
         self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
     ) -> list[Written]:
         """What the beam writes, then the best of the words, however far they are from the unit,
         then others that were asked for; with the log-probability of each."""
-        if not all(map(branches, self.models)):
-            return in_batches(self._one_by_one, units, map(len, units), batch_size)
         asked = list(zip(units, others or [()] * len(units), strict=True))
-        return in_batches(self._together, asked, map(len, units), batch_size)
+        return in_batches(self._found, asked, map(len, units), batch_size)
 
-    def _one_by_one(self, units: Sequence[Tokens]) -> list[Written]:
-        """What fairseq's searches find."""
-        some = [self.generator, *filter(None, [self._among_words])]
-        beams = [self.search(units, generator) for generator in some]
-        return [
-            {
-                tuple(map(str, text)): float(one["positional_scores"].double().sum())
-                for beam in found
-                for one in beam
-                if (text := self._written(one)) and None not in text
-            }
-            for found in zip(*beams, strict=True)
-        ]
-
-    def _together(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[Written]:
-        """The same by one search, which rates the other texts too."""
+    def _found(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[Written]:
+        """Of one batch, by one search."""
         dictionary, most = self.task.target_dictionary, self.generator.max_len - 1
         eos, batch = dictionary.eos(), self.batch([unit for unit, _ in asked])
         inputs, order = _of_encoder(batch), batch["id"].tolist()
@@ -212,8 +176,14 @@ class Autoregressive(ScoringBackend):
             found[i] = {tuple(map(str, text)): score for text, score in spelt if None not in text}
         return [found[i] for i in range(len(asked))]
 
-    def log_probabilities(self, pairs: Sequence[Pair]) -> Tensor:
-        """See :class:`~.backends.ScoringBackend`."""
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
+        # by the length of the unit: its texts, which are about as long, stay together
+        return in_batches(self._scored, pairs, (len(unit) for unit, _ in pairs), batch_size)
+
+    @torch.no_grad()
+    def _scored(self, pairs: Sequence[Pair]) -> list[float]:
+        """Of one batch."""
         dictionary = self.task.target_dictionary
         units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
         batch = self.batch(units)
@@ -234,7 +204,7 @@ class Autoregressive(ScoringBackend):
                 logs.append(model.get_normalized_probs(output, log_probs=True).float())
         every = torch.logsumexp(torch.stack(logs), 0) - torch.tensor(float(len(logs))).log()
         each = every.gather(2, wanted.unsqueeze(2)).squeeze(2)
-        return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).double().cpu()
+        return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).tolist()
 
 
 def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
@@ -244,12 +214,12 @@ def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
     return torch.tensor([*numbers, dictionary.eos()])
 
 
-def answer(
+def rewriting(
     unit: Tokens,
     written: Sequence[str | None],
     scores: Sequence[float],
     known: Callable[[str], bool],
-) -> Answer:
+) -> Rewriting:
     """What a left-to-right model changed.
 
     Args:
@@ -258,20 +228,23 @@ def answer(
         known: whether the model can write a token. One that it cannot is taken for copied, and
             stays as it was typed, where a minimal script keeps it beside an ``<unk>``.
     """
-    typed = [token if known(token) else None for token in unit]
-    changes = script(typed, written)
+    changes = script([token if known(token) else None for token in unit], written)
     tokens = list(written)
+    gone: list[float | None] = [None] * len(unit)
+    come: list[float | None] = [None] * len(tokens)
     place = number = 0
     for i, j, k, m in [*changes, (len(unit), len(unit), len(tokens), len(tokens))]:
         tokens[number:k] = unit[place:i]
+        gone[i:j], come[k:m] = [0.0] * (j - i), scores[k:m]
+        if m > k:
+            come[m - 1] = scores[m - 1] + scores[m]
+        elif j > i:
+            gone[j - 1] = scores[m]
         place, number = j, m
-    return Answer(
-        tuple(tokens), tuple(changes), (0.0,) * len(unit), tuple(scores[:-1]), tuple(scores)
-    )
+    return Rewriting(unit, tokens, gone, come)
 
 
 def _of_encoder(batch: Batch) -> dict[str, Tensor]:
-    """The inputs of an encoder."""
     inputs: dict[str, Any] = {**batch["net_input"]}
     return {name: one for name, one in inputs.items() if name.startswith("src_")}
 
@@ -284,22 +257,3 @@ def _spelt(dictionary: Dictionary) -> dict[int, str]:
         if number >= dictionary.nspecial
         and not (symbol.startswith("madeupword") and dictionary.count[number] == 0)
     }
-
-
-class TreeSearch(PrefixConstrainedBeamSearch):
-    """fairseq's search that writes given words alone."""
-
-    def __init__(self, dictionary: Dictionary, tree: WordTree) -> None:
-        super().__init__(dictionary, tree.after)
-        self.tree = tree
-
-    def apply_mask(self, x: Tensor, written: Tensor, sentences: Tensor) -> Tensor:
-        """R × 1 × V like ``x``: 0 for what may follow ``written`` (R × T, </s> at its front), −∞.
-
-        ``sentences`` says which each row is of; here the same may follow in any of them.
-        """
-        nodes = self.tree.at(written[:, 1:].cpu().numpy())
-        rows, symbols, _ = (torch.from_numpy(one).to(x.device) for one in self.tree.after(nodes))
-        mask = torch.full_like(x, -math.inf)
-        mask[rows, 0, symbols] = 0
-        return mask

@@ -1,52 +1,18 @@
-"""What writes units anew, and how sure it is of each change."""
+"""What writes units anew, and how sure it is of each word that it changed."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-import torch
 from fairseq.data.encoders.characters import Characters
-from torch import Tensor
 
 from ...data.batch import TextEncoder
-from ...data.batching import in_batches
-from .edits import Change
+from ...metrics.word_edits import WordEdit, word_edits
 from .units import UNREADABLE, Context
 
 Tokens = tuple[str, ...]
-#: A unit, and a text that it may become.
-Pair = tuple[Tokens, Tokens]
-#: Texts that a model wrote, and their log-probabilities where writing has told them.
-Written = Mapping[Tokens, float | None]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A unit as a model wrote it, and how sure it was; probabilities are logarithms, in nats.
-
-    tokens: None where it wrote what has no spelling (``<unk>``). changes: a script of tokens
-    (:mod:`.edits`), which need not be minimal; outside of it tokens are those of the unit.
-    delete_log_probs: for each token of the unit the probability with which it was deleted.
-    insert_log_probs: for each of ``tokens`` the probability with which it was written.
-    boundary_log_probs: the probability with which a change ends before each of them, and before
-    the end.
-
-    A change ``(i, j, k, l)`` has the sum of ``delete_log_probs[i:j]``, ``insert_log_probs[k:l]``
-    and ``boundary_log_probs[l]``.
-    """
-
-    tokens: tuple[str | None, ...]
-    changes: tuple[Change, ...]
-    delete_log_probs: tuple[float, ...]
-    insert_log_probs: tuple[float, ...]
-    boundary_log_probs: tuple[float, ...]
-
-    def log_probability(self, change: Change) -> float:
-        """Of a change, or of a part of one."""
-        i, j, k, m = change
-        return math.fsum(
-            [*self.delete_log_probs[i:j], *self.insert_log_probs[k:m], self.boundary_log_probs[m]]
-        )
+#: What became of a unit: edits of its words, in order, and the probability of each.
+Answer = Mapping[WordEdit, float]
 
 
 class TextProcessing:
@@ -72,6 +38,54 @@ class TextProcessing:
         return self.tokenizer.decode(text) if self.tokenizer else text
 
 
+class Rewriting(NamedTuple):
+    """A unit as a model wrote it, token by token; probabilities are logarithms, in nats.
+
+    unit, written: tokens; None where it wrote what has no spelling (``<unk>``). gone: for each
+    token of the unit the probability of what took it away, None where it stays. come: for each that
+    was written the same, None where it is the unit's.
+    """
+
+    unit: Tokens
+    written: Sequence[str | None]
+    gone: Sequence[float | None]
+    come: Sequence[float | None]
+
+    def answer(self, text: str, processing: TextProcessing) -> Answer:
+        """The edits of the words of ``text``, which the unit's tokens are.
+
+        The probability of one is the product of those of the tokens of its words, before and after.
+        What text processing alone makes of a word is no edit.
+        """
+        before, after = (processing.text(side).split() for side in self[:2])
+        if before == after:
+            return {}
+        words, every = text.split(), [*self.gone, *self.come]
+        if len(words) != len(before):  # it is not known which is which
+            return {WordEdit(0, len(words), tuple(after)): _product(every)}
+        sides = [list(zip(_word_of(processing, side), logs, strict=True))
+                 for side, logs in zip(self[:2], self[2:])]  # fmt: skip
+        found, grown = {}, 0
+        for edit in word_edits(before, after):
+            first, last = edit.start + grown, edit.start + grown + len(edit.words)
+            grown = last - edit.end
+            mine = [log for place, log in sides[0] if edit.start <= place < edit.end]
+            mine += [log for place, log in sides[1] if first <= place < last]
+            if tuple(words[edit.start : edit.end]) != edit.words:
+                found[edit] = _product(every if set(mine) <= {None} else mine)
+        return found
+
+
+def _word_of(processing: TextProcessing, tokens: Sequence[str | None]) -> list[int]:
+    """The number of the word that each token belongs to, a space to that before it."""
+    # whatever joins tokens, the text of the first few is the beginning of the whole
+    return [max(len(processing.text(tokens[: n + 1]).split()) - 1, 0) for n in range(len(tokens))]
+
+
+def _product(logs: Sequence[float | None]) -> float:
+    return min(1.0, math.exp(math.fsum(log for log in logs if log is not None)))
+
+
 class Backend:
     """A model that corrects.
 
@@ -86,20 +100,20 @@ class Backend:
     uses_context = False
     processing: TextProcessing
 
-    def tokens(self, text: str) -> Tokens:
-        """:meth:`TextProcessing.tokens`."""
-        return self.processing.tokens(text)
-
-    def text(self, tokens: Sequence[str | None]) -> str:
-        """:meth:`TextProcessing.text`."""
-        return self.processing.text(tokens)
+    def size(self, text: str) -> int:
+        """How many tokens a text has."""
+        return len(self.processing.tokens(text))
 
     def stays(self, text: str) -> bool:
         """Whether a text is known to stay as it is, so that it need not be read."""
         return False
 
+    def unknown(self, word: str) -> bool:
+        """Whether there are lists of words and none has a word, neither as right nor as wrong."""
+        return False
+
     def write(
-        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[Context] = ()
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
     ) -> list[Answer | None]:
         """An answer for each unit, in order, however they are batched.
 
@@ -111,43 +125,4 @@ class Backend:
         Returns:
             None for a unit whose answer did not come to an end.
         """
-        raise NotImplementedError
-
-
-class ScoringBackend(Backend):
-    """A backend whose model can be asked about texts that it did not write.
-
-    scores: whether this one can. words: of a lexicon, among which :meth:`nbest` searches too, where
-    it searches.
-    """
-
-    scores = True
-    words: Sequence[str] = ()
-
-    def knows(self, tokens: Tokens) -> bool:
-        """Whether all tokens are in the dictionary."""
-        raise NotImplementedError
-
-    def nbest(
-        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
-    ) -> list[Written]:
-        """What the model writes for each unit: several texts, or one.
-
-        ``others``: of each unit texts whose probabilities will be asked for; where that takes
-        little more time they are among what is returned.
-        """
-        raise NotImplementedError
-
-    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
-        """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
-
-        @torch.no_grad()
-        def scored(some: Sequence[Pair]) -> list[float]:
-            return self.log_probabilities(some).tolist()
-
-        # by the length of the unit: its texts, which are about as long, stay together
-        return in_batches(scored, pairs, (len(unit) for unit, _ in pairs), batch_size)
-
-    def log_probabilities(self, pairs: Sequence[Pair]) -> Tensor:
-        """:meth:`score` of one batch, in double precision."""
         raise NotImplementedError

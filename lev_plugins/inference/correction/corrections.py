@@ -1,12 +1,11 @@
 """A line, what became of it, and the edits between, which are of whole words."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ... import html
-from .edits import script, splice
+from .edits import splice
 
 Reason = Literal["unknown", "protected", "length", "confidence"]
 
@@ -17,11 +16,10 @@ class Edit:
 
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
     what the model wants there, whole words; of words that are added or go, the space beside them
-    too, and the other is empty. probability: of the model, in [0, 1], that of the least sure of its
-    letters. applied: whether the corrected line has it. reason: why
-    not: ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
-    ``length`` (it adds more characters than any correction that the model was tuned on) or
-    ``confidence`` (its probability is too low); None where it was made.
+    too, and the other is empty. probability: of the model, in [0, 1]. applied: whether the
+    corrected line has it. reason: why not: ``unknown`` (it would write what the model cannot spell,
+    shown as U+FFFD), ``protected``, ``length`` (it adds more characters than any correction that
+    the model was tuned on) or ``confidence`` (its probability is too low); None where it was made.
     """
 
     offset: int
@@ -78,57 +76,3 @@ class Correction:
 def apply_edits(line: str, edits: Iterable[Edit]) -> str:
     """A line with those of its edits that are to be made."""
     return splice(line, ((one.offset, one.end, one.after) for one in edits if one.applied))
-
-
-def by_words(line: str, edits: Sequence[Edit]) -> list[Edit]:
-    """Edits of letters as edits of the words that they touch, in order.
-
-    Edits of one word are one, with the smallest of their probabilities, where all were made or
-    none for the same reason; those do not overlap among themselves. A word is a run of non-spaces;
-    a byte order mark in front of a line belongs to none. Words that such an edit has before and
-    after are cut off: of ``a`` → ``a b``, `` b`` is left.
-    """
-    found = [
-        edit
-        for reason in {edit.reason for edit in edits}
-        for one in _touched(line, [edit for edit in edits if edit.reason == reason])
-        for edit in _less_equal_words(_joined(line, *one))
-    ]
-    return sorted(
-        found, key=lambda edit: (edit.offset, edit.end, not edit.applied, edit.reason or "")
-    )
-
-
-def _touched(line: str, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
-    """Where the words begin and end that edits touch, and the edits of each."""
-    found: list[tuple[int, int, list[Edit]]] = []
-    first = len(line) - len(line.removeprefix("\ufeff"))
-    for edit in edits:
-        if found and edit.offset <= found[-1][1]:
-            start, end, some = found.pop()
-        else:
-            start, end, some = edit.offset, edit.end, []
-            while start > first and not line[start - 1].isspace():
-                start -= 1
-        end = max(end, edit.end)
-        while end < len(line) and not line[end].isspace():
-            end += 1
-        some.append(edit)
-        found.append((start, end, some))
-    return found
-
-
-def _joined(line: str, start: int, end: int, edits: Sequence[Edit]) -> Edit:
-    """The edit of ``line[start:end]`` that makes all of these."""
-    after = splice(line[:end], [(edit.offset, edit.end, edit.after) for edit in edits], start)
-    sure = min(edit.probability for edit in edits)
-    return replace(edits[0], offset=start, before=line[start:end], after=after, probability=sure)
-
-
-def _less_equal_words(edit: Edit) -> Iterator[Edit]:
-    """What is left of an edit without the words that it has before and after."""
-    before, after = (re.findall(r"\s+|\S+", text) for text in (edit.before, edit.after))
-    for i, j, k, m in script(before, after):
-        offset = edit.offset + sum(map(len, before[:i]))
-        gone, come = "".join(before[i:j]), "".join(after[k:m])
-        yield replace(edit, offset=offset, before=gone, after=come)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,16 +9,19 @@ import torch
 from ...errors import UserError
 from ...models import ENGLISH_SPELLING, installed_misspellings
 from ..arguments import strings
-from .backends import Backend, Tokens
-from .corrections import Correction, Edit, Reason, apply_edits, by_words
-from .proposals import Proposal, proposals
+from .backends import Answer, Backend
+from .corrections import Correction, Edit, Reason, apply_edits
+from .edits import Patch, placed, whole_words
+from .fitting import calibrated
 from .prose import CODE, SURE, Document
-from .protection import Protection, refused
+from .protection import Protection, touched
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
 _CODE = Protection([CODE])
+#: Answers of units that are written alike in the same context.
+Answers = Mapping[tuple[str, Context], Answer | None]
 
 
 class Corrector:
@@ -29,9 +31,9 @@ class Corrector:
 
     Args:
         backend: the model.
-        unit: what it reads at once: ``word``, ``letters``, ``line``, ``sentence`` or ``window``;
-            by default ``word`` for a model of characters that knows no space, else a window of the
-            words that it learnt to read at once, or ``line`` where that is not known.
+        unit: what it reads at once: ``word``, ``letters``, ``line`` or ``window``; by default
+            ``word`` for a model of characters that knows no space, else a window of the words that
+            it learnt to read at once, or ``line`` where that is not known.
         window: words in a window, which then is the unit; by default those that it learnt to read.
         min_confidence: probability of the edits that are made, where a call gives none.
         longest: characters that an edit may add, at most.
@@ -61,9 +63,8 @@ class Corrector:
         #: Whether code and the like stay as they are (:mod:`.prose`).
         self.protects_code = False
         knows_spaces = backend.knows_spaces
-        learnt = backend.words_learnt if knows_spaces else None
-        if unit in (None, "window") and window is None:
-            window = learnt
+        if unit in (None, "window") and window is None and knows_spaces:
+            window = backend.words_learnt
         self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
         self.window = window or 0
         single = self.unit in ("word", "letters") or self.window == 1
@@ -80,8 +81,7 @@ class Corrector:
         cls, path: str | os.PathLike[str] | None = None,
         data: str | os.PathLike[str] | None = None,
         device: str | torch.device | None = None, unit: str | None = None,
-        window: int | None = None, beam: int | None = None, max_iter: int | None = None,
-        delete_threshold: float | None = None, precision: str = "fp32",
+        window: int | None = None, beam: int | None = None, precision: str = "fp32",
         lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
         weights: Mapping[str, float] | None = None, bigrams: str | None = None,
         confusions: str | None = None, **processing: Any,
@@ -90,47 +90,41 @@ class Corrector:
         noisy_translation.
 
         Args:
-            path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt; several joined by ``:`` are averaged. By default the model of English
-                spelling that comes with the package.
-            data: folder with the dictionaries; by default those that the checkpoint carries, else
-                those of its data folder, else those beside it.
-            device: such as ``cuda``; the CPU by default.
-            precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+            path: like data, device and precision as of :meth:`.LevenshteinEditor.from_pretrained`;
+                by default the model of English spelling that comes with the package.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one.
-            unit: like window, beam, max_iter, delete_threshold, lexicon, lookup, bigrams,
-                confusions, weights as of :class:`.settings.Settings`, before what the file says.
-            **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
-                ``sentencepiece_model=…``; by default, and where it is None, what the model was
-                trained with, and characters where every symbol of the dictionary is one;
-                ``"none"``: the text is cut already.
+            unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
+                :class:`.settings.Settings`, before what the file says.
+            **processing: of text, as there; where neither it nor the checkpoint says anything and
+                every symbol of the dictionary is a character, the text is read as such.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
                 dictionaries, options that this kind of model has not got.
         """
-        from .loading import load  # fairseq is slow to import, and tests do without
+        from . import loading  # fairseq is slow to import, and tests do without
+        from .settings import chosen
 
         if path is None:
             path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
-        search = {"beam": beam, "max_iter": max_iter, "delete_threshold": delete_threshold}
-        unit, given = check_unit(unit, window), files | search
-        more = data and os.fspath(data), device, precision, processing
-        backend, use, file = load(os.fspath(path), settings, unit, weights or {}, given, *more)
+        place, unit = os.fspath(path), check_unit(unit, window)
+        use, file = chosen(place, settings, {"beam": beam, **files})
+        protection = use.protection()  # a file that is missing is told before the model loads
+        folder = os.fspath(data) if data else None
+        backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
+        backend = loading.ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = check_unit(use.unit, use.window), use.window
         made = cls(backend, unit, window, use.min_confidence, use.longest, use.temperature)
-        made.protection, made.protects_code = use.protection(), use.protect_code
+        made.protection, made.protects_code = protection, use.protect_code
         made.tuned, made.settings = use.tuned if file else None, file
         return made
 
     def __repr__(self) -> str:
-        kind = type(getattr(getattr(self.backend, "ranker", None), "backend", self.backend))
-        device = getattr(self.backend, "device", "cpu")
         tuned = f", min_confidence {self.min_confidence:.3g}" if self.min_confidence else ""
-        return f"Corrector({kind.__name__}, unit {self.unit}{tuned}, device {device})"
+        return f"Corrector({type(self.backend).__name__}, unit {self.unit}{tuned})"
 
     def correct(
         self,
@@ -148,9 +142,8 @@ class Corrector:
         Args:
             lines: text; a line end is a space like others and stays.
             min_confidence: of the edits that are made; by default what the model was tuned to.
-            protect: regular expressions; an edit that touches what they match is not made.
-            protect_words: stay as whole words, besides those kept by ``correct --tune``.
-            protection: patterns and words that were read once for many calls, in their place.
+            protect, protect_words: as of :class:`.Protection`, besides those kept by ``--tune``;
+                protection: these, read once for many calls.
             document: of :meth:`document`, the text whose next lines these are.
             batch_size: units that the model reads at once; does not change the outcome.
 
@@ -160,41 +153,29 @@ class Corrector:
         """
         protection = Protection(protect, protect_words) if protection is None else protection
         lines = strings("lines", "line", lines)
-        if min_confidence is None:
-            min_confidence = self.min_confidence
-        check_confidence(min_confidence)
+        least = self.min_confidence if min_confidence is None else min_confidence
+        check_confidence(least)
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be 1 or more")
         code = document.read(lines) if document else [False] * len(lines)
         if document and document.foreign:
-            min_confidence = max(min_confidence, SURE)
-        read: dict[str, Tokens] = {}
+            least = max(least, SURE)
         units = [
-            [] if no_prose else list(self._units(line, read))
+            [] if no_prose else list(self._units(line))
             for line, no_prose in zip(lines, code, strict=True)
         ]
-        found = self._proposals(units, read, batch_size)
+        # Equal units have equal answers: a text has many words twice.
+        wanted = list(dict.fromkeys((one.text, one.context) for some in units for one in some))
+        contexts = [around for _, around in wanted]
+        written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
+        answers = dict(zip(wanted, written, strict=True))
         protections = [self.protection, protection, *([_CODE] if self.protects_code else [])]
         return [
-            Correction(line, line, (), code=True)
-            if no_prose
-            else _corrected(line, some, found, min_confidence, protections, self.longest, document)
+            self._corrected(line, some, answers, least, protections, document)
+            if some
+            else Correction(line, line, (), code=no_prose)
             for line, some, no_prose in zip(lines, units, code, strict=True)
         ]
-
-    def _proposals(
-        self, units: Sequence[Sequence[Unit]], read: Mapping[str, Tokens], batch_size: int
-    ) -> dict[tuple[str, Context], Sequence[Proposal]]:
-        """What the model proposes for each unit; nothing for those whose answer had no end."""
-        # Equal units have equal answers: a text has many words twice.
-        wanted = {(one.text, one.context): read[one.text] for some in units for one in some}
-        contexts = [around for _, around in wanted]
-        answers = self.backend.write([*wanted.values()], batch_size, contexts)
-        return {
-            key: proposals(self.backend, key[0], tokens, answer, self.temperature)
-            for (key, tokens), answer in zip(wanted.items(), answers, strict=True)
-            if answer is not None
-        }
 
     def document(self) -> Document | None:
         """A text that is to be corrected some lines at a time; None where code is not protected.
@@ -204,31 +185,59 @@ class Corrector:
         """
         if not self.protects_code:
             return None
-        ranker = getattr(self.backend, "ranker", None)
-        return Document(ranker.unknown if ranker else lambda word: False)
+        return Document(self.backend.unknown)
 
-    def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
-        """The units of a line that the model is given; ``read`` gets their tokens."""
-
-        def fits(text: str) -> bool:
-            if text not in read:
-                tokens = self.backend.tokens(text)
-                if len(tokens) > self.backend.limit:
-                    return False
-                read[text] = tokens
-            return True
-
-        words, stays = self.unit in ("word", "letters"), self.backend.stays
+    def _units(self, line: str) -> Iterator[Unit]:
+        """The units of a line that the model is given."""
+        size, limit, stays = self.backend.size, self.backend.limit, self.backend.stays
+        words = self.unit in ("word", "letters")
         longest = LONGEST_WORD if words else len(line)
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
-            if words and end - start <= self.backend.limit and stays(line[start:end]):
+            if words and end - start <= limit and stays(line[start:end]):
                 continue
-            for unit in pieces(line, start, end, fits):
-                if self.backend.uses_context and unit.places[0] == start and unit.places[-1] == end:
-                    unit = replace(unit, context=context(line, places, number))
-                if read[unit.text]:
+            for unit in pieces(line, start, end, lambda text: size(text) <= limit):
+                if self.backend.uses_context and (unit.start, unit.end) == (start, end):
+                    unit = unit._replace(context=context(line, places, number))
+                if size(unit.text):
                     yield unit
+
+    def _corrected(
+        self,
+        line: str,
+        units: Sequence[Unit],
+        answers: Answers,
+        least: float,
+        protections: Sequence[Protection],
+        document: Document | None,
+    ) -> Correction:
+        """A line with the edits of its units that are sure enough and touch nothing protected."""
+        wanted: list[tuple[Patch, float]] = []
+        unterminated = []
+        for unit in units:
+            answer = answers[unit.text, unit.context]
+            if answer is None:
+                unterminated.append((unit.start, unit.end))
+                continue
+            for edit, probability in answer.items():
+                chance = calibrated(probability, self.temperature)
+                chance = document.probability(unit.text, chance) if document else chance
+                wanted.append((placed(line, unit.start, unit.end, edit), chance))
+        edits = []
+        protected = [span for one in protections for span in one.spans(line)] if wanted else []
+        for (start, end, after), chance in whole_words(line, wanted):
+            before = line[start:end]
+            reason: Reason | None = None
+            if UNREADABLE in after:
+                reason = "unknown"
+            elif touched(protected, start, before, after):
+                reason = "protected"
+            elif chance < least:
+                reason = "confidence"
+            elif self.longest is not None and len(after) - len(before) > self.longest:
+                reason = "length"
+            edits.append(Edit(start, before, after, chance, reason is None, reason))
+        return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
 
 
 def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
@@ -253,53 +262,3 @@ def check_confidence(value: float) -> None:
     """Raises :class:`UserError` unless the value is a probability."""
     if not 0 <= value <= 1:
         raise UserError(f"min_confidence={value} is outside [0, 1]; give a probability")
-
-
-def _corrected(
-    line: str,
-    units: Sequence[Unit],
-    found: Mapping[tuple[str, Context], Sequence[Proposal]],
-    min_confidence: float,
-    protections: Sequence[Protection],
-    longest: int | None,
-    document: Document | None,
-) -> Correction:
-    """A line with the edits of its units that are sure enough and touch nothing protected."""
-    if not units:
-        return Correction(line, line, ())
-    wanted: list[tuple[list[tuple[int, int, str]], float]] = []
-    unterminated = []
-    for unit in units:
-        if (unit.text, unit.context) not in found:
-            unterminated.append((unit.places[0], unit.places[-1]))
-            continue
-        for proposal in found[unit.text, unit.context]:
-            placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
-            chance = proposal.probability
-            wanted.append((placed, document.probability(unit.text, chance) if document else chance))
-    groups = [placed for placed, _ in wanted]
-    reasons = [_objection(placed, chance < min_confidence, longest) for placed, chance in wanted]
-    sure = [number for number, reason in enumerate(reasons) if reason is None]
-    protected = refused(line, groups, protections, sure)
-    edits: list[Edit] = []
-    for number, ((placed, chance), reason) in enumerate(zip(wanted, reasons, strict=True)):
-        if number in protected and reason != "unknown":
-            reason = "protected"
-        edits += [
-            Edit(start, line[start:end], after, chance, reason is None, reason)
-            for start, end, after in placed
-        ]
-    text, words = apply_edits(line, edits), by_words(line, edits)
-    return Correction(line, text, tuple(words), tuple(unterminated))
-
-
-def _objection(
-    edits: Sequence[tuple[int, int, str]], unsure: bool, longest: int | None
-) -> Reason | None:
-    """Why edits are not made, None if they are, unless they touch what is protected."""
-    if any(UNREADABLE in after for _, _, after in edits):
-        return "unknown"
-    if unsure:
-        return "confidence"
-    grown = sum(len(after) - (end - start) for start, end, after in edits)
-    return "length" if longest is not None and grown > longest else None

@@ -1,108 +1,92 @@
-"""What was changed: minimal scripts between two sequences, and rewrites of what was typed.
+"""What was changed: minimal scripts between two sequences, and edits of words in a line."""
 
-A script is a list of changes ``(i, j, k, l)``: ``before[i:j]`` gives way to ``after[k:l]``. Changes
-are in order, and at least one kept item lies between two of them.
-"""
-
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rapidfuzz.distance import Indel
 
+from ...metrics.word_edits import WordEdit
+
+#: ``before[i:j]`` gives way to ``after[k:m]``.
 Change = tuple[int, int, int, int]
+#: ``line[start:end]`` gives way to a text.
+Patch = tuple[int, int, str]
 
 
 def script(before: Sequence[object], after: Sequence[object]) -> list[Change]:
     """Make ``before`` into ``after`` with as few items deleted and inserted as possible.
 
-    Edit distance without substitutions, as the expert policy's (Levenshtein Transformer paper,
-    Eq. 8).
+    Changes are in order, at least one kept item between two. Edit distance without substitutions,
+    as the expert policy's (Levenshtein Transformer paper, Eq. 8).
     """
-    same = (one for one in Indel.opcodes(before, after) if one.tag == "equal")
-    kept = [
-        (one.src_start + n, one.dest_start + n)
-        for one in same
-        for n in range(one.src_end - one.src_start)
-    ]
-    return gaps(kept, len(before), len(after))
-
-
-def gaps(kept: Sequence[tuple[int, int]], n: int, m: int) -> list[Change]:
-    """The changes between kept pairs (i, j) of n items before and m after, in order."""
-    found = []
-    i = k = 0
-    for j, end in [*kept, (n, m)]:
-        if j > i or end > k:
-            found.append((i, j, k, end))
-        i, k = j + 1, end + 1
+    found: list[Change] = []
+    for one in Indel.opcodes(before, after):
+        i, k = one.src_start, one.dest_start
+        if one.tag != "equal":
+            if found and (found[-1][1], found[-1][3]) == (i, k):
+                i, _, k, _ = found.pop()
+            found.append((i, one.src_end, k, one.dest_end))
     return found
 
 
-def splice(text: str, edits: Iterable[tuple[int, int, str]], start: int = 0) -> str:
-    """``text[start:]`` with edits made: (start, end, new text), disjoint and in order."""
+def splice(text: str, changes: Iterable[Patch], start: int = 0) -> str:
+    """``text[start:]`` with changes made: (start, end, new text), disjoint and in order."""
     parts = []
-    for first, last, after in edits:
+    for first, last, after in changes:
         parts += [text[start:first], after]
         start = last
     return "".join(parts) + text[start:]
 
 
-@dataclass(frozen=True)
-class Rewrite:
-    """``shown[start:end]`` gives way to ``after``; the model read it at ``read[begin:stop]``."""
+def placed(line: str, start: int, end: int, edit: WordEdit) -> Patch:
+    """An edit of the words of ``line[start:end]`` as a change of the line.
 
-    start: int
-    end: int
-    after: str
-    begin: int
-    stop: int
+    Words that come or go take the space before them along, the first ones that behind.
+    """
+    words = [match.span() for match in re.compile(r"\S+").finditer(line, start, end)]
+    after = " ".join(edit.words)
+    if edit.words and edit.start < edit.end:
+        return words[edit.start][0], words[edit.end - 1][1], after
+    if edit.start:
+        place = words[edit.start - 1][1]
+        return place, words[edit.end - 1][1], after and f" {after}"
+    if edit.words:
+        return words[0][0], words[0][0], f"{after} "
+    return words[0][0], words[edit.end][0] if edit.end < len(words) else words[-1][1], ""
 
 
-def rewrites(shown: str, read: str, written: str) -> list[Rewrite]:
-    """What turns a text as it was typed into what a model wrote.
+def whole_words(line: str, changes: Iterable[tuple[Patch, float]]) -> list[tuple[Patch, float]]:
+    """Changes, and their probabilities, as changes of the words that they touch.
+
+    Those of one word are one, as probable as the least probable. A word is a run of non-spaces; a
+    byte order mark in front of a line belongs to none.
 
     Args:
-        read: the text after it went through the model's text processing and back, which may
-            have normalised it. Where ``shown`` and ``read`` differ and the model changed nothing,
-            ``shown`` stays.
-
-    Returns:
-        disjoint, in order; minimal (:func:`script`) where ``shown`` and ``read`` are the same.
+        changes: disjoint, in order.
     """
-    changes, blocks = script(read, written), script(shown, read)
-    found = []
-    for i, j, k, m in _grown(changes, blocks):
-        start, end = _typed(blocks, i, True), _typed(blocks, j, False)
-        end = max(start, end)
-        after = written[k:m]
-        if shown[start:end] != after:
-            found.append(Rewrite(start, end, after, i, j))
-    return found
-
-
-def _grown(changes: Sequence[Change], blocks: Sequence[Change]) -> list[Change]:
-    """Changes widened to the whole of every normalised stretch that they reach into."""
-    found: list[Change] = []
+    first = len(line) - len(line.removeprefix("\ufeff"))
+    groups: list[tuple[int, int, list[tuple[Patch, float]]]] = []
     for change in changes:
-        i, j, k, m = change
-        for _, _, begin, stop in blocks:
-            if begin < j and stop > i:
-                i, k = min(i, begin), k - max(0, i - begin)
-                j, m = max(j, stop), m + max(0, stop - j)
-        if found and i <= found[-1][1]:
-            i, _, k, _ = found.pop()
-        found.append((i, j, k, m))
+        (start, end, _), _ = change
+        if groups and start < groups[-1][1]:
+            left, right, some = groups.pop()
+            right = max(right, end)
+        else:
+            left, right, some = start, end, []
+        if left < right or _spaceless(line[max(first, left - 1) : left + 1]):
+            while not some and left > first and _spaceless(line[left - 1 : left + 1]):
+                left -= 1
+            while _spaceless(line[right - 1 : right + 1]):
+                right += 1
+        some.append(change)
+        groups.append((left, right, some))
+    found = []
+    for left, right, some in groups:
+        after = splice(line[:right], (change for change, _ in some), left)
+        if after != line[left:right]:
+            found.append(((left, right, after), min(chance for _, chance in some)))
     return found
 
 
-def _typed(blocks: Sequence[Change], place: int, left: bool) -> int:
-    """Where a place of the text as read is in the text as typed.
-
-    What was dropped just there stays outside of a change: before its left end, behind its right.
-    """
-    shift = 0
-    for _, end, begin, stop in blocks:
-        if stop > place or (begin >= place and not left):
-            break
-        shift = end - stop
-    return place + shift
+def _spaceless(both: str) -> bool:
+    return len(both) == 2 and not any(map(str.isspace, both))

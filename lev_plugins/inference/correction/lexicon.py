@@ -1,5 +1,4 @@
-"""Lists of words: those that there are and how often, misspellings, neighbours, and words that are
-written for one another.
+"""Lists of words: all that there are, misspellings, neighbours, and what is written for another.
 
 ``read`` raises :class:`UserError` for a file that is not there, no UTF-8 or of another form.
 """
@@ -15,7 +14,7 @@ from ...io.text_files import read_lines
 T = TypeVar("T")
 
 
-def _parsed(path: str, parse: Callable[[str], T], form: str) -> list[T]:
+def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False) -> list[T]:
     """What each line of a file holds, blank lines left out.
 
     Raises:
@@ -28,11 +27,7 @@ def _parsed(path: str, parse: Callable[[str], T], form: str) -> list[T]:
                 found.append(parse(line))
             except ValueError as error:
                 raise UserError(f"{path}, line {number}: {line!r} is not {form}") from error
-    return found
-
-
-def _some(path: str, found: Sequence[T]) -> Sequence[T]:
-    if not found:
+    if not (found or empty):
         raise UserError(f"{path} holds no words")
     return found
 
@@ -63,12 +58,9 @@ class Lexicon:
 
         counts: dict[str, float] = {}
         form = "a word, with its count behind it or without"
-        for word, count in _some(path, _parsed(path, parse, form)):
+        for word, count in _parsed(path, parse, form):
             counts[word] = counts.get(word, 0.0) + count
         return cls(counts)
-
-    def __len__(self) -> int:
-        return len(self.words)
 
     def __contains__(self, word: str) -> bool:
         return word in self.counts
@@ -135,10 +127,7 @@ class Lookup:
                 return wrong, right
             return wrong.lower(), wrong.lower() if "," in right else right.lower()
 
-        return cls(_parsed(path, parse, "a misspelling, a tab and its correction"))
-
-    def __len__(self) -> int:
-        return len(self.corrections)
+        return cls(_parsed(path, parse, "a misspelling, a tab and its correction", empty=True))
 
 
 class Bigrams:
@@ -169,7 +158,7 @@ class Bigrams:
 
         counts: dict[str, dict[str, float]] = {}
         form = "two words and their count, above 0"
-        for left, right, count in _some(path, _parsed(path, parse, form)):
+        for left, right, count in _parsed(path, parse, form):
             some = counts.setdefault(left, {})
             some[right] = some.get(right, 0.0) + count
         return cls(counts)
@@ -178,11 +167,10 @@ class Bigrams:
         return word in self.first or word in self.second
 
     def association(self, left: str, right: str) -> float:
-        """Their pointwise mutual information, in nats: how much more often than by chance they are
-        met together.
+        """Their pointwise mutual information, in nats; 0 where one of the words is in no pair.
 
         To both counts the smallest of the list is added, since a pair that is not listed was met
-        less often. 0 where one of the words is in no pair.
+        less often.
         """
         chance = self.first.get(left, 0.0) * self.second.get(right, 0.0) / self.total
         met = self.counts.get(left, {}).get(right, 0.0)
@@ -197,9 +185,9 @@ class Bigrams:
 class Confusions:
     """Sets of words in small letters that are written for one another; a word may be in several.
 
-    A misspelling that is itself a word (*then* for *than*) is a real-word error: no lexicon finds
-    it. Where two words are equally likely to be slips for each other, Bayes' rule asks which of
-    them is more probable here: by how often it is met, and by what stands beside it.
+    A misspelling that is itself a word (*then* for *than*) is in every lexicon. Where two words are
+    equally likely to be slips for each other, Bayes' rule asks which of them is more probable here:
+    by how often it is met, and by what stands beside it.
     """
 
     def __init__(self, sets: Iterable[Sequence[str]]) -> None:
@@ -223,14 +211,10 @@ class Confusions:
             return words
 
         form = "two or more words that are written for one another"
-        return cls(_some(path, _parsed(path, parse, form)))
+        return cls(_parsed(path, parse, form))
 
     def known(self, lexicon: Lexicon, bigrams: Bigrams) -> Mapping[str, tuple[str, ...]]:
-        """For each word the others, where the lexicon and the bigrams have it and them.
-
-        Of a word that is in no pair its neighbours say nothing, which is not that they are
-        improbable.
-        """
+        """For each word the others, where the lexicon and the bigrams have it and them."""
         met = {word for word in self.others if word in lexicon and word in bigrams}
         found = {word: tuple(one for one in self.others[word] if one in met) for word in met}
         return {word: others for word, others in found.items() if others}

@@ -29,8 +29,8 @@ from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
-from .ranking import Ranker, RankingBackend, defaults
-from .settings import Settings, chosen
+from .ranking import Ranker, defaults
+from .settings import Settings
 
 EDITING = ("translation_edit", "translation_lev")
 WRITING = ("translation", "translation_concat", "noisy_translation")
@@ -40,67 +40,30 @@ WORDS = (None, "word", "letters")
 LISTED = 30.0
 
 
-def load(
-    path: str,
-    file: str | None,
-    unit: str | None,
-    weights: Mapping[str, float],
-    given: Mapping[str, Any],
-    *loading: Any,
-) -> tuple[Backend, Settings, str | None]:
-    """A backend, what is set for it, and the settings file that says so.
-
-    Args:
-        file: as of :func:`.settings.chosen`, with ``given``. unit, weights: in place of those set.
-        loading: data, device, precision and processing of :func:`load_backend`.
-    """
-    use, found = chosen(path, file, given)
-    use.protection()  # a file that is missing is told before the model loads
-    search = use.beam, use.max_iter, use.delete_threshold
-    data, device, precision, processing = loading
-    backend = load_backend(path, data, device, *search, precision, processing)
-    return ranked(backend, use, unit or use.unit, weights), use, found
-
-
 def load_backend(
     path: str,
     data: str | None = None,
     device: str | torch.device | None = None,
     beam: int | None = None,
-    max_iter: int | None = None,
-    delete_threshold: float | None = None,
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
 ) -> Backend:
-    """Loads a checkpoint, or several joined by ``:``.
-
-    Args:
-        path … precision: as of :meth:`.Corrector.from_pretrained`.
-        processing: fairseq's names of text processing and their values; ``none`` switches the
-            tokenizer or the subwords off.
-
-    Raises:
-        UserError: no checkpoint there, one of a kind that does not correct, dictionaries that are
-            not found, options that the kind does not have.
-    """
+    """Loads a checkpoint, or several joined by ``:``; arguments and errors are those of
+    :meth:`.Corrector.from_pretrained`."""
     given = {name: value for name, value in (processing or {}).items() if value is not None}
     place, paths = device_named(device), find_checkpoints(path)
     state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
-    for option, value, kinds in (("beam", beam, WRITING), ("max_iter", max_iter, EDITING),
-                                 ("delete_threshold", delete_threshold, EDITING)):  # fmt: skip
-        if value is not None and name not in kinds and name in (*EDITING, *WRITING):
-            kind = "is an edit model" if name in EDITING else "writes from left to right"
-            raise UserError(f"{option}={value}: {path} {kind} and has no such option")
-        if value is not None and option != "delete_threshold" and value < 1:
-            raise UserError(f"{option}={value}: must be 1 or more")
+    if beam is not None and (beam < 1 or name in EDITING):
+        why = "must be 1 or more" if beam < 1 else f"{path} is an edit model and searches none"
+        raise UserError(f"beam={beam}: {why}")
     made: Autoregressive | LevenshteinBackend
     if name in WRITING:
         made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
     elif name in EDITING:
         editor = LevenshteinEditor.from_state(state, paths, data, place, precision, given)
         encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
-        made = LevenshteinBackend(editor, *encoders, max_iter or 10, delete_threshold)
+        made = LevenshteinBackend(editor, *encoders)
     else:
         raise UserError(
             f"{paths[0]} was trained with --task {name}; a corrector is a model of --task "
@@ -128,10 +91,8 @@ def _autoregressive(
         loaded = state if one == paths[0] else load_state(one)
         kind = getattr(loaded["cfg"].task, "_name", None)
         if kind != cfg.task._name:
-            raise UserError(
-                f"{one} was trained with --task {kind} and {paths[0]} with {cfg.task._name}; the "
-                "models of an ensemble share their task"
-            )
+            told = f"was trained with --task {kind} and {paths[0]} with {cfg.task._name}"
+            raise UserError(f"{one} {told}; the models of an ensemble share their task")
         models.append(load_writer(one, task, loaded))
     tokenizer, bpe = text_encoders(cfg, given, paths, data)
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
@@ -152,12 +113,8 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
         if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(folder):
             cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
     if None in (cfg.source_lang, cfg.target_lang):
-        raise UserError(
-            f"{path} does not tell its languages, and {folder} has no data that do; give the "
-            "folder that it was trained on: data=DIR"
-        )
-    way = f"give the folder with the dictionaries of {path}: data=DIR"
-    require_dictionaries(cfg, way)
+        raise UserError(f"{path} and {folder} do not tell the languages; give data=DIR")
+    require_dictionaries(cfg, f"give the folder with the dictionaries of {path}: data=DIR")
     return tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
 
 
@@ -167,13 +124,9 @@ def _processing(
     given: Mapping[str, Any],
     dictionary: Dictionary,
 ) -> tuple[TextProcessing, bool]:
-    """As the checkpoint or the user says; characters where neither does and all symbols are such.
-
-    Data files in which characters are set apart by spaces leave no trace in a checkpoint but that.
-
-    Returns:
-        also whether the model was trained on more than single words, as far as can be told.
-    """
+    """As the checkpoint or the user says; characters where neither does and all symbols are such,
+    as data with spaces between characters leave no other trace. Also: whether the model was trained
+    on more than single words, as far as can be told."""
     if "bpe" not in given and tokenizer is None and bpe is None and single_characters(dictionary):
         bpe = Characters()
     knows_spaces = not isinstance(bpe, Characters) or SPACE_ESCAPE in dictionary.indices
@@ -182,12 +135,9 @@ def _processing(
 
 def single_characters(dictionary: Dictionary) -> bool:
     """Whether every symbol is one character, as in text that was split into characters."""
-    words = [
-        symbol
-        for symbol in dictionary.symbols[dictionary.nspecial :]
-        if symbol != "<plh>" and not symbol.startswith("madeupword")
-    ]
-    return bool(words) and all(len(word) == 1 for word in words)
+    known = dictionary.symbols[dictionary.nspecial :]
+    sizes = {len(one) for one in known if one != "<plh>" and not one.startswith("madeupword")}
+    return sizes == {1}
 
 
 def ranked(
@@ -200,26 +150,22 @@ def ranked(
         weights: in the place of these.
 
     Raises:
-        UserError: weights, bigrams or confusions where they would be of no use.
+        UserError: weights, bigrams or confusions where they would be of no use, or a model that
+            cannot say how probable a text is.
     """
-    unused = [f"{name}={file}" for name in ("bigrams", "confusions")
-              if (file := getattr(use, name))]  # fmt: skip
+    files = {one: file for one in ("bigrams", "confusions") if (file := getattr(use, one))}
+    given = [*map("=".join, files.items()), *(f"weights={name}" for name in weights)]
     by_word = unit in WORDS
-    if not use.ranks and (unused or weights):
-        what = (*unused, *(f"weights={name}" for name in weights))
-        raise UserError(f"{what[0]}: there is no ranking; give lexicon=FILE")
+    whole = not use.confusions or (use.bigrams and use.lexicon)
+    if given and not (use.ranks and whole and (by_word or not files)):
+        raise UserError(
+            f"{given[0]}: needs lexicon=FILE; confusions bigrams=FILE too; and both of these "
+            "unit=letters or word (settings=none where the settings name them)"
+        )
     if not use.ranks:
         return backend
-    if unused and not by_word:
-        raise UserError(
-            f"{unused[0]}: for words that are ranked one by one; unit=letters, or "
-            "leave the file out (settings=none where the settings name it)"
-        )
-    if use.confusions and not (use.bigrams and use.lexicon):
-        raise UserError(
-            f"confusions={use.confusions}: which word was meant, their neighbours and counts "
-            f"say; give {'bigrams' if use.lexicon else 'lexicon'}=FILE too"
-        )
+    if not isinstance(backend, Autoregressive) or backend.drafted:
+        raise UserError("--lexicon, --lookup: need a model of task translation, noisy_translation")
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
-    return RankingBackend(Ranker(backend, use.resources(), weights, by_word))
+    return Ranker(backend, use.resources(), weights, by_word)

@@ -1,9 +1,7 @@
 """Beam searches that share what they compute: each prefix of a unit is read once.
 
-A unit is searched freely and among the words of a lexicon, and texts that lists propose are rated;
-most of what these have to read is the same. Here all of them advance together, symbol by symbol,
-and the decoder reads every prefix that one of them wants once. They find what fairseq's searches
-find one by one.
+A unit is searched freely and among the words of a lexicon, and texts that lists propose are rated.
+All advance together, symbol by symbol, and find what fairseq's searches find one by one.
 
 Shapes: B units, R prefixes of all units at one depth, W of one unit, N tokens before them that
 begin one, K slots of a beam, V symbols. Texts are strings of ``chr(number)``, without </s>.
@@ -11,7 +9,7 @@ begin one, K slots of a beam, V symbols. Texts are strings of ``chr(number)``, w
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,8 +52,6 @@ class WordTree:
         parents, self.symbols = np.concatenate(edges, 1)
         self.children = np.arange(1, count)
         self.starts = np.searchsorted(parents, np.arange(count + 2))
-        #: one that nothing leads to, and that leads nowhere
-        self.nowhere = count
 
     def after(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """All that may follow some nodes: which of them, the symbol, the child."""
@@ -65,39 +61,12 @@ class WordTree:
         edges = np.arange(len(which)) + (first - count.cumsum() + count)[which]
         return which, self.symbols[edges], self.children[edges]
 
-    def at(self, texts: Numbers) -> Numbers:
-        """The nodes of R texts, R × any number of symbols."""
-        nodes = np.zeros(len(texts), dtype=np.int64)
-        for column in texts.T:
-            which, symbols, children = self.after(nodes)
-            right = symbols == column[which]
-            nodes = np.full(len(texts), self.nowhere)
-            nodes[which[right]] = children[right]
-        return nodes
-
-
-class Reader(Protocol):
-    """What wants to know what follows prefixes. It begins with the empty one of each unit."""
-
-    def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Reads on by a symbol.
-
-        Args:
-            logs: R × V, log-probabilities behind each prefix. texts: the prefixes.
-
-        Returns:
-            the prefixes that it wants next: numbers of their rows in ``logs``, and symbols.
-        """
-
-    def place(self, rows: Numbers) -> None:
-        """The numbers that the prefixes wanted last have from now on, in the same order."""
-
 
 class Beam:
     """The slots of a beam search for B units, as fairseq's ``BeamSearch`` fills them.
 
     With a tree as its ``PrefixConstrainedBeamSearch`` does: each text that is found takes a slot
-    away.
+    away. It begins with the empty prefix of each unit.
 
     Args:
         limits: B, symbols of a text at most.
@@ -115,7 +84,14 @@ class Beam:
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """See :class:`Reader`."""
+        """Reads on by a symbol.
+
+        Args:
+            logs: R × V, log-probabilities behind each prefix. texts: the prefixes.
+
+        Returns:
+            the prefixes that it wants next: numbers of their rows in ``logs``, and symbols.
+        """
         size, count = len(self.limits), logs.shape[1]
         total, nodes = self._totals(logs)
         most = min(self.width if self.tree else 2 * self.width, self.width * count - 1)
@@ -136,7 +112,7 @@ class Beam:
         return self.rows[self.going], kept(symbols)[self.going]
 
     def place(self, rows: Numbers) -> None:
-        """See :class:`Reader`."""
+        """The numbers that the prefixes wanted last have from now on, in the same order."""
         self.rows = np.zeros_like(self.rows)
         self.rows[self.going] = rows
 
@@ -178,7 +154,7 @@ class Beam:
 
 
 class Given:
-    """Texts of each unit, to be rated."""
+    """Texts of each unit, to be rated; read as a :class:`Beam` is."""
 
     def __init__(self, texts: Sequence[Sequence[str]], eos: int) -> None:
         self.texts = texts
@@ -194,7 +170,6 @@ class Given:
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """See :class:`Reader`."""
         going = self.going
         symbols = self.symbols[going, self._depth] if len(going) else going
         self.scores[going] += logs[self.rows, symbols]
@@ -204,7 +179,6 @@ class Given:
         return self.rows, symbols[on]
 
     def place(self, rows: Numbers) -> None:
-        """See :class:`Reader`."""
         self.rows = rows
 
     def rated(self, unit: int) -> list[tuple[str, float]]:
@@ -224,21 +198,23 @@ class Prefixes:
     """What decoders have read of B sources: all prefixes that are wanted, one depth after another.
 
     Up to :data:`TOGETHER` prefixes of a source are a group G, which attends as one sentence does:
-    to the N tokens that any of them begins with, each to its own.
+    to the N tokens that any of them begins with, each to its own. A decoder that cannot
+    (:func:`branches`) reads each prefix anew.
 
     Args:
-        models: those that :func:`branches`; the probabilities of several are averaged.
-        inputs: of their encoders.
+        models: the probabilities of several are averaged. inputs: of their encoders.
     """
 
     def __init__(
         self, models: Sequence[FairseqEncoderDecoderModel], inputs: Mapping[str, Tensor], pad: int
     ) -> None:
         self.models, self.pad, self.device = models, pad, inputs["src_tokens"].device
+        self.branch = all(map(branches, models))
         self.encoded = [model.encoder(**inputs) for model in models]
         #: of each model and block the keys and values of the N + W tokens of each group
         self.before: list[list[KeysValues]] = [[] for _ in models]
-        #: R × depth, where the tokens of each prefix are among those of all groups
+        #: R × depth, where the tokens of each prefix are among those of all groups; the tokens
+        #: themselves where each is read anew
         self.tokens = np.zeros((len(inputs["src_tokens"]), 0), dtype=np.int64)
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
@@ -248,14 +224,29 @@ class Prefixes:
             units: R, in order, whose each is. parents: R, numbers among the prefixes read last.
             symbols: R, the last of each.
         """
+        logs = (self._branched if self.branch else self._anew)(units, parents, symbols)
+        return (torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))).cpu().numpy()
+
+    def _anew(self, units: Numbers, parents: Numbers, symbols: Numbers) -> list[Tensor]:
+        """Of each model, R × V."""
+        self.tokens = np.concatenate([self.tokens[parents], symbols[:, None]], 1)
+        tokens, sources = (torch.from_numpy(one).to(self.device) for one in (self.tokens, units))
+        logs = []
+        for model, encoded in zip(self.models, self.encoded, strict=True):
+            read = model.encoder.reorder_encoder_out(encoded, sources)
+            output = model.decoder(tokens, encoder_out=read)
+            logs.append(model.get_normalized_probs(output, log_probs=True)[:, -1].float())
+        return logs
+
+    def _branched(self, units: Numbers, parents: Numbers, symbols: Numbers) -> list[Tensor]:
+        """Of each model, R × V."""
         column = np.arange(len(units)) - np.searchsorted(units, units)
         group, column = (column % TOGETHER == 0).cumsum() - 1, column % TOGETHER
         size, width = int(group[-1]) + 1, int(column.max()) + 1
         seen = self._select(group, column, parents, size, width)
         tokens = torch.full((size, width), self.pad)
         tokens[group, column] = torch.from_numpy(symbols)
-        sources = torch.from_numpy(units[column == 0]).to(self.device)
-        logs = []
+        sources, logs = torch.from_numpy(units[column == 0]).to(self.device), []
         for number, model in enumerate(self.models):
             encoded = model.encoder.reorder_encoder_out(self.encoded[number], sources)
             depth, before = self.tokens.shape[1] - 1, self.before[number]
@@ -263,9 +254,9 @@ class Prefixes:
                 tokens.to(self.device), depth, seen, encoded, before
             )
             logits = model.decoder.output_layer(features)
-            logs.append(model.get_normalized_probs((logits, None), log_probs=True).float())
-        every = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))
-        return every[group, column].cpu().numpy()
+            every = model.get_normalized_probs((logits, None), log_probs=True).float()
+            logs.append(every[group, column])
+        return logs
 
     def _select(
         self, group: Numbers, column: Numbers, parents: Numbers, size: int, width: int
@@ -304,7 +295,7 @@ def _at(states: Tensor, kept: Numbers) -> Tensor:
 def search(
     models: Sequence[FairseqEncoderDecoderModel],
     inputs: Mapping[str, Tensor],
-    readers: Sequence[Reader],
+    readers: Sequence[Beam | Given],
     eos: int,
     pad: int,
 ) -> None:

@@ -1,8 +1,4 @@
-"""What in a text is no prose, and stays as it is: code, names of things, other languages.
-
-Patterns tell what stands inside a line (:data:`CODE`), :class:`Blocks` the lines of code of a
-Markdown text, :class:`Document` what the words of a text tell together.
-"""
+"""What in a text is no prose, and stays as it is: code, names of things, other languages."""
 
 import re
 from collections import Counter
@@ -57,11 +53,8 @@ class Blocks:
         self.fence, self.blank, self.indented = "", False, False
 
     def code(self, line: str) -> bool:
-        """Whether the next line is one of code, or a fence around it.
-
-        Code is what stands between fences, what is indented by four spaces or a tab behind an empty
-        line, and what stands behind a prompt.
-        """
+        """Whether the next line is code: a fence or between fences, indented by four spaces or a
+        tab behind an empty line, or behind a prompt."""
         mark = _FENCE.fullmatch(line.rstrip())
         if self.fence:
             if mark and mark["mark"].startswith(self.fence) and not mark["told"].strip():
@@ -80,10 +73,7 @@ class Blocks:
 
 class Document:
     """What the lines of one text tell together; they are read in order, some at a time.
-
-    Args:
-        unknown: whether a word is one that no list has, neither as right nor as wrong.
-    """
+    ``unknown``: as of :meth:`.Backend.unknown`."""
 
     def __init__(self, unknown: Callable[[str], bool]) -> None:
         self._unknown = unknown

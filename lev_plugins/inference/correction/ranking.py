@@ -1,8 +1,7 @@
 """Choosing among candidates for a unit: a word, or a line or window of several.
 
-A candidate's score is a weighted sum of its features, its probability the softmax over all
-candidates of the unit: a log-linear model, whose weights :mod:`.tuning` fits. Features are those of
-the unit's words, kept and changed, summed, and the model's log-probability of the whole.
+A log-linear model: a candidate's score is a weighted sum of its features, those of the unit's words
+and the model's log-probability of the whole, its probability the softmax over all candidates.
 """
 
 import math
@@ -16,7 +15,8 @@ from rapidfuzz.distance import Levenshtein
 
 from ...errors import UserError
 from ...metrics.word_edits import WordEdit, word_edits
-from .backends import Answer, Backend, ScoringBackend, Tokens, Written
+from .autoregressive import Autoregressive
+from .backends import Answer, Backend
 from .fitting import most_likely
 from .units import NO_CONTEXT, Context
 from .vocabulary import ACRONYM, MOST_KEPT, Resources, Vocabulary, with_case, without_emphasis
@@ -62,78 +62,101 @@ def defaults(by_word: bool) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Of a unit: the texts it may become, itself first, their features and their word edits.
-
-    features: texts × :data:`FEATURES`. Where words are ranked one by one those of a place are 0,
-    and edits are none.
-    """
+    """Of a unit: the texts it may become, itself first, their features (texts ×
+    :data:`FEATURES`; of words those of their place are 0), and of lines their word edits."""
 
     texts: tuple[str, ...]
     features: np.ndarray
-    edits: tuple[frozenset[WordEdit], ...] = ()
+    edits: tuple[tuple[WordEdit, ...], ...] = ()
 
 
-class Ranker:
-    """Finds candidates for units and scores them.
+class Ranker(Backend):
+    """A :class:`~.backends.Backend` that writes the best candidate of a unit.
+
+    The probability of an edit is that of all candidates together that have it. Units that are
+    words, ``by_word``, are asked for in small letters, judged in their context, and get the
+    capitals back that they had. What is not :meth:`readable` stays.
 
     Args:
-        backend: asked for texts and their log-probabilities.
+        model: asked for texts and their log-probabilities.
         weights: of features; those that are not named are 0.
-        by_word: units are words, asked for in small letters and judged in their context.
 
     Raises:
-        UserError: a weight that there is not, or a model that cannot score texts.
+        UserError: a weight that there is not.
     """
 
     def __init__(
-        self,
-        backend: Backend,
-        resources: Resources,
-        weights: Mapping[str, float] | None = None,
-        by_word: bool = False,
-    ) -> None:
-        if not (isinstance(backend, ScoringBackend) and backend.scores):
-            raise UserError(
-                "--lexicon and --lookup need a model of task translation_edit, translation or "
-                "noisy_translation"
-            )
-        self.backend, self.resources, self.by_word = backend, resources, by_word
-        self.set_weights(defaults(by_word) if weights is None else weights)
+        self, model: Autoregressive, resources: Resources, weights: Mapping[str, float],
+        by_word: bool,
+    ) -> None:  # fmt: skip
+        if unknown := weights.keys() - {*FEATURES}:
+            known = ", ".join(FEATURES)
+            raise UserError(f"there is no weight {sorted(unknown)[0]!r}; there are {known}")
+        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+        self.model, self.resources, self.by_word = model, resources, by_word
+        self.tokens, self.limit = model.processing.tokens, model.limit
+        self.knows_spaces = model.knows_spaces and not by_word
+        self.words_learnt = model.words_learnt
+        self.uses_context = by_word and resources.bigrams is not None
         self.vocabulary = Vocabulary(resources, by_word)
         self.confused: Mapping[str, tuple[str, ...]] = {}
         lexicon, lookup = self.vocabulary.lexicon, self.vocabulary.lookup
         if by_word and lexicon:
-            backend.words = lexicon.words
+            model.words = lexicon.words
             if resources.confusions and resources.bigrams:
-                known = resources.confusions.known(lexicon, resources.bigrams)
+                known_ones = resources.confusions.known(lexicon, resources.bigrams)
                 listed = lookup.corrections if lookup else {}
-                self.confused = {one: some for one, some in known.items() if one not in listed}
+                self.confused = {k: some for k, some in known_ones.items() if k not in listed}
         self._found: dict[str, Candidates] = {}
         self.readable = lru_cache(MOST_KEPT)(self._readable)
-        self.unknown = lru_cache(MOST_KEPT)(self._unknown)
-
-    def set_weights(self, weights: Mapping[str, float]) -> None:
-        """Features that are not named have weight 0.
-
-        Raises:
-            UserError: a weight that there is not.
-        """
-        for name in weights:
-            if name not in FEATURES:
-                raise UserError(f"there is no weight {name!r}; there are {', '.join(FEATURES)}")
-        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+        self._strange = lru_cache(MOST_KEPT)(self._in_no_list)
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
         found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
         return {k: one for k, one in found.items() if k != "lookup" or self.resources.lookup}
 
-    def _readable(self, unit: str) -> bool:
-        """Whether a unit is one to rank: its model can spell it and, where words are ranked one by
-        one, it is not settled and has no capitals but of all letters or the first.
+    def size(self, text: str) -> int:
+        """Characters."""
+        return len(text)
 
-        A short one all in capitals has to be listed (NATO).
-        """
+    def stays(self, text: str) -> bool:
+        """See :class:`~.backends.Backend`."""
+        return not self.readable(text)
+
+    def unknown(self, word: str) -> bool:
+        """See :class:`~.backends.Backend`."""
+        return self._strange(word)
+
+    def write(
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        forms = {unit: self.form(unit) for unit in units if self.readable(unit)}
+        new = sorted({*forms.values()})
+        found = dict(zip(new, self.candidates(new, batch_size), strict=True))
+        return [
+            self._answer(unit, found[forms[unit]], context) if unit in forms else {}
+            for unit, context in zip(units, contexts or [NO_CONTEXT] * len(units), strict=True)
+        ]
+
+    def _answer(self, unit: str, found: Candidates, context: Context) -> Answer:
+        chances = self.probabilities(found, unit, context)
+        best = int(chances.argmax())
+        if not self.by_word:
+            return {
+                edit: float(sum(chances[i] for i, some in enumerate(found.edits) if edit in some))
+                for edit in found.edits[best]
+            }
+        text = self.cased(found.texts[best], unit)
+        edit = WordEdit(0, 1, tuple(text.split()))
+        return {} if text == unit else {edit: float(chances[best])}
+
+    # which units are ranked -----------------------------------------------------------------------
+
+    def _readable(self, unit: str) -> bool:
+        """Whether a unit is one to rank: its model can spell it and, of words, it is not settled
+        and has no capitals but of the first letter or of all, if it is not short (NATO)."""
         if self.by_word:
             plain = unit.lower()
             forms = [plain, plain.capitalize()]
@@ -145,17 +168,15 @@ class Ranker:
             unit = plain
         return self._spelt(unit)
 
-    def _unknown(self, word: str) -> bool:
-        """Whether no list has a word, neither as right nor as wrong."""
+    def _in_no_list(self, word: str) -> bool:
         small = word.lower()
         listed = self.vocabulary.corrections(small) or small in self.confused
         return not (listed or self._settled(word))
 
     def _settled(self, word: str) -> bool:
-        """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
-        the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong
-        or written for another. Small letters are unknown where it has capitals alone (*London*).
-        """
+        """Whether a word is one letter, such as the *s* of *it 's*, or stands in the lexicon, with
+        what an apostrophe adds to it or without, and is not known to be wrong or written for
+        another. Small letters are unknown where it has capitals alone (*London*)."""
         small, known = word.lower(), self.vocabulary
         if known.lexicon is None or known.corrections(small) or small in self.confused:
             return False
@@ -165,7 +186,7 @@ class Ranker:
         )
 
     def _spelt(self, text: str) -> bool:
-        return self.backend.knows(self.backend.tokens(text))
+        return self.model.knows(self.tokens(text))
 
     # candidates and their features ----------------------------------------------------------------
 
@@ -192,17 +213,28 @@ class Ranker:
     def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
         """Of what the model writes and the lists have."""
         read = [without_emphasis(unit) if self.by_word else unit for unit in units]
-        tokens = list(map(self.backend.tokens, read))
+        tokens = list(map(self.tokens, read))
         edits = list(map(self.vocabulary.edits, units))
-        first = [self._texts(unit, (), some) for unit, some in zip(units, edits, strict=True)]
-        others = [list(map(self.backend.tokens, some)) for some in first] if self.by_word else ()
-        written = self.backend.nbest(tokens, batch_size, others)
+        listed = [self._texts(unit, (), some) for unit, some in zip(units, edits, strict=True)]
+        others = [list(map(self.tokens, some)) for some in listed] if self.by_word else ()
+        written = self.model.nbest(tokens, batch_size, others)
         texts = [
-            self._texts(unit, map(self.backend.text, some), more)
+            self._texts(unit, map(self.model.processing.text, some), more)
             for unit, some, more in zip(units, written, edits, strict=True)
         ]
-        scores = self._scores(tokens, texts, written, batch_size)
-        return list(map(self._measured, units, texts, scores))
+        pairs = [
+            [(unit, self.tokens(text)) for text in some]
+            for unit, some in zip(tokens, texts, strict=True)
+        ]
+        scores = {
+            (unit, text): score
+            for unit, found in zip(tokens, written, strict=True)
+            for text, score in found.items()
+        }
+        asked = [pair for some in pairs for pair in some if pair not in scores]
+        scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
+        rated = ([scores[pair] for pair in some] for some in pairs)
+        return list(map(self._measured, units, texts, rated))
 
     def _texts(
         self,
@@ -214,28 +246,6 @@ class Ranker:
         found = self.vocabulary.texts(unit, written, edits, self.resources.longest)
         kept = [text for text in found if text == unit or self._spelt(text)]
         return kept if self.by_word else kept[:MOST]
-
-    def _scores(
-        self,
-        units: Sequence[Tokens],
-        texts: Sequence[Sequence[str]],
-        written: Sequence[Written],
-        batch_size: int,
-    ) -> list[list[float]]:
-        """Log-probabilities of the texts that each unit may become; known ones as written."""
-        pairs = [
-            [(unit, self.backend.tokens(text)) for text in some]
-            for unit, some in zip(units, texts, strict=True)
-        ]
-        scores = {
-            (unit, tokens): score
-            for unit, found in zip(units, written, strict=True)
-            for tokens, score in found.items()
-            if score is not None
-        }
-        asked = [pair for some in pairs for pair in some if pair not in scores]
-        scores.update(zip(asked, self.backend.score(asked, batch_size), strict=True))
-        return [[scores[pair] for pair in some] for some in pairs]
 
     def _measured(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
         found = {unit: scores[0]}
@@ -251,7 +261,7 @@ class Ranker:
         edits = [word_edits(words, text.split()) for text in found]
         for row, some in zip(features, edits, strict=True):
             row[OF_WORDS] = sum(self.vocabulary.features(*one) for one in changes(words, some))
-        return Candidates(tuple(found), features, tuple(map(frozenset, edits)))
+        return Candidates(tuple(found), features, tuple(map(tuple, edits)))
 
     def features(self, found: Candidates, unit: str, context: Context) -> np.ndarray:
         """Of the candidates at the place of a unit, as it is written there."""
@@ -280,11 +290,10 @@ class Ranker:
     # fitting --------------------------------------------------------------------------------------
 
     def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
-        """Gives the ranker the weights under which the best candidates are most probable.
+        """Conditional maximum likelihood: weights that make the best candidates most probable.
 
-        The best are those with the fewest wrong words, of these those with the fewest wrong
-        characters: conditional maximum likelihood, which is convex but for equally good ones. A
-        word that is ranked alone counts where what was meant is among its candidates.
+        The best have the fewest wrong words, of these the fewest wrong characters. A word that is
+        ranked alone counts where what was meant is among its candidates.
 
         Args:
             examples: units, as they should be, and their contexts.
@@ -317,60 +326,6 @@ class Ranker:
         return with_case(text, unit) if self.by_word else text
 
 
-class RankingBackend(Backend):
-    """A :class:`~.backends.Backend` that reads characters and writes the best candidate of a unit.
-
-    The probability of a change is that of all candidates together that have it. Where words are
-    ranked one by one they get the capitals back that they had. What is not
-    :meth:`~Ranker.readable` stays.
-    """
-
-    def __init__(self, ranker: Ranker) -> None:
-        self.ranker, self.limit = ranker, ranker.backend.limit
-        self.knows_spaces = ranker.backend.knows_spaces and not ranker.by_word
-        self.words_learnt = ranker.backend.words_learnt
-        self.uses_context = ranker.by_word and ranker.resources.bigrams is not None
-
-    def stays(self, text: str) -> bool:
-        """See :class:`~.backends.Backend`."""
-        return not self.ranker.readable(text)
-
-    def tokens(self, text: str) -> Tokens:
-        """Characters."""
-        return tuple(text)
-
-    def text(self, tokens: Sequence[str | None]) -> str:
-        """The characters, joined."""
-        return "".join(token or "" for token in tokens)
-
-    def write(
-        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[Context] = ()
-    ) -> list[Answer | None]:
-        """See :class:`~.backends.Backend`; an answer always comes to an end."""
-        ranker, texts = self.ranker, ["".join(unit) for unit in units]
-        forms = {text: ranker.form(text) for text in texts if ranker.readable(text)}
-        new = sorted({*forms.values()})
-        found = dict(zip(new, ranker.candidates(new, batch_size), strict=True))
-        return [
-            self._answer(text, found[forms[text]], context)
-            if text in forms
-            else answer(text, text, {})
-            for text, context in zip(texts, contexts or [NO_CONTEXT] * len(texts), strict=True)
-        ]
-
-    def _answer(self, unit: str, found: Candidates, context: Context) -> Answer:
-        chances = self.ranker.probabilities(found, unit, context)
-        best = int(chances.argmax())
-        text = self.ranker.cased(found.texts[best], unit)
-        if self.ranker.by_word:
-            return answer(unit, text, {WordEdit(0, 1, tuple(text.split())): float(chances[best])})
-        shares = {
-            edit: float(sum(chances[i] for i, some in enumerate(found.edits) if edit in some))
-            for edit in found.edits[best]
-        }
-        return answer(unit, text, shares)
-
-
 def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
     """Each word that stays, with itself, and the words of each edit before and after it."""
     place = 0
@@ -379,33 +334,3 @@ def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[s
         yield " ".join(words[edit.start : edit.end]), " ".join(edit.words)
         place = edit.end
     yield from ((word, word) for word in words[place:])
-
-
-def answer(unit: str, text: str, shares: Mapping[WordEdit, float]) -> Answer:
-    """The answer that writes a text for a unit, by the probabilities of the edits between them."""
-    before, after = _words(unit), _words(text)
-    behind, changes, grown = [0.0] * (len(text) + 1), [], 0
-    for edit in sorted(shares) if text != unit else ():
-        k, m = edit.start + grown, edit.start + grown + len(edit.words)
-        grown += len(edit.words) - (edit.end - edit.start)
-        start, end = _span(before, edit.start, edit.end, k - m == edit.start - edit.end)
-        begin, stop = _span(after, k, m, k - m == edit.start - edit.end)
-        changes.append((start, end, begin, stop))
-        behind[stop] = math.log(max(shares[edit], 1e-12))
-    zeros = (0.0,) * len(unit)
-    return Answer(tuple(text), tuple(changes), zeros, (0.0,) * len(text), tuple(behind))
-
-
-def _words(text: str) -> list[tuple[int, int]]:
-    """Where each word begins and ends."""
-    return [match.span() for match in re.finditer("[^ ]+", text)]
-
-
-def _span(words: Sequence[tuple[int, int]], first: int, last: int, alike: bool) -> tuple[int, int]:
-    """Characters of the words ``first`` … ``last`` − 1; where their number changes (not ``alike``)
-    with the space before them, or behind them at the beginning of a text."""
-    if alike:
-        return words[first][0], words[last - 1][1]
-    if first:
-        return words[first - 1][1], words[last - 1][1]
-    return 0, words[last][0] if last < len(words) else words[-1][1]

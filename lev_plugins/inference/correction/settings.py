@@ -15,18 +15,12 @@ from .protection import Protection
 from .vocabulary import Resources
 
 NAME = "corrector.json"
-LEXICON, LOOKUP = "corrector.lexicon", "corrector.lookup"
 #: Settings that name a file → its name beside the checkpoint.
 FILES: Mapping[str, str] = {
-    "lexicon": LEXICON,
-    "lookup": LOOKUP,
-    "bigrams": "corrector.bigrams",
-    "confusions": "corrector.confusions",
+    **{one: f"corrector.{one}" for one in ("lexicon", "lookup", "bigrams", "confusions")},
     "protect_words": "corrector.protected",
 }
-#: Settings of the search, as ``Corrector.from_pretrained`` has them; None: its default.
-SEARCH = ("beam", "max_iter", "delete_threshold")
-_NUMBERS = (*SEARCH, "window", "min_confidence", "longest", "temperature")
+_NUMBERS = ("beam", "window", "min_confidence", "longest", "temperature")
 
 
 @dataclass(frozen=True)
@@ -36,15 +30,11 @@ class Settings:
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits. weights:
     of the ranking (:data:`.ranking.WEIGHTS`). longest: letters that a correction may have more than
     the word. tuned: what it was tuned for. temperature: of the probabilities (:mod:`.fitting`).
-    protect_code: whether code and the like stay as they are (:mod:`.prose`).
+    beam: width of the search of a left-to-right model (default 5). protect_code: as
+    :attr:`~.corrector.Corrector.protects_code`.
 
-    Paths of files: lexicon: words, each with its count behind it or without. lookup: misspellings,
-    a tab and the correction on each line. bigrams: pairs of neighbouring words and their count.
-    confusions: words that are written for one another, a set on each line; by their neighbours one
-    is put in the place of the other. protect_words: words that stay.
-
-    Of the search: beam: width, of a left-to-right model (default 5). max_iter, delete_threshold: of
-    an edit model (default 10 and the task's).
+    Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; and protect_words, words
+    that stay.
     """
 
     unit: str | None = None
@@ -59,8 +49,6 @@ class Settings:
     bigrams: str | None = None
     confusions: str | None = None
     beam: int | None = None
-    max_iter: int | None = None
-    delete_threshold: float | None = None
     protect_words: str | None = None
     protect_code: bool = False
 
@@ -94,7 +82,6 @@ def chosen(path: str, file: str | None, given: Mapping[str, Any]) -> tuple[Setti
     """What is set for a checkpoint, and the settings file that says so.
 
     Args:
-        path: as of :meth:`~.corrector.Corrector.from_pretrained`.
         file: settings, ``"none"`` for none; by default those beside the checkpoint.
         given: settings that come before those of the file, where they are not None.
 
@@ -129,14 +116,16 @@ def read(path: str) -> Settings:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
         stored.pop("files", None)  # checksums, of older versions
-        settings = Settings(**stored)
+        settings = Settings(**{key: one for key, one in stored.items() if one is not None})
         for one in (*(getattr(settings, name) for name in _NUMBERS), *settings.weights.values()):
             if not isinstance(one, int | float | None):
                 raise ValueError(f"{one!r} is no number")
         if not settings.temperature > 0:
             raise ValueError(f"a temperature of {settings.temperature}")
-        named = ((key, getattr(settings, key)) for key in FILES)
-        names = {key: os.path.basename(one) for key, one in named if one}
+        folder = os.path.dirname(os.path.abspath(path))
+        named = {key: one for key in FILES if (one := getattr(settings, key))}
+        places = ((key, os.path.join(folder, os.path.basename(one))) for key, one in named.items())
+        found: dict[str, Any] = dict(places)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError, AttributeError) as error:
@@ -144,17 +133,12 @@ def read(path: str) -> Settings:
             f"{path} is no settings file ({error}); leave it out with --settings none, also to "
             "write it anew: --settings none --tune NOISY CLEAN"
         ) from error
-    folder = os.path.dirname(os.path.abspath(path))
-    found: dict[str, Any] = {key: os.path.join(folder, one) for key, one in names.items()}
     return replace(settings, **found)
 
 
 def write(settings: Settings, checkpoint: str) -> str:
     """Puts settings and the files that they name beside a checkpoint, or into its folder, each
-    whole or not at all.
-
-    Returns:
-        the path of the settings file.
+    whole or not at all; returns the path of the settings file.
 
     Raises:
         UserError: the folder cannot be written.

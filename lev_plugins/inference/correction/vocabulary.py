@@ -29,10 +29,7 @@ MOST_KEPT = 100_000
 
 @dataclass(frozen=True)
 class Resources:
-    """What is known about words; each may be None.
-
-    longest: a correction has at most so many letters more than the word.
-    """
+    """What is known about words; ``longest``: letters that a correction may have more."""
 
     lexicon: Lexicon | None = None
     lookup: Lookup | None = None
@@ -42,11 +39,8 @@ class Resources:
 
 
 class Vocabulary:
-    """Lists as words are looked up in them.
-
-    ``by_word``: words are asked for alone and in small letters; else in a line, with the
-    punctuation and the capitals that they have there.
-    """
+    """Lists as words are looked up in them: alone and in small letters (``by_word``), or in a line,
+    with the punctuation and the capitals that they have there."""
 
     def __init__(self, resources: Resources, by_word: bool) -> None:
         self.by_word = by_word
@@ -71,8 +65,8 @@ class Vocabulary:
         return LetterModel(self.lexicon.words) if self.lexicon else None
 
     def count(self, word: str) -> float:
-        """How often the lexicon has a word: as it is spelled there or, in a line, also without
-        punctuation around it or in small letters; 0 for what has no letters, −1 if it has not."""
+        """How often the lexicon has a word, in a line also without punctuation around it or in
+        small letters; 0 for what has no letters, −1 if it has not."""
         if self.lexicon is None:
             return -1.0
         if self.by_word:
@@ -110,12 +104,9 @@ class Vocabulary:
         edits: tuple[Sequence[WordEdit], Sequence[WordEdit]],
         longest: int,
     ) -> list[str]:
-        """What a unit, whose words have single spaces between them, may become; itself first.
-
-        What the model wrote, single edits of that and of the lists (:meth:`edits`), and all of the
-        lists at once; without what is more than ``longest`` letters a word longer, unless it is
-        listed.
-        """
+        """What a unit may become, itself first: what the model wrote, single edits of that and of
+        the lists (:meth:`edits`), and all of the lists at once; without what is more than
+        ``longest`` letters a word longer, unless it is listed."""
         words, (listed, near) = unit.split(), edits
         found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
         several = len(words) > 1  # else each text is an edit of the whole
@@ -198,19 +189,14 @@ def edited(words: Sequence[str], edits: Iterable[WordEdit]) -> str:
 
 @lru_cache(MOST_KEPT)
 def consonants(text: str) -> str:
-    """A text in small letters without its vowels, letters that are often silent, and doublings.
-
-    People write what they hear: *extordonary* and *extraordinary* are three edits apart, and one
-    without their vowels.
-    """
+    """A text in small letters without its vowels, letters that are often silent, and doublings:
+    people write what they hear."""
     plain = (one for one in unicodedata.normalize("NFD", text) if not unicodedata.combining(one))
     return re.sub(r"(.)\1+", r"\1", re.sub("[aeiouyhw'’]", "", "".join(plain)))
 
 
 def without_emphasis(word: str) -> str:
-    """A word without more than two of a letter in a row (*soo* for *soooo*), unless it is short
-    (*www*).
-    """
+    """A word without more than two of a letter in a row (*soo* for *soooo*), unless it is short."""
     return word if len(word) <= ABBREVIATION else _REPEATED.sub(r"\1\1", word)
 
 
