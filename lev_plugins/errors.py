@@ -14,7 +14,7 @@ class UserError(ValueError):
 
     The message is a single line that names the file, line or value and the way out; control
     characters in it are escaped (:func:`printable`). Commands print it after ``error:`` and exit
-    with status 1 (see ``fairseq_patches.reports``); in Python it is a :class:`ValueError`.
+    with status 1 (see ``fairseq_patches.commands``); in Python it is a :class:`ValueError`.
     """
 
     def __init__(self, message: str) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 
 from . import fairseq_patches
-from .fairseq_patches.logs import untouched_root_logger
+from .fairseq_patches.imports import is_lean, untouched_root_logger
 
 _registered = False
 
@@ -23,6 +23,6 @@ def register(lean: bool = False) -> None:
     with untouched_root_logger() if lean else contextlib.nullcontext():
         from . import metrics, pretrained, systems, tasks  # noqa: F401
 
-        if not fairseq_patches.is_lean():  # else no scorer and no optimizer will be asked for
+        if not is_lean():  # else no scorer and no optimizer will be asked for
             metrics.register_scorers()
             from . import optim  # noqa: F401

@@ -11,7 +11,6 @@ import os
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..io.output import require_folder
 from ..registration import register
 from .options import adder, make_parser
 
@@ -38,7 +37,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..inference.averaging import average, chosen, save
 
     paths, output = chosen(args.checkpoints, args.last), args.output
-    require_folder("--output", output)
     if os.path.isdir(output) or os.path.realpath(output) in map(os.path.realpath, paths):
         raise UserError(f"--output {output}: a folder or one of the checkpoints; name a new file")
     save(average(paths), output)

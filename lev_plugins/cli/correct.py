@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, chunks, is_terminal, raw_lines
+from ..io.lines import STANDARD_STREAM, chunks, is_terminal, lines_of, progress, raw_lines
 from ..io.output import report_file, standard_output, whole_file
-from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
 from ..reports.correction_page import html_sink

@@ -25,9 +25,8 @@ from ..data.noise.confusions import learn, to_json
 from ..data.noise.drafts import DraftRates, Drafts, Vocabulary, read_vocabulary
 from ..data.noise.rng import line_random
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, decode, is_stream, raw_lines
-from ..io.output import refuse_overwriting, report_file, require_folder, whole_file
-from ..io.progress import lines_of, progress
+from ..io.lines import STANDARD_STREAM, decode, is_stream, lines_of, progress, raw_lines
+from ..io.output import refuse_overwriting, report_file, whole_file
 from ..io.text_files import read_lines, read_parallel, require_files
 from .options import adder, at_least_one, make_parser, say
 
@@ -106,8 +105,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     require_files([path for path in read.values() if path not in (None, STANDARD_STREAM)])
     read["--confusions"] = args.confusions
     refuse_overwriting({"--output": args.output}, read.items())
-    if args.output != STANDARD_STREAM:
-        require_folder("--output", args.output)
     name = "standard input" if args.input == STANDARD_STREAM else args.input
     noise, counts = _drafts(args) if args.drafts else _noise(args), Counts()
     with report_file(args.output) as output:
@@ -157,7 +154,6 @@ def _learn(args: argparse.Namespace) -> None:
     noisy, clean, output = args.learn_confusions
     at_least_one(args, "least")
     require_files([noisy, clean])
-    require_folder("--learn-confusions", output)
     refuse_overwriting({"--learn-confusions": output}, [("NOISY", noisy), ("CLEAN", clean)])
     with whole_file(output) as file:
         table, seen = learn(((a, b) for a, b in read_parallel([noisy, clean])), args.least)

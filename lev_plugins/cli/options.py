@@ -18,11 +18,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal
+from ..io.lines import STANDARD_STREAM, is_terminal
 from .names import prog, version
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
+#: fairseq's options of text processing
+TEXT_PROCESSING = {
+    "tokenizer": "fairseq's tokenizer, such as moses",
+    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
+    "sentencepiece_model": "model file for --bpe sentencepiece",
+    "bpe_codes": "codes file for --bpe subword_nmt",
+    "hf_directory": "folder for --bpe hf",
+}
 HELP_ALL = "--help-all"
 
 

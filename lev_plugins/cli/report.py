@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM
-from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
+from ..io.output import refuse_overwriting, standard_output, whole_file
 from ..metrics.corpus import METRICS
 from ..metrics.correction import CORRECTION_METRICS
 from ..reports.figures import DEFAULT_METRICS, NO_EDIT_BASELINE, compute
@@ -60,8 +60,6 @@ def build_parser() -> argparse.ArgumentParser:
     default = f"of {', '.join(KNOWN)} (default: those that need no library)"
     add("--metrics NAMES", default, list(DEFAULT_METRICS), **names)
     add("--json FILE", "also write all numbers, with the metrics' signatures")
-    tokenizer = "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)"
-    add("--bleu-tokenize NAME", tokenizer, advanced=True)
     return parser
 
 
@@ -79,16 +77,9 @@ def _check(args: argparse.Namespace) -> list[str]:
     for value in args.metrics:
         if value not in KNOWN:
             raise UserError(f"--metrics {value}: choose of {','.join(KNOWN)}")
-    require_names({"--json": args.json})
     read = [("the output", path) for path in paths]
     read += [("--references", args.references), ("--drafts", args.drafts)]
     refuse_overwriting({"--json": args.json}, read)
-    if args.bleu_tokenize is not None:
-        from sacrebleu.metrics import BLEU
-
-        if args.bleu_tokenize not in BLEU.TOKENIZERS:
-            known = ",".join(BLEU.TOKENIZERS)
-            raise UserError(f"--bleu-tokenize {args.bleu_tokenize}: choose of {known}")
     if args.names is None:
         names = [os.path.basename(path) for path in paths]
         return names if len(set(names)) == len(names) else paths

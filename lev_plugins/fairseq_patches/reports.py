@@ -44,10 +44,7 @@ def explain(error: BaseException) -> str | None:
 
 
 def _told(error: BaseException) -> bool:
-    """Whether an error could be told in one line, on standard error.
-
-    With LEV_PLUGINS_TRACEBACK=1 in the environment the traceback stands before it.
-    """
+    """Whether an error could be told in one line; LEV_PLUGINS_TRACEBACK=1 shows where it arose."""
     if (line := explain(error)) is None:
         return False
     if os.environ.get("LEV_PLUGINS_TRACEBACK") == "1":
@@ -68,8 +65,7 @@ def _forget_stdout() -> None:
 def one_line_errors() -> None:
     """Shows a user's mistake in a fairseq command as ``error: …`` and not as a traceback.
 
-    Fault: fairseq has no place where its commands turn an error into a message. What
-    :func:`explain` does not know goes to the hook that was there before.
+    What :func:`explain` does not know goes to the hook that was there before.
     """
     if running_command() is None:
         return

@@ -49,11 +49,8 @@ def whole_file(path: str) -> Iterator[TextIO]:
 def staged(destdir: str) -> Iterator[str]:
     """A folder to write into; what is there at the end of the block goes to ``destdir``.
 
-    It lies in ``destdir``, or in the nearest folder above that exists: on the same file system,
-    so that moving is renaming. Files of ``destdir`` with other names stay.
-
-    Raises:
-        UserError: the system refuses to write.
+    It lies in ``destdir``, or in the nearest folder above that exists: on the same file system.
+    Files of ``destdir`` with other names stay. A UserError where the system refuses to write.
     """
     anchor = final = Path(destdir).resolve()
     while not anchor.exists():
@@ -84,11 +81,7 @@ def report_file(path: str) -> Iterator[TextIO]:
 
 
 def standard_output() -> TextIO:
-    """Standard output, in UTF-8 whatever the terminal is set to.
-
-    Raises:
-        UserError: it is closed.
-    """
+    """Standard output, in UTF-8 whatever the terminal is set to; a UserError if it is closed."""
     if sys.stdout is None:
         raise UserError("standard output is closed; send it to a file or to a pipe")
     # The text holds characters that a terminal set to ASCII or Latin-1 could not encode.
@@ -96,20 +89,6 @@ def standard_output() -> TextIO:
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
     return sys.stdout
-
-
-def require_folder(flag: str, path: str) -> None:
-    """Refuse a file to write whose folder is not there."""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise UserError(f"{flag} {path}: no folder {folder}; make it: mkdir -p {folder}")
-
-
-def require_names(written: Mapping[str, str | None]) -> None:
-    """Refuse standard output where a file is written; ``written``: flag → path, None for none."""
-    for flag, path in written.items():
-        if path in ("", STANDARD_STREAM):
-            raise UserError(f"{flag} needs the name of a file")
 
 
 def refuse_overwriting(

@@ -18,15 +18,8 @@ from typing import IO
 from ..errors import UserError
 
 # fairseq's names for what can be undone in text; those of --bpe where they differ
-SUBWORDS = {
-    "sentencepiece": "sentencepiece",
-    "characters": "sentencepiece",
-    "subword_nmt": "subword_nmt",
-    "wordpiece": "wordpiece",
-    "letter": "letter",
-    "_EOW": "_EOW",
-    "none": "none",
-}
+SUBWORDS = dict.fromkeys(("sentencepiece", "characters"), "sentencepiece")
+SUBWORDS |= {name: name for name in ("subword_nmt", "wordpiece", "letter", "_EOW", "none")}
 
 #: Words that the dictionary maps to control symbols. ``</s>`` inside a line would end the
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
@@ -64,8 +57,7 @@ class LineNumbers:
         return self.count > 0
 
     def __str__(self) -> str:
-        more = ", ..." if self.count > len(self.first) else ""
-        return ", ".join(map(str, self.first)) + more
+        return ", ".join(map(str, self.first)) + (", ..." if self.count > 5 else "")
 
 
 @contextmanager
@@ -80,12 +72,11 @@ def reading(path: str) -> Iterator[None]:
 def require_files(paths: Sequence[str], hint: str = "") -> None:
     """Raise one :class:`UserError` that names all files that are not there, and the way out."""
     missing = [path for path in paths if not os.path.isfile(path)]
-    if not missing:
-        return
     compressed = [path + ".gz" for path in missing if os.path.isfile(path + ".gz")]
     if compressed:
         hint = f"decompress it first: gunzip -k {' '.join(compressed)}"
-    raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
+    if missing:
+        raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
 
 
 def _opened(path: str) -> IO[bytes]:
@@ -114,19 +105,18 @@ def read_lines(path: str) -> Iterator[str]:
     with reading(path), _opened(path) as file:
         for number, raw in enumerate(file, start=1):
             body = raw.removesuffix(b"\n").removesuffix(b"\r")
+            place = f"{path}: line {number}, byte offset"
             try:
                 line = body.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise UserError(
-                    f"{path}: line {number}, byte offset {start + error.start}: "
-                    f"0x{body[error.start]:02x} is not valid UTF-8; fix the line or convert the "
-                    f"file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
+                    f"{place} {start + error.start}: 0x{body[error.start]:02x} is not valid UTF-8; "
+                    f"fix it or convert the file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
                 ) from error
             if "\r" in line:
                 raise UserError(
-                    f"{path}: line {number}, byte offset {start + body.index(13)}: a carriage "
-                    f"return inside the line would cut it in "
-                    f"two; replace it: tr '\\r' ' ' < {path} > NEW"
+                    f"{place} {start + body.index(13)}: a carriage return inside the line would "
+                    f"cut it in two; replace it: tr '\\r' ' ' < {path} > NEW"
                 )
             if number == 1 and line.startswith(_BYTE_ORDER_MARK):
                 raise UserError(
@@ -159,11 +149,7 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def check_parallel(paths: Sequence[str]) -> int:
-    """Read files side by side and return how many lines each of them has.
-
-    Raises:
-        UserError: as :func:`read_parallel`.
-    """
+    """How many lines each of the files has; raises what :func:`read_parallel` raises."""
     return sum(1 for _ in read_parallel(paths))
 
 

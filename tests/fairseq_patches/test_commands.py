@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.fairseq_patches.commands import read_interactive_lines
-from lev_plugins.fairseq_patches.logs import filter_torch_warnings
+from lev_plugins.fairseq_patches.imports import _filter_warnings as filter_torch_warnings
 
 # help ---------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from lev_plugins.fairseq_patches import preemption
+from lev_plugins.fairseq_patches import trainings as preemption
 
 TERM, USR1 = preemption.SIGNALS
 

@@ -12,7 +12,7 @@ import pytest
 from fairseq.data.iterators import BackgroundConsumer, BufferedIterator
 
 import lev_plugins
-from lev_plugins.fairseq_patches import end_readers
+from lev_plugins.fairseq_patches.batches import end_readers
 
 OPERATIONS = """
 import torch

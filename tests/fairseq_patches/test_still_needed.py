@@ -32,7 +32,7 @@ from test_batches import STOCK_BATCHES, batches, begun
 from test_reading_ahead import OPERATIONS
 
 import lev_plugins  # noqa: F401  (keeps fairseq's own below ``__wrapped__``)
-from lev_plugins.fairseq_patches import logs
+from lev_plugins.fairseq_patches import imports as logs
 
 pytestmark = pytest.mark.upgrade
 STOCK_LOAD = checkpoint_utils.load_model_ensemble_and_task.__wrapped__

@@ -8,7 +8,7 @@ from types import FunctionType, SimpleNamespace
 import fairseq_cli.train
 import pytest
 
-from lev_plugins.fairseq_patches import preemption
+from lev_plugins.fairseq_patches import trainings as preemption
 from lev_plugins.io.patching import patches
 
 
@@ -73,4 +73,4 @@ def test_a_replacement_gets_the_original_and_stands_for_it():
 
     assert Owner().double(3) == Owner.double(x=3) == 7
     assert (Owner.double, Owner.double.__wrapped__) == (more, stock)
-    assert (more.mark, more.__doc__, more.__name__) == ("kept", "Ours.", "more")
+    assert (more.mark, more.__doc__, more.__name__) == ("kept", None, "double")

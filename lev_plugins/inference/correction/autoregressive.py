@@ -22,7 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ...data.batch import Batch, Hypothesis
 from ...data.batching import in_batches
 from ...errors import UserError
-from ...fairseq_patches import explain, filter_mask_warning
+from ...fairseq_patches import explain
 from ...nn.precision import quantize
 from .backends import Answer, Pair, ScoringBackend, TextProcessing, Tokens, Written
 from .edits import script
@@ -160,7 +160,6 @@ class Autoregressive(ScoringBackend):
         """A search that writes the words of the lexicon alone."""
         if self._tree is None:
             return None
-        filter_mask_warning()
         options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=self._tree.longest)
         generator = self.task.build_generator(self.models, options)
         generator.search = TreeSearch(self.task.target_dictionary, self._tree)
