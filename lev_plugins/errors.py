@@ -14,7 +14,7 @@ class UserError(ValueError):
 
     The message is a single line that names the file, line or value and the way out; control
     characters in it are escaped (:func:`printable`). Commands print it after ``error:`` and exit
-    with status 1 (see ``fairseq_patches.commands``); in Python it is a :class:`ValueError`.
+    with status 1 (see ``fairseq_patches.reports``).
     """
 
     def __init__(self, message: str) -> None:
@@ -28,7 +28,12 @@ def printable(text: str) -> str:
     """Return ``text`` with control characters, line breaks and the like as escapes (``\\x1b``)."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escaped(char) if _is_unsafe(char) else char for char in text)
+    return "".join(
+        char.encode("unicode_escape").decode("ascii")
+        if char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
+        else char
+        for char in text
+    )
 
 
 def counted(count: int, noun: str) -> str:
@@ -43,22 +48,10 @@ def require_share(flag: str, value: float, of: str) -> None:
 
 
 def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[str, ...]:
-    """``insert,delete`` → both names, each once.
-
-    Raises:
-        UserError: a name that there is not.
-    """
+    """``insert,delete`` → both names, each once; a UserError for one that is not ``known``."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in known:
             there = ", ".join(known)
             raise UserError(f"{flag} {text}: there is no {what} {name!r}; there are {there}")
     return tuple(dict.fromkeys(names))
-
-
-def _is_unsafe(char: str) -> bool:
-    return char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

@@ -1,7 +1,5 @@
 """What this package registers with fairseq."""
 
-import contextlib
-
 from . import fairseq_patches
 from .fairseq_patches.imports import is_lean, untouched_root_logger
 
@@ -12,15 +10,14 @@ def register(lean: bool = False) -> None:
     """Register every component; a second call does nothing.
 
     Args:
-        lean: import of fairseq only what is needed, and the rest when a checkpoint asks for it
-            (:mod:`.fairseq_patches.imports`). Where fairseq is here already, all of it stays.
+        lean: import of fairseq only what is needed, and the rest when a checkpoint asks for it.
     """
     global _registered
     if _registered:
         return
     _registered = True
     fairseq_patches.apply(lean)
-    with untouched_root_logger() if lean else contextlib.nullcontext():
+    with untouched_root_logger():
         from . import metrics, pretrained, systems, tasks  # noqa: F401
 
         if not is_lean():  # else no scorer and no optimizer will be asked for

@@ -60,6 +60,8 @@ def build_parser() -> argparse.ArgumentParser:
     default = f"of {', '.join(KNOWN)} (default: those that need no library)"
     add("--metrics NAMES", default, list(DEFAULT_METRICS), **names)
     add("--json FILE", "also write all numbers, with the metrics' signatures")
+    tokenizer = "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)"
+    add("--bleu-tokenize NAME", tokenizer, advanced=True)
     return parser
 
 
@@ -80,6 +82,12 @@ def _check(args: argparse.Namespace) -> list[str]:
     read = [("the output", path) for path in paths]
     read += [("--references", args.references), ("--drafts", args.drafts)]
     refuse_overwriting({"--json": args.json}, read)
+    if args.bleu_tokenize is not None:
+        from sacrebleu.metrics import BLEU
+
+        if args.bleu_tokenize not in BLEU.TOKENIZERS:
+            known = ",".join(BLEU.TOKENIZERS)
+            raise UserError(f"--bleu-tokenize {args.bleu_tokenize}: choose of {known}")
     if args.names is None:
         names = [os.path.basename(path) for path in paths]
         return names if len(set(names)) == len(names) else paths

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from ..metrics.corpus import METRICS, Metric, add_up, make_metric
+from ..metrics.corpus import METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.correction import (
     CORRECTION_METRICS,
     WORD_COUNTS,
@@ -37,7 +37,7 @@ def compute(corpus: Corpus, names: Sequence[str], args: argparse.Namespace) -> F
         ``I-`` lines is None.
     """
     metrics = {
-        name: _metric(name)
+        name: _metric(name, args)
         for name in (args.metrics if corpus.references is not None else ())
         if name not in CORRECTION_METRICS or corpus.drafts is not None
     }
@@ -65,9 +65,11 @@ def compute(corpus: Corpus, names: Sequence[str], args: argparse.Namespace) -> F
     }
 
 
-def _metric(name: str) -> Metric | CorrectionMetric:
+def _metric(name: str, args: argparse.Namespace) -> Metric | CorrectionMetric:
     if name in CORRECTION_METRICS:
         return make_correction_metric(name)
+    if name == "bleu":
+        return bleu(args.bleu_tokenize)
     return make_metric(name)
 
 

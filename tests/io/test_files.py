@@ -9,8 +9,8 @@ import pytest
 from refusals import refuses
 
 from lev_plugins.io import lines as module
-from lev_plugins.io.output import refuse_overwriting, whole_file
 from lev_plugins.io.lines import lines_of, progress
+from lev_plugins.io.output import refuse_overwriting, whole_file
 
 
 def test_a_file_is_replaced_through_a_link_and_only_when_whole(tmp_path):
