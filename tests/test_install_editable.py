@@ -13,7 +13,7 @@ import fairseq
 import pytest
 from fairseq import utils
 
-from lev_plugins.fairseq_patches.imports import _accept_imported_package as accept_imported_package
+from lev_plugins.fairseq_patches.imports import accept_imported_package
 
 ROOT = Path(__file__).parents[1]
 BUILD = "from setuptools import build_meta; print(build_meta.build_editable('..'))"

@@ -1,13 +1,7 @@
 """The base of the commands' parsers, and the options that several of them have.
 
-A command's help fits a screen. Options that few people need are added with ``advanced=True``::
-
-    parser = make_parser("noise", "Adds noise to text.", usage="[options] < clean > noisy")
-    add = adder(parser)
-    add("--rate P", "share of the words (default: 0.1)", 0.1)
-    add("--table FILE", "confusions (default: those of OCR)", advanced=True)
-
-They work as the others do, and only ``--help-all`` (which every such parser has) shows them.
+A command's help fits a screen: what few people need is added with ``advanced=True``, works as the
+others do, and is shown by ``--help-all`` alone.
 """
 
 import argparse

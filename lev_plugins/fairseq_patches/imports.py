@@ -89,7 +89,7 @@ def import_fairseq(lean: bool = False) -> None:
             from fairseq import checkpoint_utils, options
     finally:
         os.listdir = listdir
-    _accept_imported_package()
+    accept_imported_package()
     _set_log_level()
     if _lean := lean:
 
@@ -127,7 +127,7 @@ def _import_rest() -> None:
                         importlib.import_module(f"fairseq.{package}.{name}")
 
 
-def _accept_imported_package() -> None:
+def accept_imported_package() -> None:
     """Let ``--user-dir lev_plugins`` mean the installed package where that is imported already.
 
     Fault: fairseq compares ``…/fairseq/../lev_plugins`` letter for letter with the imported

@@ -28,11 +28,10 @@ from fairseq.optim.fp16_optimizer import FP16Optimizer
 from fairseq_cli import train
 from omegaconf import OmegaConf
 from saved import Malicious, parsed, save
-from test_batches import STOCK_BATCHES, batches, begun
-from test_reading_ahead import OPERATIONS
+from test_batches import OPERATIONS, STOCK_BATCHES, batches, begun
 
 import lev_plugins  # noqa: F401  (keeps fairseq's own below ``__wrapped__``)
-from lev_plugins.fairseq_patches import imports as logs
+from lev_plugins.fairseq_patches.imports import HYDRA_SAYS
 
 pytestmark = pytest.mark.upgrade
 STOCK_LOAD = checkpoint_utils.load_model_ensemble_and_task.__wrapped__
@@ -148,12 +147,12 @@ def test_a_model_gets_a_copy_of_its_settings(monkeypatch):
 
 
 def test_reading_a_command_line_warns_of_what_hydra_has_deprecated():
-    """A text of ``logs.HYDRA_SAYS`` that nobody says any more can go."""
+    """A text of ``HYDRA_SAYS`` that nobody says any more can go."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         convert_namespace_to_omegaconf(
             options.parse_args_and_arch(options.get_training_parser(), TRAIN.split())
         )
     said = {str(one.message).strip() for one in heard}
-    gone = [text for text in logs.HYDRA_SAYS if not any(re.match(text, one) for one in said)]
+    gone = [text for text in HYDRA_SAYS if not any(re.match(text, one) for one in said)]
     assert not gone, "the fault is gone, or hydra says it in other words"

@@ -100,7 +100,7 @@ def test_groups_are_refused_one_by_one_and_none_for_another(line, edits, wanted,
 
 @pytest.mark.parametrize("pattern", ["(", "[z-a]", "*", "a{9999999999999}"])
 def test_a_pattern_that_is_none_is_named(pattern):
-    with refuses("--protect", repr(pattern)):
+    with refuses("protect=", repr(pattern)):
         Protection([pattern])
     with refuses("protect"):
         Protection("abc")

@@ -72,7 +72,7 @@ class Goal:
             goal = cls("", 0)
         if goal.name not in GOALS or not 0 <= goal.limit <= 100:
             raise UserError(
-                f"--goal {text}: give changed:N (at most N per cent of the right words changed), "
+                f"goal={text}: give changed:N (at most N per cent of the right words changed), "
                 "f0.5 or accuracy"
             )
         return goal
@@ -212,7 +212,7 @@ def _same_words(
         UserError: there is no such line, not a clean line for each noisy one, no word is wrong, or
             for the goal ``changed`` none right.
     """
-    said = f"--tune: {len(noisy)} noisy and {len(clean)} clean lines"
+    said = f"tuning: {len(noisy)} noisy and {len(clean)} clean lines"
     if len(noisy) != len(clean):
         raise UserError(f"{said}; line n of each must belong together")
     kept: list[tuple[str, str]] = []
@@ -230,13 +230,13 @@ def _same_words(
     grown = [len(meant) - len(one) for one, meant in words if one != meant]
     if not grown:
         raise UserError(
-            f"--tune: none of {len(words)} words is wrong; give text with errors, and the same "
+            f"tuning: none of {len(words)} words is wrong; give text with errors, and the same "
             "corrected"
         )
     if len(grown) == len(words) and goal.name == "changed":
         raise UserError(
-            f"--tune: all {len(words)} words are wrong, so --goal changed cannot be judged; add "
-            "lines that are right, or give --goal f0.5"
+            f"tuning: all {len(words)} words are wrong, so goal=changed cannot be judged; add "
+            "lines that are right, or give goal=f0.5"
         )
     return [one for one, _ in kept], [other for _, other in kept], others, max(1, *grown)
 

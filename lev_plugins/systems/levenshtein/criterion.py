@@ -37,8 +37,8 @@ class EditPolicyLoss(FairseqCriterion):
     """Sum over heads and positions, divided by the number of target tokens of all workers.
 
     The log-likelihoods of all actions of a batch are summed, as in the paper; ``sample_size`` is
-    the number of target tokens, so that the gradient does not depend on how a batch is split
-    over workers or accumulation steps.
+    the number of target tokens, so that without dropout the gradient does not depend on how a
+    batch is split over workers or accumulation steps.
     """
 
     def __init__(
