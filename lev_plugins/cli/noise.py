@@ -26,7 +26,7 @@ from ..data.noise.drafts import DraftRates, Drafts, Vocabulary, read_vocabulary
 from ..data.noise.rng import line_random
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, decode, is_stream, lines_of, progress, raw_lines
-from ..io.output import refuse_overwriting, report_file, whole_file
+from ..io.output import refuse_overwriting, whole_file
 from ..io.text_files import read_lines, read_parallel, require_files
 from .options import adder, at_least_one, make_parser, say
 
@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     refuse_overwriting({"--output": args.output}, read.items())
     name = "standard input" if args.input == STANDARD_STREAM else args.input
     noise, counts = _drafts(args) if args.drafts else _noise(args), Counts()
-    with report_file(args.output) as output:
+    with whole_file(args.output) as output:
         lines = progress(raw_lines(args.input), "lines", lines_of(args.input), args.output)
         for number, raw in enumerate(lines, start=1):
             body = raw.removesuffix(b"\n")  # which only the last may lack

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import UserError
 from ..io import lines
 from ..io.lines import STANDARD_STREAM, lines_of, progress
-from ..io.output import refuse_overwriting, report_file
+from ..io.output import refuse_overwriting, whole_file
 from ..io.text_files import count_lines
 from ..registration import register
 from .options import adder, at_least_one, make_parser, say, say_what_to_type
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         count_lines(args.input)  # its errors are told now, not after an hour of work
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
-        out = stack.enter_context(report_file(args.output))
+        out = stack.enter_context(whole_file(args.output))
         model = EncT5.from_pretrained(args.path, args.device)
         written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM
-from ..io.output import refuse_overwriting, report_file, standard_output
+from ..io.output import refuse_overwriting, standard_output, whole_file
 from ..metrics.corpus import METRICS
 from ..metrics.correction import CORRECTION_METRICS
 from ..reports.figures import DEFAULT_METRICS, NO_EDIT_BASELINE, compute
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     names = _check(args)
     with ExitStack() as stack:
         # Opened first: a folder that cannot be written is told before anything is computed.
-        out = stack.enter_context(report_file(args.json)) if args.json else None
+        out = stack.enter_context(whole_file(args.json)) if args.json else None
         figures = compute(gather(args), names, args)
         if out:
             json.dump(figures, out, ensure_ascii=True, allow_nan=False, indent=1)

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import UserError, counted
 from ..io import lines
 from ..io.lines import STANDARD_STREAM, json_line, lines_of, progress, say_no_draft
-from ..io.output import refuse_overwriting, report_file, standard_output
+from ..io.output import refuse_overwriting, standard_output, whole_file
 from ..registration import register
 from .options import (
     add_model_data,
@@ -72,8 +72,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     number, kept = 0, []
     with ExitStack() as stack:
         # Opened first, for the same reason.
-        page = stack.enter_context(report_file(args.html)) if args.html else None
-        records = stack.enter_context(report_file(args.json)) if args.json else None
+        page = stack.enter_context(whole_file(args.html)) if args.html else None
+        records = stack.enter_context(whole_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
         with as_flags(args):
             show, pages, draft_lang = load(args)

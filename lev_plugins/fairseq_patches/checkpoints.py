@@ -146,17 +146,14 @@ def atomic_save(path: str) -> Iterator[BinaryIO]:
 @patches(checkpoint_utils, "torch_persistent_save")
 def save(stock: Stock, obj: Any, filename: str, async_write: bool = False) -> None:
     """Fault: a write that fails is tried again behind what it has written."""
-    if async_write or not PathManager.supports_rename(filename):
-        stock(obj, filename, async_write)
-    else:
-        with atomic_save(filename) as file:
-            torch.save(obj, file)
+    with atomic_save(filename) as file:
+        torch.save(obj, file)
 
 
 @patches(PathManager, "copy")
 def copy(stock: Stock, src_path: str, dst_path: str, overwrite: bool = False) -> bool:
     """Fault: ``checkpoint_last.pt`` and ``checkpoint_best.pt`` are copied in place."""
-    if not (overwrite and all(map(PathManager.supports_rename, (src_path, dst_path)))):
+    if not overwrite:
         return bool(stock(src_path, dst_path, overwrite))
     with open(src_path, "rb") as whole, atomic_save(dst_path) as file:
         shutil.copyfileobj(whole, file, 1 << 20)

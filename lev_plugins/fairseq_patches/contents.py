@@ -65,20 +65,6 @@ def load_state_dict(stock: Stock, self: TranslationTask, state_dict: dict[str, A
     stock(self, {name: one for name, one in state_dict.items() if name != _SYMBOLS})
 
 
-def _begins(dictionary: "Dictionary") -> np.ndarray:
-    """Of each symbol, whether a word begins, or ends, with it, as the marks of subwords tell."""
-    symbols = dictionary.symbols
-    usual = [one for one in symbols[dictionary.nspecial :] if not one.startswith(("madeup", "<"))]
-    letters = sum(len(one) == 1 for one in usual)
-    begun = sum(one.startswith("\u2581") for one in usual)
-    # sentencepiece, or a space among characters; not a mark that a text had somewhere
-    if begun and max(2 * letters, 10 * begun) > len(usual):
-        return np.array([one.startswith("\u2581") for one in symbols])
-    if any(one.endswith("@@") for one in usual):  # on all but the last piece of a word
-        return np.array([not one.endswith("@@") for one in symbols])
-    return np.array([not one.startswith("##") for one in symbols])  # BERT's, or words
-
-
 def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None:
     """Words that a model learns to read at once; None where all sources are empty.
 
@@ -88,19 +74,23 @@ def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None
     Args:
         sources: tensors of ids; 2,000 of them, evenly spaced, are looked at.
     """
-    begins = _begins(dictionary)
-    silent = (dictionary.pad(), dictionary.bos(), dictionary.eos())
+    symbols = dictionary.symbols[dictionary.nspecial :]
+    usual = [one for one in symbols if not one.startswith(("madeup", "<"))]
+    letters = sum(len(one) == 1 for one in usual)
+    begun = sum(one.startswith("\u2581") for one in usual)
+    # sentencepiece, or a space among characters; not a mark that a text had somewhere
+    marked = begun > 0 and max(2 * letters, 10 * begun) > len(usual)
     counts = []
     for place in sorted({int(one) for one in np.linspace(0, len(sources) - 1, _LOOKED_AT)}):
-        ids = sources[place].tolist()  # data of another dictionary are refused later
-        found = begins[[one for one in ids if one not in silent and one < len(begins)]]
-        if len(found):  # among characters a space stands between words, at neither end
-            counts.append(int(found.sum()) + int(not found[0] and not found[-1]))
+        cut, pad = "sentencepiece" if marked else "@@ ", {dictionary.pad()}
+        text = dictionary.string(sources[place], cut, extra_symbols_to_ignore=pad)
+        if words := len(text.replace(" ##", "").split()):  # as a BERT cuts them
+            counts.append(words)
     if not counts:
         return None
-    usual = int(np.bincount(counts).argmax())
-    most = counts.count(usual) > len(counts) / 2
-    return usual if most else int(np.ceil(np.percentile(counts, _RARE)))
+    usual_count = int(np.bincount(counts).argmax())
+    most = counts.count(usual_count) > len(counts) / 2
+    return usual_count if most else int(np.ceil(np.percentile(counts, _RARE)))
 
 
 def keep_lengths(trainer: "Trainer") -> None:

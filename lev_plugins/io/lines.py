@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from ..errors import UserError
+from .text_files import decode as decode
 from .text_files import read_lines, reading
 
 T = TypeVar("T")
@@ -47,17 +48,6 @@ def raw_lines(path: str) -> Iterator[bytes]:
 
 def _name(path: str) -> str:
     return "standard input" if path == STANDARD_STREAM else path
-
-
-def decode(name: str, number: int, body: bytes, way: str = "") -> str:
-    """Line ``number`` of the stream ``name``; a UserError, with the ``way`` out, if not UTF-8."""
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
-            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
-        ) from error
 
 
 def typed_lines(path: str) -> Iterator[str]:

@@ -18,12 +18,16 @@ from .lines import STANDARD_STREAM
 def whole_file(path: str) -> Iterator[TextIO]:
     """Open ``path`` for text that appears there all at once, at the end, or not at all.
 
-    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. Something that is no
-    plain file (a pipe, ``/dev/null``) is written directly.
+    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. What is no plain file (a
+    pipe, ``/dev/null``, ``-`` for standard output) is written directly.
 
     Raises:
         UserError: the file cannot be written, or the disk is full.
     """
+    if path == STANDARD_STREAM:
+        yield standard_output()
+        sys.stdout.flush()
+        return
     target = Path(os.path.realpath(path))
     direct = target.exists() and not target.is_file()
     written = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -68,16 +72,7 @@ def staged(destdir: str) -> Iterator[str]:
         raise UserError(f"--destdir {destdir}: {why}; fix that or choose another") from error
 
 
-@contextmanager
-def report_file(path: str) -> Iterator[TextIO]:
-    """:func:`whole_file`, or standard output for ``-``."""
-    if path != STANDARD_STREAM:
-        with whole_file(path) as stream:
-            yield stream
-        return
-    stream = standard_output()
-    yield stream
-    stream.flush()
+report_file = whole_file
 
 
 def standard_output() -> TextIO:

@@ -91,6 +91,17 @@ def _opened(path: str) -> IO[bytes]:
             raise UserError(f"{path}: cannot be decompressed ({error})") from error
 
 
+def decode(name: str, number: int, body: bytes, way: str = "") -> str:
+    """Line ``number`` of the stream ``name``; a UserError, with the ``way`` out, if not UTF-8."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
+            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
+        ) from error
+
+
 def read_lines(path: str) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file without ``\n``, ``\r\n``, or ``\r`` at the file's end.
 
@@ -101,30 +112,19 @@ def read_lines(path: str) -> Iterator[str]:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
-    start = 0
+    way = f"fix it or convert the file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
     with reading(path), _opened(path) as file:
         for number, raw in enumerate(file, start=1):
-            body = raw.removesuffix(b"\n").removesuffix(b"\r")
-            place = f"{path}: line {number}, byte offset"
-            try:
-                line = body.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{place} {start + error.start}: 0x{body[error.start]:02x} is not valid UTF-8; "
-                    f"fix it or convert the file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
-                ) from error
+            line = decode(path, number, raw.removesuffix(b"\n").removesuffix(b"\r"), way)
             if "\r" in line:
-                raise UserError(
-                    f"{place} {start + body.index(13)}: a carriage return inside the line would "
-                    f"cut it in two; replace it: tr '\\r' ' ' < {path} > NEW"
-                )
+                said = f"{path}: line {number}: a carriage return inside the line would cut it"
+                raise UserError(f"{said} in two; replace it: tr '\\r' ' ' < {path} > NEW")
             if number == 1 and line.startswith(_BYTE_ORDER_MARK):
                 raise UserError(
                     f"{path}: line 1 begins with a byte order mark; remove it: "
                     f"tail -c +4 {path} > NEW"
                 )
             yield line
-            start += len(raw)
 
 
 def count_lines(path: str) -> int:

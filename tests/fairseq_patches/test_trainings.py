@@ -205,6 +205,8 @@ def test_adafactor_moves_each_tensor_by_the_learning_rate_times_its_size(monkeyp
 @pytest.fixture
 def as_before() -> Iterator[None]:
     """Signals act as in a shell within a test, and as before afterwards."""
+    with watched(False):  # which ends what a training began in this process
+        pass
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number in before:
         signal.signal(number, signal.SIG_DFL)
