@@ -96,7 +96,7 @@ def test_a_parameter_with_two_names_stays_one(tmp_path):
         (["checkpoint_1_80.pt", "./checkpoint_1_80.pt"], "twice"),
         ([".", "--last", "4"], "--last 4"),
         ([".", "--output", "no/mean.pt"], "no/mean.pt"),
-        ([".", "--output", "empty"], "--output empty"),
+        ([".", "--output", "empty"], "empty"),
         ([".", "--output", "checkpoint_1_80.pt"], "--output"),
         (["shape.pt", "checkpoint_1_80.pt"], "shape.pt and .*weight"),
         (["checkpoint_1_80.pt", "more.pt"], "new"),

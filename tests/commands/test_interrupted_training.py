@@ -121,7 +121,7 @@ TRAININGS = {
         12,
     ),
 }
-# further optimizers of the examples
+# another optimizer of the examples
 MORE_TRAININGS = {
     "gated_transformer, pre-trained": Training(
         backbone,
@@ -130,12 +130,6 @@ MORE_TRAININGS = {
         "--max-source-positions 9 --max-target-positions 9 --optimizer backbone_adam "
         f"--backbone-lr-ratio 0.1 --lr 0.01 {PAIR} {DROPOUT} {DECAY}",
         7,
-    ),
-    "enct5 with Adam": Training(
-        tags,
-        f"--task enct5 --arch enct5 {enct5_corpus.SIZES} --dropout 0.3 --criterion enct5 "
-        f"--batch-size 16 --ignore-unused-valid-subsets --optimizer adam --lr 0.01 {DECAY}",
-        12,
     ),
 }
 
