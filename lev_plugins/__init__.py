@@ -1,8 +1,7 @@
 """Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
 
-Importing this package registers its models, tasks, criterions and scorers and works around faults
-of fairseq (:mod:`.fairseq_patches`). Nothing is printed. Where Python is started to run a command
-of this package, the command does so once it needs fairseq.
+Importing this package registers its components and works around faults of fairseq; a command of
+this package does so once it needs fairseq. Nothing is printed.
 """
 
 from importlib import import_module
@@ -35,7 +34,7 @@ __all__ = sorted([*_HOMES, "UserError"])
 def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(name)
     registration.register()
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)
 

@@ -4,17 +4,15 @@ import unicodedata
 from collections.abc import Sequence
 
 _LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
-# Characters that would reorder or break a line without being seen: embeddings, overrides and
-# isolates of the bidirectional algorithm, and the byte order mark. Joiners stay: scripts need them.
+# Reorder or break a line without being seen. Joiners stay: scripts need them.
 _UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
 class UserError(ValueError):
     """Something the user can fix: a missing file, a line that cannot be read, a bad value.
 
-    The message is a single line that names the file, line or value and the way out; control
-    characters in it are escaped (:func:`printable`). Commands print it after ``error:`` and exit
-    with status 1 (see ``fairseq_patches.reports``).
+    The message is a single line that names the file, line or value and the way out, without
+    control characters. Commands print it after ``error:`` and exit with status 1.
     """
 
     def __init__(self, message: str) -> None:

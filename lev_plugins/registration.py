@@ -7,11 +7,7 @@ _registered = False
 
 
 def register(lean: bool = False) -> None:
-    """Register every component; a second call does nothing.
-
-    Args:
-        lean: import of fairseq only what is needed, and the rest when a checkpoint asks for it.
-    """
+    """Register every component, once; ``lean``: import of fairseq only what is needed."""
     global _registered
     if _registered:
         return
