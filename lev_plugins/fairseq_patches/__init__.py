@@ -30,11 +30,7 @@ def __getattr__(name: str) -> Any:
 
 
 def apply(lean: bool = False) -> None:
-    """Work around faults of fairseq in this process, before anything is registered.
-
-    Args:
-        lean: import of fairseq only what is needed (:mod:`.imports`).
-    """
+    """Work around faults of fairseq in this process; ``lean``: as of :mod:`.imports`."""
     one_line_errors()
     imports.import_fairseq(lean)
     from . import batches, checkpoints, commands, contents, trainings, trust  # noqa: F401

@@ -29,11 +29,9 @@ _REFUSED = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 
 
 def _allowed() -> list[Any]:
-    """The classes of fairseq's checkpoints: plain containers, numbers, and what processes send.
-
-    A checkpoint names the module of the numpy that wrote it.
-    """
+    """The classes of fairseq's checkpoints: plain containers, numbers, and what processes send."""
     home = "_core" if hasattr(np, "_core") else "core"
+    # a checkpoint names the module of the numpy that wrote it
     multiarray = importlib.import_module(f"numpy.{home}.multiarray")
     makers = [
         (getattr(multiarray, name), f"numpy.{core}.multiarray.{name}")

@@ -45,8 +45,7 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
     lost; it also ends a line at a lone carriage return and reads in the locale's encoding.
 
     Returns:
-        ``buffer_size`` lines at a time, the last time perhaps fewer, without spaces at the ends of
-        what stands between tabs. A line that is not UTF-8 is a UserError.
+        ``buffer_size`` lines at a time, without spaces at the ends of what stands between tabs.
     """
     cut = (line.split("\t") for line in typed_lines(input))
     found = ("\t".join(field.strip() for field in fields) for fields in cut)

@@ -23,11 +23,7 @@ _LOOKED_AT, _RARE = 2000, 99  # sources, percentile
 
 
 def difference(there: Sequence[str], here: Sequence[str]) -> tuple[int, str, str] | None:
-    """The first symbol that differs between two dictionaries; None where all are equal.
-
-    Returns:
-        its index, and what stands there on either side, quoted, or ``missing``.
-    """
+    """The first symbol that differs: its index, and both, quoted or ``missing``; None for none."""
     for index in range(max(len(there), len(here))):
         one, other = (repr(s[index]) if index < len(s) else "missing" for s in (there, here))
         if one != other:
@@ -96,8 +92,7 @@ def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None
 def keep_lengths(trainer: "Trainer") -> None:
     """Let the checkpoints of a training that begins say :func:`words_learnt` of its pairs, if any.
 
-    Fault: a model that learnt from segments, or from short lines, stops early in longer ones;
-    nothing in a checkpoint of fairseq's tells them apart.
+    Fault: a model that learnt from short lines stops early in longer ones; no checkpoint says so.
     """
     data = trainer.task.datasets.get(trainer.cfg.dataset.train_subset)
     sources, dictionary = getattr(data, "src", None), getattr(data, "src_dict", None)

@@ -49,19 +49,13 @@ def untouched_root_logger() -> Iterator[None]:
 
 
 def _filter_warnings() -> None:
-    """Says nothing of what hydra and torch have deprecated in fairseq's own code.
-
-    What fairseq's commands import before ``--user-dir`` is not reached.
-    """
+    """Says nothing of what hydra and torch have deprecated in fairseq's own code."""
     for start in (*HYDRA_SAYS, *_TORCH_SAYS):
         warnings.filterwarnings("ignore", rf"\s*{start}")
 
 
 def _set_log_level() -> None:
-    """Lets a fairseq command log from INFO on, or ``LOGLEVEL``.
-
-    Fault: in generate, interactive and validate the root logger stays at DEBUG.
-    """
+    """Fault: in generate, interactive and validate the root logger stays at DEBUG."""
     root = logging.getLogger()
     if running_command() is not None and root.level == logging.DEBUG:
         root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
@@ -70,11 +64,8 @@ def _set_log_level() -> None:
 def import_fairseq(lean: bool = False) -> None:
     """Import fairseq, unless it is here, without a word and without a trace on the root logger.
 
-    Fault: all of its 200 models, tasks, criterions and optimizers are imported, with them scipy,
-    sklearn and readers of sound: more time than torch takes.
-
-    Args:
-        lean: import only what statements name; the rest once a checkpoint asks for it.
+    Fault: all of its models, tasks and optimizers are imported, with them scipy and sklearn: more
+    time than torch takes. ``lean``: only what statements name; the rest once a checkpoint asks.
     """
     global _lean
     _filter_warnings()

@@ -27,11 +27,7 @@ def json_line(value: Mapping[str, object]) -> str:
 
 
 def raw_lines(path: str) -> Iterator[bytes]:
-    """The lines of a file, or of standard input (``-``), each with its end.
-
-    Raises:
-        UserError: it is closed (at once), or cannot be read.
-    """
+    """The lines of a file or of standard input (``-``), each with its end; UserError if closed."""
     if path == STANDARD_STREAM and sys.stdin is None:
         raise UserError("standard input is closed; give it a file or a pipe: < FILE")
 
@@ -51,11 +47,7 @@ def _name(path: str) -> str:
 
 
 def typed_lines(path: str) -> Iterator[str]:
-    """The lines of a stream without their ends, and without a byte order mark before the first.
-
-    Raises:
-        UserError: as :func:`raw_lines`; a line is not UTF-8.
-    """
+    """The lines of a stream without their ends, and without a byte order mark before the first."""
     for number, raw in enumerate(raw_lines(path), start=1):
         line = decode(_name(path), number, raw.removesuffix(b"\n").removesuffix(b"\r"))
         yield line.removeprefix("\ufeff") if number == 1 else line
@@ -70,7 +62,7 @@ def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list
     """What stands between the tabs of each line of :func:`input_lines`.
 
     Raises:
-        UserError: as there, or another number of fields than ``counts`` has: ``form`` says which.
+        UserError: another number of fields than ``counts`` has: ``form`` says which.
     """
     for number, line in enumerate(input_lines(path), start=1):
         fields = line.split("\t")

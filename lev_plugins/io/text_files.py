@@ -136,8 +136,7 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield one tuple a line number, with that line of every file in the order of ``paths``.
 
     Raises:
-        UserError: as :func:`read_lines`; and, when the shortest file ends before another,
-            with all files and their line counts.
+        UserError: as :func:`read_lines`; a file has more lines than another.
     """
     for lines in zip_longest(*(read_lines(path) for path in paths)):
         if None in lines:
