@@ -1,8 +1,7 @@
 """Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
 
-Importing this package registers its models, tasks, criterions and scorers and works around faults
-of fairseq (:mod:`.fairseq_patches`). Nothing is printed. Where Python is started to run a command
-of this package, the command does so once it needs fairseq.
+Importing this package registers its components and works around faults of fairseq; a command of
+this package does so once it needs fairseq. Nothing is printed.
 """
 
 from importlib import import_module
@@ -16,33 +15,28 @@ if not starts_own_command(__name__):
     registration.register()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
-    from . import metrics, optim, pretrained, systems, tasks  # noqa: F401
     from .inference.correction import Correction, Corrector, Edit  # noqa: F401
     from .inference.editor import LevenshteinEditor  # noqa: F401
     from .inference.enct5 import EncT5, Prediction, Tagged  # noqa: F401
-    from .systems import levenshtein  # noqa: F401
     from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401
 
 __version__ = "0.5.0"
-#: parts of the Python interface, and packages: where they are
+#: parts of the Python interface: where they are
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "inference.correction"),
     **dict.fromkeys(("EditTrace", "Iteration"), "systems.levenshtein.decoding.history"),
     **dict.fromkeys(("EncT5", "Prediction", "Tagged"), "inference.enct5"),
     "LevenshteinEditor": "inference.editor",
-    "levenshtein": "systems.levenshtein",
-    **{name: name for name in ("metrics", "optim", "pretrained", "systems", "tasks")},
 }
-__all__ = sorted([*_HOMES, "UserError", "fairseq_patches"])
+__all__ = sorted([*_HOMES, "UserError"])
 
 
 def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(name)
     registration.register()
-    home = import_module(f".{_HOMES[name]}", __name__)
-    return home if home.__name__.endswith(f".{name}") else getattr(home, name)
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

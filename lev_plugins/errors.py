@@ -4,17 +4,15 @@ import unicodedata
 from collections.abc import Sequence
 
 _LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
-# Characters that would reorder or break a line without being seen: embeddings, overrides and
-# isolates of the bidirectional algorithm, and the byte order mark. Joiners stay: scripts need them.
+# Reorder or break a line without being seen. Joiners stay: scripts need them.
 _UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
 class UserError(ValueError):
     """Something the user can fix: a missing file, a line that cannot be read, a bad value.
 
-    The message is a single line that names the file, line or value and the way out; control
-    characters in it are escaped (:func:`printable`). Commands print it after ``error:`` and exit
-    with status 1 (see ``fairseq_patches.reports``); in Python it is a :class:`ValueError`.
+    The message is a single line that names the file, line or value and the way out, without
+    control characters. Commands print it after ``error:`` and exit with status 1.
     """
 
     def __init__(self, message: str) -> None:
@@ -28,7 +26,12 @@ def printable(text: str) -> str:
     """Return ``text`` with control characters, line breaks and the like as escapes (``\\x1b``)."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escaped(char) if _is_unsafe(char) else char for char in text)
+    return "".join(
+        char.encode("unicode_escape").decode("ascii")
+        if char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
+        else char
+        for char in text
+    )
 
 
 def counted(count: int, noun: str) -> str:
@@ -43,22 +46,10 @@ def require_share(flag: str, value: float, of: str) -> None:
 
 
 def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[str, ...]:
-    """``insert,delete`` → both names, each once.
-
-    Raises:
-        UserError: a name that there is not.
-    """
+    """``insert,delete`` → both names, each once; a UserError for one that is not ``known``."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in known:
             there = ", ".join(known)
             raise UserError(f"{flag} {text}: there is no {what} {name!r}; there are {there}")
     return tuple(dict.fromkeys(names))
-
-
-def _is_unsafe(char: str) -> bool:
-    return char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

@@ -1,7 +1,4 @@
-"""Edits as HTML that a notebook shows: escaped text, struck or underlined, no style sheet.
-
-The pages of the commands have their own (:mod:`.reports.page`) and share the escaping.
-"""
+"""Edits as HTML that a notebook shows: escaped text, struck or underlined, no style sheet."""
 
 from collections.abc import Iterable
 from html import escape
@@ -35,9 +32,6 @@ def small(raw: str) -> str:
 
 def rows(lines: Iterable[tuple[str, str]]) -> str:
     """A table of names and what they name; the latter is HTML."""
-    shown = "".join(
-        f'<tr><th style="text-align:start">{text(name)}</th>'
-        f'<td style="text-align:start" dir="auto">{content}</td></tr>'
-        for name, content in lines
-    )
-    return f"<table>{shown}</table>"
+    style = 'style="text-align:start"'
+    row = f'<tr><th {style}>{{}}</th><td {style} dir="auto">{{}}</td></tr>'
+    return f"<table>{''.join(row.format(text(name), content) for name, content in lines)}</table>"

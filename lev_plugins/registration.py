@@ -1,28 +1,21 @@
 """What this package registers with fairseq."""
 
-import contextlib
-
 from . import fairseq_patches
-from .fairseq_patches.logs import untouched_root_logger
+from .fairseq_patches.imports import is_lean, untouched_root_logger
 
 _registered = False
 
 
 def register(lean: bool = False) -> None:
-    """Register every component; a second call does nothing.
-
-    Args:
-        lean: import of fairseq only what is needed, and the rest when a checkpoint asks for it
-            (:mod:`.fairseq_patches.imports`). Where fairseq is here already, all of it stays.
-    """
+    """Register every component, once; ``lean``: import of fairseq only what is needed."""
     global _registered
     if _registered:
         return
     _registered = True
     fairseq_patches.apply(lean)
-    with untouched_root_logger() if lean else contextlib.nullcontext():
+    with untouched_root_logger():
         from . import metrics, pretrained, systems, tasks  # noqa: F401
 
-        if not fairseq_patches.is_lean():  # else no scorer and no optimizer will be asked for
+        if not is_lean():  # else no scorer and no optimizer will be asked for
             metrics.register_scorers()
             from . import optim  # noqa: F401

@@ -71,12 +71,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files that run real commands come first: at the end only short ones are left to share.
-
-    Tests that only say that a fault of fairseq is still there run for ``-m upgrade`` alone.
-    """
-    if "upgrade" not in config.getoption("markexpr"):
-        items[:] = [item for item in items if item.get_closest_marker("upgrade") is None]
+    """Files that run real commands come first: at the end only short ones are left to share."""
     items.sort(key=lambda item: "commands" not in item.path.parts)
 
 

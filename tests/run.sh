@@ -3,7 +3,6 @@
 #
 #     bash tests/run.sh                     # everything but what takes minutes
 #     bash tests/run.sh -m long             # what takes minutes: whole examples on tiny data
-#     bash tests/run.sh -m upgrade          # faults of fairseq that are still there: when its pin moves
 #     bash tests/run.sh tests/ops -x        # arguments are pytest's, paths as seen from the repository root
 #     bash tests/run.sh -n 0                # in one process; without it one for each core, four at most
 #

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_patches.logs import untouched_root_logger
+from lev_plugins.fairseq_patches.imports import untouched_root_logger
 
 STYLE = {
     "text.parse_math": False,  # a dollar sign in a name is a dollar sign

@@ -7,11 +7,9 @@ another training from.
 """
 
 import argparse
-import os
 from collections.abc import Sequence
 
-from ..errors import UserError
-from ..io.output import require_folder
+from ..io.output import refuse_overwriting
 from ..registration import register
 from .options import adder, make_parser
 
@@ -37,9 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     register(lean=True)
     from ..inference.averaging import average, chosen, save
 
-    paths, output = chosen(args.checkpoints, args.last), args.output
-    require_folder("--output", output)
-    if os.path.isdir(output) or os.path.realpath(output) in map(os.path.realpath, paths):
-        raise UserError(f"--output {output}: a folder or one of the checkpoints; name a new file")
-    save(average(paths), output)
-    print(f"{output}: the average of {', '.join(map(str, paths))}")
+    paths = chosen(args.checkpoints, args.last)
+    refuse_overwriting({"--output": args.output}, (("the checkpoint", str(one)) for one in paths))
+    save(average(paths), args.output)
+    print(f"{args.output}: the average of {', '.join(map(str, paths))}")

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, chunks, is_terminal, raw_lines
-from ..io.output import report_file, standard_output, whole_file
-from ..io.progress import lines_of, progress
+from ..io.lines import STANDARD_STREAM, chunks, is_terminal, lines_of, progress, raw_lines
+from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
 from ..reports.correction_page import html_sink
@@ -77,7 +76,7 @@ def correct(args: argparse.Namespace) -> int:
 def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
     """The reports that were asked for, each opened."""
     if args.edits:
-        yield json_sink(stack.enter_context(report_file(args.edits)), bool(args.files))
+        yield json_sink(stack.enter_context(whole_file(args.edits)), bool(args.files))
     if args.html:
         title = f"Corrections by {os.path.basename(args.path or ENGLISH_SPELLING)}"
         yield stack.enter_context(html_sink(args.html, title))

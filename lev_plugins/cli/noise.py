@@ -20,9 +20,8 @@ from ..data.noise import (
 )
 from ..data.noise.confusions import learn
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, decode, raw_lines
-from ..io.output import refuse_overwriting, report_file, require_folder, whole_file
-from ..io.progress import lines_of, progress
+from ..io.lines import STANDARD_STREAM, decode, lines_of, progress, raw_lines
+from ..io.output import refuse_overwriting, whole_file
 from ..io.text_files import read_parallel, require_files
 from .options import adder, make_parser, say
 
@@ -77,11 +76,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     require_files([args.input] if args.input != STANDARD_STREAM else [])
     read = [("--input", args.input), ("--confusions", args.confusions)]
     refuse_overwriting({"--output": args.output}, read)
-    if args.output != STANDARD_STREAM:
-        require_folder("--output", args.output)
     name = "standard input" if args.input == STANDARD_STREAM else args.input
     noise = _noise(args)
-    with report_file(args.output) as output:
+    with whole_file(args.output) as output:
         lines = progress(raw_lines(args.input), "lines", lines_of(args.input), args.output)
         for number, raw in enumerate(lines, start=1):
             body = raw.removesuffix(b"\n")  # which only the last may lack
@@ -108,7 +105,6 @@ def _noise(args: argparse.Namespace) -> Noise:
 def _learn(args: argparse.Namespace) -> None:
     noisy, clean, output = args.learn_confusions
     require_files([noisy, clean])
-    require_folder("--learn-confusions", output)
     refuse_overwriting({"--learn-confusions": output}, [("NOISY", noisy), ("CLEAN", clean)])
     with whole_file(output) as file:
         table, found, left_out = learn((a, b) for a, b in read_parallel([noisy, clean]))

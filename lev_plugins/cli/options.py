@@ -1,13 +1,7 @@
 """The base of the commands' parsers, and the options that several of them have.
 
-A command's help fits a screen. Options that few people need are added with ``advanced=True``::
-
-    parser = make_parser("noise", "Adds noise to text.", usage="[options] < clean > noisy")
-    add = adder(parser)
-    add("--rate P", "share of the words (default: 0.1)", 0.1)
-    add("--table FILE", "confusions (default: those of OCR)", advanced=True)
-
-They work as the others do, and only ``--help-all`` (which every such parser has) shows them.
+A command's help fits a screen: what few people need is added with ``advanced=True``, works as the
+others do, and is shown by ``--help-all`` alone.
 """
 
 import argparse
@@ -18,11 +12,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal
-from .names import prog, version
+from ..io.lines import STANDARD_STREAM, is_terminal
+from .names import prog
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
+#: fairseq's options of text processing
+TEXT_PROCESSING = {
+    "tokenizer": "fairseq's tokenizer, such as moses",
+    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
+    "sentencepiece_model": "model file for --bpe sentencepiece",
+    "bpe_codes": "codes file for --bpe subword_nmt",
+    "hf_directory": "folder for --bpe hf",
+}
 HELP_ALL = "--help-all"
 
 
@@ -39,7 +41,7 @@ class _Help(argparse.Action):
 def make_parser(
     command: str, description: str, example: str = "", usage: str = ""
 ) -> argparse.ArgumentParser:
-    """A command's parser, with ``--help``, ``--help-all`` and ``--version``.
+    """A command's parser, with ``--help`` and ``--help-all``.
 
     Args:
         example: what may stand behind the command's name, shown at the end of the help.
@@ -59,11 +61,9 @@ def make_parser(
 
 
 def add_help(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--help``, ``--help-all`` and ``--version`` to a parser without a help."""
+    """Adds ``--help`` and ``--help-all`` to a parser without a help."""
     flags, about = ("-h", "--help", HELP_ALL), "show the main options, or all options, and exit"
     parser.add_argument(*flags, action=_Help, nargs=0, dest=argparse.SUPPRESS, help=about)
-    shown = {"action": "version", "version": version(), "advanced": True}
-    adder(parser)("--version", "show the version and exit", **shown)
 
 
 def show_all(parser: argparse.ArgumentParser) -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..io import lines
-from ..io.lines import STANDARD_STREAM
-from ..io.output import refuse_overwriting, report_file
-from ..io.progress import lines_of, progress
+from ..io.lines import STANDARD_STREAM, lines_of, progress
+from ..io.output import refuse_overwriting, whole_file
+from ..io.text_files import count_lines
 from ..registration import register
 from .options import adder, at_least_one, make_parser, say, say_what_to_type
 
@@ -42,8 +42,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--threshold P", "many labels: those with a score above this hold (default: the best in "
         "validation, which the checkpoint keeps)", type=float)  # fmt: skip
     add("--labels NAME,…", "look at these labels alone; scores stay as they are with all")
-    budget = "most subwords, or decoder positions, at once; changes no result (default: 4096)"
-    add("--batch-tokens N", budget, 4096, advanced=True)
     add("--device NAME", "such as cuda (default: the CPU)")
     return parser
 
@@ -55,17 +53,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..inference.enct5 import EncT5
     from ..reports.predictions import ReadingReport, json_record, tsv_record
 
-    at_least_one(args, "top_k", "batch_tokens")
+    at_least_one(args, "top_k")
     if args.top_k is not None and args.format == "tsv":
         raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
     if args.labels is not None:
         args.labels = [label for label in args.labels.split(",") if label]
     refuse_overwriting({"--output": args.output}, [("--input", args.input)])
-    lines.check_lines(args.input)
+    if not lines.is_stream(args.input):
+        count_lines(args.input)  # its errors are told now, not after an hour of work
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
-        out = stack.enter_context(report_file(args.output))
-        model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
+        out = stack.enter_context(whole_file(args.output))
+        model = EncT5.from_pretrained(args.path, args.device)
         written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
         records = progress(_found(model, args), "lines", lines_of(args.input), args.output)

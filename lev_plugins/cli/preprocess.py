@@ -3,12 +3,9 @@
 All flags of fairseq-preprocess keep their meaning, and without ``--draft-lang`` dictionaries and
 data are those that it would write, byte for byte. With ``--draft-lang mt`` the drafts (y⁰, what an
 editor starts from) are read from ``PREFIX.mt`` and written as ``SPLIT.SRC-TGT.mt`` in the
-target's numbering. Every file is read and checked first; the output is made in a temporary
-folder and moved into place at the end, so a failure leaves the destination as it was.
-
-Training drafts count towards the target (or joined) dictionary: a draft token that the editor
-keeps must be printable, and a draft's own misspellings must be seen to be deleted. A given
-``--tgtdict`` (or ``--srcdict`` with ``--joined-dictionary``) is used as it is.
+target's numbering. Training drafts count towards the target (or joined) dictionary: a draft token
+that is kept must be printable. Every file is read and checked first, and the output is moved into
+place at the end.
 """
 
 import argparse

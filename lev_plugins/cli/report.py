@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM
-from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
+from ..io.output import refuse_overwriting, standard_output, whole_file
 from ..reports.figures import KNOWN, NO_EDIT_BASELINE, compute
 from ..reports.input import gather
 from ..reports.table import render_table
@@ -71,7 +71,6 @@ def _check(args: argparse.Namespace) -> list[str]:
     for value in args.metrics:
         if value not in KNOWN:
             raise UserError(f"--metrics {value}: choose of {','.join(KNOWN)}")
-    require_names({"--json": args.json})
     read = [("the output", path) for path in paths]
     read += [("--references", args.references), ("--drafts", args.drafts)]
     refuse_overwriting({"--json": args.json}, read)

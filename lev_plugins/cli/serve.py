@@ -6,7 +6,6 @@ Prints an address, with a token, that opens the page; ``/openapi.json`` describe
 import argparse
 import importlib.util
 import os
-import re
 import secrets
 import signal
 import socket
@@ -14,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UserError
-from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
 from .options import add_model_data, adder, as_flags, make_parser, say, text_processing
 
@@ -28,13 +26,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         UserError: an option or checkpoint that cannot be used, an address that is taken.
     """
     args = build_parser().parse_args(argv)
-    for name in ("batch_size", "max_bytes", "timeout"):
-        if (value := getattr(args, name)) <= 0:
-            raise UserError(f"--{name.replace('_', '-')} {value}: must be above 0")
+    if args.timeout <= 0:
+        raise UserError(f"--timeout {args.timeout}: must be above 0")
     missing = [name for name in ("fastapi", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(f"lev-serve needs {' and '.join(missing)}: pip install fastapi uvicorn")
-    token = read_token(args.token_file)
+    token = secrets.token_urlsafe(16)
     with listen(args.host, args.port) as listening:
         from ..serve import app, model
 
@@ -49,17 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"http://{name}:{listening.getsockname()[1]}/?token={token}", flush=True)
         if name not in _LOOPBACK:
             say("note: other machines can reach this address, and the connection is not encrypted")
-        made = app.make_app(served, token, hosts, args.max_bytes, args.timeout, args.batch_size)
-        run(made, listening, args.timeout)
+        run(app.make_app(served, token, hosts, args.timeout), listening, args.timeout)
     return 0
-
-
-def read_token(path: str | None) -> str:
-    """The token in a file, or a new one; raises :class:`UserError` for one that will not do."""
-    token = secrets.token_urlsafe(16) if path is None else "".join(read_lines(path)).strip()
-    if len(token) < 8 or not re.fullmatch(r"[\w-]+", token, re.ASCII):
-        raise UserError(f"--token-file {path}: a token is 8 or more letters, digits, - and _")
-    return token
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -97,8 +85,5 @@ def build_parser() -> argparse.ArgumentParser:
     add = adder(parser.add_argument_group("server"))
     add("--host NAME", "address to listen at (default: 127.0.0.1, this machine alone)", "127.0.0.1")
     add("--port N", "0: one that is free (default: 8000)", 8000)
-    add("--token-file FILE", "with the token that requests have to bring (default: a random one)")
-    add("--batch-size N", "rows that the model reads at once (default: 64)", 64)
-    add("--max-bytes N", "of a request; more are refused (default: 1000000)", 1_000_000)
     add("--timeout SECONDS", "after which a request is given up (default: 30)", 30.0)
     return parser

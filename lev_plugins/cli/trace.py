@@ -16,9 +16,8 @@ from typing import Any
 
 from ..errors import UserError, counted
 from ..io import lines
-from ..io.lines import GIVE_DRAFTS, STANDARD_STREAM, json_line, say_no_draft
-from ..io.output import refuse_overwriting, report_file, require_names, standard_output, whole_file
-from ..io.progress import lines_of, progress
+from ..io.lines import STANDARD_STREAM, json_line, lines_of, progress, say_no_draft
+from ..io.output import refuse_overwriting, standard_output, whole_file
 from ..registration import register
 from .options import (
     add_model_data,
@@ -34,6 +33,7 @@ from .options import (
 Pair = tuple[str, str | None]
 #: Answers to pairs, the first of which has the number.
 Show = Callable[[Sequence[Pair], int], Sequence[Any]]
+GIVE_DRAFTS = "Give 'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE"
 FORM = "a line is 'source' or 'source<TAB>draft'"
 
 
@@ -64,7 +64,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     at_least_one(args, "max_iter", "beam", "batch_size")
-    require_names({"--html": args.html})
     refuse_overwriting({"--html": args.html, "--json": args.json}, [("--input", args.input)])
     if not lines.is_stream(args.input):
         for _ in _pairs(args.input):  # a line that cannot be read is told before the model loads
@@ -74,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with ExitStack() as stack:
         # Opened first, for the same reason.
         page = stack.enter_context(whole_file(args.html)) if args.html else None
-        records = stack.enter_context(report_file(args.json)) if args.json else None
+        records = stack.enter_context(whole_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
         with as_flags(args):
             show, pages, draft_lang = load(args)

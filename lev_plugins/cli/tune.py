@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Sequence
 
 from ..errors import UserError, counted
+from ..io.lines import progress
 from ..io.output import standard_output
-from ..io.progress import progress
 from ..io.text_files import SUBWORDS
 from ..metrics.corpus import make_metric
 from ..registration import register

@@ -1,25 +1,36 @@
-"""The only place that works around fairseq, a file for each concept (:mod:`.patches` lists all).
+"""The only place that works around fairseq: modules that patch it when they are imported.
 
-``apply()`` is called once, before anything is registered. The names of :mod:`.patches` can be
-imported from here.
+A file each: batches, checkpoints (how they are read and written), trust (what they may ask for),
+contents (what they hold besides), trainings, commands, imports, and reports of mistakes.
 """
-
-# ruff: noqa: F401, F403  (what others import from here)
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .reports import run_cli
+from . import imports
+from .reports import explain, one_line_errors, run_cli  # noqa: F401
 
 if TYPE_CHECKING:
-    from .patches import *
+    from .checkpoints import atomic_save, read_checkpoint, wrap_checkpoint_errors  # noqa: F401
+    from .contents import WORDS_LEARNT, difference  # noqa: F401
+    from .trust import Origin, origin, settings_of  # noqa: F401
+
+_NAMES = {
+    **dict.fromkeys(("atomic_save", "read_checkpoint", "wrap_checkpoint_errors"), "checkpoints"),
+    **dict.fromkeys(("WORDS_LEARNT", "difference"), "contents"),
+    **dict.fromkeys(("Origin", "origin", "settings_of"), "trust"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Every name but :func:`run_cli`: these need torch, which the help of a command does not."""
-    if not name.startswith("_"):
-        try:
-            return getattr(import_module(".patches", __name__), name)
-        except AttributeError:
-            pass
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """What others import from here and needs torch, which the help of a command does not."""
+    if name not in _NAMES:
+        raise AttributeError(name)
+    return getattr(import_module(f".{_NAMES[name]}", __name__), name)
+
+
+def apply(lean: bool = False) -> None:
+    """Work around faults of fairseq in this process; ``lean``: as of :mod:`.imports`."""
+    one_line_errors()
+    imports.import_fairseq(lean)
+    from . import batches, checkpoints, commands, contents, trainings, trust  # noqa: F401

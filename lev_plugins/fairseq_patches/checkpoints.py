@@ -1,4 +1,4 @@
-"""How a checkpoint is read: plain data alone, its mistakes in one line, its data from anywhere."""
+"""How a checkpoint is read, plain data alone, and how it is written, whole or not at all."""
 
 import argparse
 import collections
@@ -7,13 +7,17 @@ import functools
 import importlib
 import os
 import re
+import shutil
 import sys
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
+from fairseq import checkpoint_utils
+from fairseq.distributed.utils import _TensorPlaceholder
+from fairseq.file_io import PathManager
 from omegaconf import AnyNode, DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
 
@@ -25,14 +29,9 @@ _REFUSED = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 
 
 def _allowed() -> list[Any]:
-    """The classes of fairseq's checkpoints: plain containers and numbers.
-
-    Among them: options of models without a config dataclass; metrics of numpy (a checkpoint names
-    the module of the numpy that wrote it); what processes send each other in a resumed training.
-    """
-    from fairseq.distributed.utils import _TensorPlaceholder
-
+    """The classes of fairseq's checkpoints: plain containers, numbers, and what processes send."""
     home = "_core" if hasattr(np, "_core") else "core"
+    # a checkpoint names the module of the numpy that wrote it
     multiarray = importlib.import_module(f"numpy.{home}.multiarray")
     makers = [
         (getattr(multiarray, name), f"numpy.{core}.multiarray.{name}")
@@ -83,42 +82,77 @@ def wrap_checkpoint_errors(path: str) -> Iterator[None]:
         ) from error
 
 
-def read_plain_checkpoints() -> None:
-    """Let torch read fairseq's checkpoints, as plain data, and be strict about everything else.
+# Faults: fairseq calls ``torch.load`` without ``weights_only``: torch ≥ 2.6 refuses each of its
+# checkpoints or, with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD, unpickles anything.
+torch.serialization.add_safe_globals(_allowed())
+_load = torch.load
 
-    Faults: fairseq calls ``torch.load`` without ``weights_only``. Since torch 2.6 every fairseq
-    checkpoint is refused so; or, with the TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD that many advise for
-    fairseq, anything is unpickled.
+
+@functools.wraps(_load)
+def _loaded(f: Any, *args: Any, **options: Any) -> Any:
+    caller = str(sys._getframe(1).f_globals.get("__name__"))
+    if caller.split(".")[0] not in ("fairseq", "fairseq_cli"):
+        return _load(f, *args, **options)
+    options.pop("pickle_module", None)
+    return read_checkpoint(f, *args, **options)
+
+
+torch.load = torch.serialization.load = _loaded
+
+
+@patches(checkpoint_utils, "load_model_ensemble_and_task")
+def load_model_ensemble_and_task(
+    stock: Stock, filenames: Sequence[str],
+    arg_overrides: Mapping[str, object] | None = None, *args: object, **options: object,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """fairseq's models, settings and task; ``task.checkpoint_cfg`` are the settings."""
+    with (
+        wrap_checkpoint_errors(":".join(filenames)),
+        settings_of(filenames, arg_overrides) as origin,
+    ):
+        found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
+        check_criterion(origin, found[1])
+        found[2].checkpoint_cfg = found[1]
+        return found
+
+
+@contextlib.contextmanager
+def atomic_save(path: str) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of ``path`` at the end, when all of it is on the disk.
+
+    Until then, and if anything fails, what stood there stays. A link is replaced, not followed.
+
+    Raises:
+        UserError: the system refuses to write it.
     """
-    from fairseq import checkpoint_utils
+    written = f"{path}.tmp"
+    try:
+        with open(written, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(written, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.remove(written)
+        failure = error if isinstance(error, OSError) else error.__context__  # torch's own error
+        if isinstance(failure, OSError):
+            raise UserError(f"checkpoint {path} is not written ({failure.strerror})") from error
+        raise
 
-    torch.serialization.add_safe_globals(_allowed())
-    load = torch.load
 
-    @functools.wraps(load)
-    def loaded(f: Any, *args: Any, **options: Any) -> Any:
-        caller = str(sys._getframe(1).f_globals.get("__name__"))
-        if caller.split(".")[0] not in ("fairseq", "fairseq_cli"):
-            return load(f, *args, **options)
-        options.pop("pickle_module", None)
-        return read_checkpoint(f, *args, **options)
+@patches(checkpoint_utils, "torch_persistent_save")
+def save(stock: Stock, obj: Any, filename: str, async_write: bool = False) -> None:
+    """Fault: a write that fails is tried again behind what it has written."""
+    with atomic_save(filename) as file:
+        torch.save(obj, file)
 
-    torch.load = torch.serialization.load = loaded
 
-    @patches(checkpoint_utils, "load_model_ensemble_and_task")
-    def load_model_ensemble_and_task(
-        stock: Stock,
-        filenames: Sequence[str],
-        arg_overrides: Mapping[str, object] | None = None,
-        *args: object,
-        **options: object,
-    ) -> tuple[Any, Any, Any]:
-        """fairseq's models, settings and task; ``task.checkpoint_cfg`` are the settings."""
-        with (
-            wrap_checkpoint_errors(":".join(filenames)),
-            settings_of(filenames, arg_overrides) as origin,
-        ):
-            found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
-            check_criterion(origin, found[1])
-            found[2].checkpoint_cfg = found[1]
-            return found
+@patches(PathManager, "copy")
+def copy(stock: Stock, src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+    """Fault: ``checkpoint_last.pt`` and ``checkpoint_best.pt`` are copied in place."""
+    if not overwrite:
+        return bool(stock(src_path, dst_path, overwrite))
+    with open(src_path, "rb") as whole, atomic_save(dst_path) as file:
+        shutil.copyfileobj(whole, file, 1 << 20)
+    return True

@@ -1,50 +1,41 @@
 """What fairseq's commands print and read: help, typed lines, text for ``--bpe``."""
 
-import argparse
 import contextlib
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ..io.lines import decode, raw_lines
+from fairseq import options
+from fairseq.dataclass import FairseqDataclass
+from fairseq.registry import REGISTRIES
+from hydra.core.config_store import ConfigStore
+
+from ..io.lines import typed_lines
 from ..io.patching import Stock, patches
-from ..io.program import running_command
+from ..io.program import program_modules
 from ..io.text_files import plain_spaces
-from .logs import untouched_root_logger
+from .imports import is_lean, untouched_root_logger
 
 
-def show_whole_help() -> None:
-    """Lets ``--help`` of fairseq's commands show the options of task, model and criterion too.
+@patches(options, "parse_args_and_arch")
+def parse(stock: Stock, parser: Any, input_args: Any = None, *how: Any, **named: Any) -> Any:
+    """Fault: the first of two passes, without the options of task and model, prints ``--help``."""
 
-    Fault: the first of two passes over the arguments, in which these are not there, prints it.
-    """
-    from fairseq import options  # after what it says at its import has been silenced
+    def show(*_: object) -> None:
+        parser.print_help()
+        parser.exit()
 
-    @patches(options, "parse_args_and_arch")
-    def parse(
-        stock: Stock,
-        parser: argparse.ArgumentParser,
-        input_args: Sequence[str] | None = None,
-        *how: object,
-        **named: object,
-    ) -> object:
-        """fairseq's; where help is asked for, once all options are there."""
-
-        def show(*_: object) -> None:
-            parser.print_help()
-            parser.exit()
-
-        typed = list(sys.argv[1:] if input_args is None else input_args)
-        if not {"-h", "--help"} & set(typed):
-            return stock(parser, input_args, *how, **named)
-        parser.error = show  # type: ignore[method-assign, assignment]  # what is missing besides
-        with contextlib.suppress(RuntimeError):  # fairseq-train without --arch
-            stock(parser, [one for one in typed if one not in ("-h", "--help")], *how, **named)
-        show()
-        return None
+    typed = list(sys.argv[1:] if input_args is None else input_args)
+    rest = [one for one in typed if one not in ("-h", "--help")]
+    if rest == typed:
+        return stock(parser, input_args, *how, **named)
+    parser.error = show  # what is missing besides
+    with contextlib.suppress(RuntimeError):  # fairseq-train without --arch
+        stock(parser, rest, *how, **named)
+    return show()
 
 
 def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
@@ -54,59 +45,39 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
     lost; it also ends a line at a lone carriage return and reads in the locale's encoding.
 
     Returns:
-        ``buffer_size`` lines at a time, the last time perhaps fewer, without their ends, and
-        without spaces at the ends of what stands between tabs.
-
-    Raises:
-        UserError: a line is not UTF-8.
+        ``buffer_size`` lines at a time, without spaces at the ends of what stands between tabs.
     """
-
-    def lines() -> Iterator[str]:
-        for number, raw in enumerate(raw_lines(input), start=1):
-            line = decode("standard input" if input == "-" else input, number, raw)
-            line = line.removeprefix("\ufeff") if number == 1 else line  # a byte order mark
-            yield "\t".join(field.strip() for field in line.split("\t"))
-
-    found = lines()
+    cut = (line.split("\t") for line in typed_lines(input))
+    found = ("\t".join(field.strip() for field in fields) for fields in cut)
     while buffer := list(islice(found, buffer_size)):
         yield buffer
 
 
-def patch_interactive_reader() -> None:
-    """Puts :func:`read_interactive_lines` in the place of fairseq's reader."""
+if not is_lean():
     with untouched_root_logger():  # the module sets up logging when it is imported
-        modules: list[Any] = [importlib.import_module("fairseq_cli.interactive")]
-    if running_command() == "interactive":  # a second copy of it
-        modules.append(sys.modules["__main__"])
-    for module in modules:
-        module.buffered_read = read_interactive_lines
+        importlib.import_module("fairseq_cli.interactive")
+    for module in program_modules("interactive"):
+        vars(module)["buffered_read"] = read_interactive_lines
 
 
-def configure_plain_encoders() -> None:
-    """Makes ``--bpe characters`` work, and lets encoders take every space for one.
+@dataclass
+class PlainEncoderConfig(FairseqDataclass):
+    """No options: ``--bpe characters`` has no config dataclass, without which it is not taken."""
 
-    Faults: without a config dataclass every command that is given it dies (``Could not find
-    'bpe/characters'``). And a non-breaking or another space of Unicode becomes a part of a token;
-    where tokens are told apart, at whitespace, it vanishes, and the words beside it are joined.
-    """
-    from fairseq.dataclass import FairseqDataclass
-    from fairseq.registry import REGISTRIES
-    from hydra.core.config_store import ConfigStore
 
-    @dataclass
-    class PlainEncoderConfig(FairseqDataclass):
-        """No options."""
+_known = REGISTRIES["bpe"]
+if _known["dataclass_registry"].get("characters") is None:
+    _known["dataclass_registry"]["characters"] = PlainEncoderConfig
+    _node = PlainEncoderConfig()
+    _node._name = "characters"
+    ConfigStore.instance().store(name=_node._name, group="bpe", node=_node, provider="fairseq")
 
-    known = REGISTRIES["bpe"]
-    if known["dataclass_registry"].get("characters") is None:
-        known["dataclass_registry"]["characters"] = PlainEncoderConfig
-        node = PlainEncoderConfig()
-        node._name = "characters"
-        ConfigStore.instance().store(name=node._name, group="bpe", node=node, provider="fairseq")
-    for name in ("sentencepiece", "characters", "subword_nmt"):
 
-        @patches(known["registry"][name], "encode")
-        def encode(stock: Stock, *arguments: object, **named: object) -> str:
-            """fairseq's, of the text with plain spaces; the text comes last."""
-            *owner, text = (*arguments, *named.values())
-            return str(stock(*owner, plain_spaces(str(text))))
+def _encode(stock: Stock, *arguments: object, **named: object) -> str:
+    """Fault: another space than the plain one becomes a part of a token, or joins words."""
+    *owner, text = (*arguments, *named.values())
+    return str(stock(*owner, plain_spaces(str(text))))
+
+
+for name in ("sentencepiece", "characters", "subword_nmt"):
+    patches(_known["registry"][name], "encode")(_encode)

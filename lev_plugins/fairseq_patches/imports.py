@@ -1,36 +1,76 @@
-"""How fairseq is imported: as much of it as is needed, and plug-ins once."""
+"""How fairseq is imported: as much of it as is needed, without a word, and plug-ins once."""
 
+import contextlib
 import importlib
 import importlib.util
+import logging
 import os
 import pkgutil
 import sys
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from ..io.patching import Stock, patches
-from .logs import untouched_root_logger
+from ..io.program import running_command
 
 #: packages of fairseq's that import every file beside them when they are imported themselves
 REGISTERING = (
     "scoring optim optim.lr_scheduler models models.huggingface criterions tasks "
     "model_parallel.criterions model_parallel.models"
 ).split()
+HYDRA_SAYS = (
+    "hydra.experimental",
+    "The version_base parameter",
+    "In '.*': Usage of deprecated keyword",
+    "'.*' is validated against ConfigStore schema",
+    "The strict flag in the compose API",
+)
+_TORCH_SAYS = (  # of fairseq's own code, at its import, while it trains and while it decodes
+    r"`torch\.(jit\.script|cuda\.amp\.\w+)",
+    "'pin_memory' argument is set as true",
+    "Support for mismatched key_padding_mask and attn_mask is deprecated",
+)
 _lean = False
+
+
+@contextlib.contextmanager
+def untouched_root_logger() -> Iterator[None]:
+    """Whatever is imported inside says nothing below WARNING and leaves the root logger alone."""
+    root = logging.getLogger()
+    level, handlers, threshold = root.level, list(root.handlers), root.manager.disable
+    logging.disable(logging.INFO)
+    try:
+        yield
+    finally:
+        logging.disable(threshold)
+        root.setLevel(level)
+        root.handlers[:] = handlers
+
+
+def _filter_warnings() -> None:
+    """Says nothing of what hydra and torch have deprecated in fairseq's own code."""
+    for start in (*HYDRA_SAYS, *_TORCH_SAYS):
+        warnings.filterwarnings("ignore", rf"\s*{start}")
+
+
+def _set_log_level() -> None:
+    """Fault: in generate, interactive and validate the root logger stays at DEBUG."""
+    root = logging.getLogger()
+    if running_command() is not None and root.level == logging.DEBUG:
+        root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
 
 
 def import_fairseq(lean: bool = False) -> None:
     """Import fairseq, unless it is here, without a word and without a trace on the root logger.
 
-    Fault: all of its 200 models, tasks, criterions and optimizers are imported, with them scipy,
-    sklearn and readers of sound: more time than torch takes.
-
-    Args:
-        lean: import only what statements name; the rest once a checkpoint asks for it, or all
-            names are listed.
+    Fault: all of its models, tasks and optimizers are imported, with them scipy and sklearn: more
+    time than torch takes. ``lean``: only what statements name; the rest once a checkpoint asks.
     """
     global _lean
+    _filter_warnings()
     if "fairseq" in sys.modules:
-        return
+        lean = False
     spec, listdir = importlib.util.find_spec("fairseq"), os.listdir
     home = ((spec and spec.submodule_search_locations) or [""])[0]
     folders = {os.path.join(home, *package.split(".")) for package in REGISTERING if lean}
@@ -40,25 +80,23 @@ def import_fairseq(lean: bool = False) -> None:
             from fairseq import checkpoint_utils, options
     finally:
         os.listdir = listdir
-    _lean = lean
-    if lean:
+    accept_imported_package()
+    _set_log_level()
+    if _lean := lean:
 
         @patches(checkpoint_utils, "_upgrade_state_dict")
         def upgrade_state_dict(stock: Stock, state: Any) -> Any:
-            """fairseq's, with the checkpoint's task and model registered."""
             from fairseq.models import ARCH_MODEL_REGISTRY
             from fairseq.tasks import TASK_REGISTRY
 
             for part, known in (("model", ARCH_MODEL_REGISTRY), ("task", TASK_REGISTRY)):
                 asked = (state.get("cfg") or {}).get(part)
-                name = getattr(asked, "_name", None) or getattr(asked, "arch", None)
-                if name not in known:
+                if (getattr(asked, "_name", None) or getattr(asked, "arch", None)) not in known:
                     _import_rest()
             return stock(state)
 
         @patches(options, "get_parser")
         def get_parser(stock: Stock, *args: Any, **how: Any) -> Any:
-            """fairseq's, of all names."""
             _import_rest()
             return stock(*args, **how)
 
@@ -83,9 +121,8 @@ def _import_rest() -> None:
 def accept_imported_package() -> None:
     """Let ``--user-dir lev_plugins`` mean the installed package where that is imported already.
 
-    Fault: fairseq compares the path beside its own package, ``…/fairseq/../lev_plugins``, letter
-    for letter with the imported package's, and ends in ``not globally unique`` (processes that are
-    spawned, programs that import both). A path that it remembers it does not import again.
+    Fault: fairseq compares ``…/fairseq/../lev_plugins`` letter for letter with the imported
+    package's path, and ends in ``not globally unique``. What it remembers it does not import again.
     """
     from fairseq import utils
 

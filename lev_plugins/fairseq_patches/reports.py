@@ -44,10 +44,7 @@ def explain(error: BaseException) -> str | None:
 
 
 def _told(error: BaseException) -> bool:
-    """Whether an error could be told in one line, on standard error.
-
-    With LEV_PLUGINS_TRACEBACK=1 in the environment the traceback stands before it.
-    """
+    """Whether an error could be told in one line; LEV_PLUGINS_TRACEBACK=1 shows where it arose."""
     if (line := explain(error)) is None:
         return False
     if os.environ.get("LEV_PLUGINS_TRACEBACK") == "1":
@@ -66,11 +63,7 @@ def _forget_stdout() -> None:
 
 
 def one_line_errors() -> None:
-    """Shows a user's mistake in a fairseq command as ``error: …`` and not as a traceback.
-
-    Fault: fairseq has no place where its commands turn an error into a message. What
-    :func:`explain` does not know goes to the hook that was there before.
-    """
+    """Shows a user's mistake in a fairseq command as ``error: …``, and all else as before."""
     if running_command() is None:
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # it prints and exits by itself unless told to raise
@@ -88,9 +81,8 @@ def one_line_errors() -> None:
 def run_cli(main: Callable[[], int | None]) -> NoReturn:
     """Run a command of ours and leave with the status that ``main`` returns, ``None`` for 0.
 
-    Raises:
-        SystemExit: always. 1 after a user's mistake, told in one line; 130 after Ctrl-C and 141
-            when the reader of standard output has gone, both without a word.
+    1 after a user's mistake, told in one line; 130 after Ctrl-C and 141 when the reader of standard
+    output has gone, both without a word.
     """
     if sys.stderr is None:  # closed: what is printed there must not land in the output
         sys.stderr = open(os.devnull, "w")

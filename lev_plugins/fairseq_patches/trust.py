@@ -15,6 +15,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+from fairseq import models, tasks
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+from fairseq.registry import REGISTRIES
 from omegaconf import DictConfig, OmegaConf
 
 from ..errors import UserError
@@ -92,8 +95,6 @@ class Origin:
 
     def check_name(self, kind: str, settings: object, registry: Mapping[str, Any]) -> Any:
         """The class that settings name, a ``kind`` of :data:`EXPECTED`; refuse any other."""
-        from fairseq.models import ARCH_MODEL_NAME_REGISTRY
-
         said = _plain(settings)
         name = said.get("_name") or said.get(kind) or (next(iter(said)) if len(said) == 1 else None)
         if kind == "task" and isinstance(said.get("task"), str):
@@ -129,40 +130,33 @@ def settings_of(
         _origins.reset(left)
 
 
-def check_checkpoint_settings() -> None:
-    """Hold the model and task that a checkpoint names against what is expected."""
-    from fairseq import models, tasks
+@patches(models, "build_model")
+def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> object:
+    if (found := origin()) is not None:
+        registry = {**models.MODEL_REGISTRY, **models.ARCH_MODEL_REGISTRY}
+        made = found.check_name("arch", cfg, registry)
+        # models call eval() on texts of their settings in their own module and fairseq.utils
+        for module in {"fairseq.utils", made.__module__}:
+            if module.startswith("fairseq."):
+                vars(sys.modules[module])["eval"] = ast.literal_eval
+        said = _plain(cfg)
+        inner = ("encoder", "decoder", *(said if len(said) == 1 else ()))
+        for part in (cfg, *(getattr(cfg, one, None) for one in inner)):
+            for file in ("encoder_embed_path", "decoder_embed_path", "embed_path"):
+                if getattr(part, file, None):
+                    setattr(part, file, None)  # the checkpoint has the parameters
+    return stock(cfg, *args, **options)
 
-    @patches(models, "build_model")
-    def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> object:
-        """fairseq's model; one of a checkpoint evaluates no setting and reads no embeddings."""
-        if (found := origin()) is not None:
-            registry = {**models.MODEL_REGISTRY, **models.ARCH_MODEL_REGISTRY}
-            made = found.check_name("arch", cfg, registry)
-            # models call eval() on texts of their settings in their own module and fairseq.utils
-            for module in {"fairseq.utils", made.__module__}:
-                if module.startswith("fairseq."):
-                    vars(sys.modules[module])["eval"] = ast.literal_eval
-            said = _plain(cfg)
-            inner = ("encoder", "decoder", *(said if len(said) == 1 else ()))
-            for part in (cfg, *(getattr(cfg, one, None) for one in inner)):
-                for file in ("encoder_embed_path", "decoder_embed_path", "embed_path"):
-                    if getattr(part, file, None):
-                        setattr(part, file, None)  # the checkpoint has the parameters
-        return stock(cfg, *args, **options)
 
-    @patches(tasks, "setup_task")
-    def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
-        """fairseq's task."""
-        if (found := origin()) is not None:
-            found.check_name("task", cfg, tasks.TASK_REGISTRY)
-            found.check_task(cfg)
-        return stock(cfg, **options)
+@patches(tasks, "setup_task")
+def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
+    if (found := origin()) is not None:
+        found.check_name("task", cfg, tasks.TASK_REGISTRY)
+        found.check_task(cfg)
+    return stock(cfg, **options)
 
 
 def check_criterion(found: Origin, cfg: Any) -> None:
     """Refuse a criterion that writes files, or reads them, where that of a checkpoint is built."""
-    from fairseq.registry import REGISTRIES
-
     if running_command() == "validate":
         found.check_name("criterion", cfg.get("criterion"), REGISTRIES["criterion"]["registry"])

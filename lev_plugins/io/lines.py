@@ -9,22 +9,16 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from ..errors import UserError
-from .text_files import count_lines, read_lines, reading
+from .text_files import decode as decode
+from .text_files import read_lines, reading
 
 T = TypeVar("T")
 STANDARD_STREAM = "-"
 # A model may sort what it is given by length: several batches at once waste less padding.
 BATCHES_PER_CHUNK = 8
-TEXT_PROCESSING = {
-    "tokenizer": "fairseq's tokenizer, such as moses",
-    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
-    "sentencepiece_model": "model file for --bpe sentencepiece",
-    "bpe_codes": "codes file for --bpe subword_nmt",
-    "hf_directory": "folder for --bpe hf",
-}
-GIVE_DRAFTS = "Give 'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE"
 # U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+PATIENCE = 5.0  # seconds before progress is shown
 
 
 def json_line(value: Mapping[str, object]) -> str:
@@ -33,16 +27,12 @@ def json_line(value: Mapping[str, object]) -> str:
 
 
 def raw_lines(path: str) -> Iterator[bytes]:
-    """The lines of a file, or of standard input (``-``), each with its end.
-
-    Raises:
-        UserError: it is closed (at once), or cannot be read.
-    """
+    """The lines of a file or of standard input (``-``), each with its end; UserError if closed."""
     if path == STANDARD_STREAM and sys.stdin is None:
         raise UserError("standard input is closed; give it a file or a pipe: < FILE")
 
     def lines() -> Iterator[bytes]:
-        with reading("standard input" if path == STANDARD_STREAM else path):
+        with reading(_name(path)):
             if path == STANDARD_STREAM:
                 yield from sys.stdin.buffer
             else:
@@ -52,48 +42,32 @@ def raw_lines(path: str) -> Iterator[bytes]:
     return lines()
 
 
-def decode(name: str, number: int, body: bytes, way: str = "") -> str:
-    """Line ``number`` of the stream ``name``; ``way``: what to do where it is not UTF-8.
+def _name(path: str) -> str:
+    return "standard input" if path == STANDARD_STREAM else path
 
-    Raises:
-        UserError: it is not.
-    """
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
-            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
-        ) from error
+
+def typed_lines(path: str) -> Iterator[str]:
+    """The lines of a stream without their ends, and without a byte order mark before the first."""
+    for number, raw in enumerate(raw_lines(path), start=1):
+        line = decode(_name(path), number, raw.removesuffix(b"\n").removesuffix(b"\r"))
+        yield line.removeprefix("\ufeff") if number == 1 else line
 
 
 def input_lines(path: str) -> Iterator[str]:
-    """The lines of a file in UTF-8, or of stdin (``-``).
-
-    Raises:
-        UserError: the file cannot be read, or a line is not UTF-8.
-    """
-    return _stdin_lines() if path == STANDARD_STREAM else read_lines(path)
-
-
-def _stdin_lines() -> Iterator[str]:
-    for number, raw in enumerate(raw_lines(STANDARD_STREAM), start=1):
-        line = decode("stdin", number, raw.removesuffix(b"\n").removesuffix(b"\r"))
-        # Some programs put a byte order mark in front of what they pipe.
-        yield line.removeprefix("\ufeff") if number == 1 else line
+    """:func:`typed_lines` of standard input, or of a file the strict :func:`.read_lines`."""
+    return typed_lines(path) if path == STANDARD_STREAM else read_lines(path)
 
 
 def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
     """What stands between the tabs of each line of :func:`input_lines`.
 
     Raises:
-        UserError: as there, or another number of fields than ``counts`` has: ``form`` says which.
+        UserError: another number of fields than ``counts`` has: ``form`` says which.
     """
-    name = "stdin" if path == STANDARD_STREAM else path
     for number, line in enumerate(input_lines(path), start=1):
         fields = line.split("\t")
         if len(fields) not in counts:
-            raise UserError(f"{name}: line {number}: {len(fields) - 1} tabs; {form}")
+            raise UserError(f"{_name(path)}: line {number}: {len(fields) - 1} tabs; {form}")
         yield fields
 
 
@@ -116,12 +90,6 @@ def is_stream(path: str) -> bool:
     return path == STANDARD_STREAM or given.is_fifo() or given.is_char_device()
 
 
-def check_lines(path: str | None) -> None:
-    """Reads a text file for its errors, which it raises: better now than after an hour of work."""
-    if path is not None and not is_stream(path):
-        count_lines(path)
-
-
 def chunk_size(path: str, size: int) -> int:
     """How many lines of ``path`` are taken at once; one where they are typed."""
     return 1 if path == STANDARD_STREAM and is_terminal(sys.stdin) else size
@@ -132,6 +100,31 @@ def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
     items = iter(lines)
     while chunk := list(islice(items, chunk_size(path, size))):
         yield chunk
+
+
+def progress(
+    items: Iterable[T], unit: str, total: int | None = None, output: str | None = None
+) -> Iterator[T]:
+    """The items; those that are done are counted on standard error if that is a terminal.
+
+    Args:
+        unit: the plural of one. total: without it nothing is shown where the input may be typed.
+        output: where they are written; nothing is shown between lines of a terminal (``-``).
+    """
+    from tqdm import tqdm
+
+    shares_terminal = output == STANDARD_STREAM and is_terminal(sys.stdout)
+    typed = total is None and is_terminal(sys.stdin)
+    quiet = shares_terminal or typed or not is_terminal(sys.stderr)
+    yield from tqdm(items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet)
+
+
+def lines_of(path: str) -> int | None:
+    """How many lines a file has, as the total of :func:`progress`; None for what is read once."""
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def say_no_draft(what: str, draft_lang: str, way: str) -> None:

@@ -18,12 +18,16 @@ from .lines import STANDARD_STREAM
 def whole_file(path: str) -> Iterator[TextIO]:
     """Open ``path`` for text that appears there all at once, at the end, or not at all.
 
-    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. Something that is no
-    plain file (a pipe, ``/dev/null``) is written directly.
+    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. What is no plain file (a
+    pipe, ``/dev/null``, ``-`` for standard output) is written directly.
 
     Raises:
         UserError: the file cannot be written, or the disk is full.
     """
+    if path == STANDARD_STREAM:
+        yield standard_output()
+        sys.stdout.flush()
+        return
     target = Path(os.path.realpath(path))
     direct = target.exists() and not target.is_file()
     written = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -49,11 +53,8 @@ def whole_file(path: str) -> Iterator[TextIO]:
 def staged(destdir: str) -> Iterator[str]:
     """A folder to write into; what is there at the end of the block goes to ``destdir``.
 
-    It lies in ``destdir``, or in the nearest folder above that exists: on the same file system,
-    so that moving is renaming. Files of ``destdir`` with other names stay.
-
-    Raises:
-        UserError: the system refuses to write.
+    It lies in ``destdir``, or in the nearest folder above that exists: on the same file system.
+    Files of ``destdir`` with other names stay. A UserError where the system refuses to write.
     """
     anchor = final = Path(destdir).resolve()
     while not anchor.exists():
@@ -71,24 +72,8 @@ def staged(destdir: str) -> Iterator[str]:
         raise UserError(f"--destdir {destdir}: {why}; fix that or choose another") from error
 
 
-@contextmanager
-def report_file(path: str) -> Iterator[TextIO]:
-    """:func:`whole_file`, or standard output for ``-``."""
-    if path != STANDARD_STREAM:
-        with whole_file(path) as stream:
-            yield stream
-        return
-    stream = standard_output()
-    yield stream
-    stream.flush()
-
-
 def standard_output() -> TextIO:
-    """Standard output, in UTF-8 whatever the terminal is set to.
-
-    Raises:
-        UserError: it is closed.
-    """
+    """Standard output, in UTF-8 whatever the terminal is set to; a UserError if it is closed."""
     if sys.stdout is None:
         raise UserError("standard output is closed; send it to a file or to a pipe")
     # The text holds characters that a terminal set to ASCII or Latin-1 could not encode.
@@ -96,20 +81,6 @@ def standard_output() -> TextIO:
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
     return sys.stdout
-
-
-def require_folder(flag: str, path: str) -> None:
-    """Refuse a file to write whose folder is not there."""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise UserError(f"{flag} {path}: no folder {folder}; make it: mkdir -p {folder}")
-
-
-def require_names(written: Mapping[str, str | None]) -> None:
-    """Refuse standard output where a file is written; ``written``: flag → path, None for none."""
-    for flag, path in written.items():
-        if path in ("", STANDARD_STREAM):
-            raise UserError(f"{flag} needs the name of a file")
 
 
 def refuse_overwriting(

@@ -10,23 +10,19 @@ Stock = Callable[..., Any]
 
 
 def patches(owner: Any, name: str) -> Callable[[Stock], Stock]:
-    """A decorator: the function takes the place of ``owner.name``.
+    """A decorator: the function takes the place of ``owner.name``, of a module or class.
 
-    It gets the original as its first argument, before those of the call. The replacement keeps the
-    original as ``__wrapped__``, its attributes, and stays a static method where that is one.
-
-    Args:
-        owner: a module or a class.
+    It gets the original as its first argument, before those of the call. The replacement keeps it
+    as ``__wrapped__``, with its name and attributes, and stays a static method where that is one.
     """
     stock = getattr(owner, name)
     static = isinstance(inspect.getattr_static(owner, name), staticmethod)
 
     def replace(function: Stock) -> Stock:
+        @functools.wraps(stock)
         def patched(*args: object, **options: object) -> object:
             return function(stock, *args, **options)
 
-        patched.__name__, patched.__doc__ = function.__name__, function.__doc__
-        functools.update_wrapper(patched, stock, assigned=())
         setattr(owner, name, staticmethod(patched) if static else patched)
         return patched
 

@@ -30,24 +30,21 @@ def running_command() -> str | None:
     Knows ``fairseq-train`` and its like, ``python -m fairseq_cli.train``, a path to that file,
     and all of them below torchrun.
     """
-    main = sys.modules.get("__main__")
-    spec = getattr(main, "__spec__", None)
-    if spec is not None and spec.name.startswith("fairseq_cli."):
-        return spec.name.removeprefix("fairseq_cli.").replace("_", "-")
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     script = Path(sys.argv[0] if sys.argv else "")
-    if script.stem.startswith("fairseq-"):
-        return script.stem.removeprefix("fairseq-")
-    if script.parent.name == "fairseq_cli" and script.suffix == ".py":
-        return script.stem.replace("_", "-")
-    return None
+    if spec is not None and spec.name.startswith("fairseq_cli."):
+        name = spec.name.removeprefix("fairseq_cli.")
+    elif script.parent.name == "fairseq_cli" and script.suffix == ".py":
+        name = script.stem
+    elif script.stem.startswith("fairseq-"):
+        name = script.stem.removeprefix("fairseq-")
+    else:
+        return None
+    return name.replace("_", "-")
 
 
 def program_modules(name: str) -> list[ModuleType]:
     """``fairseq_cli.NAME`` where it is loaded, also as ``__main__``, under which a program runs."""
-    found = (sys.modules.get(one) for one in (f"fairseq_cli.{name}", "__main__"))
     path = ("fairseq_cli", f"{name}.py")
-    return [
-        module
-        for module in found
-        if module is not None and Path(getattr(module, "__file__", None) or "").parts[-2:] == path
-    ]
+    loaded = filter(None, map(sys.modules.get, (f"fairseq_cli.{name}", "__main__")))
+    return [one for one in loaded if Path(getattr(one, "__file__", "") or "").parts[-2:] == path]

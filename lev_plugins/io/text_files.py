@@ -18,15 +18,8 @@ from typing import IO
 from ..errors import UserError
 
 # fairseq's names for what can be undone in text; those of --bpe where they differ
-SUBWORDS = {
-    "sentencepiece": "sentencepiece",
-    "characters": "sentencepiece",
-    "subword_nmt": "subword_nmt",
-    "wordpiece": "wordpiece",
-    "letter": "letter",
-    "_EOW": "_EOW",
-    "none": "none",
-}
+SUBWORDS = dict.fromkeys(("sentencepiece", "characters"), "sentencepiece")
+SUBWORDS |= {name: name for name in ("subword_nmt", "wordpiece", "letter", "_EOW", "none")}
 
 #: Words that the dictionary maps to control symbols. ``</s>`` inside a line would end the
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
@@ -64,8 +57,7 @@ class LineNumbers:
         return self.count > 0
 
     def __str__(self) -> str:
-        more = ", ..." if self.count > len(self.first) else ""
-        return ", ".join(map(str, self.first)) + more
+        return ", ".join(map(str, self.first)) + (", ..." if self.count > 5 else "")
 
 
 @contextmanager
@@ -80,12 +72,11 @@ def reading(path: str) -> Iterator[None]:
 def require_files(paths: Sequence[str], hint: str = "") -> None:
     """Raise one :class:`UserError` that names all files that are not there, and the way out."""
     missing = [path for path in paths if not os.path.isfile(path)]
-    if not missing:
-        return
     compressed = [path + ".gz" for path in missing if os.path.isfile(path + ".gz")]
     if compressed:
         hint = f"decompress it first: gunzip -k {' '.join(compressed)}"
-    raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
+    if missing:
+        raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
 
 
 def _opened(path: str) -> IO[bytes]:
@@ -100,6 +91,17 @@ def _opened(path: str) -> IO[bytes]:
             raise UserError(f"{path}: cannot be decompressed ({error})") from error
 
 
+def decode(name: str, number: int, body: bytes, way: str = "") -> str:
+    """Line ``number`` of the stream ``name``; a UserError, with the ``way`` out, if not UTF-8."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
+            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
+        ) from error
+
+
 def read_lines(path: str) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file without ``\n``, ``\r\n``, or ``\r`` at the file's end.
 
@@ -110,31 +112,19 @@ def read_lines(path: str) -> Iterator[str]:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
-    start = 0
+    way = f"fix it or convert the file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
     with reading(path), _opened(path) as file:
         for number, raw in enumerate(file, start=1):
-            body = raw.removesuffix(b"\n").removesuffix(b"\r")
-            try:
-                line = body.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{path}: line {number}, byte offset {start + error.start}: "
-                    f"0x{body[error.start]:02x} is not valid UTF-8; fix the line or convert the "
-                    f"file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
-                ) from error
+            line = decode(path, number, raw.removesuffix(b"\n").removesuffix(b"\r"), way)
             if "\r" in line:
-                raise UserError(
-                    f"{path}: line {number}, byte offset {start + body.index(13)}: a carriage "
-                    f"return inside the line would cut it in "
-                    f"two; replace it: tr '\\r' ' ' < {path} > NEW"
-                )
+                said = f"{path}: line {number}: a carriage return inside the line would cut it"
+                raise UserError(f"{said} in two; replace it: tr '\\r' ' ' < {path} > NEW")
             if number == 1 and line.startswith(_BYTE_ORDER_MARK):
                 raise UserError(
                     f"{path}: line 1 begins with a byte order mark; remove it: "
                     f"tail -c +4 {path} > NEW"
                 )
             yield line
-            start += len(raw)
 
 
 def count_lines(path: str) -> int:
@@ -146,8 +136,7 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield one tuple a line number, with that line of every file in the order of ``paths``.
 
     Raises:
-        UserError: as :func:`read_lines`; and, when the shortest file ends before another,
-            with all files and their line counts.
+        UserError: as :func:`read_lines`; a file has more lines than another.
     """
     for lines in zip_longest(*(read_lines(path) for path in paths)):
         if None in lines:
@@ -159,11 +148,7 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def check_parallel(paths: Sequence[str]) -> int:
-    """Read files side by side and return how many lines each of them has.
-
-    Raises:
-        UserError: as :func:`read_parallel`.
-    """
+    """How many lines each of the files has; raises what :func:`read_parallel` raises."""
     return sum(1 for _ in read_parallel(paths))
 
 

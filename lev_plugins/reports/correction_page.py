@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..io.lines import STANDARD_STREAM
-from ..io.output import report_file
+from ..io.output import whole_file
 from .correction_report import Sink
 from .page import markup, render
 
@@ -35,7 +35,7 @@ def html_sink(path: str, title: str) -> Iterator[Sink]:
         if applied:
             shown.append((number, correction))
 
-    with report_file(path) as stream:
+    with whole_file(path) as stream:
         yield add
         stream.write(render_html(files, counts, title))
 

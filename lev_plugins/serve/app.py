@@ -22,6 +22,8 @@ from .model import Runner, ServedModel
 from .schema import MAX_CHARS, Asked, CorrectRequest, EditRequest, PredictRequest, Result
 
 Results = dict[str, list[Result]]
+MAX_BYTES = 1_000_000  # of a request
+ROWS = 64  # that the model reads before other requests have their turn
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
     "Cache-Control": "no-store",
@@ -34,24 +36,18 @@ HEADERS = {
 
 
 def make_app(
-    model: ServedModel,
-    token: str,
-    hosts: Sequence[str] | None = None,
-    max_bytes: int = 1_000_000,
-    seconds: float = 30.0,
-    batch_size: int = 64,
+    model: ServedModel, token: str, hosts: Sequence[str] | None = None, seconds: float = 30.0
 ) -> FastAPI:
     """The application, ready for any ASGI server.
 
     Args:
         token: what a request has to bring. hosts: by which the server may be called; None for any.
-        max_bytes: of a request. seconds: after which it is given up. batch_size: rows that the
-            model reads before other requests have their turn.
+        seconds: after which a request is given up.
     """
     app = FastAPI(
         title="lev-serve",
         **dict.fromkeys(("docs_url", "redoc_url")),  # they load scripts from elsewhere
-        max_body_size=max_bytes,
+        max_body_size=MAX_BYTES,
         telemetry={"tracing": False, "metrics": False, "logs": False},  # texts stay here
         responses={"default": {"description": '{"error": "why, in one line"}'}},
     )
@@ -60,7 +56,7 @@ def make_app(
     for kind in (HTTPException, RequestValidationError, UserError, Exception):
         app.add_exception_handler(kind, _refused)
     _add_page(app, model.info)
-    _add_model(app, model.runners, seconds, batch_size)
+    _add_model(app, model.runners, seconds)
     return app
 
 
@@ -106,14 +102,14 @@ def _add_page(app: FastAPI, info: Result) -> None:
     app.mount("/static", StaticFiles(directory=STATIC))
 
 
-def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float, size: int) -> None:
+def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float) -> None:
     thread = ThreadPoolExecutor(1, "lev-serve model")  # owns the model
 
     async def answer(kind: str, asked: Asked, rows: Sequence[Any]) -> Results:
         results, run = list[Result](), asyncio.get_running_loop().run_in_executor
         try:
             async with asyncio.timeout(seconds):
-                for part in by_budget(list(map(len, rows)), MAX_CHARS, size):  # takes turns
+                for part in by_budget(list(map(len, rows)), MAX_CHARS, ROWS):  # takes turns
                     results += await run(thread, runners[kind], asked, [rows[i] for i in part])
         except TimeoutError:
             said = f"not done after {seconds:g} s; send fewer or shorter rows"

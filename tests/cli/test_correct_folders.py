@@ -146,7 +146,7 @@ def test_a_target_that_cannot_be_is_told_before_anything_is_written(runs, flags,
 
 def test_a_terminal_sees_how_far_a_run_is(runs, monkeypatch):
     put(in__a=b"teh\n" * 4)
-    monkeypatch.setattr("lev_plugins.io.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("lev_plugins.io.lines.PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     runs("in --output-dir out --buffer 2")
     shown = sys.stderr.getvalue()

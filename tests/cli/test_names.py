@@ -48,10 +48,9 @@ def test_without_a_command_all_are_listed(options, capsys):
     assert set(names.COMMANDS) <= {line.split()[0] for line in told if line.startswith("  ")}
 
 
-@pytest.mark.parametrize("main", [names.main, lambda words: parser().parse_args(words)])
-def test_the_version_is_that_of_the_package(main, capsys):
+def test_the_version_is_that_of_the_package(capsys):
     with pytest.raises(SystemExit) as end:
-        main(["--version"])
+        names.main(["--version"])
     assert (end.value.code, capsys.readouterr().out) == (0, f"lev_plugins {__version__}\n")
 
 
@@ -91,7 +90,7 @@ def test_advanced_options_are_shown_by_help_all_alone(flag, shown, capsys):
         parser().parse_args([flag])
     told = capsys.readouterr().out
     assert ended.value.code == 0 and "--rate" in told
-    assert [text in told for text in ("--seed", "--quick", "for few", "--version")] == [shown] * 4
+    assert [text in told for text in ("--seed", "--quick", "for few")] == [shown] * 3
 
 
 def test_usage_lists_what_is_shown_or_each_way_to_call_the_command():

@@ -93,7 +93,7 @@ def test_drafts_of_hostile_text_keep_its_lines_for_preprocess(text, kind):
         ("--input in --kind all --word-rate 3", "--word-rate 3.0"),
         ("--input none --kind all", "none"),
         ("--input in --kind all --output in", "--output"),
-        ("--input in --kind all --output no/out", "--output no/out"),
+        ("--input in --kind all --output no/out", "no/out"),
         ("--input in --kind all --confusions t", "--confusions t"),
         ("--input in --kind ocr --confusions t", "t: "),
         ("--learn-confusions in none t", "none"),

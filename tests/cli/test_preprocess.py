@@ -10,8 +10,6 @@ import pytest
 from fairseq import options
 from fairseq.binarizer import BinarizeSummary, FileBinarizer
 from fairseq.data import Dictionary, data_utils
-from fairseq.file_chunker_utils import Chunker, find_offsets
-from fairseq_cli import preprocess as fairseq_preprocess
 from plain_files import put
 from refusals import refuses
 
@@ -185,17 +183,6 @@ def test_fairseq_knows_every_word_of_the_next_command(corpus, capsys):
 
 
 # carriage returns ---------------------------------------------------------------------------------
-
-
-@pytest.mark.upgrade  # once fairseq keeps its place one process for such files can go
-def test_fairseq_still_loses_its_place_in_such_files(tmp_path):
-    path = str(put(tmp_path / "crlf", ASTRAY, "\r\n"))
-    offsets = find_offsets(path, 2)
-    lines = 0
-    for start, end in zip(offsets, offsets[1:], strict=False):
-        with Chunker(path, start, end) as chunk:
-            lines += sum(1 for _ in chunk)
-    assert lines != len(ASTRAY)
 
 
 def test_files_with_carriage_returns_give_the_data_of_plain_ones(corpus):

@@ -21,10 +21,17 @@ from lev_plugins.cli import serve  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.inference.correction.backends import TextProcessing  # noqa: E402
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend  # noqa: E402
+from lev_plugins.serve import app  # noqa: E402
 from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel, serve_corrector, serve_predictor  # noqa: E402
 
 TOKEN = "right-token"
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests take turns after two rows."""
+    monkeypatch.setattr(app, "ROWS", 2)
 
 
 def client(model: ServedModel, **limits: Any) -> TestClient:
@@ -205,7 +212,7 @@ def test_a_fault_of_the_model_is_one_line_and_the_server_continues(caplog):
             raise UserError("a wrong row")
         return echo(asked, rows)
 
-    with scripted(fails, batch_size=2) as one:
+    with scripted(fails) as one:
         failed = one.post("/correct", json={"lines": ["bad"]})
         assert failed.status_code == 500 and set(failed.json()) == {"error"}
         assert "secret" not in failed.text
@@ -222,8 +229,8 @@ def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
         release.wait(20)
         return echo(asked, rows)
 
-    with scripted(slow, seconds=0.05, batch_size=1) as one:
-        late = one.post("/correct", json={"lines": ["a", "b"]})
+    with scripted(slow, seconds=0.05) as one:
+        late = one.post("/correct", json={"lines": ["a", "b", "c"]})
         assert late.status_code == 504 and "not done after 0.05 s" in late.json()["error"]
         release.set()
         deadline = time.monotonic() + 20
@@ -244,7 +251,7 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
         go.wait(20)
         return echo(asked, some)
 
-    with scripted(noted, batch_size=2) as one, ThreadPoolExecutor(2) as pool:
+    with scripted(noted) as one, ThreadPoolExecutor(2) as pool:
         long = pool.submit(one.post, "/correct", json={"lines": rows})
         assert begun.wait(20)
         short = pool.submit(one.post, "/correct", json={"lines": ["typed"]})
@@ -263,7 +270,7 @@ def test_many_clients_at_once_each_get_their_own():
         for n in range(24)
     ]
     expected = [[trace.text for trace in editor.edit(rows, rows, max_iter=2)] for rows in asked]
-    with client(edit_model(editor), batch_size=2) as one:
+    with client(edit_model(editor)) as one:
 
         def post(rows: list[str]) -> list[str]:
             sentences = [{"source": row, "draft": row} for row in rows]
@@ -281,9 +288,7 @@ def test_many_clients_at_once_each_get_their_own():
     ("flags", "said"),
     [
         ("--port 70000", "--port 70000"),
-        ("--batch-size 0", "--batch-size 0: must be above 0"),
         ("--timeout -1", "--timeout -1.0: must be above 0"),
-        ("--token-file nowhere", "nowhere"),
         ("--host 192.0.2.1", "--host 192.0.2.1 --port 8000"),
     ],
 )
@@ -292,17 +297,6 @@ def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flag
         serve.main(["--path", "nowhere.pt", *flags.split()])
     with serve.listen("127.0.0.1", 0) as taken, refuses(port := str(taken.getsockname()[1])):
         serve.main(["--path", "nowhere.pt", "--port", port])
-
-
-def test_a_token_from_a_file_has_to_be_long_and_plain(tmp_path):
-    file = tmp_path / "token"
-    file.write_text("-1abcdefgh_1\n")
-    assert serve.read_token(str(file)) == "-1abcdefgh_1"
-    for wrong in ("short", "with space in it", "é" * 10):
-        file.write_text(wrong)
-        with pytest.raises(UserError):
-            serve.read_token(str(file))
-    assert serve.read_token(None) != serve.read_token(None)
 
 
 def test_the_address_that_is_printed_opens_the_page(monkeypatch, capsys):

@@ -251,7 +251,6 @@ def test_page_and_json_are_written_beside_the_text(trace):
     ("words", "named"),
     [
         ("--max-iter 0", "--max-iter"),
-        ("--html -", "--html"),
         ("--html x --json ./x", "--json"),
         ("--input missing.txt", "missing.txt"),
         ("--html missing/page.html", "missing/page.html"),
@@ -272,4 +271,4 @@ def test_a_bad_line_is_named_and_leaves_no_files(trace, data, named, source):
     Path("lines").write_bytes(data)
     words = ("--input", source, "--html", "page", "--json", "records")
     said = refusal(lambda given: trace(data, *given), *words)
-    assert named in said and ("stdin" if source == "-" else source) in said
+    assert named in said and ("standard input" if source == "-" else source) in said

@@ -202,5 +202,5 @@ def test_a_mistake_is_told_and_nothing_is_written(folder, tmp_path, monkeypatch,
 def test_it_is_one_line_and_a_status(commands, folder, tmp_path):
     for name, stdin in (("tagging", b"a\n\xff\n"), ("pairs", b"a\tb\na\n")):
         done = started(commands, folder / f"{name}.pt", "--output out", stdin, tmp_path)
-        assert done.error.startswith("stdin: line 2") and done.out == ""
+        assert done.error.startswith("standard input: line 2") and done.out == ""
         assert list(tmp_path.iterdir()) == []

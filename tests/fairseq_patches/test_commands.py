@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.fairseq_patches.commands import read_interactive_lines
-from lev_plugins.fairseq_patches.logs import filter_torch_warnings
+from lev_plugins.fairseq_patches.imports import import_fairseq
 
 # help ---------------------------------------------------------------------------------------------
 
@@ -34,8 +34,8 @@ def helped(capsys, parser, *words: str) -> str:
     return str(capsys.readouterr().out)
 
 
-def ours(registry: dict[str, Any]) -> list[str]:
-    return [name for name, one in registry.items() if "lev_plugins" in one.__module__]
+def ours(one: Any) -> bool:
+    return "lev_plugins" in one.__module__
 
 
 def test_help_has_the_options_of_what_is_named_beside_it(capsys, monkeypatch):
@@ -54,9 +54,9 @@ def test_help_has_the_options_of_what_is_named_beside_it(capsys, monkeypatch):
 
 
 def test_the_help_of_every_arch_and_task_can_be_printed(capsys):
-    for arch in ours(ARCH_MODEL_REGISTRY):
+    for arch in (one for one in ARCH_MODEL_REGISTRY if ours(ARCH_MODEL_REGISTRY[one])):
         assert "--dropout" in helped(capsys, options.get_training_parser(), "--arch", arch)
-    for task in ours(TASK_REGISTRY):
+    for task in (one for one in TASK_REGISTRY if ours(TASK_REGISTRY[one])):
         assert "  data  " in helped(capsys, options.get_generation_parser(), "--task", task)
 
 
@@ -83,7 +83,7 @@ def scratch(tmp_path_factory):
     return tmp_path_factory.mktemp("typed") / "file"
 
 
-@pytest.mark.parametrize("size", [1, 4, 100])
+@pytest.mark.parametrize("size", [1, 4])
 def test_interactive_lines_keep_their_tabs(tmp_path, size, monkeypatch):
     path = tmp_path / "lines"
     path.write_bytes(LINES.encode())
@@ -158,7 +158,7 @@ def test_characters_can_be_chosen_on_the_command_line():
 def test_torch_says_nothing_of_the_code_of_fairseq():
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
-        filter_torch_warnings()
+        import_fairseq()
         for start in ("`torch.jit.script` is deprecated", "`torch.cuda.amp.autocast(args...)` is"):
             warnings.warn(start, FutureWarning, stacklevel=1)
         warnings.warn("of your own code", FutureWarning, stacklevel=1)

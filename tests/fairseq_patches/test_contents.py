@@ -61,7 +61,7 @@ def test_a_training_of_pairs_says_it_in_its_checkpoints():
     symbols.add_symbol("a")
     pairs = SimpleNamespace(src=[torch.tensor([4, 4, 900, 2])], src_dict=symbols)
     empty = SimpleNamespace(src=[], src_dict=symbols)
-    for data, told in ((None, None), (SimpleNamespace(), None), (empty, None), (pairs, 2)):
+    for data, told in ((None, None), (SimpleNamespace(), None), (empty, None), (pairs, 3)):
         task = SimpleNamespace(datasets={"train": data, "valid": SimpleNamespace()})
         cfg = SimpleNamespace(dataset=SimpleNamespace(train_subset="train"))
         keep_lengths(SimpleNamespace(cfg=cfg, task=task))

@@ -46,7 +46,7 @@ def test_a_pattern_that_matches_nothing_protects_nothing():
 
 @pytest.mark.parametrize("pattern", ["(", "[z-a]", "*", "a{9999999999999}"])
 def test_a_pattern_that_is_none_is_named(pattern):
-    with refuses("--protect", repr(pattern)):
+    with refuses("protect=", repr(pattern)):
         Protection([pattern])
     with refuses("protect"):
         Protection("abc")

@@ -48,7 +48,7 @@ def test_words_are_counted_at_each_threshold_and_goals_have_their_value():
     assert Goal.parse("changed:10").value(found) == pytest.approx(0.2 - 1)
     assert Goal.parse("changed:100") == Goal("changed", 100.0)
     for text in ("changed:x", "luck", "changed:101", "f0.5"):
-        with refuses(f"--goal {text}"):
+        with refuses(f"goal={text}"):
             Goal.parse(text)
 
 
@@ -188,7 +188,7 @@ def test_what_cannot_choose_a_threshold_is_refused_and_settings_stay(
     before = Path("model/corrector.json").read_bytes()
     Path("noisy").write_text(noisy)
     Path("clean").write_text(clean)
-    with refuses("--tune", said):
+    with refuses("tuning: ", said):
         tuned("--goal", goal)
     assert Path("model/corrector.json").read_bytes() == before
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
-from lev_plugins.io import progress as module
+from lev_plugins.io import lines as module
+from lev_plugins.io.lines import lines_of, progress
 from lev_plugins.io.output import refuse_overwriting, whole_file
-from lev_plugins.io.progress import lines_of, progress
 
 
 def test_a_file_is_replaced_through_a_link_and_only_when_whole(tmp_path):
@@ -78,11 +78,8 @@ class Stream(io.StringIO):
         (False, False, False, 10, None, 0.0, ""),  # nobody watches
         (False, False, True, 10, None, 5.0, ""),  # done at once
         (False, False, True, 10, None, 0.0, "0/10"),
-        (False, False, True, None, None, 0.0, "0 lines"),
         (False, True, True, 10, "-", 0.0, ""),  # between the lines that are printed
-        (False, True, True, 10, "file", 0.0, "0/10"),
         (True, False, True, None, "-", 0.0, ""),  # between the lines that are typed
-        (True, False, True, 10, "-", 0.0, "0/10"),
     ],
 )
 def test_progress_is_shown_to_people_and_between_no_lines(

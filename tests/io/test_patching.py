@@ -8,7 +8,7 @@ from types import FunctionType, SimpleNamespace
 import fairseq_cli.train
 import pytest
 
-from lev_plugins.fairseq_patches import preemption
+from lev_plugins.fairseq_patches import trainings
 from lev_plugins.io.patching import patches
 
 
@@ -29,8 +29,8 @@ def replacements(monkeypatch) -> dict[str, FunctionType]:
     """All that are in force while a training runs."""
     stock = fairseq_cli.train.validate_and_save
     monkeypatch.setattr(fairseq_cli.train, "validate_and_save", stock)  # as it was, afterwards
-    preemption.save_on_signals(fairseq_cli.train)
-    with preemption.watched(spawns=False):  # which ends the handling of signals
+    trainings.save_on_signals(fairseq_cli.train)
+    with trainings.watched(spawns=False):  # which ends the handling of signals
         pass
     modules = [module for name, module in sys.modules.items() if name.startswith("fairseq")]
     classes = [one for module in modules for one in vars(module).values() if inspect.isclass(one)]
@@ -73,4 +73,4 @@ def test_a_replacement_gets_the_original_and_stands_for_it():
 
     assert Owner().double(3) == Owner.double(x=3) == 7
     assert (Owner.double, Owner.double.__wrapped__) == (more, stock)
-    assert (more.mark, more.__doc__, more.__name__) == ("kept", "Ours.", "more")
+    assert (more.mark, more.__doc__, more.__name__) == ("kept", None, "double")

@@ -80,4 +80,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except (re.error, OverflowError) as error:
-        raise UserError(f"--protect {pattern!r} is no regular expression: {error}") from error
+        raise UserError(f"protect={pattern!r} is no regular expression: {error}") from error

@@ -64,7 +64,7 @@ class Goal:
             goal = cls("", 0)
         if goal.name not in GOALS or not 0 <= goal.limit <= 100:
             said = "changed:N (at most N per cent of the right words changed) or accuracy"
-            raise UserError(f"--goal {text}: give {said}")
+            raise UserError(f"goal={text}: give {said}")
         return goal
 
     def value(self, counts: Counts) -> float:
@@ -233,7 +233,7 @@ def _same_words(
 ) -> tuple[list[str], list[str], list[int], int]:
     """The lines with as many noisy as clean words, the numbers of the others, from 1, and how many
     characters a correction of one word adds at most, 1 or more; errors of :func:`tune`."""
-    said = f"--tune: {len(noisy)} noisy and {len(clean)} clean lines"
+    said = f"tuning: {len(noisy)} noisy and {len(clean)} clean lines"
     if len(noisy) != len(clean):
         raise UserError(f"{said}; line n of each must belong together")
     kept: list[tuple[str, str]] = []
@@ -251,12 +251,12 @@ def _same_words(
     grown = [len(meant) - len(one) for one, meant in words if one != meant]
     if not grown:
         raise UserError(
-            f"--tune: none of {len(words)} words is wrong; give text with errors, and the same "
+            f"tuning: none of {len(words)} words is wrong; give text with errors, and the same "
             "corrected"
         )
     if len(grown) == len(words) and goal.name == "changed":
         raise UserError(
-            f"--tune: all {len(words)} words are wrong, so --goal changed cannot be judged; add "
-            "lines that are right, or give --goal accuracy"
+            f"tuning: all {len(words)} words are wrong, so goal=changed cannot be judged; add "
+            "lines that are right, or give goal=accuracy"
         )
     return [one for one, _ in kept], [other for _, other in kept], others, max(1, *grown)

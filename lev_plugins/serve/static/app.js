@@ -1,16 +1,16 @@
 // The page: lines of a text field or a file, what the model says of them, what a person decides.
 
-import { asText, asTriples, readRows, rowsOf, save } from "./files.js";
-import { choose, editsOf, hear, itemOf, keep, newRow, textOf, toggle, type, undo, write } from "./row.js";
+import { asText, readRows, rowsOf, save } from "./files.js";
+import { editsOf, hear, itemOf, keep, newRow, textOf, toggle, type, undo, write } from "./row.js";
 import { size, visible } from "./text.js";
-import { showHypotheses, showPrediction, showWords } from "./view.js";
+import { showPrediction, showWords } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const CHUNK = 32; // lines that are asked for at once
 const TITLES = { edit: "Edit a draft", correct: "Correct", predict: "Predict" };
 const state = {
   ...{ rows: [newRow("", "")], at: 0, selected: 0, file: "text.txt", unsaved: false },
-  ...{ model: {}, mode: "", least: 0, nbest: 1 }, // how the model is asked
+  ...{ model: {}, mode: "", least: 0 }, // how the model is asked
 };
 let words = []; // what each button of the line stands for
 let asking = null; // for the line at hand: keys that follow wait for the answer
@@ -20,8 +20,6 @@ const word = () => words[state.selected];
 const least = () => (state.mode === "correct" ? state.least : 0);
 const edits = (one) => editsOf(one, least());
 const status = (text) => ($("status").textContent = text);
-
-// asking ---------------------------------------------------------------------------------------
 
 async function call(path, body) {
   const token = new URLSearchParams(location.search).get("token") ?? "";
@@ -36,11 +34,11 @@ async function call(path, body) {
 }
 
 // what the model said is known by what it was asked
-const keyOf = (one) => JSON.stringify([state.mode, state.nbest, itemOf(one, state.mode)]);
+const keyOf = (one) => JSON.stringify([state.mode, itemOf(one, state.mode)]);
 const known = (one) => one.said?.key === keyOf(one);
 
 function request(items) {
-  if (state.mode === "edit") return { sentences: items, nbest: state.nbest };
+  if (state.mode === "edit") return { sentences: items };
   if (state.mode === "correct") return { lines: items, min_confidence: 0 };
   const { texts: sides, top_k } = state.model;
   const [texts, pairs] = [0, 1].map((side) => items.map((one) => one[side]));
@@ -80,11 +78,9 @@ async function update() {
   show();
 }
 
-// showing --------------------------------------------------------------------------------------
-
 function show() {
   const one = row();
-  const { hypotheses = [], prediction, error } = one.said ?? {};
+  const { prediction, error } = one.said ?? {};
   const all = edits(one);
   const made = all.filter((edit) => edit.taken);
   for (const [id, text] of [["source", one.source], ["draft", one.text]]) {
@@ -92,14 +88,11 @@ function show() {
   }
   $("place").textContent = `line ${state.at + 1} of ${state.rows.length}`;
   $("moves").hidden = state.rows.length < 2;
-  $("accepted").textContent = one.accepted === null ? "" : "accepted";
   $("error").textContent = visible(error || "");
   status(all.length ? `${made.length} of ${all.length} edit${all.length > 1 ? "s" : ""} applied` : "");
   const focused = $("words").contains(document.activeElement);
   words = showWords($("words"), one, all, select);
   select(state.selected, focused);
-  const texts = hypotheses.map((_, number) => textOf(one, least(), number));
-  showHypotheses($("hypotheses"), hypotheses, texts, one.chosen, (number) => change(choose, number));
   $("text").textContent = visible(textOf(one, least()));
   showPrediction($("predictions"), prediction);
 }
@@ -117,22 +110,17 @@ function select(number, focus) {
   for (const id of ["keep", "drop", "own", "next-edit"]) $(id).disabled = !words.length;
 }
 
-// doing ----------------------------------------------------------------------------------------
-
 // What the buttons do; each has its key, on a word or (with others held) anywhere.
 const ACTIONS = {
   accept: () => change(toggle, word().edit),
   keep: () => change(keep, word()),
   drop: () => change(write, word(), ""),
   undo: () => change(undo),
-  "next-edit": () => step(1),
-  "previous-edit": () => step(-1),
-  done: accept,
+  "next-edit": nextEdit,
   previous: () => go(state.at - 1),
   next: () => go(state.at + 1),
   "next-line": nextLine,
-  "save-text": () => saveAs(state.file, asText).then(() => (state.unsaved = false)),
-  "save-triples": () => saveAs(state.file.replace(/\.[^.]*$/, "") + ".triples.tsv", asTriples),
+  save: saveText,
 };
 
 // What a person does to the line, by a function of row.js.
@@ -156,21 +144,12 @@ function pressed(event) {
   else control.click();
 }
 
-// The next edit or the one before; behind the last, that of the next line with edits.
-async function step(by) {
-  let next = state.selected + by;
-  while (words[next] && (!words[next].edit || words[next].edit === word().edit)) next += by;
-  if (!words[next] && by > 0 && (await nextLine())) next = words.findIndex((one) => one.edit);
+// The next edit; behind the last, that of the next line with edits.
+async function nextEdit() {
+  const { selected } = state;
+  let next = words.findIndex((one, i) => i > selected && one.edit && one.edit !== words[selected].edit);
+  if (next < 0 && (await nextLine())) next = words.findIndex((one) => one.edit);
   if (words[next]) select(next, true);
-}
-
-async function accept() {
-  const one = row();
-  await fresh(one);
-  if (one !== row()) return;
-  one.accepted = textOf(one, least());
-  state.unsaved = true;
-  await (state.rows[state.at + 1] ? go(state.at + 1) : show());
 }
 
 async function go(number) {
@@ -193,8 +172,7 @@ async function nextLine() {
   return false;
 }
 
-const put = (one, field, text) =>
-  field === "text" ? type(one, text) : Object.assign(one, { source: text, accepted: null });
+const put = (one, field, text) => (field === "text" ? type(one, text) : (one.source = text));
 
 // What was typed or pasted into a field; its further lines are lines of their own.
 async function typed(field, other, text) {
@@ -226,17 +204,15 @@ async function load({ target: { files: [file] } }) {
 }
 
 // Saves all lines; the model is asked for those that nobody has looked at.
-async function saveAs(name, make) {
+async function saveText() {
   for (let start = 0; start < state.rows.length; start += CHUNK) {
     status(`${start} of ${state.rows.length} lines`);
     await ask(state.rows.slice(start, start + CHUNK));
   }
-  const lines = state.rows.map((one) => ({ row: one, text: one.accepted ?? textOf(one, least()) }));
-  save(name, make(lines, state.mode));
+  save(state.file, asText(state.rows.map((one) => ({ row: one, text: textOf(one, least()) }))));
+  state.unsaved = false;
   show();
 }
-
-// beginning ------------------------------------------------------------------------------------
 
 function setMode(mode) {
   document.body.dataset.mode = state.mode = mode;
@@ -244,8 +220,8 @@ function setMode(mode) {
   return update();
 }
 
-async function setOption({ target }) {
-  if (target.checkValidity() && target.value) state[target.id] = target.valueAsNumber;
+async function setLeast({ target }) {
+  if (target.checkValidity() && target.value) state.least = target.valueAsNumber;
   await update();
   if (!target.checkValidity()) throw new Error(target.validationMessage);
 }
@@ -263,7 +239,7 @@ async function begin() {
   on("draft", "input", ({ target }) => typed("text", "source", target.value));
   on("own", "change", ownWord);
   on("mode", "input", ({ target }) => setMode(target.value));
-  for (const id of ["nbest", "least"]) on(id, "input", setOption);
+  on("least", "input", setLeast);
   on("load", "change", load);
   const model = (state.model = await call("info"));
   document.title = $("model").textContent = visible(`${model.model ?? "lev-serve"}`);

@@ -40,10 +40,3 @@ export function asText(lines) {
   const behind = ({ row }) => (row.old == null ? "" : `\t${row.old}`) + row.ending;
   return lines.map((line) => before(line) + line.text + behind(line)).join("");
 }
-
-// Source, draft and what the person accepted, of accepted lines: what a model can be trained on.
-export function asTriples(lines, mode) {
-  const sides = ({ source, draft, accepted }) => [mode === "correct" ? draft : source, draft, accepted];
-  const triple = ({ row }) => sides(row).map((text) => text.replace(/\t/g, " ")).join("\t") + "\n";
-  return lines.filter(({ row }) => row.accepted !== null).map(triple).join("");
-}

@@ -4,43 +4,31 @@ import { apply, clash, difference, disjoint, endOf, shift, size, slice } from ".
 
 export const newRow = (source, text, ending = "", tab = false) => ({
   ...{ source, text, ending, tab }, // how the line ends, a tab before its text: as the file has it
-  draft: text, // the text as it was typed or read, without words that the person wrote into edits
   decisions: [], // disjoint: {kind: keep, refuse or drop, offset, length, before, offered} of text
-  said: null, // of the request `key`: {hypotheses: [{edits, score}]}, {prediction} or {error}
-  ...{ chosen: 0, accepted: null, past: [] }, // which hypothesis, the text accepted, for undo()
+  said: null, // of the request `key`: {edits, obeys}, {prediction} or {error}
+  past: [], // for undo()
 });
 
-function remember(row) {
-  const { text, decisions, chosen } = row;
-  row.past.push({ text, decisions, chosen });
-  row.accepted = null;
-}
+const remember = (row) => row.past.push({ text: row.text, decisions: row.decisions });
 
 // Does not reach behind what was typed.
 export function undo(row) {
   const before = row.past.pop();
   if (before.text !== row.text) row.said = null;
-  Object.assign(row, before, { accepted: null });
+  Object.assign(row, before);
 }
 
 // Puts `after` in the place of a stretch of the text; all else moves along.
 function replace(row, change) {
   row.text = apply(row.text, [change]);
   row.decisions = shift(row.decisions, change);
-  for (const one of row.said?.hypotheses ?? []) one.edits = shift(one.edits, change);
+  if (row.said?.edits) row.said.edits = shift(row.said.edits, change);
 }
 
 export function type(row, text) {
   replace(row, difference(row.text, text));
-  Object.assign(row, { draft: text, past: [], accepted: null });
+  row.past = [];
 }
-
-export function choose(row, number) {
-  remember(row);
-  row.chosen = number;
-}
-
-// What a person decides -------------------------------------------------------------------------
 
 // `offered`: what the model would write there, and may not.
 function decide(row, kind, { offset, length, before, probability }, offered) {
@@ -109,12 +97,9 @@ function withSpace(row, word) {
   return row.decisions.some((one) => clash(one, wide)) ? word : wide;
 }
 
-// What comes of it ------------------------------------------------------------------------------
-
 // All edits, disjoint and in order; `taken`: not refused, and not of the model below `least`.
-export function editsOf(row, least, number = row.chosen) {
-  const { hypotheses = [], obeys } = row.said ?? {};
-  const given = (hypotheses[number] ?? hypotheses[0])?.edits ?? [];
+export function editsOf(row, least) {
+  const { edits: given = [], obeys } = row.said ?? {};
   const of = (kind) => row.decisions.filter((one) => one.kind === kind);
   const closed = [...of("keep"), ...of("refuse")];
   const sure = (edit) => edit.applied && (edit.probability ?? 1) >= least;
@@ -135,8 +120,7 @@ function forbids(decision, edit) {
   return beside && words.length > 0 && words.every((word) => written.includes(word));
 }
 
-export const textOf = (row, least, number = row.chosen) =>
-  apply(row.text, editsOf(row, least, number).filter((edit) => edit.taken));
+export const textOf = (row, least) => apply(row.text, editsOf(row, least).filter((edit) => edit.taken));
 
 // What the model is asked of a line; what is decided stands in marks.
 export function itemOf(row, mode) {
@@ -154,8 +138,8 @@ export function itemOf(row, mode) {
 // Notes what the model said of a line.
 export function hear(row, mode, key, result) {
   const anew = (after) => (after ? [{ offset: 0, length: 0, before: "", after, applied: true }] : []);
-  const hypothesis = ({ score, edits, text }) => ({ score, edits: result.draft ? edits : anew(text) });
+  const { edits, text } = result.hypotheses?.[0] ?? result;
   if (mode === "predict") row.said = { key, prediction: result };
-  else if (mode === "correct") row.said = { key, hypotheses: [{ edits: result.edits }] };
-  else row.said = { key, hypotheses: result.hypotheses.map(hypothesis), obeys: true };
+  else if (mode === "correct") row.said = { key, edits };
+  else row.said = { key, edits: result.draft ? edits : anew(text), obeys: true };
 }

@@ -43,19 +43,6 @@ export function showWords(container, row, edits, select) {
   return words;
 }
 
-// `texts` are what comes of each hypothesis, with what the person decided.
-export function showHypotheses(field, hypotheses, texts, chosen, choose) {
-  field.hidden = hypotheses.length < 2;
-  const choices = hypotheses.map(({ score }, number) => {
-    const about = { type: "radio", name: "hypothesis", checked: number === chosen };
-    const radio = element("input", { ...about, onchange: () => choose(number) });
-    radio.dataset.key = number + 1;
-    const shown = [visible(texts[number]), element("sub", {}, percent(score))];
-    return element("label", { className: "tokens", dir: "auto", lang: "" }, radio, ...shown);
-  });
-  field.replaceChildren(field.firstElementChild, ...choices);
-}
-
 // A bar for each label, or for each word its tag; a value as it is.
 export function showPrediction(section, found) {
   section.hidden = !found;

@@ -36,7 +36,8 @@ class EditPolicyLossConfig(FairseqDataclass):
 class EditPolicyLoss(FairseqCriterion):
     """Sum over heads and positions, divided by the number of target tokens of all workers.
 
-    So the gradient does not depend on how a batch is split over workers or accumulation steps.
+    So without dropout the gradient does not depend on how a batch is split over workers or
+    accumulation steps.
     """
 
     def __init__(

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from ....data.batching import by_budget
 from ....errors import UserError
-from ....fairseq_patches import filter_mask_warning
 from ....ops.randomness import uniform
 from .options import RefinementOptions
 from .policy import EditPolicy, is_edit_model
@@ -117,7 +116,6 @@ class Reranker:
                 "the reranker was trained with another target dictionary; give a model trained on "
                 "the same data"
             )
-        filter_mask_warning()
         self.model = model
         self.model.eval()  # in fairseq-generate it returns nothing
         self.dictionary, self.size, self.length_penalty = dictionary, len(own), length_penalty

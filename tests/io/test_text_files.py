@@ -72,13 +72,13 @@ def test_only_a_line_feed_ends_a_line_and_the_last_one_needs_none(write, content
 @pytest.mark.parametrize(
     ("content", "where"),
     [
-        (b"good\nb\xffd\n", "line 2, byte offset 6"),
-        ("é\né\n".encode("latin-1"), "line 1, byte offset 0"),
-        ("ok\nhalf é".encode()[:-1], "line 2, byte offset 8"),
-        (b"ok\nsurrogate \xed\xa0\x80\n", "line 2, byte offset 13"),
-        ("text".encode("utf-16"), "line 1, byte offset 0"),
-        (b"ok\none\rtwo\n", "line 2, byte offset 6"),
-        (b"one\r\r\n", "line 1, byte offset 3"),
+        (b"good\nb\xffd\n", "line 2: byte 2 "),
+        ("é\né\n".encode("latin-1"), "line 1: byte 1 "),
+        ("ok\nhalf é".encode()[:-1], "line 2: byte 6 "),
+        (b"ok\nsurrogate \xed\xa0\x80\n", "line 2: byte 11 "),
+        ("text".encode("utf-16"), "line 1: byte 1 "),
+        (b"ok\none\rtwo\n", "line 2: a carriage return"),
+        (b"one\r\r\n", "line 1: a carriage return"),
         (b"\xef\xbb\xbfok\n", "line 1"),
     ],
 )

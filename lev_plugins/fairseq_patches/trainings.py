@@ -1,0 +1,301 @@
+"""How trainings are started, begin or resume, and end when a signal asks them to."""
+
+import argparse
+import contextlib
+import contextvars
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.distributed import utils
+from fairseq.file_io import PathManager
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.optim import OPTIMIZER_REGISTRY
+from fairseq.optim.adafactor import Adafactor
+from fairseq.tasks.translation import TranslationTask
+from omegaconf import DictConfig, OmegaConf
+
+from ..errors import UserError
+from ..io.patching import Stock, patches
+from ..io.program import program_modules
+from .checkpoints import wrap_checkpoint_errors
+from .contents import keep_lengths
+
+if TYPE_CHECKING:
+    from fairseq.trainer import Trainer
+
+_TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
+_LAST = "checkpoint_last"
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+_received: list[int] = []  # by this process, the first one first
+_handled: list[signal.Signals] = []  # those that had no handler of the user's
+_beginning: contextvars.ContextVar[Any] = contextvars.ContextVar("beginning", default=None)
+
+
+# how it is started --------------------------------------------------------------------------------
+
+
+@patches(utils, "_infer_torch_distributed_launch_init")
+def infer(stock: Stock, cfg: DictConfig) -> None:
+    """Fault: fairseq takes a process's rank modulo the number of GPUs, which may be 0."""
+    if torch.cuda.device_count() > 0:
+        return stock(cfg)
+    cfg.distributed_init_method, cfg.distributed_no_spawn = "env://", True
+    cfg.distributed_world_size = int(os.environ["WORLD_SIZE"])
+    cfg.distributed_rank, cfg.device_id = int(os.environ["RANK"]), 0
+
+
+def _check_launch(cfg: DictConfig) -> None:
+    """Refuse a training on a CPU whose processes would train each for itself, or not at all."""
+    asked, method = cfg.distributed_world_size, cfg.distributed_init_method
+    torchrun = all(name in os.environ for name in _TORCHRUN)
+    started = int(os.environ["WORLD_SIZE"]) if torchrun else 1
+    alone = asked == 1 and started > 1 and method is None
+    unconnected = asked > 1 and method is None and not torchrun and "SLURM_JOB_ID" not in os.environ
+    empty = method is not None and not cfg.distributed_no_spawn
+    if alone or (torch.cuda.device_count() == 0 and (unconnected or empty)):
+        count = max(asked, started)
+        raise UserError(
+            f"no training of several processes begins so (--distributed-world-size {asked}, and "
+            f"torchrun has started {started}); launch as torchrun --nproc_per_node {count} "
+            "$(which fairseq-train) … --cpu --distributed-backend gloo --ddp-backend legacy_ddp "
+            f"--distributed-world-size {count}"
+        )
+
+
+def _absolute(cfg: DictConfig | argparse.Namespace) -> None:
+    """Make the colon separated folders in ``cfg.data`` absolute, in place, if they are there."""
+    data = getattr(cfg, "data", None)
+    if isinstance(data, str) and data and "://" not in data:
+        paths = data.split(os.pathsep)
+        cfg.data = os.pathsep.join(os.path.abspath(p) if os.path.exists(p) else p for p in paths)
+
+
+@patches(utils, "call_main")
+def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwargs: object) -> None:
+    """Complete a training's settings before fairseq keeps them and starts its processes.
+
+    Faults: a relative path of the data breaks loading from any other folder. A model gets a copy
+    of its settings, so nothing that it finds out (a backbone's sizes) reaches a checkpoint; its
+    class may have a ``settle(cfg.model)``. ``--bf16`` switches ``--tpu`` on. On a CPU, processes
+    train each for itself, or nothing. Checkpoints written asynchronously are torn by a stop.
+    """
+    code = getattr(main, "__code__", None)
+    if code is None or Path(code.co_filename).parts[-2:] != ("fairseq_cli", "train.py"):
+        return stock(cfg, main, **kwargs)
+    if cfg.checkpoint.write_checkpoints_asynchronously:
+        raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
+    _absolute(cfg.task)
+    kind: Any = None if OmegaConf.is_missing(cfg, "model") else _model_class(cfg.model)
+    if hasattr(kind, "settle"):
+        kind.settle(cfg.model)
+    if cfg.common.bf16 and utils.xm is None:
+        for section in map(cfg.get, cfg):
+            if getattr(section, "tpu", None) is not None:
+                section.tpu = False
+    place = cfg.distributed_training
+    _check_launch(place)
+    if place.distributed_world_size > 1:
+        utils.infer_init_method(place)  # as fairseq is about to do
+    with watched(place.distributed_init_method is not None and not place.distributed_no_spawn):
+        stock(cfg, main, **kwargs)
+
+
+# how it begins ------------------------------------------------------------------------------------
+
+
+def _require_start(cfg: DictConfig) -> None:
+    """Fault: what is no file is taken for "no checkpoint yet", as ``checkpoint_last.pt`` may be."""
+    named = {"--restore-file": cfg.restore_file, "--finetune-from-model": cfg.finetune_from_model}
+    for flag, path in named.items():
+        last = os.path.basename(path or _LAST).startswith(_LAST) and not os.path.isdir(path or "")
+        if not last and not PathManager.isfile(path):
+            raise UserError(f"{flag} {path}: is no file; name a checkpoint")
+
+
+def _model_class(cfg: Any) -> Any:
+    """The class of a model by its settings; None where there is none."""
+    return ARCH_MODEL_REGISTRY.get(getattr(cfg, "_name", None) or getattr(cfg, "arch", None))
+
+
+def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
+    """Let model and task look at the checkpoint that a training begins with.
+
+    Faults: a resumed training has the options of its command; those that no parameter shows change
+    it in silence. And what a task keeps in a checkpoint fairseq's trainer does not give back to it.
+
+    A model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
+    ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; a task a
+    ``check_resumed(stored, path)``, and a ``begin_from(model, state, path, finetuned)``.
+    """
+    kind, task = _model_class(trainer.cfg.model), trainer.task
+    finetuned = path == trainer.cfg.checkpoint.finetune_from_model
+    settings = state.get("cfg") or {}
+    stored = settings.get("model")
+    if stored is not None and finetuned and hasattr(kind, "begin_from"):
+        trainer.get_model().begin_from(stored, state["model"], path)
+        for name in ("ema", "ema_fp32_params"):  # fairseq makes it anew from the model's
+            (state.get("extra_state") or {}).pop(name, None)
+    elif stored is not None and hasattr(kind, "check_resumed"):
+        kind.check_resumed(trainer.cfg.model, stored, path)
+    if hasattr(task, "begin_from"):
+        task.begin_from(trainer.get_model(), state, path, finetuned)
+    elif isinstance(task, TranslationTask) and isinstance(state.get("task_state"), dict):
+        task.load_state_dict(state["task_state"])
+    if not finetuned and hasattr(task, "check_resumed"):
+        task.check_resumed(settings.get("task"), path)
+
+
+@patches(checkpoint_utils, "load_checkpoint_to_cpu")
+def load_checkpoint_to_cpu(stock: Stock, path: str, *more: object, **named: object) -> Any:
+    """fairseq's; a training that begins with it has a look."""
+    state = stock(path, *more, **named)
+    if (trainer := _beginning.get()) is not None:
+        _look_at(trainer, path, state)
+    return state
+
+
+@patches(checkpoint_utils, "load_checkpoint")
+def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: "Trainer", **options: object) -> object:
+    """Prepare a training where it looks for a checkpoint to resume from.
+
+    hydra's first job and the processes that fairseq spawns pass no function of ours before.
+    """
+    if not trainer.checkpoint_suffix:  # of a shard, whose name fairseq completes
+        _require_start(cfg)
+    # the best of a training before in this process would be this one's
+    vars(checkpoint_utils.save_checkpoint).pop("best", None)
+    for program in program_modules("train"):
+        save_on_signals(program)
+    # an optimizer is told of parameters only, not of the layers that they belong to
+    optimizer = OPTIMIZER_REGISTRY.get(trainer.cfg.optimizer._name)
+    if hasattr(optimizer, "prepare_model"):
+        optimizer.prepare_model(trainer.model)
+
+    @patches(trainer, "load_checkpoint")
+    def load(stock: Stock, filename: str, *more: object, **named: object) -> object:
+        left = _beginning.set(trainer)
+        try:
+            with wrap_checkpoint_errors(filename):  # it may not fit
+                return stock(filename, *more, **named)
+        finally:
+            _beginning.reset(left)
+
+    found = stock(cfg, trainer, **options)
+    keep_lengths(trainer)
+    if cfg.finetune_from_model and trainer.get_num_updates() == 0:
+        trainer._previous_training_time = 0  # fairseq counts that of the other training too
+    if hasattr(trainer.lr_scheduler, "seconds"):  # ends the training by its own clock
+        trainer.cumulative_training_time = lambda: trainer.lr_scheduler.seconds
+    return found
+
+
+# Adafactor. Fault: a step leaves the rate of a tensor, scaled by its size, in its group and takes
+# it from there for the next one, so that the sizes of all tensors so far are multiplied.
+
+
+@patches(Adafactor, "_get_lr")
+def get_lr(stock: Stock, self: Any, param_group: dict[str, Any], param_state: Any) -> object:
+    """A tensor's learning rate, of the one that the scheduler has set."""
+    given = param_group.get("given_lr", param_group["lr"])
+    return stock(self, {**param_group, "lr": given}, param_state)
+
+
+@patches(Adafactor, "step")
+def step(stock: Stock, self: Any, closure: Any = None) -> object:
+    """fairseq's step, after which each group has the learning rate that it was given."""
+    given = [group for group in self.param_groups if not group["relative_step"]]
+    for group in given:
+        group["given_lr"] = group["lr"]
+    try:
+        return stock(self, closure)
+    finally:
+        for group in given:
+            group["lr"] = group.pop("given_lr")
+
+
+# how it is asked to end ---------------------------------------------------------------------------
+
+
+def _handle(spawns: bool = False) -> None:
+    def receive(number: int, frame: object) -> None:
+        _received.append(number)
+        for child in multiprocessing.active_children() if spawns else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.pid or 0, number)
+
+    if threading.current_thread() is threading.main_thread() and not _handled:
+        _handled.extend(one for one in SIGNALS if signal.getsignal(one) == signal.SIG_DFL)
+        for one in _handled:
+            signal.signal(one, receive)
+
+
+@contextlib.contextmanager
+def watched(spawns: bool) -> Iterator[None]:
+    """A training runs inside, in processes that fairseq spawns or not, whose status is ours."""
+    try:
+        if spawns:
+            _handle(spawns)
+        yield
+    except torch.multiprocessing.ProcessExitedException as error:
+        if error.exit_code not in {128 + number for number in _received}:
+            raise
+        raise SystemExit(error.exit_code) from None
+    finally:
+        for one in _handled:
+            signal.signal(one, signal.SIG_DFL)
+        _handled.clear()
+        _received.clear()
+
+
+def save_on_signals(program: ModuleType) -> None:
+    """Let the training of ``program`` (fairseq_cli.train) that begins now save and end when asked.
+
+    Fault: clusters end a job by SIGTERM or SIGUSR1, some time before they kill it; fairseq handles
+    neither, and all since the last save is lost. Processes that load data get the signals of the
+    job too: they end when the training says so.
+    """
+    _handle()
+    if hasattr(program.validate_and_save, "__wrapped__"):
+        return
+    os.register_at_fork(after_in_child=_leave_signals_to_the_training)
+
+    @patches(program, "validate_and_save")
+    def validate_and_save(
+        stock: Stock, cfg: Any, trainer: Any, task: Any, epoch_itr: Any, *more: Any, **named: Any
+    ) -> tuple[list[float | None], bool]:  # behind every update; after a signal the last one
+        number = _received[0] if _received else 0
+        if torch.distributed.is_initialized():  # what any process has received
+            told = torch.tensor([number], device=trainer.device)
+            number = int(utils.all_reduce(told, utils.get_global_group(), op="max"))
+        if number:  # a validation may take longer than the cluster waits
+            cfg.checkpoint.no_last_checkpoints = False
+            checkpoint_utils.save_checkpoint(cfg.checkpoint, trainer, epoch_itr, None)
+        losses, should_stop = stock(cfg, trainer, task, epoch_itr, *more, **named)
+        if number and not should_stop:
+            if trainer.is_data_parallel_master:
+                name, updates = signal.Signals(number).name, trainer.get_num_updates()
+                sys.stderr.write(f"{name}: the training ends after {updates} updates\n")
+            raise SystemExit(128 + number)
+        return losses, should_stop
+
+
+def _leave_signals_to_the_training() -> None:
+    def end_when_told() -> None:
+        while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+            pass
+        os._exit(0)
+
+    for one in _handled:
+        signal.signal(one, signal.SIG_IGN if one != signal.SIGTERM else signal.SIG_DFL)
+    if signal.SIGTERM in _handled:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=end_when_told, daemon=True).start()
