@@ -8,6 +8,8 @@ import os
 # Before torch: tiny models only wait for a second thread. tests/kernels.sh asks for several.
 THREADS = os.environ.get("LEV_THREADS", "1")
 os.environ["OMP_NUM_THREADS"] = THREADS
+# Our modules are compiled once, and not in each of the hundreds of processes that tests start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import contextlib  # noqa: E402
 import importlib.util  # noqa: E402
