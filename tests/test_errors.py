@@ -1,6 +1,5 @@
 """What is said of a mistake: one line that names it, with nothing that a terminal obeys."""
 
-import logging
 import re
 import subprocess
 import sys
@@ -172,9 +171,3 @@ def test_a_command_hands_on_its_status(capsys):
     script = f'{sys.executable} -c "{loud}" | head -1; echo ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert (done.stdout.splitlines(), done.stderr) == (["x" * 70, "141"], "")
-
-
-def test_importing_the_package_prints_nothing_and_leaves_logging_alone():
-    look = "import logging, lev_plugins; r = logging.getLogger(); print(r.level, len(r.handlers))"
-    done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True)
-    assert (done.stdout.split(), done.stderr) == ([str(logging.WARNING), "0"], "")

@@ -1,5 +1,6 @@
 """Real commands over small corpora: where they run, what they are given and what they print."""
 
+import fcntl
 import functools
 import json
 import os
@@ -280,31 +281,47 @@ def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None
     )
 
 
-def trained(commands: Commands, corpus: Corpus, joined: bool, training: str) -> Corpus:
-    """The corpus with its data and its model, in ``trained``."""
-    prepared(commands, corpus.folder, corpus.flags, joined)
-    log = commands.done(corpus.train(f"{training} --save-dir trained"), corpus.folder).out
-    (corpus.folder / "train.log").write_text(log)
-    return corpus
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first process of all of xdist's which asks for it fills."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = base / f"once-{name}"
+    with open(base / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            folder.mkdir()
+            make(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
 def triples(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """Drafts, one dictionary, shared embeddings; trained until edits are mostly right."""
     flags = "--source-lang src --target-lang tgt --draft-lang mt"
-    corpus = Corpus(
-        tmp_path_factory.mktemp("triples"), flags, f"{MODEL} --share-all-embeddings --dropout 0"
-    )
-    return trained(commands, corpus, True, "--alpha 0.8 --beta 0.8 --max-update 160")
+    corpus = Corpus(Path(), flags, f"{MODEL} --share-all-embeddings --dropout 0")
+
+    def make(folder: Path) -> None:
+        prepared(commands, folder, flags, joined=True)
+        training = "--alpha 0.8 --beta 0.8 --max-update 160 --save-dir trained"
+        log = commands.done(corpus._replace(folder=folder).train(training), folder).out
+        (folder / "train.log").write_text(log)
+
+    return corpus._replace(folder=once(tmp_path_factory, "triples", make))
 
 
 @pytest.fixture(scope="session")
 def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """No drafts, two dictionaries; trained until outputs are mostly right."""
     flags = "--source-lang src --target-lang tgt"
-    corpus = Corpus(tmp_path_factory.mktemp("pairs"), flags, f"{MODEL} --dropout 0")
-    training = "--token-weight 2 --placeholder-weight 2 --max-update 240"
-    return trained(commands, corpus, False, training)
+    corpus = Corpus(Path(), flags, f"{MODEL} --dropout 0")
+
+    def make(folder: Path) -> None:
+        prepared(commands, folder, flags, joined=False)
+        training = "--token-weight 2 --placeholder-weight 2 --max-update 240 --save-dir trained"
+        log = commands.done(corpus._replace(folder=folder).train(training), folder).out
+        (folder / "train.log").write_text(log)
+
+    return corpus._replace(folder=once(tmp_path_factory, "pairs", make))
 
 
 STOCK = (
@@ -315,15 +332,19 @@ STOCK = (
 
 
 @pytest.fixture(scope="session")
-def transformer(commands: Commands, triples: Corpus) -> Path:
+def transformer(
+    commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A left-to-right model, trained a little on the same data by fairseq alone."""
-    commands.ok(
+    command = (
         f"fairseq-train {triples.data} --source-lang src --target-lang tgt --task translation "
         f"--arch transformer {SIZES} --share-all-embeddings --dropout 0 --criterion cross_entropy "
-        f"{TRAINING} --max-update 40 --disable-validation --save-dir transformer",
-        triples.folder,
+        f"{TRAINING} --max-update 40 --disable-validation --save-dir"
     )
-    return triples.folder / "transformer" / "checkpoint_last.pt"
+    folder = once(
+        tmp_path_factory, "transformer", lambda path: commands.ok(f"{command} {path}", path)
+    )
+    return folder / "checkpoint_last.pt"
 
 
 def hydra(folder: Path, data: Path, task: Any, model: Any, criterion: Any, sides: str) -> list[str]:
@@ -344,13 +365,12 @@ def hydra(folder: Path, data: Path, task: Any, model: Any, criterion: Any, sides
 
 
 @pytest.fixture(scope="session")
-def stock(commands: Commands, triples: Corpus) -> Corpus:
+def stock(commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """The triples without their drafts, and fairseq's own model, trained by fairseq's own task."""
-    corpus = Corpus(triples.folder, "--source-lang src --target-lang tgt", STOCK, "stock")
-    command = f"fairseq-train {corpus.data} {corpus.flags} --task translation_lev {STOCK}"
-    result = commands(
-        f"{command} {TRAINING} --max-update 200 --save-dir stock --user-dir {PACKAGE}",
-        corpus.folder,
+    flags = "--source-lang src --target-lang tgt"
+    command = (
+        f"fairseq-train {triples.data} {flags} --task translation_lev {STOCK} {TRAINING} "
+        f"--max-update 200 --user-dir {PACKAGE} --save-dir"
     )
-    assert result.code == 0, result.err
-    return corpus
+    folder = once(tmp_path_factory, "stock", lambda path: commands.ok(f"{command} {path}", path))
+    return Corpus(triples.folder, flags, STOCK, str(folder))
