@@ -22,7 +22,7 @@ import lev_plugins  # noqa: F401  (registers everything)
 
 SYSTEMS = {
     "enct5": "enct5",
-    "gated_transformer": "translation",
+    "gated_transformer": "noisy_translation",
     "levenshtein_editor": "translation_edit",
     "pbd_transformer": "translation",
     "transformer_concat": "translation_concat",
@@ -184,42 +184,39 @@ def other_value(field: dataclasses.Field) -> Any:
     return {int: 3, float: 0.25, str: "x"}[kind]
 
 
-WITHOUT_OPTIONS = ["enct5"]  # the criterion
+def command_line(arch: str, *flags: str) -> list[str]:
+    """A training."""
+    system = models.ARCH_MODEL_NAME_REGISTRY[arch]
+    criterion = "enct5" if system == "enct5" else "edit_policy_loss"
+    words = f"data --task {SYSTEMS[system]} --criterion {criterion} --arch {arch}".split()
+    return [*words, *flags]
 
 
-def parsed(arch: str, *flags: str, task: str | None = None) -> Any:
-    """The configuration that fairseq-train makes of a command line."""
-    task = task or SYSTEMS[models.ARCH_MODEL_NAME_REGISTRY[arch]]
-    chosen = ["data", "--task", task, "--criterion", "edit_policy_loss"]
-    return saved.configuration([*chosen, "--arch", arch, *flags])
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(kind, name) for kind in ("tasks", "models", "criterions") for name in ours(kind)],
-)
-def test_every_option_arrives_from_the_command_line(kind, name):
-    arch = next(
-        (arch for arch, task in SYSTEMS.items() if name in (arch, task)), next(iter(SYSTEMS))
-    )
-    expected, flags = {}, []
-    for field in own_fields(REGISTRIES[kind][1][name]):
-        if interpolated(field) or field.name == "data":  # data is no option
-            continue
-        value = expected[field.name] = other_value(field)
-        flags.append("--" + field.name.replace("_", "-"))
-        flags += [] if value is True else [str(value)]
-    assert expected or name in WITHOUT_OPTIONS
-    task = name if kind == "tasks" else None
-    config = getattr(parsed(arch, *flags, task=task), kind.removesuffix("s"))
-    assert {key: config[key] for key in expected} == expected
+def test_every_option_arrives_from_the_command_line():
+    seen: dict[str, set[str]] = {"tasks": set(), "models": set(), "criterions": set()}
+    for arch, task in SYSTEMS.items():
+        criterion = "enct5" if arch == "enct5" else "edit_policy_loss"
+        expected: dict[str, dict[str, Any]] = {}
+        flags: list[str] = []
+        for kind, name in zip(seen, (task, arch, criterion), strict=True):
+            seen[kind].add(name)
+            part = expected[kind.removesuffix("s")] = {}
+            for field in own_fields(REGISTRIES[kind][1][name]):
+                if interpolated(field) or field.name == "data":  # data is no option
+                    continue
+                value = part[field.name] = other_value(field)
+                flags.append("--" + field.name.replace("_", "-"))
+                flags += [] if value is True else [str(value)]
+        config = saved.configuration(command_line(arch, *flags))
+        for kind, part in expected.items():
+            assert {key: config[kind][key] for key in part} == part, arch
+    assert all(set(ours(kind)) <= names for kind, names in seen.items())
 
 
 def sized(arch: str, *flags: str) -> Namespace:
     """What the architecture makes of a command line; defaults are those of its dataclass."""
-    task = SYSTEMS[models.ARCH_MODEL_NAME_REGISTRY[arch]]
-    words = ["data", "--task", task, "--criterion", "edit_policy_loss", "--arch", arch, *flags]
-    args = options.parse_args_and_arch(options.get_training_parser(), words)
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, command_line(arch, *flags))
     config = REGISTRIES["models"][1][models.ARCH_MODEL_NAME_REGISTRY[arch]]
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     return Namespace(**{**defaults, **vars(args)})
@@ -230,8 +227,9 @@ def test_an_architecture_sets_the_sizes_that_the_user_does_not():
         plan = json.loads(sized(arch).backbone_plan)["plan"]
         layers = plan.get("layers") or plan["encoder_layers"]
         assert (layers, plan["dim"]) == size
+    given = ("--decoder-layers", "7", "--encoder-embed-dim", "64")
     for arch, (layers, width) in SIZES.items():
-        for flags in ((), ("--decoder-layers", "7", "--encoder-embed-dim", "64")):
+        for flags in ((), given) if arch in SYSTEMS else ((),):
             model = sized(arch, *flags)
             assert model.encoder_embed_dim == (64 if flags else width)
             assert model.encoder_layers == layers
@@ -240,6 +238,7 @@ def test_an_architecture_sets_the_sizes_that_the_user_does_not():
                 continue
             # without a number of its own a decoder has as many blocks as the encoder
             assert (model.decoder_layers or model.encoder_layers) == (7 if flags else layers)
-    model = parsed("levenshtein_editor_char", "--decoder-layers", "7").model
+    words = command_line("levenshtein_editor_char", "--decoder-layers", "7")
+    model = saved.configuration(words).model
     assert (model.decoder_layers, model.encoder_layers, model.encoder_embed_dim) == (7, 2, 128)
     assert model.max_source_positions == 1024, "taken from the task"

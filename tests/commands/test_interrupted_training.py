@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import checkpoints
 import conftest
 import enct5_corpus
 import pbd_corpus
@@ -74,6 +75,17 @@ def text(commands: conftest.Commands, folder: Path) -> Path:
     return folder
 
 
+def backbone(commands: conftest.Commands, folder: Path) -> Path:
+    """Clean text, and a tiny BERT in the folder ``bert``."""
+    checkpoints.bert(folder / "bert")
+    lines = ["the cat sat", "a cat sat on the mat", "the mat", "unhappy cats sat", "a mat"]
+    for split, times in (("train", 24), ("valid", 1)):
+        (folder / f"{split}.clean").write_text("".join(f"{line}\n" for line in lines * times))
+    commands.ok("python -m lev_plugins backbone bert --dict dict.noisy.txt", folder)
+    shutil.copy(folder / "dict.noisy.txt", folder / "dict.clean.txt")
+    return folder
+
+
 LANGUAGES = "--source-lang noisy --target-lang clean"
 TRAININGS = {
     "levenshtein_editor": Training(
@@ -106,6 +118,23 @@ TRAININGS = {
         "--pack-length 20 --max-tokens 120 --ignore-unused-valid-subsets "
         "--best-checkpoint-metric word_accuracy --maximize-best-checkpoint-metric "
         "--optimizer adafactor --scale-parameter --lr 0.01 --lr-scheduler fixed",
+        12,
+    ),
+}
+# further optimizers of the examples
+MORE_TRAININGS = {
+    "gated_transformer, pre-trained": Training(
+        backbone,
+        f"--task noisy_translation {LANGUAGES} --noise swap --bpe hf "
+        "--hf-directory {data}/bert --arch gated_bert_minilm --backbone {data}/bert "
+        "--max-source-positions 9 --max-target-positions 9 --optimizer backbone_adam "
+        f"--backbone-lr-ratio 0.1 --lr 0.01 {PAIR} {DROPOUT} {DECAY}",
+        7,
+    ),
+    "enct5 with Adam": Training(
+        tags,
+        f"--task enct5 --arch enct5 {enct5_corpus.SIZES} --dropout 0.3 --criterion enct5 "
+        f"--batch-size 16 --ignore-unused-valid-subsets --optimizer adam --lr 0.01 {DECAY}",
         12,
     ),
 }
@@ -174,7 +203,7 @@ class Runs:
 
     def __init__(self, name: str, commands: conftest.Commands, folder: Path) -> None:
         self.commands = commands
-        self.training = TRAININGS[name]
+        self.training = {**TRAININGS, **MORE_TRAININGS}[name]
         self.folder = folder
         self.data = self.training.prepare(commands, folder)
 
@@ -395,7 +424,7 @@ def kill_within_a_write(run: Runs, saved: Path, draw: random.Random) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize("name", [*TRAININGS, *MORE_TRAININGS])
 def test_a_training_killed_again_and_again_ends_as_if_it_never_had_been(commands, tmp_path, name):
     """Prints where it was killed: ``-s`` shows it."""
     run = Runs(name, commands, tmp_path)
