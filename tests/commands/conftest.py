@@ -43,7 +43,7 @@ class Result(NamedTuple):
     def lines(self, kind: str) -> dict[int, list[str]]:
         """``H-3<TAB>score<TAB>text`` → ``{3: [score, text]}``, in the order printed."""
         found: dict[int, list[str]] = {}
-        for line in self.out.splitlines():
+        for line in self.out.split("\n"):  # a text may hold other ends of lines
             head, *fields = line.split("\t")
             if head.startswith(f"{kind}-"):
                 number = int(head.removeprefix(f"{kind}-"))
@@ -286,12 +286,27 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], obje
     base = factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = base / f"once-{name}"
-    with open(base / f"{name}.lock", "w") as lock:
+    with open(base / f"once-{name}.lock", "a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            folder.mkdir()
+        lock.seek(0)
+        if not lock.read():
+            folder.mkdir(exist_ok=True)
             make(folder)
+            lock.write("made")
     return folder
+
+
+def trained(
+    commands: Commands, factory: pytest.TempPathFactory, name: str, corpus: Corpus, training: str
+) -> Corpus:
+    """The corpus with its data, its model in ``trained`` and the log in ``train.log``."""
+
+    def make(folder: Path) -> None:
+        prepared(commands, folder, corpus.flags, joined="--share-all" in corpus.arch)
+        command = corpus._replace(folder=folder).train(f"{training} --save-dir trained")
+        (folder / "train.log").write_text(commands.done(command, folder).out)
+
+    return corpus._replace(folder=once(factory, name, make))
 
 
 @pytest.fixture(scope="session")
@@ -299,29 +314,16 @@ def triples(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Cor
     """Drafts, one dictionary, shared embeddings; trained until edits are mostly right."""
     flags = "--source-lang src --target-lang tgt --draft-lang mt"
     corpus = Corpus(Path(), flags, f"{MODEL} --share-all-embeddings --dropout 0")
-
-    def make(folder: Path) -> None:
-        prepared(commands, folder, flags, joined=True)
-        training = "--alpha 0.8 --beta 0.8 --max-update 160 --save-dir trained"
-        log = commands.done(corpus._replace(folder=folder).train(training), folder).out
-        (folder / "train.log").write_text(log)
-
-    return corpus._replace(folder=once(tmp_path_factory, "triples", make))
+    training = "--alpha 0.8 --beta 0.8 --max-update 160"
+    return trained(commands, tmp_path_factory, "triples", corpus, training)
 
 
 @pytest.fixture(scope="session")
 def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """No drafts, two dictionaries; trained until outputs are mostly right."""
-    flags = "--source-lang src --target-lang tgt"
-    corpus = Corpus(Path(), flags, f"{MODEL} --dropout 0")
-
-    def make(folder: Path) -> None:
-        prepared(commands, folder, flags, joined=False)
-        training = "--token-weight 2 --placeholder-weight 2 --max-update 240 --save-dir trained"
-        log = commands.done(corpus._replace(folder=folder).train(training), folder).out
-        (folder / "train.log").write_text(log)
-
-    return corpus._replace(folder=once(tmp_path_factory, "pairs", make))
+    corpus = Corpus(Path(), "--source-lang src --target-lang tgt", f"{MODEL} --dropout 0")
+    training = "--token-weight 2 --placeholder-weight 2 --max-update 240"
+    return trained(commands, tmp_path_factory, "pairs", corpus, training)
 
 
 STOCK = (

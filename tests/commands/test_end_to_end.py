@@ -1,6 +1,7 @@
 """The whole way with real commands: preprocess, train, validate, generate, interactive, trace."""
 
 import json
+import random
 import re
 import shutil
 from pathlib import Path
@@ -8,6 +9,10 @@ from pathlib import Path
 import pytest
 import sentencepiece
 import tiny
+from hostile_lines import LINES
+from plain_files import put
+
+from lev_plugins.reports.printed import read_printed
 
 LEARNT = 9  # of eleven sentences, at least: what training makes of the tiny corpora
 
@@ -63,6 +68,24 @@ def test_no_sentence_is_lost_whatever_the_batches(commands, corpus):
         outputs.append(result.texts("H"))
         assert result.lines("S")[5] == [""] and result.lines("S")[8] == ["a <unk> b"]
     assert len(outputs[0]) == 11 and outputs[0] == outputs[1]
+
+
+def test_lines_that_break_programs_are_answered_and_the_output_is_read_again(
+    commands, triples, tmp_path
+):
+    lines = [*LINES, *LINES]
+    random.Random(4).shuffle(lines)  # none keeps its place by chance
+    for side in ("src", "tgt", "mt"):
+        put(tmp_path / f"odd.{side}", lines)
+    known = f"--joined-dictionary --srcdict {triples.data}/dict.src.txt"
+    commands.preprocess(f"{triples.flags} {known} --testpref odd --destdir bin", tmp_path)
+    command = triples._replace(folder=tmp_path).generate(
+        "--batch-size 3 --iter-decode-max-iter 2", triples.checkpoint
+    )
+    result = commands.done(command, tmp_path)
+    assert sorted(result.lines("H")) == list(range(len(lines)))
+    path = put(tmp_path / "out", result.out.split("\n"))
+    assert sorted(read_printed(str(path)).outputs) == list(range(len(lines)))
 
 
 def test_interactive_reads_drafts_after_a_tab_and_answers_in_order(commands, triples):

@@ -134,7 +134,8 @@ def status_of(main: Callable[[], None]) -> int:
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        if stream is not None and not stream.closed:
+            stream.flush()
     return status & 255
 
 
