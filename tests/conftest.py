@@ -8,6 +8,8 @@ import os
 # Before torch: tiny models only wait for a second thread. tests/kernels.sh asks for several.
 THREADS = os.environ.get("LEV_THREADS", "1")
 os.environ["OMP_NUM_THREADS"] = THREADS
+# Our modules are compiled once, and not in each of the hundreds of processes that tests start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import contextlib  # noqa: E402
 import importlib.util  # noqa: E402
@@ -33,15 +35,18 @@ torch.set_num_threads(int(THREADS))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same examples in every run and on any machine, however busy it is.
-settings.register_profile(
-    "lev_plugins",
-    derandomize=True,
-    database=None,
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# The same examples in every run and on any machine, however busy it is; more of them with
+# --hypothesis-profile=thorough.
+EXAMPLES = {"lev_plugins": 25, "thorough": 200}
+for name, count in EXAMPLES.items():
+    settings.register_profile(
+        name,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=count,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("lev_plugins")
 
 
@@ -97,15 +102,3 @@ def transformers() -> Any:
     importlib.import_module("checkpoints")  # which keeps a broken torchaudio from it
     os.environ["HF_HUB_OFFLINE"] = "1"
     return importlib.import_module("transformers")
-
-
-@pytest.fixture(scope="session")
-def lev_data() -> Path:
-    """The folder of real data sets that LEV_DATA names; without it the test is skipped."""
-    value = os.environ.get("LEV_DATA", "")
-    if not value:
-        pytest.skip("LEV_DATA is not set: name the folder that holds the real data sets")
-    folder = Path(value)
-    if not folder.is_dir():
-        pytest.skip(f"LEV_DATA is {value!r}, which is not a folder")
-    return folder

@@ -70,15 +70,6 @@ def write(path: Path, cfg: Any, model: nn.Module, task_state: dict[str, Any]) ->
     return path
 
 
-def resumable(path: Path, updates: int = 7, value: float = 1.0) -> Path:
-    """A file with all that a training is resumed from."""
-    extra, history = {"train_iterator": {"epoch": 1}}, [{"num_updates": updates}]
-    state = {"extra_state": extra, "optimizer_history": history, "last_optimizer_state": {}}
-    model = {"one": torch.ones(2000), "two": torch.tensor([1.0, value])}
-    torch.save({**state, "model": model}, path)
-    return path
-
-
 def changed(path: Path, outcome: Path, section: str, name: str, value: Any) -> Path:
     """A checkpoint with another value in its configuration."""
     state = torch.load(path, weights_only=True)

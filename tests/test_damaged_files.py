@@ -18,21 +18,20 @@ from typing import Any, NamedTuple
 import checkpoints
 import numpy as np
 import pytest
+import test_prediction
 import tiny
 import torch
 from damage import damaged, flipped, outcome
 from fairseq import checkpoint_utils
-from omegaconf import OmegaConf
 from refusals import refuses
 from safetensors.torch import load_file
 from saved import Malicious, changed, save
 
 import lev_plugins
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
-from lev_plugins.cli import backbone, enct5_prepare
+from lev_plugins.cli import backbone
 from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
-from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 
 WEIGHTS = "model.safetensors"
 
@@ -59,30 +58,7 @@ def checkpoint(kind: str) -> Callable[[Path], Path]:
 
 
 def enct5_checkpoint(folder: Path) -> Path:
-    (folder / "train").write_text("A B\ta b\nB\tb\nC C C\tc c c\nA\ta\n")
-    flags = f"--kind tagging --bytes --destdir {folder}/data --train {folder}/train"
-    enct5_prepare.main(flags.split())
-    cfg = EncT5TaskConfig(data=str(folder / "data"))
-    task = EncT5Task.setup_task(cfg)
-    sizes = {"encoder_embed_dim": 8, "encoder_ffn_embed_dim": 8, "encoder_layers": 1}
-    heads = {"encoder_attention_heads": 2, "attention_head_dim": 4}
-    model_cfg = EncT5Config(**sizes, **heads)
-    plain = [
-        OmegaConf.to_container(OmegaConf.structured(one), enum_to_str=True)
-        for one in (cfg, model_cfg)
-    ]
-    told = {name: value for name, value in plain[0].items() if "${" not in str(value)}
-    state = {
-        "args": None,
-        "cfg": {"task": {**told, "_name": "enct5"}, "model": {**plain[1], "_name": "enct5"}},
-        "model": EncT5Model.build_model(model_cfg, task).state_dict(),
-        "task_state": task.state_dict(),
-        "extra_state": {"train_iterator": {"epoch": 1}},
-        "optimizer_history": [{"optimizer_name": "a", "lr_scheduler_state": {}, "num_updates": 1}],
-        "last_optimizer_state": None,
-    }
-    torch.save(state, folder / "model.pt")
-    return folder / "model.pt"
+    return test_prediction.save(folder / "model.pt", "tagging")
 
 
 def predict(path: Path) -> None:
@@ -272,9 +248,9 @@ WRONG = (None, 3, "x", [], {}, {"a": 1}, [[]], {"_name": 3}, argparse.Namespace(
 @pytest.mark.parametrize("kind", ["editor", "stock"])
 def test_parts_of_another_kind_are_refused_or_not_needed(folder, tmp_path, kind):
     path = tmp_path / "evil.pt"
-    for part in (*PARTS[:-1], "optimizer_history", "cfg.model", "cfg.task"):
+    for place, part in enumerate((*PARTS[:-1], "optimizer_history", "cfg.model", "cfg.task")):
         needed = part in ("cfg", "model", "cfg.model", "cfg.task")
-        for value in WRONG:
+        for value in WRONG if needed else WRONG[place % 3 :: 3]:
             state = torch.load(folder / f"{kind}.pt", weights_only=True)
             (state["cfg"] if "." in part else state)[part.rpartition(".")[2]] = value
             torch.save(state, path)

@@ -124,11 +124,3 @@ def test_configurations_are_not_turned_into_strings(sources):
         and "__future__" in absolute_imports(source)
     ]
     assert not wrong
-
-
-def test_imports_are_found_wherever_they_hide():
-    source = "def f():\n    from ..ops.edits import compact\n    from . import state\n"
-    found = list(relative_imports(source, ("generators", "refinement")))
-    assert found == [("ops", "edits", "compact"), ("generators", "state")]
-    assert list(relative_imports("from .. import errors", ("cli", "trace"))) == [("errors",)]
-    assert list(absolute_imports("import a.b, c\nfrom d.e import f")) == ["a.b", "c", "d.e"]

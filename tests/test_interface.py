@@ -1,10 +1,11 @@
 """What the three objects of the Python interface share: arguments, devices, threads."""
 
+import random
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -110,36 +111,103 @@ def test_without_a_history_the_edited_text_is_the_same():
     assert not EDITOR().edit(lines, history=False)[0].iterations
 
 
-LINES = ["a b zz c", "zz", "", "h g f e d"]
-EDITED = methodcaller("edit", LINES, LINES[::-1], max_iter=2)
-CORRECTED, PREDICTED = methodcaller("correct", LINES), methodcaller("predict", LINES)
-MADE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
-    "editor": (editors.editor, EDITED),
-    "edit corrector": (editors.edit_corrector, CORRECTED),
-    "tags": (lambda: editors.enct5("tagging"), methodcaller("predict_tags", LINES)),
-}
-
 # threads --------------------------------------------------------------------------------------
 
+THREADS = 4
 
-MODELS: dict[str, tuple[Callable[[Any], Any], str]] = {
+
+@pytest.fixture
+def often() -> Iterator[None]:
+    """Threads change places as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def sentences(thread: int, count: int = 12) -> list[str]:
+    """Known letters, and words that no model knows, each thread's own."""
+    rng = random.Random(thread)
+    words = [*"abcdefgh", *(f"w{thread}-{n}" for n in range(5))]
+    return [" ".join(rng.choices(words, k=rng.randint(0, 8))) for _ in range(count)]
+
+
+def edited(made: LevenshteinEditor, thread: int) -> Any:
+    drafts = sentences(thread)
+    found = made.edit(drafts[::-1], drafts, max_iter=2, batch_size=5)
+    assert f"w{thread}-" in "".join(one.text for one in found)
+    assert len(made.task.tgt_dict) == made.task.placeholder + 1
+    return found
+
+
+def n_best(made: LevenshteinEditor, thread: int) -> Any:
+    options = {"nbest": 2, "candidates": 3, "max_iter": 2, "seed": thread}
+    return made.edit_nbest(sentences(thread, 4), sentences(thread + 9, 4), **options)
+
+
+def beside_an_error(made: LevenshteinEditor, thread: int) -> Any:
+    """Which holds up no other thread."""
+    lines = sentences(thread, 3)
+    if thread % 2:
+        with pytest.raises(ValueError, match="tokens where the model's limit is"):
+            made.edit(lines, [None, None, "a " * 100])
+        return thread
+    return made.edit(lines, lines)
+
+
+def corrected(made: Corrector, thread: int) -> Any:
+    return made.correct(sentences(thread, 3), batch_size=2)
+
+
+#: what is made, what each thread asks of it, and how often
+ASKED: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Any], int]] = {
+    "editor": (editors.editor, edited, 6),
+    "ensemble": (lambda: editors.editor(2), edited, 6),
+    "n-best": (editors.editor, n_best, 3),
+    "error": (editors.editor, beside_an_error, 6),
+    "edits": (editors.edit_corrector, corrected, 4),
+    "translation": (editors.writing_corrector, corrected, 2),
+    "concat": (lambda: editors.writing_corrector("translation_concat"), corrected, 2),
+    "labels": (lambda: editors.enct5("multilabel"), lambda m, n: m.predict(sentences(n)), 6),
+    "tags": (lambda: editors.enct5("tagging"), lambda m, n: m.predict_tags(sentences(n)), 6),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_every_thread_gets_what_it_gets_alone(often, name):
+    make, ask, rounds = ASKED[name]
+    made = make()
+    alone = [ask(made, thread) for thread in range(THREADS)]
+    assert alone[0] != alone[1]
+    together = threading.Barrier(THREADS)
+
+    def work(thread: int) -> list[Any]:
+        together.wait()
+        return [ask(made, thread) for _ in range(rounds)]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert list(pool.map(work, range(THREADS))) == [[one] * rounds for one in alone]
+
+
+#: the model within, and what of it is called
+INNER: dict[str, tuple[Callable[[Any], Any], str]] = {
     "editor": (lambda editor: editor.models[0], "encode"),
-    "edit corrector": (lambda corrector: corrector.backend.policy, "encode"),
+    "edits": (lambda corrector: corrector.backend.policy, "encode"),
     "tags": (lambda enct5: enct5.model, "forward"),
 }
 
 
-@pytest.mark.parametrize("kind", MODELS)
-def test_threads_are_served_at_once_and_not_in_turn(kind):
-    (make, ask), (model_of, name) = MADE[kind], MODELS[kind]
+@pytest.mark.parametrize("name", INNER)
+def test_threads_are_served_at_once_and_not_in_turn(name):
+    (make, ask, _), (model_of, called) = ASKED[name], INNER[name]
     made = make()
-    model, alone = model_of(made), ask(made)
-    together, inner = threading.Barrier(2), getattr(model, name)
+    model, alone = model_of(made), ask(made, 1)
+    together, inner = threading.Barrier(2), getattr(model, called)
 
     def meeting(*args: Any, **named: Any) -> Any:
         together.wait(20)  # broken where one waits for the other
         return inner(*args, **named)
 
-    setattr(model, name, meeting)
+    setattr(model, called, meeting)
     with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(ask, [made] * 2)) == [alone] * 2
+        assert list(pool.map(lambda thread: ask(made, thread), [1, 1])) == [alone] * 2

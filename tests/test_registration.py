@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import logging
 import os
 import subprocess
 import sys
 import textwrap
+from argparse import Namespace
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
@@ -20,7 +22,7 @@ import lev_plugins  # noqa: F401  (registers everything)
 
 SYSTEMS = {
     "enct5": "enct5",
-    "gated_transformer": "translation",
+    "gated_transformer": "noisy_translation",
     "levenshtein_editor": "translation_edit",
     "pbd_transformer": "translation",
     "transformer_concat": "translation_concat",
@@ -51,33 +53,23 @@ PLANNED = {  # as a pre-trained model
     "gated_bert_minilm": (6, 384),
     "gated_t5_base": (12, 768),
 }
-NAMES = {
-    "tasks": ["enct5", "noisy_translation", "translation_concat", "translation_edit"],
-    "models": list(SYSTEMS),
-    "archs": sorted({**SIZES, **PLANNED}),
-    "criterions": ["edit_policy_loss", "enct5"],
-    "scorers": "accuracy cer ter word_accuracy word_error_rate wrr".split(),
-    "encoders": ["hf"],
-}
-
-# Loads the package as fairseq's commands do, then says on its last line what was registered.
+OWN = "lev_plugins."  # modules of ours
+# Imports the package, then loads it as fairseq's commands do, and says what was registered.
 LOADER = """
-    import json, os, sys
+    import json, logging, os, sys
     from argparse import Namespace
 
-    form, path = sys.argv[1:]
-    if form == "installed":
-        import lev_plugins
+    import lev_plugins
+    print(logging.getLogger().level, len(logging.getLogger().handlers))
     from fairseq import criterions, models, scoring, tasks, utils
     from fairseq.data import encoders
-    print("fairseq loaded", file=sys.stderr)
-    for place in (path, path, os.path.abspath(path)):
+    for place in (sys.argv[1], sys.argv[1], os.path.abspath(sys.argv[1])):
         utils.import_user_module(Namespace(user_dir=place))
 
     def ours(registry):
         return sorted(n for n, c in registry.items() if c.__module__.startswith("lev_plugins."))
 
-    print("found " + json.dumps({
+    print(json.dumps({
         "tasks": ours(tasks.TASK_REGISTRY),
         "models": ours(models.MODEL_REGISTRY),
         "archs": ours(models.ARCH_MODEL_REGISTRY),
@@ -88,31 +80,22 @@ LOADER = """
 """
 
 
-@pytest.mark.parametrize("form", ["by path", "installed"])
-def test_every_form_of_user_dir_registers_everything_and_says_nothing(root, tmp_path, form):
-    """Relative, twice, and absolute; installed: importable before fairseq looks for it."""
-    script = tmp_path / "loader.py"
-    script.write_text(textwrap.dedent(LOADER))
-    installed = form == "installed"
+def test_the_package_registers_everything_once_says_nothing_and_leaves_logging_alone(root):
+    """Imported before fairseq, then given as a relative user directory, twice, and an absolute."""
     done = subprocess.run(
-        [
-            sys.executable,
-            str(script),
-            form,
-            str(root / "lev_plugins") if installed else "lev_plugins",
-        ],
-        cwd=tmp_path if installed else root,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root) if installed else ""},
+        [sys.executable, "-c", textwrap.dedent(LOADER), "lev_plugins"],
+        cwd=root,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=240,
     )
-    assert done.stdout.startswith("found ") and done.stdout.count("\n") == 1, done.stderr
-    assert json.loads(done.stdout.removeprefix("found ")) == NAMES
-    before, *after = done.stderr.split("fairseq loaded\n")
-    assert after and not any(after)
-    # importing fairseq says something; importing it through the package does not
-    assert not installed or before == ""
+    logs, found = done.stdout.splitlines()
+    assert (logs, done.stderr) == (f"{logging.WARNING} 0", "")
+    here = {kind: sorted(ours(kind)) for kind in REGISTRIES}
+    archs = models.ARCH_MODEL_REGISTRY
+    here["archs"] = sorted(name for name, one in archs.items() if one.__module__.startswith(OWN))
+    assert json.loads(found) == here and all(here.values())
 
 
 # what is registered ---------------------------------------------------------------------------
@@ -131,7 +114,7 @@ def ours(kind: str) -> dict[str, type]:
     return {
         name: component
         for name, component in REGISTRIES[kind][0].items()
-        if component.__module__.startswith("lev_plugins.")
+        if component.__module__.startswith(OWN)
     }
 
 
@@ -201,45 +184,53 @@ def other_value(field: dataclasses.Field) -> Any:
     return {int: 3, float: 0.25, str: "x"}[kind]
 
 
-WITHOUT_OPTIONS = ["enct5"]  # the criterion
+def command_line(arch: str, *flags: str) -> list[str]:
+    """A training."""
+    system = models.ARCH_MODEL_NAME_REGISTRY[arch]
+    criterion = "enct5" if system == "enct5" else "edit_policy_loss"
+    words = f"data --task {SYSTEMS[system]} --criterion {criterion} --arch {arch}".split()
+    return [*words, *flags]
 
 
-def parsed(arch: str, *flags: str, task: str | None = None) -> Any:
-    """The configuration that fairseq-train makes of a command line."""
-    task = task or SYSTEMS[models.ARCH_MODEL_NAME_REGISTRY[arch]]
-    chosen = ["data", "--task", task, "--criterion", "edit_policy_loss"]
-    return saved.configuration([*chosen, "--arch", arch, *flags])
+def test_every_option_arrives_from_the_command_line():
+    seen: dict[str, set[str]] = {"tasks": set(), "models": set(), "criterions": set()}
+    for arch, task in SYSTEMS.items():
+        criterion = "enct5" if arch == "enct5" else "edit_policy_loss"
+        expected: dict[str, dict[str, Any]] = {}
+        flags: list[str] = []
+        for kind, name in zip(seen, (task, arch, criterion), strict=True):
+            seen[kind].add(name)
+            part = expected[kind.removesuffix("s")] = {}
+            for field in own_fields(REGISTRIES[kind][1][name]):
+                if interpolated(field) or field.name == "data":  # data is no option
+                    continue
+                value = part[field.name] = other_value(field)
+                flags.append("--" + field.name.replace("_", "-"))
+                flags += [] if value is True else [str(value)]
+        config = saved.configuration(command_line(arch, *flags))
+        for kind, part in expected.items():
+            assert {key: config[kind][key] for key in part} == part, arch
+    assert all(set(ours(kind)) <= names for kind, names in seen.items())
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(kind, name) for kind in ("tasks", "models", "criterions") for name in NAMES[kind]],
-)
-def test_every_option_arrives_from_the_command_line(kind, name):
-    arch = next(
-        (arch for arch, task in SYSTEMS.items() if name in (arch, task)), next(iter(SYSTEMS))
-    )
-    expected, flags = {}, []
-    for field in own_fields(REGISTRIES[kind][1][name]):
-        if interpolated(field) or field.name == "data":  # data is no option
-            continue
-        value = expected[field.name] = other_value(field)
-        flags.append("--" + field.name.replace("_", "-"))
-        flags += [] if value is True else [str(value)]
-    assert expected or name in WITHOUT_OPTIONS
-    task = name if kind == "tasks" else None
-    config = getattr(parsed(arch, *flags, task=task), kind.removesuffix("s"))
-    assert {key: config[key] for key in expected} == expected
+def sized(arch: str, *flags: str) -> Namespace:
+    """What the architecture makes of a command line; defaults are those of its dataclass."""
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, command_line(arch, *flags))
+    config = REGISTRIES["models"][1][models.ARCH_MODEL_NAME_REGISTRY[arch]]
+    defaults = {field.name: field.default for field in dataclasses.fields(config)}
+    return Namespace(**{**defaults, **vars(args)})
 
 
 def test_an_architecture_sets_the_sizes_that_the_user_does_not():
     for arch, size in PLANNED.items():
-        plan = json.loads(parsed(arch).model.backbone_plan)["plan"]
+        plan = json.loads(sized(arch).backbone_plan)["plan"]
         layers = plan.get("layers") or plan["encoder_layers"]
         assert (layers, plan["dim"]) == size
+    given = ("--decoder-layers", "7", "--encoder-embed-dim", "64")
     for arch, (layers, width) in SIZES.items():
-        for flags in ((), ("--decoder-layers", "7", "--encoder-embed-dim", "64")):
-            model = parsed(arch, *flags).model
+        for flags in ((), given) if arch in SYSTEMS else ((),):
+            model = sized(arch, *flags)
             assert model.encoder_embed_dim == (64 if flags else width)
             assert model.encoder_layers == layers
             if arch.startswith("enct5"):
@@ -247,4 +238,7 @@ def test_an_architecture_sets_the_sizes_that_the_user_does_not():
                 continue
             # without a number of its own a decoder has as many blocks as the encoder
             assert (model.decoder_layers or model.encoder_layers) == (7 if flags else layers)
-            assert model.max_source_positions == 1024, "taken from the task"
+    words = command_line("levenshtein_editor_char", "--decoder-layers", "7")
+    model = saved.configuration(words).model
+    assert (model.decoder_layers, model.encoder_layers, model.encoder_embed_dim) == (7, 2, 128)
+    assert model.max_source_positions == 1024, "taken from the task"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import saved
+import tiny
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
@@ -28,13 +29,12 @@ NOT_TO_CORRECT = {
 MODELS = ("hubert", "wav2vec", "roberta", "fconv", "speech_to_text", "bart", "lstm")
 
 
-def started(root: Path, code: str, *arguments: Any, stdin: str = "") -> Any:
+def started(root: Path, code: str, *arguments: Any) -> Any:
     """What a process in which a console script of ours begins prints as JSON, alone."""
     done = subprocess.run(
         [sys.executable, "-c", f"import json, sys\nsys.argv[0] = 'lev-correct'\n{code}"]
         + list(map(str, arguments)),
         env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
-        input=stdin,
         capture_output=True,
         text=True,
         timeout=300,
@@ -60,40 +60,16 @@ print(json.dumps(found))
         assert size > 100 and not HEAVY & set(modules), name
 
 
-CORRECT = """
+LEAN = """
 import contextlib, io
 from lev_plugins.cli import correct
-with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as out:
-    assert correct.main(sys.argv[1:]) == 0
-    written = out.buffer.getvalue().decode()
-print(json.dumps([written, sorted(sys.modules)]))
-"""
-
-
-@pytest.fixture(scope="module", params=["editor", "stock"])
-def corrected(request, root, tmp_path_factory) -> tuple[str, set[str]]:
-    """What correct writes with a checkpoint, and the modules that it has imported by then."""
-    data = tmp_path_factory.mktemp(request.param) / "data"
-    data.mkdir()
-    for language in ("src", "tgt"):
-        (data / f"dict.{language}.txt").write_text("".join(f"{one} 1\n" for one in "abcdefgh"))
-    path = saved.save(data.parent / "model.pt", data, request.param)
-    written, modules = started(root, CORRECT, "--path", path, stdin="abc\nhg\n")
-    return written, set(modules)
-
-
-def test_correct_imports_what_its_model_needs(corrected):
-    written, modules = corrected
-    assert written.count("\n") == 2
-    assert not NOT_TO_CORRECT & {module.split(".")[0] for module in modules}
-    loaded = {module for module in modules if module.startswith("fairseq.")}
-    assert "fairseq.models.transformer" in loaded
-    assert not {f"fairseq.models.{name}" for name in MODELS} & loaded
-
-
-RESTORED = """
-from lev_plugins.registration import register
-register(lean=True)
+written = []
+for path in sys.argv[1:]:
+    sys.stdin = io.TextIOWrapper(io.BytesIO(b"abc\\nhg\\n"))
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as out:
+        assert correct.main(["--path", path]) == 0
+        written.append(out.buffer.getvalue().decode())
+modules = sorted(sys.modules)
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
@@ -105,12 +81,29 @@ except Exception:
     pass  # no checkpoint, but its model has been looked for
 found = {one: list(value["registry"]) for one, value in REGISTRIES.items()}
 found |= {"arch": list(ARCH_MODEL_REGISTRY), "task": list(TASK_REGISTRY)}
-print(json.dumps([before, found]))
+print(json.dumps([written, modules, before, found]))
 """
 
 
-def test_the_rest_of_fairseq_comes_when_a_checkpoint_asks_for_it(root):
-    before, found = started(root, RESTORED)
+@pytest.fixture(scope="module")
+def lean(root, tmp_path_factory) -> Any:
+    """What correct writes with two checkpoints, the modules that it has imported by then, and what
+    is registered before and after a checkpoint asks for another model."""
+    folder = tiny.dictionaries(tmp_path_factory.mktemp("lean") / "bin").parent
+    paths = [saved.save(folder / f"{one}.pt", folder / "bin", one) for one in ("editor", "stock")]
+    return started(root, LEAN, *paths)
+
+
+def test_correct_imports_what_its_model_needs(lean):
+    written, modules, _, _ = lean
+    assert [text.count("\n") for text in written] == [2, 2]
+    assert not NOT_TO_CORRECT & {module.split(".")[0] for module in modules}
+    assert "fairseq.models.transformer" in modules
+    assert not {f"fairseq.models.{name}" for name in MODELS} & set(modules)
+
+
+def test_the_rest_of_fairseq_comes_when_a_checkpoint_asks_for_it(lean):
+    _, _, before, found = lean
     whole = {kind: dict(value["registry"]) for kind, value in REGISTRIES.items()}
     whole |= {"arch": dict(ARCH_MODEL_REGISTRY), "task": dict(TASK_REGISTRY)}
     assert before < len(found["arch"]) / 2

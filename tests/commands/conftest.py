@@ -1,5 +1,6 @@
 """Real commands over small corpora: where they run, what they are given and what they print."""
 
+import fcntl
 import functools
 import json
 import os
@@ -42,7 +43,7 @@ class Result(NamedTuple):
     def lines(self, kind: str) -> dict[int, list[str]]:
         """``H-3<TAB>score<TAB>text`` → ``{3: [score, text]}``, in the order printed."""
         found: dict[int, list[str]] = {}
-        for line in self.out.splitlines():
+        for line in self.out.split("\n"):  # a text may hold other ends of lines
             head, *fields = line.split("\t")
             if head.startswith(f"{kind}-"):
                 number = int(head.removeprefix(f"{kind}-"))
@@ -280,31 +281,49 @@ def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None
     )
 
 
-def trained(commands: Commands, corpus: Corpus, joined: bool, training: str) -> Corpus:
-    """The corpus with its data and its model, in ``trained``."""
-    prepared(commands, corpus.folder, corpus.flags, joined)
-    log = commands.done(corpus.train(f"{training} --save-dir trained"), corpus.folder).out
-    (corpus.folder / "train.log").write_text(log)
-    return corpus
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first process of all of xdist's which asks for it fills."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = base / f"once-{name}"
+    with open(base / f"once-{name}.lock", "a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        if not lock.read():
+            folder.mkdir(exist_ok=True)
+            make(folder)
+            lock.write("made")
+    return folder
+
+
+def trained(
+    commands: Commands, factory: pytest.TempPathFactory, name: str, corpus: Corpus, training: str
+) -> Corpus:
+    """The corpus with its data, its model in ``trained`` and the log in ``train.log``."""
+
+    def make(folder: Path) -> None:
+        prepared(commands, folder, corpus.flags, joined="--share-all" in corpus.arch)
+        command = corpus._replace(folder=folder).train(f"{training} --save-dir trained")
+        (folder / "train.log").write_text(commands.done(command, folder).out)
+
+    return corpus._replace(folder=once(factory, name, make))
 
 
 @pytest.fixture(scope="session")
 def triples(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """Drafts, one dictionary, shared embeddings; trained until edits are mostly right."""
     flags = "--source-lang src --target-lang tgt --draft-lang mt"
-    corpus = Corpus(
-        tmp_path_factory.mktemp("triples"), flags, f"{MODEL} --share-all-embeddings --dropout 0"
-    )
-    return trained(commands, corpus, True, "--alpha 0.8 --beta 0.8 --max-update 160")
+    corpus = Corpus(Path(), flags, f"{MODEL} --share-all-embeddings --dropout 0")
+    training = "--alpha 0.8 --beta 0.8 --max-update 160"
+    return trained(commands, tmp_path_factory, "triples", corpus, training)
 
 
 @pytest.fixture(scope="session")
 def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """No drafts, two dictionaries; trained until outputs are mostly right."""
-    flags = "--source-lang src --target-lang tgt"
-    corpus = Corpus(tmp_path_factory.mktemp("pairs"), flags, f"{MODEL} --dropout 0")
+    corpus = Corpus(Path(), "--source-lang src --target-lang tgt", f"{MODEL} --dropout 0")
     training = "--token-weight 2 --placeholder-weight 2 --max-update 240"
-    return trained(commands, corpus, False, training)
+    return trained(commands, tmp_path_factory, "pairs", corpus, training)
 
 
 STOCK = (
@@ -315,15 +334,19 @@ STOCK = (
 
 
 @pytest.fixture(scope="session")
-def transformer(commands: Commands, triples: Corpus) -> Path:
+def transformer(
+    commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A left-to-right model, trained a little on the same data by fairseq alone."""
-    commands.ok(
+    command = (
         f"fairseq-train {triples.data} --source-lang src --target-lang tgt --task translation "
         f"--arch transformer {SIZES} --share-all-embeddings --dropout 0 --criterion cross_entropy "
-        f"{TRAINING} --max-update 40 --disable-validation --save-dir transformer",
-        triples.folder,
+        f"{TRAINING} --max-update 40 --disable-validation --save-dir"
     )
-    return triples.folder / "transformer" / "checkpoint_last.pt"
+    folder = once(
+        tmp_path_factory, "transformer", lambda path: commands.ok(f"{command} {path}", path)
+    )
+    return folder / "checkpoint_last.pt"
 
 
 def hydra(folder: Path, data: Path, task: Any, model: Any, criterion: Any, sides: str) -> list[str]:
@@ -344,13 +367,12 @@ def hydra(folder: Path, data: Path, task: Any, model: Any, criterion: Any, sides
 
 
 @pytest.fixture(scope="session")
-def stock(commands: Commands, triples: Corpus) -> Corpus:
+def stock(commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """The triples without their drafts, and fairseq's own model, trained by fairseq's own task."""
-    corpus = Corpus(triples.folder, "--source-lang src --target-lang tgt", STOCK, "stock")
-    command = f"fairseq-train {corpus.data} {corpus.flags} --task translation_lev {STOCK}"
-    result = commands(
-        f"{command} {TRAINING} --max-update 200 --save-dir stock --user-dir {PACKAGE}",
-        corpus.folder,
+    flags = "--source-lang src --target-lang tgt"
+    command = (
+        f"fairseq-train {triples.data} {flags} --task translation_lev {STOCK} {TRAINING} "
+        f"--max-update 200 --user-dir {PACKAGE} --save-dir"
     )
-    assert result.code == 0, result.err
-    return corpus
+    folder = once(tmp_path_factory, "stock", lambda path: commands.ok(f"{command} {path}", path))
+    return Corpus(triples.folder, flags, STOCK, str(folder))
