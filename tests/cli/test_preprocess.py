@@ -10,6 +10,7 @@ import pytest
 from fairseq import options
 from fairseq.binarizer import BinarizeSummary, FileBinarizer
 from fairseq.data import Dictionary, data_utils
+from fairseq_cli import preprocess as fairseq_preprocess
 from plain_files import put
 from refusals import refuses
 
