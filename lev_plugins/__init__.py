@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from .systems import levenshtein  # noqa: F401
     from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 #: parts of the Python interface, and packages: where they are
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "inference.correction"),
