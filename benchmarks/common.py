@@ -162,15 +162,10 @@ def parser_with(description: str | None, **sizes: int) -> argparse.ArgumentParse
 
 
 def check(args: argparse.Namespace, *more: str) -> None:
-    """Raises :class:`UserError` for sizes that no model or batch can be made of; sets torch's
-    threads and seed."""
+    """Raises :class:`UserError` for sizes below 1; sets torch's threads and seed."""
     for name in (*SIZES, *more):
         if getattr(args, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} {getattr(args, name)}: give 1 or more")
-    if args.dim % args.heads:
-        raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
-    if args.vocab < 40:
-        raise UserError(f"--vocab {args.vocab}: give 40 or more")
     if args.threads:
         torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)

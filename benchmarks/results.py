@@ -5,17 +5,14 @@
     python benchmarks/results.py --add FILE …       # takes rows into the list first
     python benchmarks/results.py --commands [TABLE [SYSTEM]]     # that measured it; what there is
 
-A line of the list is the head of a table (``table``, ``task``, ``head``, ``columns``,
-``judged_by``) or a row of it (``table``, ``system``, ``kind``, ``seeds``, ``metrics``, and where
-and how it was measured: :data:`MEASURED`); benchmarks/README.md says what the fields mean. A row
-that is added takes the place of the one with its table and system. A table stands below the line
-``<!-- table: NAME -->`` of a document, and ends with the first line that is not of it.
+A line of the list is the head of a table or a row of it (:data:`ROW`; benchmarks/README.md says
+what the fields mean). A row that is added takes the place of the one with its table and system. A
+table stands below the line ``<!-- table: NAME -->`` of a document.
 """
 
 import argparse
 import json
 import math
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -136,11 +133,9 @@ def added(records: Sequence[Record], new: Sequence[Record]) -> list[Record]:
 
 
 def write(path: Path, records: Iterable[Record]) -> None:
-    """Writes a list, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    part.write_text("".join(lines), encoding="utf-8")
-    os.replace(part, path)
+    """Writes a list."""
+    lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 def commands(found: Mapping[str, Table], names: Sequence[str]) -> list[str]:

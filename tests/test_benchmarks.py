@@ -71,7 +71,6 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
 
 #: a script with words that it cannot take | how its refusal begins
 REFUSED = """
-levt_speed --heads 5 | --heads 5
 levt_speed --batches 4,0 | --batches 4,0
 levt_speed --less all | --less all
 levt_learning {tmp} --row beta | --row beta

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from prepare_typos import SPACE, as_characters, whole_number
+from prepare_typos import SPACE, as_characters
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
@@ -33,7 +33,7 @@ def main() -> None:
     """Check all text, then write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("work", type=Path, help="folder with text")
-    parser.add_argument("words", type=whole_number(0), help="words a segment; 0: whole lines")
+    parser.add_argument("words", type=int, help="words a segment; 0: whole lines")
     args = parser.parse_args()
     texts = {part: _read(args.work / "text", part) for part in ("train", "dev", "test")}
     for part, pairs in texts.items():
