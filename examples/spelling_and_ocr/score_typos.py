@@ -84,7 +84,10 @@ def measured(systems: Mapping[str, Correct], lists: Mapping[str, list[list[str]]
             shares[system] = share(outputs, clean, before)[1]
         found[name] = share(noisy, clean, before)[0], shares
     words = sum(len(line.split()) for noisy, _ in lists.values() for line in noisy)
-    found[SPEED] = words, {name: words / max(one, 1e-9) for name, one in seconds.items()}
+    found[SPEED] = (
+        words,
+        {name: words / one if one > 1e-2 else 0.0 for name, one in seconds.items()},
+    )
     return found
 
 
@@ -94,8 +97,11 @@ def table(found: Shares) -> str:
     systems = list(next(iter(found.values()))[1])
     rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
     for name, (number, shares) in found.items():
-        shown = "{:>26,.0f}" if name == SPEED else "{:>24.1f} %"
-        rows.append(f"{name:{width}}{number:>8,}" + "".join(map(shown.format, shares.values())))
+        if name == SPEED:
+            cells = [f"{one:,.0f}" if one else "–" for one in shares.values()]
+        else:
+            cells = [f"{one:.1f} %" for one in shares.values()]
+        rows.append(f"{name:{width}}{number:>8,}" + "".join(f"{cell:>26}" for cell in cells))
     return "\n".join(rows)
 
 
