@@ -72,9 +72,10 @@ train() {
 }
 
 tune() { # at most one right word in two hundred is to be changed; correct then does so by itself
-  logged "$work/tune.log" "$python" -m lev_plugins correct --path "$save/checkpoint_best.pt" --data "$data" \
-    --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt" \
-    --confusions "$text/confusions.txt" --weight lookup=2.4 \
+  local lists=(--lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt"
+    --confusions "$text/confusions.txt" --weight lookup=2.4)
+  [ "$system" != levt ] || lists=(--unit letters) # an edit model is not ranked
+  logged "$work/tune.log" "$python" -m lev_plugins correct --path "$save/checkpoint_best.pt" --data "$data" "${lists[@]}" \
     --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
   grep '^calibrated' "$work/tune.log" || true
 }

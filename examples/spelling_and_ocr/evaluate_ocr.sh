@@ -34,10 +34,8 @@ names=(look-up symspellpy) unit=(--unit line) words="$(cat "$work/words")"
 [ "$words" = 0 ] || unit=(--unit window --window "$words")
 for system in "${chosen[@]}"; do
   model=(--path "$work/$system/checkpoint_last.pt" --data "$work/data" --bpe characters "${unit[@]}")
-  width=(--beam "$nbest") # an edit model has candidates of its own
-  [[ "$system" != levt* ]] || width=()
   lev-correct "${model[@]}" --settings none --beam "$beam" "$text/test.noisy" >"$out/test.$system"
-  lev-correct "${model[@]}" ${width[@]+"${width[@]}"} --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
+  lev-correct "${model[@]}" --beam "$nbest" --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
     --tune "$out/dev.noisy" "$out/dev.clean" --tune-weights --goal accuracy >"$out/tune.$system"
   lev-correct "${model[@]}" "$text/test.noisy" >"$out/test.$system-ranked"
   names+=("$system" "$system-ranked")
