@@ -65,31 +65,23 @@ class Row(NamedTuple):
     ratio: float
     low: float
     high: float
-    unit: str = "ms"
 
 
-def row(
-    name: str, first: Sequence[float], second: Sequence[float], *, inverse: bool = False
-) -> Row:
-    """A line of a table from measurements in pairs; its ratio is that of the medians.
-
-    Args:
-        inverse: a ratio is the second side's measurement over the first's, not the reverse.
-    """
-    above, below = (second, first) if inverse else (first, second)
-    ratios = [a / b for a, b in zip(above, below, strict=True)]
-    ratio = median(above) / median(below)
+def row(name: str, first: Sequence[float], second: Sequence[float]) -> Row:
+    """A line of a table from milliseconds in pairs; its ratio is that of the medians."""
+    ratios = [a / b for a, b in zip(first, second, strict=True)]
+    ratio = median(first) / median(second)
     return Row(name, median(first), median(second), ratio, min(ratios), max(ratios))
 
 
-def table(rows: Sequence[Row], sides: tuple[str, str], ratio: str = "ratio") -> str:
+def table(rows: Sequence[Row], sides: tuple[str, str]) -> str:
     """The rows under a head, ratios with their range."""
     width = max(len(one.name) for one in rows)
-    lines = [f"{'':{width}}  {sides[0]:>12}  {sides[1]:>12}  {ratio}  lowest … highest"]
+    lines = [f"{'':{width}}  {sides[0]:>12}  {sides[1]:>12}  ratio  lowest … highest"]
     for one in rows:
         lines.append(
-            f"{one.name:{width}}  {one.first:>9.2f} {one.unit:>2}  {one.second:>9.2f} {one.unit:>2}"
-            f"  {one.ratio:>{len(ratio)}.2f}  {one.low:.2f} … {one.high:.2f}"
+            f"{one.name:{width}}  {one.first:>9.2f} ms  {one.second:>9.2f} ms"
+            f"  {one.ratio:>5.2f}  {one.low:.2f} … {one.high:.2f}"
         )
     return "\n".join(lines)
 
@@ -166,20 +158,14 @@ def parser_with(description: str | None, **sizes: int) -> argparse.ArgumentParse
     add("--clock", choices=("wall", "cpu"), default="wall", help="wall: what one waits (default); "
         "cpu: what the process computes, for a machine that others use meanwhile")  # fmt: skip
     add("--seed", type=int, default=1, help="of weights and sentences (default 1)")
-    add("--no-memory", action="store_true", help=argparse.SUPPRESS)  # of earlier versions
     return made
 
 
 def check(args: argparse.Namespace, *more: str) -> None:
-    """Raises :class:`UserError` for sizes that no model or batch can be made of; sets torch's
-    threads and seed."""
+    """Raises :class:`UserError` for sizes below 1; sets torch's threads and seed."""
     for name in (*SIZES, *more):
         if getattr(args, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} {getattr(args, name)}: give 1 or more")
-    if not hasattr(args, "head_dim") and args.dim % args.heads:
-        raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
-    if args.vocab < 40:
-        raise UserError(f"--vocab {args.vocab}: give 40 or more")
     if args.threads:
         torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)

@@ -13,7 +13,6 @@ but what they decide comes from a script (scripted.py), the same for both.
 
 import argparse
 import copy
-import unittest.mock
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -41,7 +40,6 @@ from torch import Tensor
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.nn import cpu
 from lev_plugins.nn.precision import PRECISIONS, quantize
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
@@ -53,15 +51,6 @@ from lev_plugins.systems.levenshtein.task import TranslationEditConfig, Translat
 SIDES = ("stock", "ours")
 LABEL_SMOOTHING = 0.1
 DROPOUT = 0.3
-NEVER = 2**60
-#: what ``nn/cpu.py`` does: the name there, the value that switches it off, and where it counts
-MECHANISMS: dict[str, tuple[str, Any, tuple[str, ...]]] = {
-    "prepacking": ("LEAST_READY", dict.fromkeys(cpu.LEAST_READY, NEVER), ("bf16 1", "bf16 64")),
-    "row-padding": ("ROWS_AN_OCTAVE", NEVER, ("bf16 64",)),
-    "attention": ("MOST_SCORES", -1, ("bf16 update",)),
-    "dropout": ("LEVELS", 1, ("fp32 update", "bf16 update")),
-    "tiles": ("LEAST_TILED", NEVER, ("int8 64",)),
-}
 
 
 # ---------------------------------------------------------------- models and data
@@ -277,31 +266,6 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
     return rows, notes
 
 
-def time_without(peers: Peers, args: argparse.Namespace) -> list[Row]:
-    """Ours as it is (second) beside ours without one mechanism, in turn, for each that is asked."""
-    decode, rows = decoders(peers, args), []
-    for name in args.without:
-        constant, off, parts = MECHANISMS[name]
-        for part in parts:
-            kind, what = part.split()
-            if what == "update":
-                trainer = updates(peers, "bf16" if kind == "bf16" else "ours", args)
-                work: Callable[[Any], object] = trainer.update
-                samples = training_batches(args)
-            else:
-                work, samples = decode[kind], decoding_samples(args, int(what))
-
-            def less(sample: Any, work: Callable[[Any], object] = work) -> None:
-                with unittest.mock.patch.object(cpu, constant, off):  # noqa: B023
-                    work(sample)
-
-            work(samples[0])
-            sides = {"without": less, "ours": work}
-            times = common.milliseconds(sides, samples, common.clock(args))
-            rows.append(common.row(f"{part} without {name}", times["without"], times["ours"]))
-    return rows
-
-
 # ---------------------------------------------------------------- the report
 
 
@@ -319,42 +283,30 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--less", default="", metavar="PRECISIONS", help="also time ours with fewer bits against "
         "stock in fp32: bf16, int8 or bf16,int8")  # fmt: skip
     add("--no-decoding", action="store_true", help="leave out what takes longest")
-    add("--without", default="", metavar="NAMES", help="only ours, as it is and without one of its "
-        f"mechanisms: {','.join(MECHANISMS)}")  # fmt: skip
     args = made.parse_args(argv)
     common.check(args, "iterations")
     if not all(one.isdecimal() and int(one) for one in args.batches.split(",")):
         raise UserError(f"--batches {args.batches}: give numbers of 1 or more, such as 1,64")
     args.batches = [int(one) for one in args.batches.split(",")]
-    for flag, known in (("less", PRECISIONS[1:]), ("without", MECHANISMS)):
-        found = [one for one in getattr(args, flag).split(",") if one]
-        if not set(found) <= set(known):
-            raise UserError(f"--{flag} {','.join(found)}: choose of {','.join(known)}")
-        setattr(args, flag, found)
-    if args.without:
-        args.less = list(PRECISIONS[1:])
+    args.less = [one for one in args.less.split(",") if one]
+    if not set(args.less) <= set(PRECISIONS[1:]):
+        raise UserError(f"--less {','.join(args.less)}: choose of {','.join(PRECISIONS[1:])}")
     return args
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     args = checked(argv)
-    rows, notes, sides = [], [], SIDES
     with common.quiet():  # stock's label code prints a line at every call
         peers = build_peers(args)
-        if args.without:
-            sides = ("without", "ours")
+        notes = [check_training(peers, args)]
+        rows = time_training(peers, args)
+        if not args.no_decoding:
             with scripted(peers.stock, [peers.ours, *peers.less.values()], Script()):
-                rows = time_without(peers, args)
-        else:
-            notes = [check_training(peers, args)]
-            rows = time_training(peers, args)
-            if not args.no_decoding:
-                with scripted(peers.stock, [peers.ours, *peers.less.values()], Script()):
-                    decoding, more = time_decoding(peers, args)
-                rows, notes = rows + decoding, notes + more
-    print(common.table(rows, sides))
-    print(f"ratio: {sides[0]} / ours of the medians, above 1 ours is faster")
+                decoding, more = time_decoding(peers, args)
+            rows, notes = rows + decoding, notes + more
+    print(common.table(rows, SIDES))
+    print("ratio: stock / ours of the medians, above 1 ours is faster")
     print(*notes, common.signature(args, bf16=args.bf16), sep="\n")
     return 0
 

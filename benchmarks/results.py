@@ -2,24 +2,28 @@
 
     python benchmarks/results.py                    # writes the tables of RESULTS.md and the notes
     python benchmarks/results.py --check            # says which tables are not as the list says
-    python benchmarks/results.py --add FILE …       # takes rows into the list first
+    python benchmarks/results.py --add TABLE SYSTEM NAME FILE …   # takes a row into the list first
     python benchmarks/results.py --commands [TABLE [SYSTEM]]     # that measured it; what there is
 
-A line of the list is the head of a table (``table``, ``task``, ``head``, ``columns``,
-``judged_by``) or a row of it (``table``, ``system``, ``kind``, ``seeds``, ``metrics``, and where
-and how it was measured: :data:`MEASURED`); benchmarks/README.md says what the fields mean. A row
-that is added takes the place of the one with its table and system. A table stands below the line
-``<!-- table: NAME -->`` of a document, and ends with the first line that is not of it.
+A line of the list is the head of a table or a row of it (:data:`ROW`; benchmarks/README.md says
+what the fields mean). A table stands below the line ``<!-- table: NAME -->`` of a document.
+
+``--add``: FILE is what an evaluation wrote, one for each seed (--seeds 1 2 3): ``systems``, by name
+or as a list with names, and of each its numbers. NAME is the system's there, and . takes the
+numbers of the file itself. Only metrics that are columns of TABLE are taken. The row takes the
+place of the one with its table and system; without --command it has the commands of that one.
 """
 
 import argparse
+import datetime
 import json
 import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -122,25 +126,19 @@ def tables(records: Iterable[Record]) -> dict[str, Table]:
     return found
 
 
-def added(records: Sequence[Record], new: Sequence[Record]) -> list[Record]:
-    """A list with rows in the place of those of their table and system, or behind their table."""
+def added(records: Sequence[Record], row: Record) -> list[Record]:
+    """A list with the row in the place of the one of its table and system, or behind its table."""
     found = list(records)
-    for row in new:
-        same = [n for n, one in enumerate(found) if one["table"] == row["table"]]
-        old = [n for n in same if found[n].get("system") == row["system"]]
-        if old:
-            found[old[0]] = row
-        else:
-            found.insert(same[-1] + 1 if same else len(found), row)
+    same = [n for n, one in enumerate(found) if one["table"] == row["table"]]
+    old = [n for n in same if found[n].get("system") == row["system"]]
+    found[slice(old[0], old[0] + 1) if old else slice(same[-1] + 1, same[-1] + 1)] = [row]
     return found
 
 
 def write(path: Path, records: Iterable[Record]) -> None:
-    """Writes a list, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    part.write_text("".join(lines), encoding="utf-8")
-    os.replace(part, path)
+    """Writes a list."""
+    lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 def commands(found: Mapping[str, Table], names: Sequence[str]) -> list[str]:
@@ -158,6 +156,80 @@ def commands(found: Mapping[str, Table], names: Sequence[str]) -> list[str]:
     if not some:
         raise ResultError(f"{names[0]} has no row {names[1]!r}")
     return list(dict.fromkeys(line for row in some for line in row.get("command", ())))
+
+
+# ---------------------------------------------------------------- a row from evaluations
+
+
+def metrics(path: str, name: str) -> dict[str, float]:
+    """The numbers of a system, by names that fit tables: ``micro-F1, tuned`` → micro_f1_tuned.
+
+    Raises:
+        ResultError: the file cannot be read or has no such system.
+    """
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        systems = {name: found} if name == "." else found["systems"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultError(f"{path}: not what an evaluation wrote: {error}") from error
+    if isinstance(systems, list):
+        systems = {one["name"]: one for one in systems}
+    if name not in systems:
+        raise ResultError(f"{path} has no system {name!r}; there are {', '.join(systems)}")
+    return {re.sub(r"\W+", "_", key.lower()): value for key, value in _flat(systems[name])}
+
+
+def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Numbers, those under ``scores`` too, and the mean of ``iterations``."""
+    for key, value in found.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield key, value
+        elif key == "scores" and value:
+            yield from value.items()
+        elif key == "iterations" and value:
+            yield key, value["mean"]
+
+
+def spread(values: Sequence[float]) -> Any:
+    """A metric of several seeds: mean, lowest and highest; of one the figure itself."""
+    if len(values) == 1:
+        return round(values[0], 6) if isinstance(values[0], float) else values[0]
+    found = {"mean": math.fsum(values) / len(values), "lowest": min(values), "highest": max(values)}
+    return {name: round(value, 6) for name, value in found.items()}
+
+
+def measured(args: argparse.Namespace, found: Mapping[str, Table]) -> Record:
+    """The row that ``args`` asks for, as of today and this machine."""
+    if len(args.add) < 4 or len(args.seeds or [0]) != len(args.add) - 3:
+        raise ResultError("--add: give TABLE SYSTEM NAME and a FILE for each seed")
+    table, system, name, *files = args.add
+    if table not in found:
+        raise ResultError(f"no table {table}; there are {', '.join(found)}")
+    from common import processor  # imports torch
+
+    seeds = [metrics(path, name) for path in files]
+    columns = [one["metric"] for one in found[table].head["columns"]]
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    made: Record = {
+        "table": table,
+        "system": system,
+        "kind": args.kind,
+        "seeds": args.seeds,
+        "metrics": {
+            one: spread([seed[one] for seed in seeds]) for one in columns if one in seeds[0]
+        },
+        "command": args.command or commands(found, [table, system]),
+        "version": re.findall(r'^version = "([^"]+)"', project, re.M)[0],
+        "date": datetime.date.today().isoformat(),
+        "cpu": processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "torch": metadata.version("torch"),
+        "processor_hours": args.hours,
+        "note": args.note,
+    }
+    made = {key: value for key, value in made.items() if value is not None}
+    check(made)
+    return made
 
 
 # ---------------------------------------------------------------- the tables
@@ -218,15 +290,17 @@ def _cell(row: Record, column: Record, best: float | None) -> str:
     return text
 
 
-def run(root: Path, add: Sequence[Path], only_check: bool) -> None:
-    """Take rows in, write the tables; with ``only_check`` say alone what would change.
+def run(args: argparse.Namespace) -> None:
+    """Take a row in, write the tables; with ``--check`` say alone what would change.
 
     Raises:
         ResultError: the list or a document is not as it has to be.
     """
-    records = added(read(root / LIST), [row for path in add for row in read(path)])
+    records = read(args.root / LIST)
+    if args.add:
+        records = added(records, measured(args, tables(records)))
     found, shown, changed = tables(records), set(), {}
-    for path in [*sorted(root.glob("*.md")), *sorted(root.glob("benchmarks/**/*.md"))]:
+    for path in [*sorted(args.root.glob("*.md")), *sorted(args.root.glob("benchmarks/**/*.md"))]:
         text = path.read_text(encoding="utf-8")
         names = {match[2] for match in BLOCK.finditer(text)}
         if unknown := names - found.keys():
@@ -237,14 +311,14 @@ def run(root: Path, add: Sequence[Path], only_check: bool) -> None:
             changed[path] = new
     if lacking := found.keys() - shown:
         raise ResultError(f"no document shows {', '.join(sorted(lacking))}")
-    if only_check and changed:
-        names = ", ".join(str(path.relative_to(root)) for path in changed)
+    if args.check and changed:
+        names = ", ".join(str(path.relative_to(args.root)) for path in changed)
         raise ResultError(f"{names}: not as {LIST} says: python benchmarks/results.py")
-    if add:
-        write(root / LIST, records)
+    if args.add:
+        write(args.root / LIST, records)
     for path, text in changed.items():
         path.write_text(text, encoding="utf-8")
-        print(f"written: {path.relative_to(root)}")
+        print(f"written: {path.relative_to(args.root)}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -252,17 +326,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="change nothing; status 1 if needed")
-    parser.add_argument("--add", type=Path, nargs="+", default=[], help="lists of rows")
-    parser.add_argument("--commands", nargs="*", metavar="NAME", help="of a table, or a row of it")
-    parser.add_argument("--root", type=Path, default=ROOT, help="the repository's folder")
+    add = parser.add_argument
+    add("--check", action="store_true", help="change nothing; status 1 if needed")
+    add("--commands", nargs="*", metavar="NAME", help="of a table, or a row of it")
+    add("--add", nargs="+", metavar="WORD", help="TABLE SYSTEM NAME FILE …: a row")
+    add("--seeds", type=int, nargs="+", default=[], help="of the row")
+    add("--kind", choices=KINDS, default="system", help="of the row (default: system)")
+    add("--command", action="append", help="a line that was run for the row; in order")
+    add("--hours", type=float, help="of a processor, for all of the row")
+    add("--note", help="what a reader has to know besides")
+    add("--root", type=Path, default=ROOT, help="the repository's folder")
     args = parser.parse_args(argv)
     try:
         if args.commands is not None:
             print(*commands(tables(read(args.root / LIST)), args.commands), sep="\n")
         else:
-            run(args.root, args.add, args.check)
-    except (ResultError, OSError) as error:
+            run(args)
+    except (ResultError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -4,8 +4,7 @@
 
 Starts a server of its own with an untrained LevT of the size of examples/translation (two layers,
 d = 128), on one core, whose edits the script of levt_speed.py decides: all layers and heads are
-computed, so the time is that of a trained model of the size. --address takes a server that runs,
-token included, with any model that edits.
+computed, so the time is that of a trained model of the size.
 
 Each client edits sentences of its own, one after the other, without a pause. Lost: a request
 without a result. Mixed up: a result that names another source or draft. Other text: not what the
@@ -14,15 +13,17 @@ same sentence was edited to alone. The first lines are of one client, who types 
 
 import argparse
 import http.client
+import itertools
 import json
 import os
 import random
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -32,6 +33,7 @@ from lev_plugins.fairseq_patches import run_cli
 SERVED_ALONE = 40  # sentences of one client, before the load
 EACH = 20  # sentences of a client, which are sent in turn
 Pair = tuple[str, str]
+Answer = tuple[float, Pair, str]
 
 
 class Client:
@@ -42,51 +44,40 @@ class Client:
         self.token = parse_qs(parts.query)["token"][0]
         self.connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=120)
 
-    def edit(self, pair: Pair) -> dict | None:
-        """The result of a sentence, None where there is none."""
+    def edit(self, pair: Pair) -> Answer | None:
+        """Milliseconds, source and draft of the result, and its text; None where there is none."""
         body = json.dumps({"sentences": [{"source": pair[0], "draft": pair[1]}]})
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        self.connection.request("POST", "/edit", body, headers)
-        answer = self.connection.getresponse()
-        content = answer.read()
-        return json.loads(content)["results"][0] if answer.status == 200 else None
-
-    def text(self, pair: Pair) -> str:
-        """What a sentence is edited to."""
-        return text_of(self.edit(pair) or {"hypotheses": [{"text": ""}]})
-
-
-class Load:
-    """What all clients note."""
-
-    def __init__(self, seconds: float) -> None:
-        self.end = time.perf_counter() + seconds
-        self.lock = threading.Lock()
-        self.times: list[float] = []
-        self.lost = self.mixed_up = self.other_text = 0
-
-    def run(self, client: Client, pairs: Sequence[Pair], alone: Sequence[str]) -> None:
-        """Edits sentences in turn until the time is up."""
-        number = 0
-        while time.perf_counter() < self.end:
-            pair, expected = pairs[number % len(pairs)], alone[number % len(pairs)]
-            start = time.perf_counter()
-            try:
-                result = client.edit(pair)
-            except (OSError, http.client.HTTPException):
-                result = None
-            with self.lock:
-                self.times.append(1000 * (time.perf_counter() - start))
-                self.lost += result is None
-                if result is not None:
-                    self.mixed_up += (result["source"], result["draft"]) != pair
-                    self.other_text += text_of(result) != expected
-            number += 1
+        start = time.perf_counter()
+        try:
+            self.connection.request("POST", "/edit", body, headers)
+            answer = self.connection.getresponse()
+            content = answer.read()
+        except (OSError, http.client.HTTPException):
+            return None
+        if answer.status != HTTPStatus.OK:
+            return None
+        (result,) = json.loads(content)["results"]
+        taken = 1000 * (time.perf_counter() - start)
+        return taken, (result["source"], result["draft"]), result["hypotheses"][0]["text"]
 
 
-def text_of(result: dict) -> str:
-    """The best hypothesis."""
-    return result["hypotheses"][0]["text"]
+def load(
+    address: str, pairs: Sequence[Pair], alone: Sequence[str], end: float
+) -> tuple[list[float], list[int]]:
+    """Edits sentences in turn until the time is up: milliseconds, and how many were lost, mixed up
+    and of another text."""
+    client, times, wrong = Client(address), [], [0, 0, 0]
+    for pair, expected in itertools.cycle(zip(pairs, alone, strict=True)):
+        if time.perf_counter() >= end:
+            return times, wrong
+        if (answer := client.edit(pair)) is None:
+            wrong[0] += 1
+            continue
+        times.append(answer[0])
+        wrong[1] += answer[1] != pair
+        wrong[2] += answer[2] != expected
+    raise AssertionError("a cycle does not end")
 
 
 def sentences(count: int, length: int, seed: int) -> list[Pair]:
@@ -97,43 +88,35 @@ def sentences(count: int, length: int, seed: int) -> list[Pair]:
 
 
 def resident_mib(pid: int) -> float:
-    """A process's memory; 0 where that is not known."""
-    path = Path(f"/proc/{pid}/statm")
-    pages = int(path.read_text().split()[1]) if path.exists() else 0
+    """A process's memory."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def measure(args: argparse.Namespace, pid: int) -> None:
-    """Prints what one client, and then all, see; ``pid`` is of the server, 0 for another's."""
+    """Prints what one client, and then all, see; ``pid`` is of the server."""
     own = [sentences(EACH, args.length, seed) for seed in range(args.clients)]
-    first, times = Client(args.address), []
-    for pair in [*own[0][:5], *sentences(SERVED_ALONE, args.length, -1)]:
-        start = time.perf_counter()
-        first.edit(pair)
-        times.append(1000 * (time.perf_counter() - start))
-    times = sorted(times[5:])  # the first warm up
+    first = Client(args.address)
+    answers = [first.edit(pair) for pair in sentences(SERVED_ALONE + 5, args.length, -1)]
+    times = sorted(one[0] for one in answers[5:] if one)  # the first warm up
     print(f"alone: {args.length} words, {len(times)} sentences, one after the other")
     print(f"  milliseconds: median {statistics.median(times):.0f}, 95 % {times[-3]:.0f}")
-    alone = [[first.text(pair) for pair in pairs] for pairs in own]
-    load = Load(args.seconds)
-    threads = [
-        threading.Thread(target=load.run, args=(Client(args.address), pairs, texts))
-        for pairs, texts in zip(own, alone, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    memory = []
-    for _ in range(10):
-        time.sleep(args.seconds / 10)
-        memory.append(f"{resident_mib(pid):.0f}")
-    for thread in threads:
-        thread.join()
-    times = sorted(load.times)
+    alone = [[(first.edit(pair) or ("", "", ""))[2] for pair in pairs] for pairs in own]
+    end, memory = time.perf_counter() + args.seconds, []
+    with ThreadPoolExecutor(args.clients) as pool:
+        given = zip(own, alone, strict=True)
+        clients = [pool.submit(load, args.address, *both, end) for both in given]
+        for _ in range(10):
+            time.sleep(args.seconds / 10)
+            memory.append(f"{resident_mib(pid):.0f}")
+    found = [client.result() for client in clients]
+    times = sorted(one for taken, _ in found for one in taken)
+    lost, mixed_up, other_text = map(sum, zip(*(wrong for _, wrong in found), strict=True))
     middle, last = times[len(times) // 2], times[int(0.95 * len(times))]
     print(f"\n{args.clients} clients, {args.seconds:g} s: {len(times):,} sentences")
     print(f"  a second: {len(times) / args.seconds:.1f}")
     print(f"  milliseconds: median {middle:.0f}, 95 % {last:.0f}, longest {times[-1]:.0f}")
-    print(f"  lost {load.lost}, mixed up {load.mixed_up}, other text {load.other_text}")
+    print(f"  lost {lost}, mixed up {mixed_up}, other text {other_text}")
     print(f"  MiB of the server after each tenth: {', '.join(memory)}")
 
 
@@ -180,16 +163,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--length", type=int, default=25, metavar="N", help="words of a sentence (default: 25)")
     add("--layers", type=int, default=2, metavar="N", help="of each side (default: 2)")
     add("--dim", type=int, default=128, metavar="N", help="width (default: 128)")
-    add("--address", metavar="URL", help="of a server that runs, token included")
+    parser.set_defaults(address="")
     add("--serve", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
-    for name in ("clients", "seconds", "length"):
-        if getattr(args, name) <= 0:
-            raise UserError(f"--{name} {getattr(args, name)}: must be above 0")
     if args.serve:
         return serve(args)
-    if args.address:
-        return measure(args, 0)
     words = [sys.executable, __file__, "--serve", *(sys.argv[1:] if argv is None else argv)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:

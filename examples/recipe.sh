@@ -39,6 +39,22 @@ prepared() { # prepared WORK FILE SCRIPT: sets work where WORK holds what SCRIPT
   work="$(cd "$1" && pwd)"
 }
 
+trained() { # trained NAME STEP SYSTEMS…: sets chosen, the SYSTEMS, or all folders of work with a checkpoint_NAME.pt
+  local name="checkpoint_$1.pt" path system
+  chosen=("${@:3}")
+  [ $# -gt 2 ] || for path in "$work"/*/"$name"; do chosen+=("$(basename "$(dirname "$path")")"); done
+  for system in "${chosen[@]}"; do
+    [ -f "$work/$system/$name" ] || fail "no $work/$system/$name: bash examples/$2 makes one"
+  done
+}
+
+given_lexicon() { # given_lexicon [--lexicon WORDS …]: sets lexicon and shifted, how many words that were
+  shifted=0
+  [ "${1:-}" = --lexicon ] || return 0
+  lexicon="${2:-}" shifted=2
+  [ -f "$lexicon" ] || fail "--lexicon $lexicon: there is no such file"
+}
+
 require() { # require FOLDER FILES…: are they there, plain or packed?
   local folder="$1" missing=() file
   shift

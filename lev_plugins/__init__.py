@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from .inference.enct5 import EncT5, Prediction, Tagged  # noqa: F401
     from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 #: parts of the Python interface: where they are
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "inference.correction"),

@@ -22,7 +22,7 @@ TINY = (
 ).split()
 #: a name, two numbers with their unit, their ratio, from … to
 ROW = re.compile(r"^(.*?) {2,}([\d.]+) +ms +([\d.]+) +ms +([\d.]+) +([\d.]+) … ([\d.]+)$", re.M)
-SCRIPTS = ("levt_speed", "levt_against_ar", "pbd_speed", "enct5_speed", "levt_learning")
+SCRIPTS = ("levt_speed", "levt_against_ar", "levt_learning")
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +57,6 @@ def test_every_benchmark_ends_in_its_table(scripts, capsys):
     found = measured(scripts.levt_against_ar, "--less", "bf16", capsys=capsys)
     beams = [f"AR, beam {beam} / LevT" for beam in (4, 1)]
     assert list(found) == [name + less for name in beams for less in ("", ", bf16")]
-    found = measured(scripts.pbd_speed, capsys=capsys)
-    searches = [f"decoding: batch {size}, beam {b}, step" for size in (1, 32) for b in (1, 5)]
-    assert list(found) == ["training: gradients", "training: update with Adam", *searches]
-    found = measured(scripts.enct5_speed, "--heads", "3", "--head-dim", "8", capsys=capsys)
-    parts = ("a sentence, batch 1", "a sentence, batch 32", "training, gradients")
-    parts = (*parts, "training, update with Adam")
-    assert list(found) == [f"{k}: {one}" for k in ("tagging", "classification") for one in parts]
 
 
 @pytest.mark.slow
@@ -78,9 +71,8 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
 
 #: a script with words that it cannot take | how its refusal begins
 REFUSED = """
-levt_speed --heads 5 | --heads 5
 levt_speed --batches 4,0 | --batches 4,0
-levt_speed --without all | --without all
+levt_speed --less all | --less all
 levt_learning {tmp} --row beta | --row beta
 levt_learning gone | no gone/data
 """
@@ -132,32 +124,6 @@ def test_an_output_of_another_length_stops_the_race(scripts, monkeypatch):
     monkeypatch.setattr(against, "SequenceGenerator", shorter)
     with pytest.raises(UserError, match=rf"an output of \d+ tokens for a source of {words + 1}"):
         against.search(model, task.tgt_dict, sample, 1)
-
-
-def test_searches_that_end_elsewhere_are_no_fair_race(scripts):
-    equal = [[6, 6], [6, 6]]
-    scripts.pbd_speed.check_lengths({"stock": equal, "pbd": equal}, 2)
-    for other in ([[6, 6], [6, 7]], [[6], [6]]):
-        with pytest.raises(UserError, match="no fair race"):
-            scripts.pbd_speed.check_lengths({"stock": equal, "pbd": other}, 2)
-
-
-def test_both_read_the_same_sentences_and_say_equally_much(scripts):
-    enct5 = scripts.enct5_speed
-    args = scripts.levt_speed.checked(TINY)
-    args.head_dim = 8
-    for peers in enct5.build_peers(args):
-        (sample,) = enct5.batches(1, 4, args, peers.kind)
-        t5, tokens = sample.t5["net_input"]["src_tokens"], sample.enct5["tokens"]
-        assert torch.equal(t5[t5 > 2], tokens[tokens > 2])
-        written = sample.t5["target"]
-        assert written.ne(1).sum(1).tolist() == [count + 1 for count in sample.answers]
-        assert torch.equal(written[written > 2] - enct5.SPECIAL, sample.target)
-        found = {"t5": enct5.write(peers.t5.eval(), sample)}
-        found["enct5"] = enct5.predict(peers.enct5.eval(), peers.kind, sample)
-        enct5.check_answers(found, sample)
-        with pytest.raises(UserError, match="no fair race"):
-            enct5.check_answers({**found, "t5": [one[:-1] for one in found["t5"]]}, sample)
 
 
 # a machine with a GPU ------------------------------------------------------------------------

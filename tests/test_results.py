@@ -83,13 +83,23 @@ def test_a_row_shows_its_spread_its_hours_and_what_it_loses_to(repository):
     )
 
 
-def test_a_row_that_is_added_takes_the_place_of_the_old_one(repository):
-    new = repository / "new.jsonl"
-    results.write(new, [row(90.0), row(70.0, "LevT")])
-    assert run(repository, "--add", str(new)) == 0
+def test_the_numbers_of_an_evaluation_become_a_row(repository, capsys):
+    for seed, right in ((1, 90.0), (2, 92.0)):
+        systems = [{"name": "mine", "scores": {"Right": right}, "updates": 5}]
+        (repository / f"{seed}.json").write_text(json.dumps({"systems": systems}))
+    files = [str(repository / f"{seed}.json") for seed in (1, 2)]
+    assert run(repository, "--add", "words", "PBD", "mine", *files, "--seeds", "1", "2") == 0
+    given = ("--kind", "look-up", "--command", "bash other.sh")
+    assert run(repository, "--add", "words", "LevT", "mine", files[0], *given) == 0
     found = results.read(repository / results.LIST)
     assert [one.get("system") for one in found] == [None, "PBD", "no-edit baseline", "LevT"]
-    assert found[1]["metrics"] == {"right": 90.0}
+    assert found[1]["metrics"] == {"right": {"mean": 91.0, "lowest": 90.0, "highest": 92.0}}
+    assert found[1]["command"] == ["bash run.sh"] and found[1]["seeds"] == [1, 2]
+    assert found[3]["command"] == ["bash other.sh"] and found[3]["kind"] == "look-up"
+    assert "**91.0** (90.0 … 92.0)" in (repository / "RESULTS.md").read_text()
+    capsys.readouterr()
+    assert run(repository, "--add", "words", "PBD", "mine", *files) == 1
+    assert capsys.readouterr().err.startswith("error: ")
 
 
 @pytest.mark.parametrize(
@@ -119,19 +129,3 @@ def test_a_table_that_no_document_shows_is_named(repository, capsys):
     assert run(repository) == 1
     assert "speed" in capsys.readouterr().err
     assert json.loads((repository / results.LIST).read_text().splitlines()[0]) == HEAD
-
-
-def test_the_numbers_of_an_evaluation_become_a_row(tmp_path, capsys, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import write_result
-
-    for seed, accuracy in ((1, 70.0), (2, 72.0)):
-        systems = [{"name": "mine", "scores": {"Accuracy": accuracy}, "updates": 5}]
-        (tmp_path / f"{seed}.json").write_text(json.dumps({"systems": systems}))
-    files = [str(tmp_path / f"{seed}.json") for seed in (1, 2)]
-    row = ["cola", "mine", "mine", *files, "--command", "bash run.sh"]
-    assert write_result.main([*row, "--seeds", "1", "2"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    assert made["metrics"]["accuracy"] == {"mean": 71.0, "lowest": 70.0, "highest": 72.0}
-    assert made["system"] == "mine" and made["seeds"] == [1, 2] and made["cpu"]
-    assert write_result.main(row) == 1 and capsys.readouterr().err.startswith("error: 0 seeds")

@@ -1,14 +1,36 @@
-"""The mutants of mutants.jsonl, and where each stands in a later tree.
+"""Which tests notice the mutants of mutants.jsonl: lines of the package, and others in their place.
 
-A mutant is a line, what stands there instead, and the function around it; in the file also what
-became of it in the tree that the list was made from (commit c32784a, by noticed.py; of the tests
-those that run in one process, no commands). The script that made the list is in commit a08d4cd.
+    python benchmarks/guard/mutants.py run --tree COPY --only pbd --into new.jsonl tests/systems
+    python benchmarks/guard/mutants.py compare benchmarks/guard/mutants.jsonl new.jsonl
+
+``run`` changes the files of its tree: give it a copy. Behind the options stand pytest's arguments,
+which say what tests a mutant is tried with, until the first fails. It goes on where it was stopped.
+A mutant of the list also has the verdict of the tree that the list was made from (commit c32784a).
 """
 
+import argparse
 import ast
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+LIMIT = 600  # seconds, after which a mutant hangs
 Mutant = dict[str, str]
+
+
+def read(path: Path) -> list[Mutant]:
+    """The mutants of a file, none of one that is not there yet."""
+    return [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
+
+
+def key(one: Mutant) -> tuple[str, ...]:
+    """What tells a mutant from all others."""
+    return one["file"], one["function"], one["line"]
 
 
 def place(one: Mutant, tree: Path) -> tuple[Path, int] | None:
@@ -33,3 +55,65 @@ def place(one: Mutant, tree: Path) -> tuple[Path, int] | None:
     if not hits or (hits[0][0] and hits[0][1] and len(hits) > 1):
         return None
     return hits[0][2:]
+
+
+def verdict(one: Mutant, tree: Path, tests: Sequence[str]) -> tuple[str, str]:
+    """What becomes of a mutant, and the test that notices it."""
+    if (found := place(one, tree)) is None:
+        return "gone", ""
+    path, index = found
+    original = path.read_text(encoding="utf-8")
+    lines = original.split("\n")
+    lines[index] = lines[index].replace(one["line"], one["mutant"])
+    path.write_text("\n".join(lines), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    environ = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=environ, capture_output=True, text=True, timeout=LIMIT
+        )
+    except subprocess.TimeoutExpired:
+        return "noticed", "hangs"
+    finally:
+        path.write_text(original, encoding="utf-8")
+    if not done.returncode:
+        return "survives", ""
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+    return "noticed", failed[1] if failed else f"status {done.returncode}"
+
+
+def compare(before: Path, after: Path) -> bool:
+    """Print counts and what is noticed no more; whether that is one in a hundred at most."""
+    old, new = ({key(one): one for one in read(path)} for path in (before, after))
+    both = [name for name in old if name in new]
+    pairs = collections.Counter((old[name]["verdict"], new[name]["verdict"]) for name in both)
+    for (was, now), count in sorted(pairs.items()):
+        print(f"{was} → {now}: {count}")
+    noticed = [name for name in both if old[name]["verdict"] == "noticed"]
+    lost = [name for name in noticed if new[name]["verdict"] in ("survives", "unreached")]
+    for name in lost:
+        print(*name, "→", old[name]["mutant"], "by", old[name]["by"])
+    return len(lost) <= len(noticed) / 100
+
+
+def main() -> int:
+    """Run or compare; 1 where more than one in a hundred is noticed no more."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("action", choices=("run", "compare"))
+    parser.add_argument("--tree", type=Path, default=Path(), help="run: a copy of a checkout")
+    parser.add_argument("--into", type=Path, default="new.jsonl", help="run: a file, added to")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run: files whose name holds it")
+    args, rest = parser.parse_known_args()
+    if args.action == "compare":
+        return not compare(*map(Path, rest))
+    known = set(map(key, read(args.into)))
+    for one in read(Path(__file__).with_name("mutants.jsonl")):
+        if args.only in one["file"] and key(one) not in known:
+            what, by = verdict(one, args.tree.resolve(), rest)
+            with args.into.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**one, "verdict": what, "by": by}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

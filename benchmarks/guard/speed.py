@@ -1,10 +1,10 @@
-"""How fast two trees are beside each other, on this CPU: start-up, LevT, EncT5 and PBD.
+"""How fast two trees are beside each other, on this CPU: start-up and LevT.
 
     taskset -c 0 python benchmarks/guard/speed.py --tree . --against ../base --models .guard/models
 
-Everything runs in processes of its own, for both trees in turn. Start-up is CPU seconds. The
-benchmarks are each tree's own, at a small size and in CPU time: our time over that of a peer
-(fairseq's model, T5) in the same process. ``faster`` above 1: the tree is faster than the other.
+Everything runs in processes of its own, for both trees in turn. Start-up is CPU seconds. LevT is
+each tree's own levt_speed.py, at a small size and in CPU time: our time over that of fairseq's LevT
+in the same process. ``faster`` above 1: the tree is faster than the other.
 """
 
 import argparse
@@ -19,18 +19,7 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = b"one line of wrods\n"
-#: script, options
-BENCHMARKS = (
-    (
-        "levt_speed",
-        "--layers 2 --dim 256 --ffn 512 --vocab 2000 --tokens 1000 --batches 1,16 --no-memory",
-    ),
-    ("enct5_speed", "--layers 3 --dim 256 --ffn 512 --vocab 4000"),
-    (
-        "pbd_speed",
-        "--layers 2 --dim 256 --ffn 512 --vocab 2000 --tokens 1000 --steps 3 --no-memory",
-    ),
-)
+SMALL = "--layers 2 --dim 256 --ffn 512 --vocab 2000 --tokens 1000 --batches 1,16 --threads 1"
 ROW = re.compile(r"^(\S.*?) {2,}([\d.]+) +ms +([\d.]+) +ms ", re.M)
 Times = dict[str, float]
 
@@ -66,16 +55,14 @@ def started(tree: Path, corrector: Path) -> Times:
     return {name: seconds(arguments, tree) for name, arguments in rows.items()}
 
 
-def benchmarked(tree: Path, name: str, options: str) -> Times:
-    """Our time over that of the peer, of each row of a table."""
-    command = [sys.executable, f"{tree}/benchmarks/{name}.py", "--threads", "1", "--clock", "cpu"]
+def benchmarked(tree: Path) -> Times:
+    """Our time over that of fairseq's LevT, of each row of the table."""
+    command = [sys.executable, "benchmarks/levt_speed.py", "--clock", "cpu", *SMALL.split()]
     environ = {**os.environ, "PYTHONPATH": str(tree)}
-    done = subprocess.run(
-        [*command, *options.split()], cwd=tree, env=environ, capture_output=True, text=True
-    )
-    rows = {f"{name}: {what}": float(b) / float(a) for what, a, b in ROW.findall(done.stdout)}
+    done = subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True)
+    rows = {f"LevT, {what}": float(b) / float(a) for what, a, b in ROW.findall(done.stdout)}
     if done.returncode or not rows:
-        raise RuntimeError(f"{command[1]}: status {done.returncode}: {done.stderr[-500:]}")
+        raise RuntimeError(f"levt_speed.py: status {done.returncode}: {done.stderr[-500:]}")
     return rows
 
 
@@ -99,18 +86,17 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True, help="of checkpoints.py")
     parser.add_argument("--runs", type=int, default=7, help="of each start-up (default: 7)")
     parser.add_argument("--rounds", type=int, default=3, help="of benchmarks (default: 3)")
-    parser.add_argument("--only", default="", help="start, or text in the name of a benchmark")
+    parser.add_argument("--only", choices=("start", "levt"), help="one of the two tables")
     args = parser.parse_args()
     trees = [args.tree.resolve(), args.against.resolve()]
     corrector = args.models.resolve() / "corrector" / "checkpoint_best.pt"
-    print("one thread; start-up: CPU seconds; the rest: our time / the peer's")
-    if args.only in "start":
+    print("one thread; start-up: CPU seconds; the rest: our time / fairseq's")
+    if args.only != "levt":
         found = [tuple(started(tree, corrector) for tree in trees) for _ in range(args.runs)]
         print(table(found), flush=True)
-    for one in BENCHMARKS:
-        if args.only in one[0]:
-            found = [tuple(benchmarked(tree, *one) for tree in trees) for _ in range(args.rounds)]
-            print(table(found), flush=True)
+    if args.only != "start":
+        found = [tuple(benchmarked(tree) for tree in trees) for _ in range(args.rounds)]
+        print(table(found), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,9 @@ changing order, so that whatever else the machine does slows all of them.
 """
 
 import argparse
-import os
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median, quantiles
 from typing import Any
@@ -22,75 +19,88 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 
 TASK = "translation_edit"
-GREEDY = 1
-
-Decode = Callable[[dict[str, Any]], list[dict[str, Any]]]
+LANGUAGES = ("source_lang", "target_lang", "draft_lang")
 
 
-@dataclass
 class System:
-    """Something that decodes sentences: a model, its data, and what was measured.
+    """A model with its data, as fairseq-generate runs it.
 
-    decode: sample → hypotheses, the best first. iterations: hypothesis → decoder iterations;
-    tokens of the output, ``</s>`` included, for an autoregressive model. longest: what the model
-    can read and write, in tokens.
+    Args:
+        cfg: fairseq-generate's configuration.
+        edits: whether ``path`` is an edit model; one that is not counts written tokens, ``</s>``
+            included, as iterations.
     """
 
-    name: str
-    path: str
-    data: Any
-    decode: Decode
-    iterations: Callable[[dict[str, Any]], int]
-    longest: Any
-    milliseconds: list[float] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
+    def __init__(
+        self, path: str, task: Any, models: Sequence[Any], cfg: Any, edits: bool, device: str
+    ) -> None:
+        from fairseq import utils
+        from fairseq.sequence_generator import SequenceGenerator
 
-    def measure(self, index: int, now: Callable[[], float], move: Callable[[Any], Any]) -> None:
-        """Decode one sentence and note time and iterations."""
-        sample = move(self.data.collater([self.data[index]]))
-        started = now()
-        found = self.decode(sample)
-        self.milliseconds.append(1000 * (now() - started))
+        for model in models:
+            model.to(device).eval()
+            model.prepare_for_inference_(cfg)
+        self.path, self.task, self.models, self.edits = path, task, models, edits
+        self.generator = task.build_generator(models, cfg.generation)
+        if not edits and not isinstance(self.generator, SequenceGenerator):
+            raise UserError(f"{path} is not an autoregressive model; edit models go to --path")
+        split = cfg.dataset.gen_subset
+        if split not in task.datasets:
+            task.load_dataset(split)
+        self.data = task.dataset(split)
+        self.longest = utils.resolve_max_positions(task.max_positions(), models[0].max_positions())
+        self.move = utils.move_to_cuda if device == "cuda" else lambda sample: sample
+        self.steps: list[int] = []
+
+    def decode(self, index: int) -> None:
+        """One sentence; its iterations are noted."""
+        sample = self.move(self.data.collater([self.data[index]]))
+        found = self.task.inference_step(self.generator, self.models, sample)[0]
         if not found:
             raise UserError(f"{self.path}: no output for sentence {index}; is the model trained?")
-        self.steps.append(int(self.iterations(found[0])))
+        self.steps.append(int(found[0]["steps"] if self.edits else len(found[0]["tokens"])))
 
-    def line(self, first: "System", width: int) -> str:
-        """Its line of the table; the ratio is its median over that of the first system."""
-        times = self.milliseconds
-        slow = quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
-        ratio = median(times) / median(first.milliseconds)
-        return (
-            f"{self.name:{width}}  {median(times):>10.2f}{fmean(times):>10.2f}{slow:>10.2f}"
-            f"{fmean(self.steps):>12.2f}{ratio:>7.2f}"
+
+def load(args: argparse.Namespace) -> dict[str, System]:
+    """The edit models, and the other with its own task, greedily and with a beam."""
+    from fairseq import checkpoint_utils, tasks
+
+    systems = {}
+    for path in args.path:
+        cfg = _config(path, args)
+        task = tasks.setup_task(cfg.task)
+        models, _ = checkpoint_utils.load_model_ensemble([path], task=task)
+        name = path if len(args.path) > 1 else "edit model"
+        systems[name] = System(path, task, models, cfg, True, args.device)
+    if args.ar_path is not None:
+        cfg = _config(args.ar_path, args)
+        given = {name: getattr(args, name) for name in LANGUAGES if getattr(args, name) is not None}
+        models, _, task = checkpoint_utils.load_model_ensemble_and_task(
+            [args.ar_path], {"data": args.data, "eval_bleu": False, **given}
         )
+        for name, beam in (("greedy", 1), (f"beam {args.beam}", args.beam)):
+            cfg.generation.beam = beam
+            found = System(args.ar_path, task, models, cfg, False, args.device)
+            systems[f"autoregressive, {name}"] = found
+    return systems
 
 
-def measure(systems: Sequence[System], indices: Sequence[int], args: argparse.Namespace) -> None:
-    """All systems on the same sentences, in turn; the first ``--warm-up`` of them twice."""
-    import torch
-    from fairseq import utils
+def _config(path: str, args: argparse.Namespace) -> Any:
+    """fairseq-generate's configuration."""
+    from fairseq import options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-    def now() -> float:
-        if args.device == "cuda":
-            torch.cuda.synchronize()
-        return time.perf_counter()
-
-    move = utils.move_to_cuda if args.device == "cuda" else lambda sample: sample
-    for index in indices[: args.warm_up]:
-        for system in systems:
-            system.measure(index, now, move)
-    for system in systems:
-        system.milliseconds, system.steps = [], []
-    for turn, index in enumerate(indices):
-        first = turn % len(systems)
-        for system in [*systems[first:], *systems[:first]]:
-            system.measure(index, now, move)
+    words = [args.data, "--path", path, "--task", TASK, "--gen-subset", args.gen_subset]
+    words += ["--iter-decode-max-iter", str(args.max_iter)]
+    for name in LANGUAGES:
+        if (value := getattr(args, name)) is not None:
+            words += ["--" + name.replace("_", "-"), value]
+    parser = options.get_generation_parser(default_task=TASK)
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, input_args=words))
 
 
-def choose(systems: Sequence[System], wanted: int) -> tuple[list[int], int]:
-    """Numbers of ``wanted`` sentences that no system finds too long, spread over the data, and how
-    many are too long.
+def choose(systems: Sequence[System], wanted: int) -> list[int]:
+    """Numbers of ``wanted`` sentences that no system finds too long, spread over the data.
 
     Raises:
         UserError: the systems' data differ in size, or nothing is left.
@@ -103,90 +113,13 @@ def choose(systems: Sequence[System], wanted: int) -> tuple[list[int], int]:
             f"the systems read {' and '.join(map(str, sorted(sizes)))} sentences; their languages "
             "differ: give -s and -t"
         )
-    (size,) = sizes
-    fitting = np.arange(size)
+    fitting = np.arange(*sizes)
     for system in systems:
         fitting, _ = system.data.filter_indices_by_size(fitting, system.longest)
     if not len(fitting):
-        raise UserError(f"none of the {size} sentences fits the models; check --gen-subset")
+        raise UserError("no sentence fits the models; check --gen-subset")
     places = np.linspace(0, len(fitting) - 1, min(wanted, len(fitting))).round().astype(int)
-    return [int(fitting[place]) for place in places], size - len(fitting)
-
-
-# ---------------------------------------------------------------- systems
-
-
-def load(args: argparse.Namespace) -> list[System]:
-    """The edit models as fairseq-generate runs them; the other with its own task, greedily and
-    with a beam."""
-    from fairseq import checkpoint_utils, tasks
-
-    systems = []
-    for path in args.path:
-        cfg = _config(path, args)
-        task = tasks.setup_task(cfg.task)
-        models, _ = checkpoint_utils.load_model_ensemble([path], task=task)
-        name = path if len(args.path) > 1 else "edit model"
-        systems.append(_system(name, path, task, models, cfg, args, lambda best: best["steps"]))
-    if args.ar_path is not None:
-        cfg = _config(args.ar_path, args)
-        names = ("source_lang", "target_lang", "draft_lang")
-        given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-        models, _, task = checkpoint_utils.load_model_ensemble_and_task(
-            [args.ar_path], {"data": args.data, "eval_bleu": False, **given}
-        )
-        for beam in dict.fromkeys((GREEDY, args.beam)):
-            cfg.generation.beam = beam
-            name = "autoregressive, " + ("greedy" if beam == GREEDY else f"beam {beam}")
-            written = lambda best: len(best["tokens"])  # noqa: E731
-            systems.append(_system(name, args.ar_path, task, models, cfg, args, written))
-    return systems
-
-
-def _config(path: str, args: argparse.Namespace) -> Any:
-    """fairseq-generate's configuration."""
-    from fairseq import options
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-
-    words = [args.data, "--path", path, "--task", TASK, "--gen-subset", args.gen_subset]
-    words += ["--iter-decode-max-iter", str(args.max_iter)]
-    for name in ("source_lang", "target_lang", "draft_lang"):
-        if (value := getattr(args, name)) is not None:
-            words += ["--" + name.replace("_", "-"), value]
-    parser = options.get_generation_parser(default_task=TASK)
-    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, input_args=words))
-
-
-def _system(
-    name: str,
-    path: str,
-    task: Any,
-    models: Sequence[Any],
-    cfg: Any,
-    args: argparse.Namespace,
-    iterations: Callable[[dict[str, Any]], int],
-) -> System:
-    from fairseq import utils
-    from fairseq.sequence_generator import SequenceGenerator
-
-    for model in models:
-        model.to(args.device).eval()
-        model.prepare_for_inference_(cfg)
-    generator = task.build_generator(models, cfg.generation)
-    if path == args.ar_path and not isinstance(generator, SequenceGenerator):
-        raise UserError(f"{path} is not an autoregressive model; edit models go to --path")
-    if args.gen_subset not in task.datasets:
-        task.load_dataset(args.gen_subset)
-
-    def decode(sample: dict[str, Any]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = task.inference_step(generator, models, sample)[0]
-        return found
-
-    longest = utils.resolve_max_positions(task.max_positions(), models[0].max_positions())
-    return System(name, path, task.dataset(args.gen_subset), decode, iterations, longest)
-
-
-# ---------------------------------------------------------------- command
+    return [int(fitting[place]) for place in places]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -195,23 +128,28 @@ def main(argv: Sequence[str] | None = None) -> None:
     import torch
 
     sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-    from common import machine
+    import common
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     with warnings.catch_warnings():  # hydra's advice to fairseq's programmers
         warnings.simplefilter("ignore", UserWarning)
         systems = load(args)
-    indices, left_out = choose(systems, args.sentences)
-    measure(systems, indices, args)
-    width = max(len(one.name) for one in systems)
+    indices = choose(list(systems.values()), args.sentences)
+    decode: dict[str, Callable[[int], None]] = {name: one.decode for name, one in systems.items()}
+    common.milliseconds(decode, indices[: args.warm_up], common.clock(args))
+    for system in systems.values():
+        system.steps.clear()
+    times = common.milliseconds(decode, indices, common.clock(args))
+    width, first = max(map(len, systems)), median(next(iter(times.values())))
     print(f"{'':{width}}  ms: median      mean       p95  iterations  ratio")
-    print(*(one.line(systems[0], width) for one in systems), sep="\n")
-    print(f"\nbatch 1; ratio: median over that of {systems[0].name}; iterations of an")
-    print("autoregressive model: tokens written, </s> included")
-    if left_out:
-        print(f"note: {left_out} sentences are too long for a model: left out")
-    print(f"sentences:{len(indices)}|machine:{machine(args.device)}|threads:{args.threads}"
+    for name, taken in times.items():
+        slow = quantiles(taken, n=20, method="inclusive")[-1] if len(taken) > 1 else taken[0]
+        figures = f"{median(taken):>10.2f}{fmean(taken):>10.2f}{slow:>10.2f}"
+        steps, ratio = fmean(systems[name].steps), median(taken) / first
+        print(f"{name:{width}}  {figures}{steps:>12.2f}{ratio:>7.2f}")
+    print("\nbatch 1; ratio: to the first; iterations of an autoregressive model: tokens written")
+    print(f"sentences:{len(indices)}|machine:{common.machine(args.device)}|threads:{args.threads}"
           f"|torch:{torch.__version__}|max_iter:{args.max_iter}")  # fmt: skip
 
 
@@ -232,16 +170,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--warm-up", type=int, default=5, metavar="N", help="sentences before (default: 5)")
     add("--threads", type=int, default=1, metavar="N", help="threads of torch (default: 1)")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default: cpu)")
-    args = parser.parse_args(argv)
-    for name in ("beam", "max_iter", "sentences", "threads"):
-        if getattr(args, name) < 1:
-            raise UserError(f"--{name.replace('_', '-')} {getattr(args, name)}: give 1 or more")
-    if not os.path.isdir(args.data):
-        raise UserError(f"data folder {args.data} does not exist; run preprocess first")
-    for path in filter(None, [*args.path, args.ar_path]):
-        if not os.path.isfile(path):
-            raise UserError(f"checkpoint {path} does not exist; check --path and --ar-path")
-    return args
+    parser.set_defaults(clock="wall")
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -12,14 +12,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [SYSTEM …]"
 prepared "$1" kind classification/prepare.sh
 shift
-[ $# -gt 0 ] || for path in "$work"/*/checkpoint_best.pt; do set -- "$@" "$(basename "$(dirname "$path")")"; done
+trained best "classification/train.sh $work" "$@"
 mkdir -p "$work/output"
 cut -f 2- "$work/text/test.tsv" >"$work/output/test.txt"
-for system in "$@"; do
+for system in "${chosen[@]}"; do
   checkpoint="$work/$system/checkpoint_best.pt" lowest=()
-  [ -f "$checkpoint" ] || fail "no $checkpoint: bash examples/classification/train.sh $work makes one"
   [ "$(cat "$work/kind")" != multilabel ] || lowest=(--threshold 0)
   lev-predict --path "$checkpoint" --input "$work/output/test.txt" --output "$work/output/$system.jsonl" \
     ${lowest[@]+"${lowest[@]}"}
 done
-exec python "$root/examples/classification/evaluate.py" "$work" "$@"
+exec python "$root/examples/classification/evaluate.py" "$work" "${chosen[@]}"

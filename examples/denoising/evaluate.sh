@@ -16,17 +16,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 prepared "$1" data denoising/prepare.sh
 shift
 lexicon="" beam="${BEAM:-4}"
-if [ "${1:-}" = --lexicon ]; then
-  lexicon="${2:-}"
-  [ -f "$lexicon" ] || fail "--lexicon $lexicon: there is no such file"
-  shift 2
-fi
+given_lexicon "$@" && shift "$shifted"
 whole BEAM "$beam" hypotheses
-[ $# -gt 0 ] || for path in "$work"/*/checkpoint_last.pt; do set -- "$@" "$(basename "$(dirname "$path")")"; done
-for system in "$@"; do
-  [ -f "$work/$system/checkpoint_last.pt" ] ||
-    fail "no $work/$system/checkpoint_last.pt: bash examples/denoising/train.sh $work none makes one"
-done
+trained last "denoising/train.sh $work none" "$@"
 
 out="$work/output"
 mkdir -p "$out"
@@ -39,7 +31,7 @@ for set in test test-elsewhere; do
     python "$root/examples/spelling_and_ocr/symspell.py" "$lexicon" <"$out/$set.noisy" >"$out/symspellpy.$set"
     systems+=(symspellpy) files+=("$out/symspellpy.$set")
   }
-  for system in "$@"; do
+  for system in "${chosen[@]}"; do
     checkpoint="$work/$system/checkpoint_last.pt"
     fairseq-interactive "$work/data" --user-dir "$root/lev_plugins" --task noisy_translation --path "$checkpoint" \
       --source-lang noisy --target-lang clean --bpe characters --beam "$beam" --max-len-a 1.5 --max-len-b 10 \

@@ -16,19 +16,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 prepared "$1" data spelling_and_ocr/prepare_ocr.sh
 shift
 lexicon="$work/lexicon.txt" beam="${BEAM:-4}" nbest="${NBEST:-10}" DEV_LINES="${DEV_LINES:-0}"
-if [ "${1:-}" = --lexicon ]; then
-  lexicon="${2:-}"
-  [ -f "$lexicon" ] || fail "--lexicon $lexicon: there is no such file"
-  shift 2
-fi
+given_lexicon "$@" && shift "$shifted"
 whole BEAM "$beam" hypotheses
 whole NBEST "$nbest" hypotheses
 number DEV_LINES
-[ $# -gt 0 ] || for path in "$work"/*/checkpoint_last.pt; do set -- "$@" "$(basename "$(dirname "$path")")"; done
-for system in "$@"; do
-  [ -f "$work/$system/checkpoint_last.pt" ] ||
-    fail "no $work/$system/checkpoint_last.pt: bash examples/spelling_and_ocr/train_ocr.sh $work pbd makes one"
-done
+trained last "spelling_and_ocr/train_ocr.sh $work pbd" "$@"
 
 out="$work/output" text="$work/text"
 mkdir -p "$out"
@@ -40,13 +32,8 @@ cp "$text/test.look-up" "$out/test.look-up"
 python "$root/examples/spelling_and_ocr/symspell.py" "$lexicon" <"$text/test.noisy" >"$out/test.symspellpy"
 names=(look-up symspellpy) unit=(--unit line) words="$(cat "$work/words")"
 [ "$words" = 0 ] || unit=(--unit window --window "$words")
-for system in "$@"; do
+for system in "${chosen[@]}"; do
   model=(--path "$work/$system/checkpoint_last.pt" --data "$work/data" --bpe characters "${unit[@]}")
-  names+=("$system")
-  if [[ "$system" == levt* ]]; then # an edit model has no beam and is not ranked
-    lev-correct "${model[@]}" --settings none "$text/test.noisy" >"$out/test.$system"
-    continue
-  fi
   lev-correct "${model[@]}" --settings none --beam "$beam" "$text/test.noisy" >"$out/test.$system"
   lev-correct "${model[@]}" --beam "$nbest" --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
     --tune "$out/dev.noisy" "$out/dev.clean" --tune-weights --goal accuracy >"$out/tune.$system"

@@ -95,6 +95,9 @@ mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"
 rm -rf "$work/model"
 mv "$work/model.part" "$work/model"
-python "$examples/spelling_and_ocr/score_corrector.py" "$work/text/test.noisy" "$work/text/test.clean" \
-  --path "$work/model" --lexicon "$work/words.txt"
+test="$work/text/test"
+python "$examples/spelling_and_ocr/symspell.py" "$work/words.txt" <"$test.noisy" >"$test.symspellpy"
+lev-correct --path "$work/model" "$test.noisy" >"$test.corrected"
+python -m lev_plugins report --hypotheses "$test.symspellpy" "$test.corrected" --names symspellpy,corrector \
+  --drafts "$test.noisy" --references "$test.clean" --metrics correction_rate,words_broken
 echo "make_corrector: done; next: lev-correct --path $work/model FILE > CORRECTED"

@@ -13,6 +13,7 @@ import copy
 import json
 import lzma
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +58,7 @@ def without_paths(cfg: DictConfig) -> DictConfig:
 
 def short_counts(line: str) -> str:
     """A word or two with their count, of which :data:`DIGITS` digits are kept."""
-    *words, last = line.split()
-    return " ".join([*words, f"{float(last):.{DIGITS}g}" if words and _number(last) else last])
-
-
-def _number(text: str) -> bool:
-    try:
-        return float(text) >= 0
-    except ValueError:
-        return False
+    return re.sub(r"(?<= )[\d.]+$", lambda count: f"{float(count[0]):.{DIGITS}g}", line)
 
 
 def compressed(lines: list[str]) -> bytes:

@@ -4,11 +4,11 @@ it.
     python examples/spelling_and_ocr/prepare_ocr.py WORK WORDS
 
 WORK/text holds {train,dev,test}.{noisy,clean}. WORK/characters gets the same files with a space
-between all characters and ``▁`` for the spaces that were there, and {train,dev,test}.draft, the
-noisy side again: y0. WORDS above 0 cuts lines into segments of about so many words, between words
-that belong together on both sides. WORK/lexicon.txt gets the words of the clean training text,
-WORK/lookup.tsv its corrections that are the same four times in five, and WORK/text/test.look-up
-the test text with each word as it was corrected most often in train and dev: what is to be beaten.
+between all characters and ``▁`` for the spaces that were there. WORDS above 0 cuts lines into
+segments of about so many words, between words that belong together on both sides.
+WORK/lexicon.txt gets the words of the clean training text, WORK/lookup.tsv its corrections that are
+the same four times in five, and WORK/text/test.look-up the test text with each word as it was
+corrected most often in train and dev: what is to be beaten.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from prepare_typos import SPACE, as_characters, whole_number
+from prepare_typos import SPACE, as_characters
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
@@ -33,12 +33,12 @@ def main() -> None:
     """Check all text, then write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("work", type=Path, help="folder with text")
-    parser.add_argument("words", type=whole_number(0), help="words a segment; 0: whole lines")
+    parser.add_argument("words", type=int, help="words a segment; 0: whole lines")
     args = parser.parse_args()
     texts = {part: _read(args.work / "text", part) for part in ("train", "dev", "test")}
     for part, pairs in texts.items():
         segments = [one for pair in pairs for one in paired_pieces(*pair, args.words)]
-        for side, place in (("noisy", 0), ("draft", 0), ("clean", 1)):
+        for side, place in (("noisy", 0), ("clean", 1)):
             lines = (as_characters(one[place]) for one in segments)
             _write(args.work / "characters" / f"{part}.{side}", lines)
     words = Counter(filter(None, (core_of(w) for _, line in texts["train"] for w in line.split())))

@@ -5,9 +5,9 @@
 #     WORDS=3 bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK
 #
 # DATA holds {train,dev,test}.{noisy,clean}, plain or .gz: a word or a line of text on each line, line n of a part's
-# two files belongs together. WORK gets the text, the text as characters (a space is written ▁), with the noisy text
-# once more as the draft, the words and corrections of the training text, and WORK/data, the binarised data. WORDS (0:
-# whole lines) cuts lines into segments of so many words, which are learnt sooner than long lines.
+# two files belongs together. WORK gets the text, the text as characters (a space is written ▁), the words and
+# corrections of the training text, and WORK/data, the binarised data. WORDS (0: whole lines) cuts lines into segments
+# of so many words, which are learnt sooner than long lines.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
@@ -19,7 +19,7 @@ new_folder "$data" "$work"
 require "$data" {train,dev,test}.{noisy,clean}
 for file in {train,dev,test}.{noisy,clean}; do unpack "$data/$file" "$work/text/$file"; done
 python "$root/examples/spelling_and_ocr/prepare_ocr.py" "$work" "$WORDS"
-preprocess --source-lang noisy --target-lang clean --draft-lang draft --joined-dictionary \
+preprocess --source-lang noisy --target-lang clean --joined-dictionary \
   --trainpref "$work/characters/train" --validpref "$work/characters/dev" --testpref "$work/characters/test" \
   --destdir "$work/data"
 echo "prepare: done; next: bash examples/spelling_and_ocr/train_ocr.sh $work pbd"

@@ -33,28 +33,23 @@ neither in it nor in train, ``running`` is English text that comes with Python (
 exist too.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import importlib.metadata
 import importlib.resources
 import json
-import os
 import random
 import re
-import shutil
 import statistics
-import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from made_up_typos import Pair, Typist
 
 from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.correction.lexicon import Confusions
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
@@ -125,51 +120,16 @@ def installed_frequencies() -> dict[str, float]:
     return counts
 
 
-def installed_dictionary() -> str:
-    """The text of the dictionary that the installed codespell carries."""
-    return installed("codespell", "codespell_lib", "data", "dictionary.txt").decode()
-
-
-def single_corrections(text: str) -> list[Pair]:
-    """The lines ``misspelling->word`` of a codespell dictionary that have one correction."""
-    found = [line.partition("->") for line in text.splitlines() if line.strip()]
+def listed_misspellings() -> list[Pair]:
+    """The lines ``misspelling->word`` of codespell's dictionary that have one correction."""
+    text = installed("codespell", "codespell_lib", "data", "dictionary.txt").decode()
+    found = [line.partition("->") for line in text.lower().splitlines() if line.strip()]
     return [(typo.strip(), word.strip()) for typo, _, word in found if "," not in word]
-
-
-def often_misspelled(pairs: Sequence[Pair], at_least: int) -> list[Pair]:
-    """The pairs whose word has at least so many misspellings, in the order of the alphabet."""
-    counts = Counter(word for _, word in pairs)
-    return sorted((typo, word) for typo, word in pairs if counts[word] >= at_least)
-
-
-def split(pairs: Sequence[Pair], held_out: int, seed: int) -> dict[str, list[Pair]]:
-    """Shuffles by the seed and deals: ``held_out`` pairs each to valid and test, the rest to train.
-
-    The same pairs and seed give the same split on any machine.
-    """
-    dealt = list(pairs)
-    random.Random(seed).shuffle(dealt)
-    return {
-        "valid": dealt[:held_out],
-        "test": dealt[held_out : 2 * held_out],
-        "train": dealt[2 * held_out :],
-    }
 
 
 def as_characters(text: str) -> str:
     """``"a lot"`` to ``"a ▁ l o t"``."""
     return " ".join(text.replace(" ", SPACE))
-
-
-def whole_number(least: int) -> Callable[[str], int]:
-    """An argparse type: a whole number that is at least ``least``."""
-
-    def parse(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"a whole number from {least} up is needed")
-        return int(text)
-
-    return parse
 
 
 def everyday() -> list[Pair]:
@@ -185,11 +145,12 @@ def confusions() -> list[str]:
 
 def gather(rng: random.Random) -> Words:
     """Everything that is known about words, and what is held out of it."""
-    pairs = [
-        (typo.lower(), word.lower()) for typo, word in single_corrections(installed_dictionary())
-    ]
-    often = often_misspelled(pairs, AT_LEAST)
-    held = {name: some for name, some in split(often, HELD_OUT, 1).items() if name != "train"}
+    pairs = listed_misspellings()
+    times = Counter(word for _, word in pairs)
+    often = sorted(pair for pair in pairs if times[pair[1]] >= AT_LEAST)
+    dealt = list(often)
+    random.Random(1).shuffle(dealt)  # the same for every seed
+    held = {"valid": dealt[:HELD_OUT], "test": dealt[HELD_OUT : 2 * HELD_OUT]}
     wrong = {typo for typo, _ in pairs}
     hidden = {typo for some in (*held.values(), everyday()) for typo, _ in some}
     counts = {word: count for word, count in installed_frequencies().items() if word not in wrong}
@@ -212,10 +173,8 @@ def gather(rng: random.Random) -> Words:
 
 def training_lines(words: Words, lines: int, rng: random.Random) -> list[Pair]:
     """Misspellings, listed and made up, and right words."""
-    often, hidden = (
-        set(words.often),
-        {t for some in (*words.held.values(), everyday()) for t, _ in some},
-    )
+    often = set(words.often)
+    hidden = {typo for some in (*words.held.values(), everyday()) for typo, _ in some}
     parts = (
         (LISTED_OFTEN, [pair for pair in words.listed if pair[1] in often]),
         (LISTED, [pair for pair in words.listed if pair[1] not in often]),
@@ -288,52 +247,41 @@ def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
 def write(
     words: Words, lines: Sequence[Pair], plain: Mapping[str, Sequence[Pair]], out: Path
 ) -> None:
-    """Writes all files into a folder of their own, which then takes the place."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out.parent) as temporary:
-        folder = Path(temporary) / "data"
-        folder.mkdir()
+    """Writes all files."""
+    out.mkdir(parents=True, exist_ok=True)
 
-        def save(name: str, content: Iterable[str]) -> None:
-            text = "".join(line + "\n" for line in content)
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    def save(name: str, content: Iterable[str]) -> None:
+        text = "".join(line + "\n" for line in content)
+        (out / name).write_text(text, encoding="utf-8", newline="\n")
 
-        for name, pairs in {"train": lines, **words.held}.items():
-            for ending, side in (("typo", 0), ("draft", 0), ("word", 1)):
-                save(f"{name}.{ending}", (as_characters(pair[side]) for pair in pairs))
-        for name, pairs in plain.items():
-            pairs = [pair for pair in pairs if len(pair[0].split()) == len(pair[1].split())]
-            for ending, side in (("noisy", 0), ("clean", 1)):
-                save(f"{name}.{ending}", (pair[side] for pair in pairs))
-        save(
-            "lexicon.txt", (f"{word} {int(count)}" for word, count in sorted(words.counts.items()))
-        )
-        save("lookup.tsv", (f"{typo}\t{word}" for typo, word in words.listed))
-        save("bigrams.txt", installed_lines(BIGRAMS))
-        save("confusions.txt", confusions())
-        save("words.txt", words.often)
-        if out.exists():
-            shutil.rmtree(out)
-        os.replace(folder, out)
+    for name, pairs in {"train": lines, **words.held}.items():
+        for ending, side in (("typo", 0), ("draft", 0), ("word", 1)):
+            save(f"{name}.{ending}", (as_characters(pair[side]) for pair in pairs))
+    for name, pairs in plain.items():
+        pairs = [pair for pair in pairs if len(pair[0].split()) == len(pair[1].split())]
+        for ending, side in (("noisy", 0), ("clean", 1)):
+            save(f"{name}.{ending}", (pair[side] for pair in pairs))
+    save("lexicon.txt", (f"{word} {int(count)}" for word, count in sorted(words.counts.items())))
+    save("lookup.tsv", (f"{typo}\t{word}" for typo, word in words.listed))
+    save("bigrams.txt", installed_lines(BIGRAMS))
+    save("confusions.txt", confusions())
+    save("words.txt", words.often)
 
 
 def main() -> None:
+    """Gather, then write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("out_dir", type=Path, help="the folder to write; what is there is replaced")
-    parser.add_argument(
-        "--lines", type=whole_number(100), default=300_000, help="of training (default 300000)"
-    )
-    parser.add_argument("--seed", type=whole_number(0), default=1, help="random seed (default 1)")
+    add = parser.add_argument
+    add("out_dir", type=Path, help="the folder to write into")
+    add("--lines", type=int, default=300_000, help="of training (default 300000)")
+    add("--seed", type=int, default=1, help="random seed (default 1)")
     args = parser.parse_args()
-    try:
-        rng = random.Random(args.seed)
-        words = gather(rng)
-        lines = training_lines(words, args.lines, rng)
-        write(words, lines, lists(words, random.Random(args.seed)), args.out_dir)
-    except (OSError, ValueError) as error:
-        sys.exit(f"error: {' '.join(str(error).split())}")
+    rng = random.Random(args.seed)
+    words = gather(rng)
+    lines = training_lines(words, args.lines, rng)
+    write(words, lines, lists(words, random.Random(args.seed)), args.out_dir)
     sources = ("codespell", "symspellpy", "pyspellchecker")
     versions = [f"{name} {importlib.metadata.version(name)}" for name in sources]
     same = sum(typo == word for typo, word in lines)
@@ -345,4 +293,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_cli(main)

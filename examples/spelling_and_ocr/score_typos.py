@@ -6,18 +6,18 @@ TEXT is the folder of prepare_typos.py. Printed are, in per cent of the words: m
 corrected, held-out ones of codespell's list, alone and in running text, those of a list of this
 project's own, and words for others that exist too (then for than), in running text; and right words
 left as they are, known and unknown ones and running text. symspellpy, a dictionary corrector, runs
-with the corrector's lexicon, and with the often misspelt words alone. --also adds a list of your
-own, as it came and as it should be.  Then a
-paragraph is corrected and its edits are shown.
+with the corrector's lexicon, and with the often misspelt words alone. Last comes each system's
+speed over all lists, in CPU time. --also adds a list of your own, as it came and as it should be.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from symspell import symspell
+from symspell import Correct, symspell
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
@@ -34,11 +34,9 @@ LISTS = {
 }
 MISSPELT = {LISTS[name] for name in ("heldout", "inside", "everyday", "confused")}
 SIDES = ("noisy", "clean")
-PARAGRAPH = (
-    "Teh goverment beleives that the enviroment is definately more importent then the econemy. "
-    "Its own comittee, howver, recomended (in Febuary 2019) to seperate the two. For furthur "
-    "informations see https://www.example.org/teh-report or write to Mr Kowalczyk."
-)
+SPEED = "words a CPU second"
+#: for each list its words, and each system's share in per cent
+Shares = dict[str, tuple[int, dict[str, float]]]
 
 
 def share(
@@ -59,7 +57,70 @@ def share(
     return total, 100 * right / max(total, 1)
 
 
+def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> dict[str, list[list[str]]]:
+    """For each list the lines as they came and as they should be."""
+    files = {LISTS[name]: [text / f"test_{name}.{side}" for side in SIDES] for name in LISTS}
+    files |= {str(noisy): [noisy, clean] for noisy, clean in also}
+    found = {name: [list(read_lines(str(one))) for one in two] for name, two in files.items()}
+    for name, (noisy, clean) in found.items():
+        if len(noisy) != len(clean):
+            raise UserError(
+                f"{files[name][0]} has {len(noisy):,} lines and {files[name][1]} {len(clean):,}: "
+                "line n of both must belong together"
+            )
+    return found
+
+
+def measured(systems: Mapping[str, Correct], lists: Mapping[str, list[list[str]]]) -> Shares:
+    """Every system on every list, and how many words a second it reads."""
+    found: Shares = {}
+    seconds = dict.fromkeys(systems, 0.0)
+    for name, (noisy, clean) in lists.items():
+        before, shares = noisy if name in MISSPELT else None, {}
+        for system, correct in systems.items():
+            started = time.process_time()
+            outputs = correct(noisy)
+            seconds[system] += time.process_time() - started
+            shares[system] = share(outputs, clean, before)[1]
+        found[name] = share(noisy, clean, before)[0], shares
+    words = sum(len(line.split()) for noisy, _ in lists.values() for line in noisy)
+    found[SPEED] = (
+        words,
+        {name: words / one if one > 1e-2 else 0.0 for name, one in seconds.items()},
+    )
+    return found
+
+
+def table(found: Shares) -> str:
+    """A line for each list, a column for each system."""
+    width = max(map(len, found))
+    systems = list(next(iter(found.values()))[1])
+    rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
+    for name, (number, shares) in found.items():
+        if name == SPEED:
+            cells = [f"{one:,.0f}" if one else "–" for one in shares.values()]
+        else:
+            cells = [f"{one:.1f} %" for one in shares.values()]
+        rows.append(f"{name:{width}}{number:>8,}" + "".join(f"{cell:>26}" for cell in cells))
+    return "\n".join(rows)
+
+
+def verdict(found: Shares) -> str:
+    """Whether the model, the last system, is ahead of the one before it, list by list."""
+    behind, right = [], 0.0
+    for name, (number, shares) in found.items():
+        nothing, *_, other, model = shares
+        if name != SPEED:
+            right += number * (shares[model] - shares[nothing])
+            behind += [name] if shares[model] < shares[other] else []
+    if right <= 0:
+        return "verdict: no better than no edits yet: train longer, about twice as long (--minutes)"
+    said = f"behind {other} in {', '.join(behind)}" if behind else f"not behind {other} in any list"
+    return f"verdict: better than no edits, {said}"
+
+
 def main() -> None:
+    """Score and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -78,17 +139,14 @@ def main() -> None:
     often = {word: counts.get(word, 1) for word in read_lines(str(args.text / "words.txt"))}
     corrector = Corrector.from_pretrained(args.checkpoint, args.data)
     print(f"tuned with a threshold of {corrector.min_confidence:.2f} ({corrector.tuned})\n")
-
     systems = {
         "no edits": list,
         f"symspellpy, {len(often):,} words": symspell(often),
         f"symspellpy, {len(counts):,} words": symspell(counts),
         "this model": lambda lines: [one.text for one in corrector.correct(lines)],
     }
-    lists = word_lists(args.text, args.also)
-    shares = measured(systems, lists)
-    print(table(shares))
-    print("\n" + verdict(shares))
+    shares = measured(systems, word_lists(args.text, args.also))
+    print(table(shares), verdict(shares), sep="\n\n")
     if args.json:
         keys = dict(zip(LISTS.values(), LISTS))
         by_system = {
@@ -97,67 +155,6 @@ def main() -> None:
         }
         text = json.dumps({"systems": by_system}, indent=1)
         args.json.write_text(text + "\n", encoding="utf-8")
-    (found,) = corrector.correct([PARAGRAPH])
-    print(f"\n{found.source}\n→ {found.text}\n")
-    for edit in found.edits:
-        kept = "" if edit.applied else f"   left: {edit.reason}"
-        print(f"  {edit.before} → {edit.after}   {edit.probability:.2f}{kept}")
-
-
-Shares = dict[str, tuple[int, dict[str, float]]]
-
-
-def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> dict[str, list[list[str]]]:
-    """For each list the words as they came and as they should be."""
-    files = {LISTS[name]: [text / f"test_{name}.{side}" for side in SIDES] for name in LISTS}
-    files |= {str(noisy): [noisy, clean] for noisy, clean in also}
-    found = {name: [list(read_lines(str(one))) for one in two] for name, two in files.items()}
-    for name, (noisy, clean) in found.items():
-        if len(noisy) != len(clean):
-            raise UserError(
-                f"{files[name][0]} has {len(noisy):,} lines and {files[name][1]} {len(clean):,}: "
-                "line n of both must belong together"
-            )
-    return found
-
-
-def measured(systems: dict, lists: dict[str, list[list[str]]]) -> Shares:
-    """For each list its words, and the share of each system in per cent."""
-    found = {}
-    for name, (noisy, clean) in lists.items():
-        before = noisy if name in MISSPELT else None
-        shares = {system: share(one(noisy), clean, before) for system, one in systems.items()}
-        found[name] = (share(noisy, clean, before)[0], {one: of for one, (_, of) in shares.items()})
-    return found
-
-
-def table(found: Shares) -> str:
-    """A line for each list, a column for each system."""
-    width = max(map(len, found))
-    systems = list(next(iter(found.values()))[1])
-    rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
-    for name, (number, shares) in found.items():
-        cells = "".join(f"{one:>24.1f} %" for one in shares.values())
-        rows.append(f"{name:{width}}{number:>8,}{cells}")
-    return "\n".join(rows)
-
-
-def verdict(found: Shares) -> str:
-    """Whether the model, the last system, is ahead of the one before it, list by list."""
-    behind, right = [], 0.0
-    for name, (number, shares) in found.items():
-        *_, other, model = shares
-        if shares[model] < shares[other]:
-            behind.append(f"{name} ({shares[model]:.1f} %, {shares[other]:.1f} %)")
-        right += number * (shares[model] - next(iter(shares.values())))
-    if right <= 0:
-        return "verdict: no better than no edits yet: train longer, about twice as long (--minutes)"
-    if behind:
-        return (
-            f"verdict: better than no edits; behind {other} in {', '.join(behind)}: train longer, "
-            "about twice as long (--minutes)"
-        )
-    return f"verdict: better than no edits, and not behind {other} in any list"
 
 
 if __name__ == "__main__":

@@ -19,9 +19,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
 
 PLUGINS = Path(__file__).resolve().parents[2] / "lev_plugins"
 LINES = 20  # of progress
@@ -47,23 +49,23 @@ COMMON = """--bpe characters --share-all-embeddings --max-source-positions 128
   --lr-scheduler time_budget --warmup-share 0.08 --save-interval-updates 200
   --keep-interval-updates 1 --cpu --no-epoch-checkpoints --disable-validation --log-format json
   --log-interval 2"""
+# what both kinds of systems log of how good they are
+GOOD = {"ppl": "perplexity", "del_acc": "deletions", "plh_acc": "places", "tok_acc": "tokens"}
 
 
-def main() -> int:
+def main() -> None:
     """Train, show, keep the last checkpoint as the best."""
     args = _arguments(sys.argv[1:])
     command = training_command(args)
     words = " ".join(map(shlex.quote, ["fairseq-train", *command[3:]]))
     print(words.replace(" --", " \\\n  --") + "\n", flush=True)
-    if not _run(command, args.minutes):
-        return _fail("fairseq-train failed; the lines above say why")
+    train(command, args.minutes)
     last, best = (Path(args.save, f"checkpoint_{name}.pt") for name in ("last", "best"))
     if not last.is_file():
-        return _fail(f"no checkpoint in {args.save}")
+        raise UserError(f"no checkpoint in {args.save}: train longer")
     # the learning rate ends at zero, so the last parameters are the ones to keep
     shutil.copyfile(last, f"{best}.tmp")
     os.replace(f"{best}.tmp", best)  # all of it, or what was there
-    return 0
 
 
 def training_command(args: argparse.Namespace) -> list[str]:
@@ -82,53 +84,30 @@ def training_command(args: argparse.Namespace) -> list[str]:
     return [*command, "--save-dir", args.save, *args.flags]
 
 
-def _run(command: list[str], minutes: float) -> bool:
-    """Shows about twenty lines of progress; whether training came to its end."""
-    started, shown = time.monotonic(), 0.0
-    for log in _logs(command):
-        passed = (time.monotonic() - started) / 60
-        if not log:
-            print(f"{passed:5.1f} min, the training is over", flush=True)
-            return True
-        if passed - shown >= minutes / LINES:
-            shown = passed
-            print(progress_line(log, passed), flush=True)
-    return False
+def train(command: Sequence[str], minutes: float) -> None:
+    """Runs fairseq-train and shows about twenty lines of progress; its last lines where it fails.
 
-
-def progress_line(log: dict[str, Any], passed: float) -> str:
-    """What training logged after so many minutes; how good the system finds its predictions."""
-    if "ppl" in log:
-        good = f"perplexity {log['ppl']}"
-    else:
-        named = (("deletions", "del_acc"), ("places", "plh_acc"), ("tokens", "tok_acc"))
-        good = "right: " + ", ".join(f"{name} {log.get(key)} %" for name, key in named)
-    return (
-        f"{passed:5.1f} min, {float(log['minutes_left']):.1f} left  update {log['num_updates']}  "
-        f"loss {log.get('loss')} bits  {good}"
-    )
-
-
-def _logs(command: list[str]) -> Iterator[dict[str, Any]]:
-    """What training logs, {} at its end; where it fails its last lines go to stderr."""
+    Raises:
+        UserError: it failed.
+    """
     # threads that wait for long sleep instead of spinning: a busy machine is then not lost
-    environment = {"GOMP_SPINCOUNT": "20000", **os.environ, "PYTHONWARNINGS": "ignore"}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    )
-    assert process.stdout is not None
-    other: list[str] = []
-    for line in process.stdout:
-        found = re.search(r"train_inner \| (\{.*\})", line)
-        if found:
-            yield json.loads(found.group(1))
-        else:
-            other = other[-20:] + [line]
-    if process.wait() == 0:
-        yield {}
-    else:
-        errors = [line for line in other if line.startswith("error: ")]
-        sys.stderr.write("".join(errors or other))
+    environ = {"GOMP_SPINCOUNT": "20000", **os.environ, "PYTHONWARNINGS": "ignore"}
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    started, shown, other = time.monotonic(), 0.0, []
+    with subprocess.Popen(command, env=environ, **piped) as process:
+        for line in process.stdout:
+            passed = (time.monotonic() - started) / 60
+            if not (found := re.search(r"train_inner \| (\{.*\})", line)):
+                other = [*other[-20:], line]
+            elif passed - shown >= minutes / LINES:
+                shown, log = passed, json.loads(found[1])
+                good = ", ".join(f"{name} {log[key]}" for key, name in GOOD.items() if key in log)
+                left, updates = float(log["minutes_left"]), log["num_updates"]
+                print(f"{passed:5.1f} min, {left:.1f} left  ", end="")
+                print(f"update {updates}  loss {log['loss']} bits  {good}", flush=True)
+    if process.returncode:
+        sys.stderr.write("".join([line for line in other if line.startswith("error: ")] or other))
+        raise UserError("fairseq-train failed; the lines above say why")
 
 
 def _languages(data: str, system: str) -> tuple[str, str, str]:
@@ -139,7 +118,7 @@ def _languages(data: str, system: str) -> tuple[str, str, str]:
         if system != "levt" or side not in (source, target):
             return source, target, side
     drafts = " with drafts" if system == "levt" else ""
-    raise SystemExit(_fail(f"{data} holds no training data{drafts}; see --help"))
+    raise UserError(f"{data} holds no training data{drafts}; see --help")
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
@@ -156,14 +135,9 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     args = parser.parse_args(argv[:end])
     args.flags = argv[end + 1 :]
     if args.minutes <= 0:
-        raise SystemExit(_fail(f"--minutes {args.minutes:g}: give a time above 0"))
+        raise UserError(f"--minutes {args.minutes:g}: give a time above 0")
     return args
 
 
-def _fail(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_cli(main)

@@ -5,28 +5,25 @@
 #     LAYERS=4 SEED=2 RUN=4-layers bash examples/spelling_and_ocr/train_ocr.sh WORK ar --bf16
 #     MINUTES=40 NOISE=0.5 bash examples/spelling_and_ocr/train_ocr.sh WORK pbd --bf16
 #
-# levt edits the noisy text; ar is fairseq's own transformer, which writes the clean text from left to right; pbd does
-# so with the rest of the noisy text in sight. UPDATES (2400; levt: 3000) or MINUTES is the length of the training: the
-# learning rate falls to zero just then. NOISE (0; not for levt) is the share of the training lines whose noisy side is
-# made anew in each epoch, from the clean side with the confusions of the training text. LAYERS (2) are the blocks of the
-# encoder and of the decoder, SEED is 1. Flags given here come last and win. The checkpoints go to WORK/SYSTEM, or with
-# RUN to WORK/SYSTEM-RUN; the last one is the one to use. A GPU is used where there is one.
+# ar is fairseq's own transformer, which writes the clean text from left to right; pbd does so with the rest of the noisy
+# text in sight. UPDATES (2400) or MINUTES is the length of the training: the learning rate falls to zero just then. NOISE
+# (0) is the share of the training lines whose noisy side is made anew in each epoch, from the clean side with the
+# confusions of the training text. LAYERS (2) are the blocks of the encoder and of the decoder, SEED is 1. Flags given
+# here come last and win. The checkpoints go to WORK/SYSTEM, or with RUN to WORK/SYSTEM-RUN; the last one is the one to
+# use. A GPU is used where there is one.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-[ $# -ge 2 ] || fail "a folder and a system are needed: bash $here WORK levt|ar|pbd [flags …]"
+[ $# -ge 2 ] || fail "a folder and a system are needed: bash $here WORK ar|pbd [flags …]"
 prepared "$1" data spelling_and_ocr/prepare_ocr.sh
 system="$2" SEED="${SEED:-1}" layers="${LAYERS:-2}" noise="${NOISE:-0}" data="$work/data"
 shift 2
-one_of system "$system" levt ar pbd
-updates="${UPDATES:-$([ "$system" = levt ] && echo 3000 || echo 2400)}"
+one_of system "$system" ar pbd
+updates="${UPDATES:-2400}"
 number SEED layers
 [[ "$noise" =~ ^(0|1|0?\.[0-9]+)$ ]] || fail "NOISE=$noise: give a share of the lines, from 0 to 1"
-rising="$((updates / 12 > 0 ? updates / 12 : 1))" roll_in=$((updates * 7 / 10))
-[ "$system" != levt ] || rising="$((updates * 8 / 100 + 1))"
-budget "$updates" "$rising" "${MINUTES:-}"
-[ -z "${MINUTES:-}" ] || roll_in=0.7
+budget "$updates" "$((updates / 12 > 0 ? updates / 12 : 1))" "${MINUTES:-}"
 
 optimizer=(--optimizer muon --muon-update-rms 0.4)
 [[ " $* " != *" --optimizer "* ]] || optimizer=() # the one of "$@", which knows no flags of muon
@@ -35,15 +32,11 @@ pair=(--task translation --criterion label_smoothed_cross_entropy --label-smooth
   --encoder-normalize-before --dropout 0.15 --attention-dropout 0.1 ${optimizer[@]+"${optimizer[@]}"} --lr 0.004
   --max-tokens 3000 --required-batch-size-multiple 1)
 case "$system" in
-levt) recipe=(--task translation_edit --draft-lang draft --alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9
-  --roll-in-updates "$roll_in" --arch levenshtein_editor_char --encoder-layers "$layers" --decoder-layers "$layers"
-  --criterion edit_policy_loss --label-smoothing 0.1 --dropout 0.1 --optimizer adam --lr 0.003 --max-tokens 1500) ;;
 ar) recipe=(--arch transformer "${pair[@]}" --decoder-embed-dim 256 --decoder-ffn-embed-dim 1024
   --decoder-attention-heads 4 --decoder-layers "$layers" --decoder-normalize-before) ;;
 pbd) recipe=(--arch pbd_transformer_char "${pair[@]}") ;;
 esac
 if [ "$noise" != 0 ]; then
-  [ "$system" != levt ] || fail "NOISE=$noise: levt learns from the lines as they are; ar or pbd"
   data="$work/plain" # noise is made on text: that of the training pairs; dictionaries and other sets as they are
   mkdir -p "$data"
   [ -f "$work/confusions.json" ] || lev-noise --learn-confusions "$work/text/train.noisy" "$work/text/train.clean" \

@@ -10,7 +10,7 @@ What each is worth: time without it over time with it, medians of six pairs in t
 with AMX (family 6, model 167), 2026-11-26. A mechanism stays with a twentieth or more::
 
     python benchmarks/levt_speed.py --threads 1 --clock cpu --layers 3 --steps 6 --tokens 1000 \\
-        --without prepacking,row-padding,attention,tiles,dropout
+        --without prepacking,row-padding,attention,tiles,dropout  # of commit 2134e6e
 
 - weights laid out: bfloat16, a sentence 1.16, 64 sentences 1.18
 - rows filled up in packed batches: bfloat16, 64 sentences 1.10

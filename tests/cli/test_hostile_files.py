@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import gate_analysis
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -14,21 +13,10 @@ from refusals import refuses
 
 from lev_plugins.data.noise import Noise, load_confusions, sentence_random
 from lev_plugins.errors import UserError
-from lev_plugins.reports.gates import GATES
 from lev_plugins.reports.printed import read_printed
 
 DEEP = "[" * 100_000
 HUGE = "9" * 5_000  # Python reads no number of so many digits
-GOOD: dict[str, Any] = {
-    "line": 1,
-    "source": "a b",
-    "source_tokens": ["a", "b", "</s>"],
-    "target": "a",
-    "target_tokens": ["a", "</s>"],
-    **{gate: [0.5, 0.5] for gate in GATES[1:]},
-    "mask": [0.1, 0.2, 0.3],
-    "log_probability": [-0.1, -0.2],
-}
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
@@ -55,13 +43,6 @@ def read_or_refused(read: Callable[[], Any], path: Path) -> Any:
     except UserError as error:
         assert str(error).startswith(str(path)) and "\n" not in str(error)
         return None
-
-
-@pytest.mark.parametrize("line", [DEEP, HUGE, '"', "\ufeff{}", "\0", "{}", "null", "NaN"])
-def test_a_line_that_is_no_record_of_gates_is_named(path, line):
-    path.write_text(f"{json.dumps(GOOD)}\n{line}\n", "utf-8")
-    with refused(f"{path}: line 2 is no"):
-        list(gate_analysis.read_records(str(path)))
 
 
 @given(VALUES | st.dictionaries(st.text(max_size=2), st.dictionaries(st.text(max_size=2), VALUES)))

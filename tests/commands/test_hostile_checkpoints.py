@@ -64,7 +64,7 @@ def unpacked(evil: Path, victim: Path, folder: Path) -> Path:
 
 
 #: commands of examples/analysis
-ANALYSIS = ("latency", "oracle_curve")
+ANALYSIS = ("latency",)
 EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples" / "analysis")
 
 
@@ -153,7 +153,6 @@ ENTRIES = {
         "--kind classification --train {examples} --t5-dir {t5} --destdir {home}/new",
     ),
     "average": cli("average", "{editor} {evil} --output {home}/new.pt"),
-    "oracle_curve": cli("oracle_curve", "{data} --path {evil} --cpu"),
     "latency": cli("latency", "{data} --path {evil}"),
     "latency: --ar-path": cli("latency", "{data} --path {editor} --ar-path {evil}"),
     "backbone": cli("backbone", "{t5}"),
