@@ -41,19 +41,17 @@ class Packing:
         return self if len(self.index) < (1 - LEAST_SHARE) * len(self.source) else None
 
     def pack(self, x: Tensor) -> Tensor:
-        """B × T × C → N × C; in decoding more rows than N where that spares kernels."""
-        x = x.flatten(0, 1)
-        decodes = self.pads_rows and not torch.is_grad_enabled()
-        if decodes and x.dtype == torch.bfloat16 and x.device.type == "cpu":
-            missing = padded_rows(len(self.index)) - len(self.index)
-            return x.index_select(0, F.pad(self.index, (0, missing)))
-        return rows_at(x, self.index)
+        """B × T × C → N × C; more rows than N where that spares kernels."""
+        x, rows = x.flatten(0, 1), len(self.index)
+        if self.pads_rows and x.dtype == torch.bfloat16 and x.device.type == "cpu":
+            rows = padded_rows(rows)
+        return rows_at(x, self.index, rows)
 
     def unpack(self, x: Tensor) -> Tensor:
         """N × C → B × T × C; at padding, which nobody looks at, some of the N stand again."""
         if not len(x):
             return F.pad(x, (0, 0, 0, len(self.source))).unflatten(0, self.shape)
-        return _Rows.apply(x, self.source, self.index).unflatten(0, self.shape)
+        return _Rows.apply(x, self.source, self.index, 0).unflatten(0, self.shape)
 
 
 class Layout(NamedTuple):
@@ -77,27 +75,34 @@ class Layout(NamedTuple):
         return cls(None, None) if whole else cls(mask, packing.if_it_saves())
 
 
-def rows_at(x: Tensor, index: Tensor) -> Tensor:
-    """N × C, the rows of ``x`` (any × C) at ``index`` (N), each of which comes once at most."""
-    return _Rows.apply(x, index, None)
+def rows_at(x: Tensor, index: Tensor, rows: int = 0) -> Tensor:
+    """N × C, the rows of ``x`` (any × C) at ``index`` (N), each of which comes once at most.
+
+    Up to ``rows``, if that is more, with others behind them that nobody looks at.
+    """
+    return _Rows.apply(x, index, None, rows)
 
 
 class _Rows(torch.autograd.Function):
     """Rows at ``index``, whose gradient is copied, not summed: one pass over the memory.
 
     Each comes once at most; or, where some come again, only those at ``counting`` of the result
-    are looked at, each of ``x`` once.
+    are looked at, each of ``x`` once. What ``rows`` adds has no gradient, and rows of ``x`` that
+    never come have 0.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, index: Tensor, counting: Tensor | None) -> Tensor:
+    def forward(ctx: Any, x: Tensor, index: Tensor, counting: Tensor | None, rows: int) -> Tensor:
         ctx.save_for_backward(index if counting is None else counting)
-        ctx.rows = x.size(0) if counting is None else None
-        return x.index_select(0, index)
+        ctx.rows, ctx.copies = x.size(0), counting is None
+        return x.index_select(0, F.pad(index, (0, max(rows - len(index), 0))))
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         (index,) = ctx.saved_tensors
-        if ctx.rows is None:
-            return grad.index_select(0, index), None, None
-        return grad.new_zeros(ctx.rows, grad.size(1)).index_copy_(0, index, grad), None, None
+        if ctx.copies:
+            out = grad.new_zeros(ctx.rows, grad.size(1))
+            return out.index_copy_(0, index, grad[: len(index)]), None, None, None
+        found = grad.index_select(0, index)
+        missing = ctx.rows - len(index)
+        return F.pad(found, (0, 0, 0, missing)) if missing else found, None, None, None

@@ -39,16 +39,18 @@ def test_gradients_come_back_from_real_positions_alone(lengths, left):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_in_decoding_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
+def test_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
     real = torch.arange(50) < torch.tensor([[50], [49], [2]])
-    x = torch.randn(3, 50, 2).to(dtype)
+    x = torch.randn(3, 50, 2).to(dtype).requires_grad_()
     packing = Packing.maybe_pack(real)
-    assert len(packing.pack(x.clone().requires_grad_())) == 101
-    with torch.no_grad():
-        rows = packing.pack(x)
-        assert len(Packing(real).pack(x)) == 101, "who counts on as many rows gets them"
+    assert len(Packing(real).pack(x)) == 101, "who counts on as many rows gets them"
+    rows = packing.pack(x)
     assert len(rows) == (104 if dtype == torch.bfloat16 else 101)
-    assert torch.equal(packing.unpack(rows)[real], x[real])
+    found, slope = packing.unpack(2 * rows), torch.randn(x.shape, dtype=dtype)
+    assert torch.equal(found[real], 2 * x[real])
+    gradients = torch.autograd.grad(found, (rows, x), slope)
+    assert torch.equal(gradients[0][:101], 2 * slope[real]) and not gradients[0][101:].any()
+    assert torch.equal(gradients[1], 2 * slope * real.unsqueeze(2))
 
 
 def test_a_sixteenth_more_rows_at_most_and_sixteen_numbers_of_rows_to_an_octave():

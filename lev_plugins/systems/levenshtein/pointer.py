@@ -39,4 +39,4 @@ class SourcePointer(nn.Module):
         wide = torch.promote_types(scores.dtype, torch.float32)
         looks = scores[row, column].softmax(1, dtype=wide)
         looks = looks * self.scale(features[row, column])
-        return logits.scatter_add(1, memory.source[row], looks.to(logits.dtype))
+        return logits.scatter_add_(1, memory.source[row], looks.to(logits.dtype))
