@@ -1,12 +1,13 @@
 """What must stay as it is: patterns, and words of a list."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ...errors import UserError
 from ..arguments import strings
 from .edits import script
 
+_LONG = 5000  # characters of an edit
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 Span = tuple[int, int]
@@ -57,17 +58,22 @@ class Protection:
                     break
 
 
-def touched(spans: Iterable[Span], start: int, before: str, after: str) -> bool:
+def touched(spans: Collection[Span], start: int, before: str, after: str) -> bool:
     """Whether an edit changes a character of a span, or writes into one or onto its border.
 
     Args:
         start: where ``before`` stands. What it has in common with ``after`` is not touched.
     """
+    if not spans:
+        return False
+    # a script of very long texts would take the square of their length in memory
+    whole = [(0, len(before), 0, len(after))]
+    changes = whole if len(before) + len(after) > _LONG else script(before, after)
     return any(
         (start + i < end and start + j > first)
         or (i == j and start + i == end and not after[k].isspace())
         or (i == j and start + i == first and not after[m - 1].isspace())
-        for i, j, k, m in script(before, after)
+        for i, j, k, m in changes
         for first, end in spans
     )
 
