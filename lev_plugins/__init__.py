@@ -34,7 +34,7 @@ __all__ = sorted([*_HOMES, "UserError"])
 def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
     if name not in _HOMES:
-        raise AttributeError(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     registration.register()
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)
 

@@ -146,6 +146,8 @@ def test_every_component_has_options_of_its_own_that_fairseq_understands(kind):
     for name in ours(kind):
         config = REGISTRIES[kind][1][name]
         assert issubclass(config, FairseqDataclass)
+        if config is FairseqDataclass:  # without options
+            continue
         assert config.__module__.startswith("lev_plugins."), name
         for field in own_fields(config):
             where, explained = f"{name}.{field.name}", field.metadata.get("help", "")

@@ -17,7 +17,6 @@ from fairseq.tasks import TASK_REGISTRY
 from lev_plugins.cli import enct5_prepare, names
 from lev_plugins.io import program
 from lev_plugins.systems.enct5.problem_types import KINDS
-from lev_plugins.systems.enct5.reading import CONLLU_TAGS, FORMATS
 
 #: no help needs one of these, and none is quick to import
 HEAVY = {"torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "transformers"}
@@ -135,4 +134,3 @@ def test_a_help_repeats_what_it_must_not_load():
     assert [*enct5_prepare.KINDS, "multilabel_pooled"] == sorted(
         KINDS, key=[*enct5_prepare.KINDS, "multilabel_pooled"].index
     )
-    assert enct5_prepare.FORMATS == FORMATS and enct5_prepare.TAGS == tuple(CONLLU_TAGS)

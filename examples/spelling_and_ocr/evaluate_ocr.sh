@@ -38,7 +38,7 @@ for system in "${chosen[@]}"; do
   lev-correct "${model[@]}" --beam "$nbest" --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
     --tune "$out/dev.noisy" "$out/dev.clean" --tune-weights --goal accuracy >"$out/tune.$system"
   lev-correct "${model[@]}" "$text/test.noisy" >"$out/test.$system-ranked"
-  names+=("$system-ranked")
+  names+=("$system" "$system-ranked")
 done
 python -m lev_plugins report --hypotheses "${names[@]/#/$out/test.}" --names "$(IFS=, && echo "${names[*]}")" \
   --drafts "$text/test.noisy" --references "$text/test.clean" \

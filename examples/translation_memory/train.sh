@@ -5,9 +5,10 @@
 #     MINUTES=60 SEED=2 bash examples/translation_memory/train.sh WORK concat
 #
 # A translation model learns for 30 % of the time, from sources with their change marked; LevT starts from it and learns
-# to edit drafts. With `concat` it is the autoregressive baseline, which reads source and draft. MINUTES (60) are the
-# processor's, not the clock's: the learning rate falls to zero just then. WORK/translation, model or concat gets the
-# checkpoint; a second call goes on from there. Flags given here come last and win.
+# to edit drafts. With `concat` it is the autoregressive baseline, which reads source and draft; it starts from the same
+# translation model. MINUTES (60) are the processor's, not the clock's: the learning rate falls to zero just then.
+# WORK/translation, model or concat gets the checkpoint; a second call goes on from there. Flags given here come last
+# and win: `--dropout 0.1` where the data are small, or the minutes many (five passes over the data are too few for any).
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
@@ -28,7 +29,7 @@ stage() { # stage FOLDER DATA SHARE FLAGS…: a training of SHARE of the minutes
   hours="$(awk "BEGIN { print $3 * $minutes / 60 }")"
   shift 3
   fairseq-train "$data" --user-dir "$root/lev_plugins" --source-lang src --target-lang tgt "$@" "${sizes[@]}" \
-    --share-all-embeddings --dropout 0.1 --bpe sentencepiece --sentencepiece-model "$work/spm.model" \
+    --share-all-embeddings --dropout 0 --bpe sentencepiece --sentencepiece-model "$work/spm.model" \
     --max-source-positions 512 --max-target-positions 512 --skip-invalid-size-inputs-valid-test \
     --optimizer muon --muon-update-rms 0.4 --lr 0.004 --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --bf16 \
     --lr-scheduler time_budget --processor-time --stop-time-hours "$hours" --max-tokens 2600 --seed "${SEED:-1}" \
@@ -37,13 +38,14 @@ stage() { # stage FOLDER DATA SHARE FLAGS…: a training of SHARE of the minutes
 }
 
 smoothed=(--criterion label_smoothed_cross_entropy --label-smoothing 0.1)
+start=(--finetune-from-model "$work/translation/checkpoint_last.pt" --draft-lang draft --old-source)
+stage translation all 0.3 --task translation --arch transformer "${smoothed[@]}"
 if [ "$way" = concat ]; then
-  stage concat data 1 --task translation_concat --arch transformer_concat --draft-lang draft --old-source "${smoothed[@]}"
+  stage concat data 0.7 "${start[@]}" --task translation_concat --arch transformer_concat "${smoothed[@]}"
   exit
 fi
-stage translation all 0.3 --task translation --arch transformer "${smoothed[@]}"
-stage model data 0.7 --finetune-from-model "$work/translation/checkpoint_last.pt" \
-  --task translation_edit --arch levenshtein_editor --draft-lang draft --old-source \
+stage model data 0.7 "${start[@]}" \
+  --task translation_edit --arch levenshtein_editor \
   --criterion edit_policy_loss --label-smoothing 0 --placeholder-weight 2 --token-weight 2 \
   --deletion-trace --source-pointer --delete-words --kept-tokens incomplete --token-masking uniform --max-insertions 63 \
   --alpha-start 0.3 --alpha 0.8 --beta-start 0.3 --beta 0.8 --roll-in-updates 0.5

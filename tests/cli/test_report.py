@@ -361,7 +361,6 @@ def test_empty_drafts_are_no_evidence_in_the_verdict(capsys):
         ("out --names a,b", "--names"),
         ("out out --names a,a", "--names"),
         ("out --names=", "--names"),
-        ("out --json=", "--json"),
         ("out --json out", "--json"),
         ("out --json gone/a", "gone/a"),
         ("out --drafts gone", "gone"),

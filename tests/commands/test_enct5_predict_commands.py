@@ -162,7 +162,7 @@ def test_pairs_are_divided_by_a_tab(predict):
 def test_streams_and_batches_change_nothing(commands, predict, folder):
     wanted, err = predict("multilabel")
     assert " written to " in err
-    done = started(commands, folder / "multilabel.pt", "--batch-tokens 30")
+    done = started(commands, folder / "multilabel.pt")
     assert done.code == 0 and " written to " not in done.err
     assert_same(records(done.out), records(wanted))
     assert started(commands, folder / "multilabel.pt", stdin="").out == ""
@@ -178,12 +178,11 @@ def test_streams_and_batches_change_nothing(commands, predict, folder):
         ("pairs", "--input pairs.tsv", "pairs.tsv: line 2"),
         ("tagging", "--input latin.txt", "latin.txt: line 2"),
         ("tagging", "--input none.txt", "none.txt"),
-        ("tagging", "--threshold 0.5", "--threshold 0.5"),
+        ("tagging", "--threshold 0.5", "threshold"),
         ("multilabel", "--threshold 50", "threshold 50.0"),
         ("multilabel", "--labels red,pink", "pink"),
         ("tagging", "--top-k 0", "--top-k 0"),
         ("tagging", "--top-k 2 --format tsv", "--top-k 2"),
-        ("tagging", "--batch-tokens 0", "--batch-tokens 0"),
         ("tagging", "--format tsv", "'dark blue'"),
         ("signs", "--format tsv", "'a,b'"),
         ("tagging", "--output none/out", "none/out"),

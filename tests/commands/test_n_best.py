@@ -1,12 +1,9 @@
 """N-best for a sentence, several checkpoints and a re-ranker, by real commands."""
 
-import math
 from typing import NamedTuple
 
 import pytest
 from conftest import PACKAGE
-
-from lev_plugins import LevenshteinEditor
 
 RANK = "--iter-decode-with-external-reranker --iter-decode-with-beam 4 --noise-scale 1"
 
@@ -69,10 +66,3 @@ def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
         scores = [answer.score for answer in group]
         assert scores == sorted(scores, reverse=True)
         assert single.text in {answer.text for answer in group}
-    # in Python, and with batches of three
-    editor = LevenshteinEditor.from_pretrained(str(triples.checkpoint), reranker=str(transformer))
-    sides = triples.text("valid", "src"), triples.text("valid", "mt")
-    edited = editor.edit_nbest(*sides, nbest=4, batch_size=3, noise_scale=1.0)
-    assert [[one.text for one in group] for group in edited] == texts(groups)
-    nats = [one.score for group in edited for one in group]
-    assert nats == pytest.approx([score * math.log(2) for score in found], abs=2e-4)
