@@ -48,10 +48,9 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
             f"left out: {len(left_out):,} of {len(noisy):,} lines, which have more or fewer "
             f"noisy than clean words (the first is line {left_out[0]})"
         )
-    print(
-        f"{said}; --min-confidence {corrector.min_confidence:.3g}\n"
-        f"calibrated with a temperature of {corrector.temperature:.3g}\n{tuning.verdict(counts)}\n{path}"
-    )
+    print(f"{said}; --min-confidence {corrector.min_confidence:.3g}")
+    print(f"calibrated with a temperature of {corrector.temperature:.3g}")
+    print(tuning.verdict(counts), path, sep="\n")
     return 0
 
 
