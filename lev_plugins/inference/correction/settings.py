@@ -108,6 +108,7 @@ def read(path: str) -> Settings:
     try:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
+        stored.pop("files", None)  # checksums, of older versions
         settings = Settings(**{key: one for key, one in stored.items() if one is not None})
         for one in (*(getattr(settings, name) for name in _NUMBERS), *settings.weights.values()):
             if not isinstance(one, int | float | None):
