@@ -16,20 +16,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..io.lines import STANDARD_STREAM, chunks, is_terminal, lines_of, progress, raw_lines
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
 from ..reports.correction_page import html_sink
-from ..reports.correction_report import Report, Sink, diff, json_sink, summary
+from ..reports.correction_report import Report, Sink, diff, json_sink
 from .correct_options import NAMED, build_parser, check, check_reports, weights
 from .correct_tune import tune
 from .options import as_flags, say, text_processing
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction, Corrector
-    from ..inference.correction.documents import Plan
     from ..inference.correction.protection import Protection
 
 
@@ -49,14 +48,16 @@ def correct(args: argparse.Namespace) -> int:
     words = read_lines(args.protect_words) if args.protect_words else ()
     patterns = [one for one in args.protect or () if one not in NAMED]
     protection = Protection(patterns, words)
-    todo = plan(args.files, args.output_dir) if args.output_dir else None
-    if todo:
-        targets = [*todo.finished, *(target for _, target in todo.documents)]
-        check_reports(args, {"what is written": targets, "the input": args.files})
-        if not todo.documents:
-            say(*summary(todo))
+    files, skipped = [(path, path) for path in args.files] if args.in_place else [], ""
+    if args.output_dir:
+        todo = plan(args.files, args.output_dir)
+        check_reports(args, {"what is written": [*todo], "the input": args.files})
+        files = [(path, target) for target, path in todo.items() if not os.path.exists(target)]
+        skipped = f"; {len(todo) - len(files):,} skipped, there already"
+        if not files:
+            say(f"0 files corrected{skipped}")
             return 0
-    elif not args.in_place:
+    elif not files:
         standard_output()
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
@@ -64,10 +65,10 @@ def correct(args: argparse.Namespace) -> int:
         corrector = load_corrector(args)
         if args.tune:
             return tune(corrector, args, protection)
-        Run(corrector, args, protection, report).all(todo)
+        Run(corrector, args, protection, report).all(files)
     say(*report.notes())
-    if todo:
-        say(*summary(todo, report))
+    if args.output_dir:
+        say(f"{counted(len(files), 'file')} corrected: {report}{skipped}")
     elif is_terminal(sys.stderr) and not is_terminal(sys.stdout):
         say(report)
     return int(args.check and report.changed > 0)
@@ -97,8 +98,8 @@ class Run:
     protection: "Protection"
     report: Report
 
-    def all(self, todo: "Plan | None") -> None:
-        """Every file, to where it goes; says which settings are in use."""
+    def all(self, files: Sequence[tuple[str, str]]) -> None:
+        """Every file to where it goes, else to standard output; says which settings are in use."""
         one, sure = self.corrector, self.args.min_confidence
         if one.settings and self.args.path:
             sure = one.min_confidence if sure is None else sure
@@ -106,10 +107,8 @@ class Run:
                 f"settings of {one.settings}: --unit {one.unit} --min-confidence {sure:.3g}"
                 f"{', protected words' if one.protection else ''} ({one.tuned})"
             )
-        if todo:
-            self.to_files(todo.documents)
-        elif self.args.in_place:
-            self.to_files([(path, path) for path in self.args.files])
+        if files:
+            self.to_files(files)
         else:
             self.to_standard_output()
 

@@ -15,42 +15,42 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
     """Choose, write the settings beside the checkpoint, say what they give."""
     from ..inference.checkpoints import find_checkpoint, separate_paths
     from ..inference.correction import settings, tuning
+    from ..inference.correction.ranking import Ranker
 
     if args.protect_words:
         corrector.protection = protection
     noisy, clean = (list(read_lines(path)) for path in args.tune)
-    choice = tuning.tune(corrector, noisy, clean, tuning.Goal.parse(args.goal), args.tune_weights)
-    counts = choice.counts
+    goal = tuning.Goal.parse(args.goal)
+    counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights)
     said = (
         f"tuned for {args.goal} on {counts.right + counts.wrong:,} words: {counts.corrected:,} of "
         f"{counts.wrong:,} wrong ones corrected, {counts.changed:,} of {counts.right:,} right ones "
         "changed"
     )
-    checkpoint = find_checkpoint(separate_paths(args.path)[0])
+    checkpoint, ranker = find_checkpoint(separate_paths(args.path)[0]), corrector.backend
     stored = {} if corrector.settings is None else vars(settings.read(corrector.settings))
     path = settings.write(
         settings.Settings(
             unit=corrector.unit,
             window=corrector.window or None,
-            min_confidence=choice.min_confidence,
+            min_confidence=corrector.min_confidence,
             **{key: _given(args, stored, key) for key in (*settings.FILES, "beam")},
-            weights=choice.weights,
-            longest=choice.longest,
+            weights=ranker.named_weights() if isinstance(ranker, Ranker) else {},
+            longest=corrector.longest,
             tuned=said,
-            temperature=choice.temperature,
+            temperature=corrector.temperature,
             protect_code=corrector.protects_code,
         ),
         checkpoint,
     )
-    if choice.left_out:
+    if left_out:
         print(
-            f"left out: {len(choice.left_out):,} of {len(noisy):,} lines, which have more or fewer "
-            f"noisy than clean words (the first is line {choice.left_out[0]})"
+            f"left out: {len(left_out):,} of {len(noisy):,} lines, which have more or fewer "
+            f"noisy than clean words (the first is line {left_out[0]})"
         )
-    print(
-        f"{said}; --min-confidence {choice.min_confidence:.3g}\ncalibrated with a temperature of "
-        f"{choice.temperature:.3g}\n{tuning.verdict(choice)}\n{path}"
-    )
+    print(f"{said}; --min-confidence {corrector.min_confidence:.3g}")
+    print(f"calibrated with a temperature of {corrector.temperature:.3g}")
+    print(tuning.verdict(counts), path, sep="\n")
     return 0
 
 

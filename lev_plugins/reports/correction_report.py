@@ -10,7 +10,6 @@ from ..io.text_files import LineNumbers
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction
-    from ..inference.correction.documents import Plan
 
 #: Gets every line: its file, its number and what became of it.
 Sink = Callable[[str, int, "Correction"], None]
@@ -108,10 +107,3 @@ class Report:
     def __str__(self) -> str:
         made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"
         return f"{counted(self.lines, 'line')}, {made}"
-
-
-def summary(todo: "Plan", report: Report | None = None) -> Iterator[str]:
-    """What was left out, what is done and what was finished before."""
-    yield from (f"left out: {file} is no text" for file in todo.binary)
-    done = f"{counted(len(todo.documents), 'file')} corrected{f': {report}' if report else ''}"
-    yield f"{done}; {len(todo.finished):,} skipped, there already; {len(todo.binary):,} left out"

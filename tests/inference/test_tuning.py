@@ -67,6 +67,10 @@ def test_words_that_are_joined_lost_or_added_are_wrong(source, edit, wanted, exp
 # choosing ---------------------------------------------------------------------------------------
 
 
+def named(corrector):
+    return ranker_of(corrector).named_weights()
+
+
 def scripted(**more):
     model = Scripted({"zat": ["cat"], "zog": ["dog"]}, {"cat": -1.0, "dog": -3.0, "the": -0.5})
     return ranking(model, **more)
@@ -75,13 +79,12 @@ def scripted(**more):
 def test_the_threshold_keeps_right_words_and_loses_as_few_corrections_as_it_can():
     made = scripted(weights={"model": 1.0})
     noisy, clean = ["teh zat"] * 9 + ["zog"], ["the cat"] * 9 + ["zog"]
-    free = tune(made, noisy, clean, Goal("accuracy"), weights_too=True)
-    assert free.counts.corrected == 18 and free.longest == 1
-    choice = tune(made, noisy, clean, Goal("changed", 0))
-    assert choice.counts.changed == 0 and choice.counts.corrected == 18
-    done = made.correct(noisy, min_confidence=choice.min_confidence)
-    assert [one.text for one in done] == clean
-    assert set(choice.weights) == set(FEATURES) - {"lookup"}, "there was no table"
+    free, _ = tune(made, noisy, clean, Goal("accuracy"), weights_too=True)
+    assert free.corrected == 18 and made.longest == 1
+    counts, _ = tune(made, noisy, clean, Goal("changed", 0))
+    assert counts.changed == 0 and counts.corrected == 18
+    assert [one.text for one in made.correct(noisy)] == clean
+    assert set(named(made)) == set(FEATURES) - {"lookup"}, "there was no table"
 
 
 def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
@@ -90,13 +93,13 @@ def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
     made = ranking(model, weights={"model": 1.0, "unchanged": 1.0})
     wrong, right = (one.edits[0].probability for one in made.correct(["zat", "zog"]))
     assert wrong < right
-    choice = tune(made, ["zat zog"], ["cat zog"], Goal("changed", 0))
-    assert (choice.counts.corrected, choice.counts.changed) == (1, 0)
-    assert choice.weights["unchanged"] == 4.0 and choice.weights["model"] == 1.0
+    counts, _ = tune(made, ["zat zog"], ["cat zog"], Goal("changed", 0))
+    assert (counts.corrected, counts.changed) == (1, 0)
+    assert named(made)["unchanged"] == 4.0 and named(made)["model"] == 1.0
     # of wrong words alone the corrections are wanted that the weight holds back
     made.backend.weights[FEATURES.index("unchanged")] = 6.0
-    choice = tune(made, ["zat"], ["cat"], Goal("accuracy"))
-    assert choice.counts.corrected == 1 and choice.weights["unchanged"] == 3.0
+    counts, _ = tune(made, ["zat"], ["cat"], Goal("accuracy"))
+    assert counts.corrected == 1 and named(made)["unchanged"] == 3.0
 
 
 def test_fitting_finds_that_neighbours_matter_and_keeps_what_words_do_not_show():
@@ -104,14 +107,16 @@ def test_fitting_finds_that_neighbours_matter_and_keeps_what_words_do_not_show()
         ["the cax sat", "\ufeff cax drives"] * 3,
         ["the cat sat", "\ufeff car drives"] * 3,
     )
-    choice = tune(in_context(0.0), noisy, clean, Goal("accuracy"), weights_too=True)
-    assert choice.counts.corrected == 6 and choice.weights["bigrams"] > 0.5
-    assert np.isfinite(list(choice.weights.values())).all()
+    made = in_context(0.0)
+    counts, _ = tune(made, noisy, clean, Goal("accuracy"), weights_too=True)
+    assert counts.corrected == 6 and named(made)["bigrams"] > 0.5
+    assert np.isfinite(list(named(made).values())).all()
     noisy, clean = ["more then that", "thn", "mor"], ["more then that", "then", "more"]
-    found = tune(confused(), noisy, clean, Goal("accuracy"), weights_too=True).weights
+    made = confused()
+    tune(made, noisy, clean, Goal("accuracy"), weights_too=True)
     usual = defaults(by_word=True)
     for name in ("confused", "likelier", "capital", "short"):
-        assert found[name] == usual[name]
+        assert named(made)[name] == usual[name]
 
 
 def test_the_weights_of_windows_are_fitted_where_that_is_asked_for():
@@ -119,21 +124,20 @@ def test_the_weights_of_windows_are_fitted_where_that_is_asked_for():
     made = ranking(model, unit="line", weights={"model": 1.0})
     made = Corrector(made.backend, "window", 2)
     noisy, clean = ["teh kat sat", "sat"], ["the cat sat", "sat"]
-    kept = tune(made, noisy, clean, Goal("accuracy"))
-    assert {name for name, one in kept.weights.items() if one} <= {"model", "unchanged"}
-    choice = tune(made, noisy, clean, Goal("accuracy"), weights_too=True)
-    assert choice.counts.accuracy == 1
-    assert choice.weights == ranker_of(made).named_weights() != kept.weights
+    tune(made, noisy, clean, Goal("accuracy"))
+    assert {name for name, one in named(made).items() if one} <= {"model", "unchanged"}
+    counts, _ = tune(made, noisy, clean, Goal("accuracy"), weights_too=True)
+    assert counts.accuracy == 1 and named(made)["edits"]
 
 
 def test_lines_with_other_numbers_of_words_are_left_out_and_named():
     def tuned(more, other):
         lines = [*more, *["teh zat"] * 9, *more], [*other, *["the cat"] * 9, *other]
-        return tune(scripted(), *lines, Goal("accuracy"))
+        made = scripted()
+        return *tune(made, *lines, Goal("accuracy")), made.min_confidence
 
-    whole, mixed = tuned([], []), tuned(["a lot"], ["alot"])
-    assert (whole.left_out, mixed.left_out) == ([], [1, 11])
-    assert (mixed.counts, mixed.min_confidence) == (whole.counts, whole.min_confidence)
+    counts, none, least = tuned([], [])
+    assert not none and tuned(["a lot"], ["alot"]) == (counts, [1, 11], least)
 
 
 # the command ------------------------------------------------------------------------------------

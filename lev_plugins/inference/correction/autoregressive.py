@@ -225,8 +225,8 @@ def rewriting(
     Args:
         written: its tokens without </s>; None for ``<unk>``.
         scores: the log-probability of each, and that of </s>.
-        known: whether the model can write a token. One that it cannot is taken for copied, and
-            stays as it was typed, where a minimal script keeps it beside an ``<unk>``.
+        known: whether the model can write a token; one that it cannot stays as it was typed where
+            a minimal script keeps it beside an ``<unk>``.
     """
     changes = script([token if known(token) else None for token in unit], written)
     tokens = list(written)

@@ -115,14 +115,6 @@ class Backend:
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
     ) -> list[Answer | None]:
-        """An answer for each unit, in order, however they are batched.
-
-        Args:
-            units: of at least 1 token and at most ``limit``.
-            batch_size: units at once.
-            contexts: of each unit, where ``uses_context``.
-
-        Returns:
-            None for a unit whose answer did not come to an end.
-        """
+        """An answer for each unit, in order, however they are batched; None for one that did not
+        come to an end. Units have 1 to ``limit`` tokens, and contexts where ``uses_context``."""
         raise NotImplementedError

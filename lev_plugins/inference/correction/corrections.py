@@ -15,11 +15,10 @@ class Edit:
     """A word of a line, or several side by side, that a model wrote anew.
 
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
-    what the model wants there, whole words; of words that are added or go, the space beside them
-    too, and the other is empty. probability: of the model, in [0, 1]. applied: whether the
-    corrected line has it. reason: why not: ``unknown`` (it would write what the model cannot spell,
-    shown as U+FFFD), ``protected``, ``length`` (it adds more characters than any correction that
-    the model was tuned on) or ``confidence`` (its probability is too low); None where it was made.
+    what the model wants there; of words that come or go with the space beside them, and the other
+    is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
+    ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
+    more characters than any correction that the model was tuned on) or ``confidence``.
     """
 
     offset: int
@@ -43,9 +42,8 @@ class Edit:
 class Correction:
     """A line, what became of it, and all edits that the model wants, made or not, in order.
 
-    unterminated: (start, end) of the units that stayed as they were because the model's answer did
-        not come to an end, in characters of the line. code: whether the line was left alone as one
-        of code (:mod:`.prose`).
+    unterminated: (start, end) in the line of units that stayed because the model's answer did not
+    come to an end. code: whether the line was left alone as one of code (:mod:`.prose`).
     """
 
     source: str

@@ -30,11 +30,10 @@ class Corrector:
     Several threads may use one corrector; its model serves them in turn.
 
     Args:
-        backend: the model.
-        unit: what it reads at once: ``word``, ``letters``, ``line`` or ``window``; by default
-            ``word`` for a model of characters that knows no space, else a window of the words that
-            it learnt to read at once, or ``line`` where that is not known.
-        window: words in a window, which then is the unit; by default those that it learnt to read.
+        unit: what the model reads at once: ``word``, ``letters``, ``line`` or ``window``; by
+            default ``word`` for one that knows no space, else a window, or ``line`` where it is not
+            known how many words it learnt to read.
+        window: words in a window, which then is the unit; by default as many as it learnt to read.
         min_confidence: probability of the edits that are made, where a call gives none.
         longest: characters that an edit may add, at most.
         temperature: of the model's probabilities (:mod:`.fitting`).
@@ -86,18 +85,15 @@ class Corrector:
         weights: Mapping[str, float] | None = None, bigrams: str | None = None,
         confusions: str | None = None, **processing: Any,
     ) -> "Corrector":  # fmt: skip
-        """Loads a checkpoint of task translation_edit, translation, translation_concat or
-        noisy_translation.
+        """Loads a checkpoint of one of the tasks of :mod:`.loading`.
 
         Args:
-            path: like data, device and precision as of :meth:`.LevenshteinEditor.from_pretrained`;
-                by default the model of English spelling that comes with the package.
+            path: like data, device, precision and processing as of
+                :meth:`.LevenshteinEditor.from_pretrained`; by default the package's English model.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one.
             unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
                 :class:`.settings.Settings`, before what the file says.
-            **processing: of text, as there; where neither it nor the checkpoint says anything and
-                every symbol of the dictionary is a character, the text is read as such.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
@@ -141,15 +137,13 @@ class Corrector:
 
         Args:
             lines: text; a line end is a space like others and stays.
-            min_confidence: of the edits that are made; by default what the model was tuned to.
             protect, protect_words: as of :class:`.Protection`, besides those kept by ``--tune``;
                 protection: these, read once for many calls.
             document: of :meth:`document`, the text whose next lines these are.
-            batch_size: units that the model reads at once; does not change the outcome.
+            batch_size: units at once; does not change the outcome.
 
         Raises:
-            UserError: what is no list of strings, a probability outside [0, 1], a pattern that is
-                none, a batch size below 1.
+            UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
         """
         protection = Protection(protect, protect_words) if protection is None else protection
         lines = strings("lines", "line", lines)
@@ -160,10 +154,7 @@ class Corrector:
         code = document.read(lines) if document else [False] * len(lines)
         if document and document.foreign:
             least = max(least, SURE)
-        units = [
-            [] if no_prose else list(self._units(line))
-            for line, no_prose in zip(lines, code, strict=True)
-        ]
+        units = [[] if mark else [*self._units(line)] for line, mark in zip(lines, code)]
         # Equal units have equal answers: a text has many words twice.
         wanted = list(dict.fromkeys((one.text, one.context) for some in units for one in some))
         contexts = [around for _, around in wanted]
@@ -173,19 +164,14 @@ class Corrector:
         return [
             self._corrected(line, some, answers, least, protections, document)
             if some
-            else Correction(line, line, (), code=no_prose)
-            for line, some, no_prose in zip(lines, units, code, strict=True)
+            else Correction(line, line, (), code=mark)
+            for line, some, mark in zip(lines, units, code, strict=True)
         ]
 
     def document(self) -> Document | None:
-        """A text that is to be corrected some lines at a time; None where code is not protected.
-
-        Its lines of code stay; an unknown word that returns, spelt alike, is rather a term than an
-        error; and where most words are unknown only sure edits are made.
-        """
-        if not self.protects_code:
-            return None
-        return Document(self.backend.unknown)
+        """A text to correct some lines at a time, which teaches words and says what is code or
+        another language (:mod:`.prose`); None where code is not protected."""
+        return Document(self.backend.unknown) if self.protects_code else None
 
     def _units(self, line: str) -> Iterator[Unit]:
         """The units of a line that the model is given."""
@@ -241,11 +227,8 @@ class Corrector:
 
 
 def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
-    """The unit, ``window`` where its size alone is given, None for the default.
-
-    Raises:
-        UserError: a name that is not known, a size below 1 or of another unit.
-    """
+    """The unit, ``window`` where its size alone is given, None for the default; raises UserError
+    for one that is not known, and a size below 1 or of another unit."""
     if unit is None and window is not None:
         unit = "window"
     kind = next((kind for kind in KINDS if kind == unit), None)

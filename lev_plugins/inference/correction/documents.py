@@ -1,8 +1,7 @@
-"""Files and folders to correct: which files are read, and what is written where."""
+"""Files and folders to correct: which files are read, and where each is written."""
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from ...errors import UserError
 from ...io.lines import require_readable
@@ -11,59 +10,34 @@ from ...io.text_files import reading
 _HEAD = 8192  # bytes in which a zero byte says that a file is no text
 
 
-@dataclass
-class Plan:
-    """What there is to do.
+def plan(paths: Sequence[str], output_dir: str) -> dict[str, str]:
+    """Each file to write, and what is read for it: ``output_dir/name`` for ``…/name``,
+    ``output_dir/a/name`` for ``a/name`` of a folder.
 
-    documents: to correct, in order: what is read and what is written. finished: files that are
-    there already. binary: files of the folders that are no text.
-    """
-
-    documents: list[tuple[str, str]] = field(default_factory=list)
-    finished: list[str] = field(default_factory=list)
-    binary: list[str] = field(default_factory=list)
-
-
-def plan(paths: Sequence[str], output_dir: str) -> Plan:
-    """Looks at all files before any is corrected.
-
-    Args:
-        paths: files, and folders that are searched with all their subfolders; hidden files and
-            folders in them (``.name``) and ``output_dir`` are passed over.
-        output_dir: gets ``name`` for a file ``…/name``, and ``a/name`` for ``a/name`` of a folder.
+    Hidden and binary files of folders, and ``output_dir``, are passed over.
 
     Raises:
         UserError: nothing to correct, a file that cannot be read, two files with one target, a
             target that is an input.
     """
-    made = Plan()
-    sources: dict[str, str] = {}
+    made: dict[str, str] = {}
     for source, name in _found(paths, output_dir):
-        if _is_binary(source):
-            made.binary.append(source)
-            continue
         target = os.path.join(output_dir, name)
-        other = sources.setdefault(target, source)
-        if not os.path.samefile(other, source):
+        if made.setdefault(target, source) != source:
             raise UserError(
-                f"{other} and {source} would both be written to {target}; correct them in two "
-                "runs, each with an --output-dir of its own"
+                f"{made[target]} and {source} would both be written to {target}; correct them in "
+                "two runs, each with an --output-dir of its own"
             )
-    if not sources:
+    if not made:
         raise UserError(f"no text files in {', '.join(paths)}; check the path")
-    inputs = {os.path.realpath(source): source for source in sources.values()}
-    for target, source in sources.items():
-        if taken := inputs.get(os.path.realpath(target)):
-            raise UserError(f"--output-dir {output_dir} would write over {taken}; choose another")
-        if os.path.exists(target):
-            made.finished.append(target)
-        else:
-            made.documents.append((source, target))
+    inputs = {os.path.realpath(source): source for source in made.values()}
+    for taken in filter(None, (inputs.get(os.path.realpath(target)) for target in made)):
+        raise UserError(f"--output-dir {output_dir} would write over {taken}; choose another")
     return made
 
 
 def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
-    """Each file with its name below the output folder."""
+    """Each file of text with its name below the output folder."""
 
     def fail(error: OSError) -> None:
         raise UserError(f"{error.filename}: cannot be read: {error.strerror}") from error
@@ -73,15 +47,17 @@ def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
         if not os.path.isdir(path):
             require_readable([path])
             yield path, os.path.basename(path)
-        for folder, folders, files in os.walk(path, onerror=fail) if os.path.isdir(path) else ():
+            continue
+        for folder, folders, files in os.walk(path, onerror=fail):
             inner = [one for one in folders if os.path.realpath(os.path.join(folder, one)) != out]
             folders[:] = sorted(one for one in inner if one[0] != ".")
             for file in sorted(one for one in files if one[0] != "."):
-                yield (full := os.path.join(folder, file)), os.path.relpath(full, path)
+                if _is_text(full := os.path.join(folder, file)):
+                    yield full, os.path.relpath(full, path)
 
 
-def _is_binary(path: str) -> bool:
+def _is_text(path: str) -> bool:
     if not os.path.isfile(path):  # a pipe, a socket, a link to nothing
-        return True
+        return False
     with reading(path), open(path, "rb") as file:
-        return b"\0" in file.read(_HEAD)
+        return b"\0" not in file.read(_HEAD)

@@ -56,13 +56,10 @@ def placed(line: str, start: int, end: int, edit: WordEdit) -> Patch:
 
 
 def whole_words(line: str, changes: Iterable[tuple[Patch, float]]) -> list[tuple[Patch, float]]:
-    """Changes, and their probabilities, as changes of the words that they touch.
+    """Disjoint changes, in order, as changes of the words that they touch.
 
     Those of one word are one, as probable as the least probable. A word is a run of non-spaces; a
     byte order mark in front of a line belongs to none.
-
-    Args:
-        changes: disjoint, in order.
     """
     first = len(line) - len(line.removeprefix("\ufeff"))
     groups: list[tuple[int, int, list[tuple[Patch, float]]]] = []

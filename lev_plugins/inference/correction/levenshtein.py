@@ -69,13 +69,10 @@ class LevenshteinBackend(Backend):
 
 
 def rewriting(trace: EditTrace, unknown: str | None = None) -> Rewriting:
-    """What a trace changed.
+    """What a trace changed; ``unknown``: the symbol that is no text where the model wrote it.
 
     The probability of a token that is gone is that of its deletion, of one that came that of its
     insertion, each given what stood when the action was taken.
-
-    Args:
-        unknown: the symbol that is no text where the model wrote it.
     """
     unit = trace.iterations[0].before if trace.iterations else ()
     gone: list[float | None] = [None] * len(unit)
@@ -108,12 +105,8 @@ def _log(probability: float) -> float:
 
 
 def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
-    """What turns the draft of a trace into its text, in whole words, in order.
-
-    Args:
-        trace: with probabilities, as :meth:`.LevenshteinEditor.edit` returns it; without a draft
-            there are none. processing: the text processing of its model.
-    """
+    """What turns the draft of a trace, which has probabilities, into its text, in whole words, in
+    order; ``processing``: of its model."""
     draft = trace.draft
     if not draft or not draft.strip() or not trace.iterations or trace.text == draft:
         return []

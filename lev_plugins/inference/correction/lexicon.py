@@ -4,6 +4,7 @@
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -56,10 +57,9 @@ class Lexicon:
             word, count, *_ = [*line.split(maxsplit=1), "0"]
             return word, _number(count)
 
-        counts: dict[str, float] = {}
-        form = "a word, with its count behind it or without"
-        for word, count in _parsed(path, parse, form):
-            counts[word] = counts.get(word, 0.0) + count
+        counts: dict[str, float] = defaultdict(float)
+        for word, count in _parsed(path, parse, "a word, with its count behind it or without"):
+            counts[word] += count
         return cls(counts)
 
     def __contains__(self, word: str) -> bool:
@@ -71,16 +71,14 @@ class Lexicon:
         """
         if all(word == word.lower() for word in self.counts):
             return self, {}
-        counts: dict[str, float] = {}
+        counts: dict[str, float] = defaultdict(float)
         spelled: dict[str, str] = {}
         for word, count in sorted(self.counts.items(), key=lambda one: one[1]):
-            counts[word.lower()] = counts.get(word.lower(), 0.0) + count
+            counts[word.lower()] += count
             spelled[word.lower()] = word  # the most frequent of several
-        if all(word != word.lower() for word in self.counts):
-            return Lexicon(counts), {}
-        return Lexicon(counts), {
-            word: one for word, one in spelled.items() if word not in self.counts
-        }
+        shouted = all(word != word.lower() for word in self.counts)
+        alone = {} if shouted else {k: one for k, one in spelled.items() if k not in self.counts}
+        return Lexicon(counts), alone
 
     def near(self, word: str, most: int) -> list[str]:
         """``most`` words within two edits, the nearest first, of these the most frequent."""
@@ -145,10 +143,7 @@ class Bigrams:
 
     @classmethod
     def read(cls, path: str) -> "Bigrams":
-        """A file of two words and their count on each line, with spaces or tabs between them.
-
-        Capitals do not matter.
-        """
+        """A file of two words and their count on each line; capitals do not matter."""
 
         def parse(line: str) -> tuple[str, str, float]:
             left, right, count = line.lower().split()
@@ -183,11 +178,11 @@ class Bigrams:
 
 
 class Confusions:
-    """Sets of words in small letters that are written for one another; a word may be in several.
+    """Sets of words in small letters that are written for one another (*then*, *than*); a word may
+    be in several.
 
-    A misspelling that is itself a word (*then* for *than*) is in every lexicon. Where two words are
-    equally likely to be slips for each other, Bayes' rule asks which of them is more probable here:
-    by how often it is met, and by what stands beside it.
+    Both are equally likely to be slips for each other. Bayes' rule asks which is more probable
+    here: by how often it is met, and by what stands beside it.
     """
 
     def __init__(self, sets: Iterable[Sequence[str]]) -> None:
@@ -199,10 +194,7 @@ class Confusions:
 
     @classmethod
     def read(cls, path: str) -> "Confusions":
-        """A file of two words or more on each line, such as ``then than``.
-
-        Capitals do not matter.
-        """
+        """A file of two words or more on each line (``then than``); capitals do not matter."""
 
         def parse(line: str) -> list[str]:
             words = line.lower().split()
@@ -210,8 +202,7 @@ class Confusions:
                 raise ValueError
             return words
 
-        form = "two or more words that are written for one another"
-        return cls(_parsed(path, parse, form))
+        return cls(_parsed(path, parse, "two or more words that are written for one another"))
 
     def known(self, lexicon: Lexicon, bigrams: Bigrams) -> Mapping[str, tuple[str, ...]]:
         """For each word the others, where the lexicon and the bigrams have it and them."""

@@ -143,11 +143,8 @@ def single_characters(dictionary: Dictionary) -> bool:
 def ranked(
     backend: Backend, use: Settings, unit: str | None, weights: Mapping[str, float]
 ) -> Backend:
-    """The backend, its candidates ranked where there is a lexicon or a look-up table.
-
-    Args:
-        use: files, and weights that were tuned, for the kind of unit that they were tuned for.
-        weights: in the place of these.
+    """The backend, its candidates ranked where there is a lexicon or a look-up table; ``weights``
+    come before those that were tuned.
 
     Raises:
         UserError: weights, bigrams or confusions where they would be of no use, or a model that

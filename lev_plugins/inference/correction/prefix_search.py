@@ -1,7 +1,7 @@
 """Beam searches that share what they compute: each prefix of a unit is read once.
 
-A unit is searched freely and among the words of a lexicon, and texts that lists propose are rated.
-All advance together, symbol by symbol, and find what fairseq's searches find one by one.
+A free search, one among the words of a lexicon, and texts to be rated advance together, symbol by
+symbol, and find what fairseq's searches find one by one.
 
 Shapes: B units, R prefixes of all units at one depth, W of one unit, N tokens before them that
 begin one, K slots of a beam, V symbols. Texts are strings of ``chr(number)``, without </s>.
@@ -63,14 +63,9 @@ class WordTree:
 
 
 class Beam:
-    """The slots of a beam search for B units, as fairseq's ``BeamSearch`` fills them.
-
-    With a tree as its ``PrefixConstrainedBeamSearch`` does: each text that is found takes a slot
-    away. It begins with the empty prefix of each unit.
-
-    Args:
-        limits: B, symbols of a text at most.
-    """
+    """The slots of a beam search for B units, as fairseq's ``BeamSearch`` fills them, with a
+    tree as its ``PrefixConstrainedBeamSearch``: each text that is found takes a slot away.
+    ``limits``: B, symbols of a text at most."""
 
     def __init__(self, width: int, limits: Numbers, eos: int, tree: WordTree | None = None) -> None:
         self.width, self.limits, self.eos, self.tree = width, limits, eos, tree
@@ -84,14 +79,8 @@ class Beam:
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Reads on by a symbol.
-
-        Args:
-            logs: R × V, log-probabilities behind each prefix. texts: the prefixes.
-
-        Returns:
-            the prefixes that it wants next: numbers of their rows in ``logs``, and symbols.
-        """
+        """Reads on by a symbol, of which ``logs``, R × V, has the log-probabilities behind the
+        prefixes ``texts``; returns those that it wants next: rows of ``logs``, and symbols."""
         size, count = len(self.limits), logs.shape[1]
         total, nodes = self._totals(logs)
         most = min(self.width if self.tree else 2 * self.width, self.width * count - 1)
@@ -117,8 +106,7 @@ class Beam:
         self.rows[self.going] = rows
 
     def best(self, unit: int) -> list[tuple[str, float]]:
-        """What was found for a unit, with its log-probability; that with the highest mean over
-        symbols first."""
+        """What was found for a unit, and its log-probability; the highest mean of symbols first."""
         return sorted(self.found[unit].items(), key=lambda one: -one[1] / (len(one[0]) + 1))
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
@@ -195,14 +183,11 @@ def branches(model: FairseqEncoderDecoderModel) -> bool:
 
 
 class Prefixes:
-    """What decoders have read of B sources: all prefixes that are wanted, one depth after another.
+    """What decoders have read of B sources; the probabilities of several ``models`` are averaged.
 
     Up to :data:`TOGETHER` prefixes of a source are a group G, which attends as one sentence does:
     to the N tokens that any of them begins with, each to its own. A decoder that cannot
     (:func:`branches`) reads each prefix anew.
-
-    Args:
-        models: the probabilities of several are averaged. inputs: of their encoders.
     """
 
     def __init__(
@@ -218,12 +203,8 @@ class Prefixes:
         self.tokens = np.zeros((len(inputs["src_tokens"]), 0), dtype=np.int64)
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
-        """Log-probabilities of what follows prefixes, R × V.
-
-        Args:
-            units: R, in order, whose each is. parents: R, numbers among the prefixes read last.
-            symbols: R, the last of each.
-        """
+        """Log-probabilities of what follows prefixes, R × V; of each its unit, in order, its parent
+        among the prefixes read last, and its last symbol."""
         logs = (self._branched if self.branch else self._anew)(units, parents, symbols)
         return (torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))).cpu().numpy()
 

@@ -39,18 +39,11 @@ class Protection:
 
     def spans(self, line: str) -> set[Span]:
         """Where protected text stands in a line, in characters; none is empty."""
-        found = {
-            match.span()
-            for pattern in self.patterns
-            for match in pattern.finditer(line)
-            if match.group()
-        }
-        return found | set(self._words(line))
+        every = (match for pattern in self.patterns for match in pattern.finditer(line))
+        return {match.span() for match in every if match.group()} | set(self._words(line))
 
     def _words(self, line: str) -> Iterator[Span]:
-        if not self.words:
-            return
-        for match in _FIRST_TOKEN.finditer(line):
+        for match in _FIRST_TOKEN.finditer(line) if self.words else ():
             for word in self.words.get(match.group(), ()):
                 end = match.start() + len(word)
                 if line.startswith(word, match.start()) and _ends_word(line, end):

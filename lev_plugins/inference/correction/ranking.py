@@ -104,9 +104,9 @@ class Ranker(Backend):
         if by_word and lexicon:
             model.words = lexicon.words
             if resources.confusions and resources.bigrams:
-                known_ones = resources.confusions.known(lexicon, resources.bigrams)
+                pairs = resources.confusions.known(lexicon, resources.bigrams).items()
                 listed = lookup.corrections if lookup else {}
-                self.confused = {k: some for k, some in known_ones.items() if k not in listed}
+                self.confused = {word: some for word, some in pairs if word not in listed}
         self._found: dict[str, Candidates] = {}
         self.readable = lru_cache(MOST_KEPT)(self._readable)
         self._strange = lru_cache(MOST_KEPT)(self._in_no_list)
@@ -222,10 +222,7 @@ class Ranker(Backend):
             self._texts(unit, map(self.model.processing.text, some), more)
             for unit, some, more in zip(units, written, edits, strict=True)
         ]
-        pairs = [
-            [(unit, self.tokens(text)) for text in some]
-            for unit, some in zip(tokens, texts, strict=True)
-        ]
+        pairs = [[(unit, self.tokens(text)) for text in some] for unit, some in zip(tokens, texts)]
         scores = {
             (unit, text): score
             for unit, found in zip(tokens, written, strict=True)
@@ -290,9 +287,9 @@ class Ranker(Backend):
     # fitting --------------------------------------------------------------------------------------
 
     def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
-        """Conditional maximum likelihood: weights that make the best candidates most probable.
+        """Conditional maximum likelihood: the best candidates get most probable.
 
-        The best have the fewest wrong words, of these the fewest wrong characters. A word that is
+        They have the fewest wrong words, of these the fewest wrong characters. A word that is
         ranked alone counts where what was meant is among its candidates.
 
         Args:
@@ -306,9 +303,7 @@ class Ranker(Backend):
         for one, (unit, right, context) in zip(found, some, strict=True):
             texts = [self.cased(text, unit) for text in one.texts]
             wrong = (Levenshtein.distance(text.split(), right.split()) for text in texts)
-            errors = [
-                (words, Levenshtein.distance(text, right)) for words, text in zip(wrong, texts)
-            ]
+            errors = [(n, Levenshtein.distance(text, right)) for n, text in zip(wrong, texts)]
             meant = not self.by_word or right.lower() in map(str.lower, texts)
             if len(set(errors)) > 1 and meant:
                 features = self.features(one, unit.lower() if self.by_word else unit, context)

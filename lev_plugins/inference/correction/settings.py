@@ -27,14 +27,10 @@ _NUMBERS = ("beam", "window", "min_confidence", "longest", "temperature")
 class Settings:
     """What ``correct`` uses unless it is told otherwise.
 
-    unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits. weights:
-    of the ranking (:data:`.ranking.WEIGHTS`). longest: letters that a correction may have more than
-    the word. tuned: what it was tuned for. temperature: of the probabilities (:mod:`.fitting`).
-    beam: width of the search of a left-to-right model (default 5). protect_code: as
-    :attr:`~.corrector.Corrector.protects_code`.
-
-    Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; and protect_words, words
-    that stay.
+    unit, window, min_confidence, longest, temperature, protect_code: as of
+    :class:`~.corrector.Corrector`. weights: of the ranking (:data:`.ranking.WEIGHTS`). tuned: what
+    for. beam: width of the search of a left-to-right model (default 5). Paths of lists
+    (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; protect_words: words that stay.
     """
 
     unit: str | None = None
@@ -107,11 +103,8 @@ def _folder(checkpoint: str) -> str:
 
 
 def read(path: str) -> Settings:
-    """A settings file; the files that it names lie beside it.
-
-    Raises:
-        UserError: no such file, or one that is broken.
-    """
+    """A settings file, beside which the files lie that it names; raises UserError for none and a
+    broken one."""
     try:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
@@ -123,9 +116,11 @@ def read(path: str) -> Settings:
         if not settings.temperature > 0:
             raise ValueError(f"a temperature of {settings.temperature}")
         folder = os.path.dirname(os.path.abspath(path))
-        named = {key: one for key in FILES if (one := getattr(settings, key))}
-        places = ((key, os.path.join(folder, os.path.basename(one))) for key, one in named.items())
-        found: dict[str, Any] = dict(places)
+        found: dict[str, Any] = {
+            key: os.path.join(folder, os.path.basename(one))
+            for key in FILES
+            if (one := getattr(settings, key))
+        }
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError, AttributeError) as error:
@@ -138,11 +133,7 @@ def read(path: str) -> Settings:
 
 def write(settings: Settings, checkpoint: str) -> str:
     """Puts settings and the files that they name beside a checkpoint, or into its folder, each
-    whole or not at all; returns the path of the settings file.
-
-    Raises:
-        UserError: the folder cannot be written.
-    """
+    whole or not at all; returns the path of the settings file. Raises UserError where it cannot."""
     folder = _folder(checkpoint)
     stored = asdict(settings)
     try:

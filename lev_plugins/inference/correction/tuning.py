@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -79,50 +80,32 @@ class Goal:
         return max(curve, key=lambda point: (self.value(point[1]), point[0]))
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What was chosen, and what it gives.
-
-    min_confidence: the threshold, of calibrated probabilities. weights: of the ranking, if there
-    is one. longest: characters that a correction of the development set adds at most. temperature:
-    of the probabilities (:mod:`.fitting`). peak: the threshold that makes most words right, and
-    what it gives. left_out: numbers of the lines with more or fewer words in one of the texts.
-    """
-
-    min_confidence: float
-    counts: Counts
-    weights: dict[str, float]
-    longest: int
-    temperature: float
-    peak: Point
-    left_out: Sequence[int]
-
-
 def tune(
     corrector: Corrector,
     noisy: Sequence[str],
     clean: Sequence[str],
     goal: Goal,
     weights_too: bool = False,
-) -> Choice:
-    """The threshold, and the weights where candidates are ranked, that are best for a goal.
+) -> tuple[Counts, list[int]]:
+    """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
+    temperature (:mod:`.fitting`), and the weights of its ranking.
 
-    Of equal thresholds the highest is taken. The weight of the unchanged word always is sought: a
-    threshold asks how sure the model is of one correction, this weight whether the word is wrong.
-    The corrector gets what is found, with the temperature of its probabilities.
+    A threshold asks how sure the model is of one correction, the weight of the unchanged word,
+    which is always sought, whether the word is wrong.
 
     Args:
-        noisy, clean: lines that belong together. Those with different numbers of words between
-            whitespace are left out, since their words are not known to belong together.
-        weights_too: all weights, by maximum likelihood, from those of the corrector. They soon fit
-            a uniform development set too well.
+        noisy, clean: lines that belong together; those with more or fewer words are left out.
+        weights_too: all weights, by maximum likelihood, from those of the corrector.
+
+    Returns:
+        What the choice gives, and the numbers of the lines left out, from 1.
 
     Raises:
         UserError: lines that do not correspond, or in which no word is wrong, or for the goal
             ``changed`` none right.
     """
     noisy, clean, left_out, longest = _same_words(noisy, clean, goal)
-    ranker, weights = corrector.backend, {}
+    ranker = corrector.backend
     corrector.longest, corrector.temperature, corrector.min_confidence = longest, 1.0, 0.0
     if isinstance(ranker, Ranker):
         ranker.resources = replace(ranker.resources, longest=longest)
@@ -136,21 +119,16 @@ def tune(
 
         steps = np.eye(len(FEATURES))[UNCHANGED] * np.array([(0.0, *OFFSETS)]).T
         ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
-        weights = ranker.named_weights()
     done = corrector.correct(noisy)
-    points = curve(done, clean)
-    best, counts = goal.best(points)
+    best, counts = goal.best(curve(done, clean))
     found = [(edit.probability, meant == edit.after.split()) for edit, meant in made(done, clean)]
-    corrector.temperature = warmth = temperature(found)
-    corrector.min_confidence = threshold = calibrated(best, warmth)
-    at, most = max(points, key=lambda point: point[1].gained)
-    peak = calibrated(at, warmth), most
-    return Choice(threshold, counts, weights, longest, warmth, peak, left_out)
+    corrector.temperature = temperature(found)
+    corrector.min_confidence = calibrated(best, corrector.temperature)
+    return counts, left_out
 
 
-def verdict(choice: Choice) -> str:
-    """Whether the corrector helps, and at which threshold it would help most."""
-    counts = choice.counts
+def verdict(counts: Counts) -> str:
+    """Whether the corrector helps."""
     if counts.gained > 0:
         return (
             f"verdict: {counts.gained:,} words more are right than without edits "
@@ -158,12 +136,9 @@ def verdict(choice: Choice) -> str:
             f"this kind, of whose words {counts.wrong / (counts.wrong + counts.right):.1%} are "
             "wrong; fewer wrong words want a higher --min-confidence"
         )
-    at, best = choice.peak
-    other = f"; at best {best.gained:,} words gained, with --min-confidence {at:.3g}"
     return (
         f"verdict: no better than the no-edit baseline yet ({counts.corrected:,} words corrected, "
-        f"{counts.changed:,} right ones changed{other if best.gained > 0 else ''}): train longer, "
-        "about twice as long, or on more pairs"
+        f"{counts.changed:,} right ones changed): train longer, or on more pairs"
     )
 
 
@@ -236,17 +211,10 @@ def _same_words(
     said = f"tuning: {len(noisy)} noisy and {len(clean)} clean lines"
     if len(noisy) != len(clean):
         raise UserError(f"{said}; line n of each must belong together")
-    kept: list[tuple[str, str]] = []
-    words: list[tuple[str, str]] = []
-    others: list[int] = []
-    for number, pair in enumerate(zip(noisy, clean, strict=True), start=1):
-        before, after = (line.split() for line in pair)
-        if len(before) == len(after):
-            kept.append(pair)
-            words += zip(before, after, strict=True)
-        else:
-            others.append(number)
-    if not kept:
+    sides = [(one.split(), other.split()) for one, other in zip(noisy, clean, strict=True)]
+    same = [len(before) == len(after) for before, after in sides]
+    words = [both for some in compress(sides, same) for both in zip(*some, strict=True)]
+    if not any(same):
         raise UserError(f"{said}, no line with as many words in both; give lines that have")
     grown = [len(meant) - len(one) for one, meant in words if one != meant]
     if not grown:
@@ -259,4 +227,5 @@ def _same_words(
             f"tuning: all {len(words)} words are wrong, so goal=changed cannot be judged; add "
             "lines that are right, or give goal=accuracy"
         )
-    return [one for one, _ in kept], [other for _, other in kept], others, max(1, *grown)
+    others = [number for number, one in enumerate(same, start=1) if not one]
+    return list(compress(noisy, same)), list(compress(clean, same)), others, max(1, *grown)

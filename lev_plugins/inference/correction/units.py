@@ -51,10 +51,9 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
     """Where the units of a line begin and end; disjoint, in order, with no spaces at their ends.
 
     Args:
-        kind: ``word`` (what stands between whitespace), ``letters`` (words without the punctuation
-            around them, with the marks on their letters; none of what holds digits or other
-            symbols), ``line`` or ``window``.
-        window: words in a window; the last of a line may have fewer.
+        kind: ``word`` (between whitespace), ``letters`` (without the punctuation around them, with
+            the marks on their letters; none of what holds digits or other symbols), ``line`` or
+            ``window``, of so many words, the last of fewer.
     """
     start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
     words = [match.span() for match in _WORD.finditer(line, start)]

@@ -105,8 +105,8 @@ class Vocabulary:
         longest: int,
     ) -> list[str]:
         """What a unit may become, itself first: what the model wrote, single edits of that and of
-        the lists (:meth:`edits`), and all of the lists at once; without what is more than
-        ``longest`` letters a word longer, unless it is listed."""
+        the lists (:meth:`edits`), and all of the lists at once; what grows by more than
+        ``longest`` letters a word only where it is listed."""
         words, (listed, near) = unit.split(), edits
         found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
         several = len(words) > 1  # else each text is an edit of the whole
