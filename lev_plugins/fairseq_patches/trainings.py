@@ -84,9 +84,8 @@ def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwar
     """Complete a training's settings before fairseq keeps them and starts its processes.
 
     Faults: a relative path of the data breaks loading from any other folder. A model gets a copy
-    of its settings, so nothing that it finds out (a backbone's sizes) reaches a checkpoint; its
-    class may have a ``settle(cfg.model)``. ``--bf16`` switches ``--tpu`` on. On a CPU, processes
-    train each for itself, or nothing. Checkpoints written asynchronously are torn by a stop.
+    of its settings: what it finds out (a backbone's sizes) its class may write into them by a
+    ``settle(cfg.model)``. ``--bf16`` switches ``--tpu`` on.
     """
     code = getattr(main, "__code__", None)
     if code is None or Path(code.co_filename).parts[-2:] != ("fairseq_cli", "train.py"):
@@ -129,8 +128,8 @@ def _model_class(cfg: Any) -> Any:
 def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
     """Let model and task look at the checkpoint that a training begins with.
 
-    Faults: a resumed training has the options of its command; those that no parameter shows change
-    it in silence. And what a task keeps in a checkpoint fairseq's trainer does not give back to it.
+    Faults: options of the command that no parameter shows change a resumed training in silence, and
+    what a task keeps in a checkpoint fairseq's trainer does not give back to it.
 
     A model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
     ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; a task a
@@ -259,9 +258,8 @@ def watched(spawns: bool) -> Iterator[None]:
 def save_on_signals(program: ModuleType) -> None:
     """Let the training of ``program`` (fairseq_cli.train) that begins now save and end when asked.
 
-    Fault: clusters end a job by SIGTERM or SIGUSR1, some time before they kill it; fairseq handles
-    neither, and all since the last save is lost. Processes that load data get the signals of the
-    job too: they end when the training says so.
+    Clusters ask by SIGTERM or SIGUSR1, some time before they kill a job; fairseq handles neither.
+    Processes that load data get the signals too: they end when the training says so.
     """
     _handle()
     if hasattr(program.validate_and_save, "__wrapped__"):

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import UserError
-from ...io.lines import require_readable
-from ...io.text_files import reading
+from ...io.text_files import reading, require_files
 
 _HEAD = 8192  # bytes in which a zero byte says that a file is no text
 
@@ -71,7 +70,7 @@ def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
     out = os.path.realpath(output_dir)
     for path in paths:
         if not os.path.isdir(path):
-            require_readable([path])
+            require_files([path])
             yield path, os.path.basename(path)
         for folder, folders, files in os.walk(path, onerror=fail) if os.path.isdir(path) else ():
             inner = [one for one in folders if os.path.realpath(os.path.join(folder, one)) != out]

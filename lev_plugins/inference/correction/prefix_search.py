@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...data.near_words import code_points
-from ...fairseq_patches import filter_mask_warning
 from ...nn.decoding import KeysValues
 from ...nn.seq2seq.model import TransformerDecoder
 
@@ -211,8 +210,6 @@ class Prefixes:
     ) -> None:
         self.models, self.pad, self.device = models, pad, inputs["src_tokens"].device
         self.branch = all(map(branches, models))
-        if not self.branch:
-            filter_mask_warning()
         self.encoded = [model.encoder(**inputs) for model in models]
         #: of each model and block the keys and values of the N + W tokens of each group
         self.before: list[list[KeysValues]] = [[] for _ in models]
