@@ -197,28 +197,21 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: "Trainer", **options
     return found
 
 
-# Adafactor. Fault: a step leaves the rate of a tensor, scaled by its size, in its group and takes
-# it from there for the next one, so that the sizes of all tensors so far are multiplied.
-
-
-@patches(Adafactor, "_get_lr")
-def get_lr(stock: Stock, self: Any, param_group: dict[str, Any], param_state: Any) -> object:
-    """A tensor's learning rate, of the one that the scheduler has set."""
-    given = param_group.get("given_lr", param_group["lr"])
-    return stock(self, {**param_group, "lr": given}, param_state)
-
-
 @patches(Adafactor, "step")
 def step(stock: Stock, self: Any, closure: Any = None) -> object:
-    """fairseq's step, after which each group has the learning rate that it was given."""
-    given = [group for group in self.param_groups if not group["relative_step"]]
-    for group in given:
-        group["given_lr"] = group["lr"]
+    """fairseq's step, with a group for each tensor.
+
+    Fault: it leaves the rate of a tensor, scaled by its size, in the group for the next tensor.
+    """
+    groups = self.param_groups
+    self.param_groups = [group for group in groups if group["relative_step"]]
+    for group in groups:
+        if not group["relative_step"]:
+            self.param_groups += [{**group, "params": [one]} for one in group["params"]]
     try:
         return stock(self, closure)
     finally:
-        for group in given:
-            group["lr"] = group.pop("given_lr")
+        self.param_groups = groups
 
 
 # how it is asked to end ---------------------------------------------------------------------------
