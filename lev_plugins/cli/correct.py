@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError, counted
-from ..io.lines import STANDARD_STREAM, chunks, is_terminal, lines_of, progress, raw_lines
+from ..io.lines import STANDARD_STREAM, chunks, is_terminal, progress, raw_lines
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
@@ -134,7 +134,7 @@ class Run:
 
     def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Each file to its place, whole or not at all; over itself with its permissions."""
-        for path, target in progress(pairs, "files", len(pairs)):
+        for path, target in progress(pairs, "files", total=len(pairs)):
             try:
                 os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
             except OSError as error:
@@ -152,7 +152,7 @@ class Run:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
         document, told = self.corrector.document(), False
-        read = progress(raw_lines(path), "lines", lines_of(path), output)
+        read = progress(raw_lines(path), "lines", output, path)
         for chunk in chunks(read, path, self.args.buffer):
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, require_readable
+from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting
+from ..io.text_files import require_files
 from .options import add_model_data, adder, at_least_one, make_parser
 
 #: What --protect knows by name.
@@ -107,7 +108,7 @@ def check(args: argparse.Namespace) -> None:
         for path in args.files:
             if os.path.isdir(path):
                 raise UserError(f"{path}: is a folder; give a text file, or --output-dir OUT too")
-        require_readable(args.files)
+        require_files(args.files)
     words = [args.protect_words] if args.protect_words else []
     inputs = [] if args.output_dir else args.files
     check_reports(args, {"--protect-words": words, "the input": inputs})

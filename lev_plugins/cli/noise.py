@@ -20,7 +20,7 @@ from ..data.noise import (
 )
 from ..data.noise.confusions import learn
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, decode, lines_of, progress, raw_lines
+from ..io.lines import STANDARD_STREAM, decode, progress, raw_lines
 from ..io.output import refuse_overwriting, whole_file
 from ..io.text_files import read_parallel, require_files
 from .options import adder, make_parser, say
@@ -73,13 +73,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         return _learn(args)
     if not args.kind:
         raise UserError(f"give --kind: one of {', '.join(KINDS)}, or all")
-    require_files([args.input] if args.input != STANDARD_STREAM else [])
+    require_files([args.input])
     read = [("--input", args.input), ("--confusions", args.confusions)]
     refuse_overwriting({"--output": args.output}, read)
     name = "standard input" if args.input == STANDARD_STREAM else args.input
     noise = _noise(args)
     with whole_file(args.output) as output:
-        lines = progress(raw_lines(args.input), "lines", lines_of(args.input), args.output)
+        lines = progress(raw_lines(args.input), "lines", args.output, args.input)
         for number, raw in enumerate(lines, start=1):
             body = raw.removesuffix(b"\n")  # which only the last may lack
             line = decode(name, number, body)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..io import lines
-from ..io.lines import STANDARD_STREAM, lines_of, progress
+from ..io.lines import STANDARD_STREAM, progress
 from ..io.output import refuse_overwriting, whole_file
 from ..io.text_files import count_lines
 from ..registration import register
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         model = EncT5.from_pretrained(args.path, args.device)
         written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
-        records = progress(_found(model, args), "lines", lines_of(args.input), args.output)
+        records = progress(_found(model, args), "lines", args.output, args.input)
         for number, found in enumerate(records, start=1):
             out.write(written(number, found))
             if args.output == STANDARD_STREAM:

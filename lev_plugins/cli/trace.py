@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import UserError, counted
 from ..io import lines
-from ..io.lines import STANDARD_STREAM, json_line, lines_of, progress, say_no_draft
+from ..io.lines import STANDARD_STREAM, json_line, progress, say_no_draft
 from ..io.output import refuse_overwriting, standard_output, whole_file
 from ..registration import register
 from .options import (
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             show, pages, draft_lang = load(args)
         say_what_to_type(args.input, FORM)
         found = _answers(args, show, draft_lang)
-        answers = progress(found, "sentences", lines_of(args.input), "-")
+        answers = progress(found, "sentences", "-", args.input)
         for number, answer in enumerate(answers, start=1):
             if text is not None:
                 shown = pages.render_text(answer, number, _has_colors())

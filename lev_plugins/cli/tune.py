@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from ..errors import UserError, counted
 from ..io.lines import progress
 from ..io.output import standard_output
-from ..io.text_files import SUBWORDS
 from ..metrics.corpus import make_metric
 from ..registration import register
 from .options import adder, at_least_one, make_parser, say
 
+# fairseq's names for what can be undone in text; those of --bpe where they differ
+SUBWORDS = dict.fromkeys(("sentencepiece", "characters"), "sentencepiece")
+SUBWORDS |= {name: name for name in ("subword_nmt", "wordpiece", "letter", "_EOW", "none")}
 GAMMAS = "0,0.5,1,2"
 THRESHOLDS = "0.5,0.7,0.8,0.9"
 
@@ -63,14 +65,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     if corpus.left_out:
         say(f"left out: {counted(corpus.left_out, 'sentence')}, longer than the model reads")
     search = Search(editor, corpus, metric, args.remove_bpe and SUBWORDS[args.remove_bpe])
-    out, pairs = standard_output(), len(gammas) * len(thresholds)
+    out = standard_output()
     out.write(f"{args.gen_subset}: {counted(len(corpus.sources), 'sentence')}\n")
     out.write(f"{'gamma':>6} {'threshold':>9} {metric.name:>10} {'length':>7} {'iterations':>10}\n")
     if corpus.drafts is not None:
         score, length = search.rated(corpus.drafts)
         out.write(f"{'no edits':>16} {score:>10.2f} {length:>7.3f} {0:>10.2f}\n")
     found = search.choices(gammas, thresholds, args.max_iter, args.batch_size)
-    choices = list(progress(found, "settings", pairs))
+    choices = list(progress(found, "settings", total=pairs))
     for one in choices:
         out.write(
             f"{one.gamma:>6g} {one.threshold:>9g} {one.score:>10.2f} {one.length:>7.3f} "

@@ -24,14 +24,15 @@ from .imports import is_lean, untouched_root_logger
 def parse(stock: Stock, parser: Any, input_args: Any = None, *how: Any, **named: Any) -> Any:
     """Fault: the first of two passes, without the options of task and model, prints ``--help``."""
 
-    def show(*_: object) -> None:
-        parser.print_help()
-        parser.exit()
-
     typed = list(sys.argv[1:] if input_args is None else input_args)
     rest = [one for one in typed if one not in ("-h", "--help")]
     if rest == typed:
         return stock(parser, input_args, *how, **named)
+
+    def show(*_: object) -> None:
+        parser.print_help()
+        parser.exit()
+
     parser.error = show  # what is missing besides
     with contextlib.suppress(RuntimeError):  # fairseq-train without --arch
         stock(parser, rest, *how, **named)

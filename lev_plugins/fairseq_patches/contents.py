@@ -70,15 +70,10 @@ def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None
     Args:
         sources: tensors of ids; 2,000 of them, evenly spaced, are looked at.
     """
-    symbols = dictionary.symbols[dictionary.nspecial :]
-    usual = [one for one in symbols if not one.startswith(("madeup", "<"))]
-    letters = sum(len(one) == 1 for one in usual)
-    begun = sum(one.startswith("\u2581") for one in usual)
-    # sentencepiece, or a space among characters; not a mark that a text had somewhere
-    marked = begun > 0 and max(2 * letters, 10 * begun) > len(usual)
+    marked = any(one.startswith("\u2581") for one in dictionary.symbols)
+    cut, pad = "sentencepiece" if marked else "@@ ", {dictionary.pad()}
     counts = []
     for place in sorted({int(one) for one in np.linspace(0, len(sources) - 1, _LOOKED_AT)}):
-        cut, pad = "sentencepiece" if marked else "@@ ", {dictionary.pad()}
         text = dictionary.string(sources[place], cut, extra_symbols_to_ignore=pad)
         if words := len(text.replace(" ##", "").split()):  # as a BERT cuts them
             counts.append(words)

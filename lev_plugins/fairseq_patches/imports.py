@@ -12,21 +12,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..io.patching import Stock, patches
-from ..io.program import running_command
 
 #: packages of fairseq's that import every file beside them when they are imported themselves
 REGISTERING = (
     "scoring optim optim.lr_scheduler models models.huggingface criterions tasks "
     "model_parallel.criterions model_parallel.models"
 ).split()
-HYDRA_SAYS = (
+# of fairseq's own code: hydra, and torch at its import, while it trains and while it decodes
+_DEPRECATED = (
     "hydra.experimental",
     "The version_base parameter",
     "In '.*': Usage of deprecated keyword",
     "'.*' is validated against ConfigStore schema",
     "The strict flag in the compose API",
-)
-_TORCH_SAYS = (  # of fairseq's own code, at its import, while it trains and while it decodes
     r"`torch\.(jit\.script|cuda\.amp\.\w+)",
     "'pin_memory' argument is set as true",
     "Support for mismatched key_padding_mask and attn_mask is deprecated",
@@ -48,19 +46,6 @@ def untouched_root_logger() -> Iterator[None]:
         root.handlers[:] = handlers
 
 
-def _filter_warnings() -> None:
-    """Says nothing of what hydra and torch have deprecated in fairseq's own code."""
-    for start in (*HYDRA_SAYS, *_TORCH_SAYS):
-        warnings.filterwarnings("ignore", rf"\s*{start}")
-
-
-def _set_log_level() -> None:
-    """Fault: in generate, interactive and validate the root logger stays at DEBUG."""
-    root = logging.getLogger()
-    if running_command() is not None and root.level == logging.DEBUG:
-        root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
-
-
 def import_fairseq(lean: bool = False) -> None:
     """Import fairseq, unless it is here, without a word and without a trace on the root logger.
 
@@ -68,7 +53,8 @@ def import_fairseq(lean: bool = False) -> None:
     time than torch takes. ``lean``: only what statements name; the rest once a checkpoint asks.
     """
     global _lean
-    _filter_warnings()
+    for start in _DEPRECATED:
+        warnings.filterwarnings("ignore", rf"\s*{start}")
     if "fairseq" in sys.modules:
         lean = False
     spec, listdir = importlib.util.find_spec("fairseq"), os.listdir
@@ -81,7 +67,6 @@ def import_fairseq(lean: bool = False) -> None:
     finally:
         os.listdir = listdir
     accept_imported_package()
-    _set_log_level()
     if _lean := lean:
 
         @patches(checkpoint_utils, "_upgrade_state_dict")

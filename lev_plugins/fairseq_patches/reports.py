@@ -1,8 +1,4 @@
-"""One line for a user's mistake, whoever noticed it.
-
-fairseq's and Python's own errors are shown as they are, but for those that a user meets in the
-first hour: no such file or data, options that fairseq refuses.
-"""
+"""One line for a user's mistake of the first hour, whoever noticed it; all else as it is."""
 
 import contextlib
 import errno
@@ -17,9 +13,8 @@ from typing import NoReturn
 from ..errors import UserError, printable
 from ..io.program import running_command
 
-_PATHS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 _OURS = f"{UserError.__module__}.{UserError.__qualname__}: "  # in the traceback of a worker
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_DATA = re.compile(r"Dataset not found: (\S+) \((.+)\)")
 
 
@@ -28,11 +23,8 @@ def explain(error: BaseException) -> str | None:
     text, line = str(error), None
     if isinstance(error, UserError) or _OURS in text:
         line = text.rpartition(_OURS)[2]
-    elif isinstance(error, OSError) and error.errno in _PATHS | _FULL:
-        name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else ""
-        way = "check the path" if error.errno in _PATHS else "free some space or write elsewhere"
-        if name or error.errno in _FULL:
-            line = f"{name or 'the output'}: {error.strerror or os.strerror(error.errno)}; {way}"
+    elif isinstance(error, OSError) and (error.filename or error.errno in _FULL):
+        line = f"{error.filename or 'the output'}: {error.strerror}"
     elif missing := _NO_DATA.match(text):
         flags = "--gen-subset, --train-subset, --valid-subset, languages"
         line = f"no data named {missing[1]} in {missing[2]}; check {flags}"

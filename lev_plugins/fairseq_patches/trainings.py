@@ -84,9 +84,8 @@ def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwar
     """Complete a training's settings before fairseq keeps them and starts its processes.
 
     Faults: a relative path of the data breaks loading from any other folder. A model gets a copy
-    of its settings, so nothing that it finds out (a backbone's sizes) reaches a checkpoint; its
-    class may have a ``settle(cfg.model)``. ``--bf16`` switches ``--tpu`` on. On a CPU, processes
-    train each for itself, or nothing. Checkpoints written asynchronously are torn by a stop.
+    of its settings: what it finds out (a backbone's sizes) its class may write into them by a
+    ``settle(cfg.model)``. ``--bf16`` switches ``--tpu`` on.
     """
     code = getattr(main, "__code__", None)
     if code is None or Path(code.co_filename).parts[-2:] != ("fairseq_cli", "train.py"):
@@ -129,8 +128,8 @@ def _model_class(cfg: Any) -> Any:
 def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
     """Let model and task look at the checkpoint that a training begins with.
 
-    Faults: a resumed training has the options of its command; those that no parameter shows change
-    it in silence. And what a task keeps in a checkpoint fairseq's trainer does not give back to it.
+    Faults: options of the command that no parameter shows change a resumed training in silence, and
+    what a task keeps in a checkpoint fairseq's trainer does not give back to it.
 
     A model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
     ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; a task a
@@ -198,28 +197,21 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: "Trainer", **options
     return found
 
 
-# Adafactor. Fault: a step leaves the rate of a tensor, scaled by its size, in its group and takes
-# it from there for the next one, so that the sizes of all tensors so far are multiplied.
-
-
-@patches(Adafactor, "_get_lr")
-def get_lr(stock: Stock, self: Any, param_group: dict[str, Any], param_state: Any) -> object:
-    """A tensor's learning rate, of the one that the scheduler has set."""
-    given = param_group.get("given_lr", param_group["lr"])
-    return stock(self, {**param_group, "lr": given}, param_state)
-
-
 @patches(Adafactor, "step")
 def step(stock: Stock, self: Any, closure: Any = None) -> object:
-    """fairseq's step, after which each group has the learning rate that it was given."""
-    given = [group for group in self.param_groups if not group["relative_step"]]
-    for group in given:
-        group["given_lr"] = group["lr"]
+    """fairseq's step, with a group for each tensor.
+
+    Fault: it leaves the rate of a tensor, scaled by its size, in the group for the next tensor.
+    """
+    groups = self.param_groups
+    self.param_groups = [group for group in groups if group["relative_step"]]
+    for group in groups:
+        if not group["relative_step"]:
+            self.param_groups += [{**group, "params": [one]} for one in group["params"]]
     try:
         return stock(self, closure)
     finally:
-        for group in given:
-            group["lr"] = group.pop("given_lr")
+        self.param_groups = groups
 
 
 # how it is asked to end ---------------------------------------------------------------------------
@@ -259,9 +251,8 @@ def watched(spawns: bool) -> Iterator[None]:
 def save_on_signals(program: ModuleType) -> None:
     """Let the training of ``program`` (fairseq_cli.train) that begins now save and end when asked.
 
-    Fault: clusters end a job by SIGTERM or SIGUSR1, some time before they kill it; fairseq handles
-    neither, and all since the last save is lost. Processes that load data get the signals of the
-    job too: they end when the training says so.
+    Clusters ask by SIGTERM or SIGUSR1, some time before they kill a job; fairseq handles neither.
+    Processes that load data get the signals too: they end when the training says so.
     """
     _handle()
     if hasattr(program.validate_and_save, "__wrapped__"):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..fairseq_patches import atomic_save, read_checkpoint
+from ..fairseq_patches.checkpoints import atomic_save, read_checkpoint
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
 _NUMBERED = (re.compile(r"checkpoint_\d+_(\d+)\.pt"), re.compile(r"checkpoint(\d+)\.pt"))

@@ -17,7 +17,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from ..data.batch import TextEncoder
 from ..errors import UserError
-from ..fairseq_patches import WORDS_LEARNT, Origin, read_checkpoint, wrap_checkpoint_errors
+from ..fairseq_patches.checkpoints import read_checkpoint, wrap_checkpoint_errors
+from ..fairseq_patches.contents import WORDS_LEARNT
+from ..fairseq_patches.trust import Origin
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 #: what a folder stands for, the first of them that is there

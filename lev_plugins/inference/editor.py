@@ -16,7 +16,7 @@ import torch
 from ..data.batch import TextEncoder
 from ..data.batching import in_batches
 from ..errors import UserError
-from ..fairseq_patches import wrap_checkpoint_errors
+from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..io.lines import say_no_draft
 from ..nn.precision import quantize
 from ..systems.levenshtein import LevenshteinEditorModel

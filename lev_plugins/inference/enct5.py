@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..data.batching import by_budget
 from ..errors import UserError
-from ..fairseq_patches import wrap_checkpoint_errors
+from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import quantize
 from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from ..systems.enct5.dataset import Example, collate

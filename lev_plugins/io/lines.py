@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TextIO, TypeVar
@@ -28,18 +28,14 @@ def json_line(value: Mapping[str, object]) -> str:
 
 def raw_lines(path: str) -> Iterator[bytes]:
     """The lines of a file or of standard input (``-``), each with its end; UserError if closed."""
-    if path == STANDARD_STREAM and sys.stdin is None:
-        raise UserError("standard input is closed; give it a file or a pipe: < FILE")
-
-    def lines() -> Iterator[bytes]:
-        with reading(_name(path)):
-            if path == STANDARD_STREAM:
-                yield from sys.stdin.buffer
-            else:
-                with open(path, "rb") as file:
-                    yield from file
-
-    return lines()
+    with reading(_name(path)):
+        if path != STANDARD_STREAM:
+            with open(path, "rb") as file:
+                yield from file
+        elif sys.stdin is None:
+            raise UserError("standard input is closed; give it a file or a pipe: < FILE")
+        else:
+            yield from sys.stdin.buffer
 
 
 def _name(path: str) -> str:
@@ -71,14 +67,6 @@ def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list
         yield fields
 
 
-def require_readable(paths: Sequence[str]) -> None:
-    """Raise one :class:`UserError` that names the first of the files that cannot be read."""
-    for path in paths:
-        if path != STANDARD_STREAM and (os.path.isdir(path) or not os.access(path, os.R_OK)):
-            why = "is a folder" if os.path.isdir(path) else "cannot be read"
-            raise UserError(f"{path}: {why}; give a text file, or - for standard input")
-
-
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a standard stream is a terminal; a closed one is None, and none."""
     return stream is not None and stream.isatty()
@@ -103,36 +91,31 @@ def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
 
 
 def progress(
-    items: Iterable[T], unit: str, total: int | None = None, output: str | None = None
+    items: Iterable[T], unit: str, output: str | None = None, total: int | str | None = None
 ) -> Iterator[T]:
-    """The items; those that are done are counted on standard error if that is a terminal.
+    """The items; those that are done, some ``unit``, are counted on standard error, a terminal's.
 
-    Args:
-        unit: the plural of one. total: without it nothing is shown where the input may be typed.
-        output: where they are written; nothing is shown between lines of a terminal (``-``).
+    Nothing is shown between lines that are written to a terminal, where ``output`` is ``-``.
+    ``total``: how many there are, or the file whose lines they are.
     """
     from tqdm import tqdm
 
+    if isinstance(total, str):
+        total = count_lines(total) if os.path.isfile(total) else None
     shares_terminal = output == STANDARD_STREAM and is_terminal(sys.stdout)
     typed = total is None and is_terminal(sys.stdin)
     quiet = shares_terminal or typed or not is_terminal(sys.stderr)
     yield from tqdm(items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet)
 
 
-def lines_of(path: str) -> int | None:
-    """How many lines a file has, as the total of :func:`progress`; None for what is read once."""
-    if not os.path.isfile(path):
-        return None
+def count_lines(path: str) -> int:
+    """How many lines a file has."""
     with open(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def say_no_draft(what: str, draft_lang: str, way: str) -> None:
     """Tells that ``what`` has no draft, of a model trained with some; ``way``: how to give them."""
-    if sys.stderr is not None:
-        print(
-            f"note: {what}, and the model was trained to correct drafts (--draft-lang "
-            f"{draft_lang}): such lines are generated from nothing. {way}",
-            file=sys.stderr,
-            flush=True,
-        )
+    trained = f"the model was trained to correct drafts (--draft-lang {draft_lang})"
+    said = f"note: {what}, and {trained}: such lines are generated from nothing. {way}"
+    print(said, file=sys.stderr)

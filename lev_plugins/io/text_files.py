@@ -9,17 +9,12 @@ import io
 import lzma
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import IO
 
 from ..errors import UserError
-
-# fairseq's names for what can be undone in text; those of --bpe where they differ
-SUBWORDS = dict.fromkeys(("sentencepiece", "characters"), "sentencepiece")
-SUBWORDS |= {name: name for name in ("subword_nmt", "wordpiece", "letter", "_EOW", "none")}
 
 #: Words that the dictionary maps to control symbols. ``</s>`` inside a line would end the
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
@@ -40,26 +35,6 @@ def few(items: Sequence[object], most: int = 20) -> str:
     return ", ".join(map(str, items[:most])) + (" …" if len(items) > most else "")
 
 
-@dataclass
-class LineNumbers:
-    """How many lines had a property, and the numbers of the first few of them."""
-
-    count: int = 0
-    first: list[int] = field(default_factory=list)
-
-    def add(self, number: int) -> None:
-        """Count line ``number``."""
-        self.count += 1
-        if len(self.first) < 5:
-            self.first.append(number)
-
-    def __bool__(self) -> bool:
-        return self.count > 0
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.first)) + (", ..." if self.count > 5 else "")
-
-
 @contextmanager
 def reading(path: str) -> Iterator[None]:
     """What opens and reads ``path`` stands in here; a UserError names it if that fails."""
@@ -69,14 +44,11 @@ def reading(path: str) -> Iterator[None]:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def require_files(paths: Sequence[str], hint: str = "") -> None:
-    """Raise one :class:`UserError` that names all files that are not there, and the way out."""
-    missing = [path for path in paths if not os.path.isfile(path)]
-    compressed = [path + ".gz" for path in missing if os.path.isfile(path + ".gz")]
-    if compressed:
-        hint = f"decompress it first: gunzip -k {' '.join(compressed)}"
-    if missing:
-        raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
+def require_files(paths: Iterable[str], hint: str = "") -> None:
+    """Raise one :class:`UserError` that names all files that cannot be read, and the way out."""
+    lost = [p for p in paths if p != "-" and (os.path.isdir(p) or not os.access(p, os.R_OK))]
+    if lost:
+        raise UserError(f"no such file: {', '.join(lost)}; {hint or 'check the path'}")
 
 
 def _opened(path: str) -> IO[bytes]:

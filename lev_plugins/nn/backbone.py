@@ -63,12 +63,12 @@ class TransformerSize(BlockSize):
 
     def final_norm(self) -> nn.LayerNorm | None:
         """The norm after the last block: with pre-norm alone."""
-        return nn.LayerNorm(self.dim) if self.pre_norm else None
+        return nn.LayerNorm(self.dim, eps=self.eps) if self.pre_norm else None
 
     def decoder_block(self) -> DecoderBlock:
         """A block with a way to read the source."""
         cross = Attention(self.dim, self.heads, self.attention_dropout, cross=True)
-        return DecoderBlock(TransformerBlock(self), cross, nn.LayerNorm(self.dim))
+        return DecoderBlock(TransformerBlock(self), cross, nn.LayerNorm(self.dim, eps=self.eps))
 
 
 def transformer(

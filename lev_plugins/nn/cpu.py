@@ -6,19 +6,7 @@ bfloat16 torch multiplies by oneDNN anyway; here the weights are laid out for it
 AVX-512 multiply bfloat16 ten times as slowly as single precision: there it is multiplied in single
 precision, and rounded again. :data:`SWITCH` turns oneDNN off or on, in a process :data:`kinds`.
 
-What each is worth: time without it over time with it, medians of six pairs in turn, an Intel Xeon
-with AMX (family 6, model 167), 2026-11-26. A mechanism stays with a twentieth or more::
-
-    python benchmarks/levt_speed.py --threads 1 --clock cpu --layers 3 --steps 6 --tokens 1000 \\
-        --without prepacking,row-padding,attention,tiles,dropout  # of commit 2134e6e
-
-- weights laid out: bfloat16, a sentence 1.16, 64 sentences 1.18
-- rows filled up in packed batches: bfloat16, 64 sentences 1.10
-- attention in bfloat16: an update in it 1.11
-- tiles: 8 bits, 64 sentences 1.08
-- dropout: an update in bfloat16 1.08, in single precision 1.04
-- relu within the product: bfloat16, 64 sentences 1.07 (6 + 6 layers, a script that is not kept)
-- oneDNN in single precision: nothing here; on AMD's Zen 4 a product 1.12, on another AMD above 2
+What each is worth: benchmarks/notes/speed.md; what is not worth a twentieth goes.
 """
 
 import functools
@@ -47,14 +35,8 @@ ROWS_AN_OCTAVE = 16
 LEAST_TILED = 64
 #: scores of a head; where there are more, what is kept of them takes too much memory
 MOST_SCORES = 2**17
-
-
-def is_intel() -> bool:
-    """Whether this is one of Intel's CPUs, which MKL is made for; elsewhere than on Linux: yes."""
-    if not CPUINFO.is_file():
-        return True
-    with CPUINFO.open(encoding="utf-8", errors="replace") as file:
-        return "GenuineIntel" in file.read(500)  # the first core's
+#: numbers of a matrix that a cache holds: two megabytes in single precision
+AT_ONCE = 2**19
 
 
 def kinds_by_default() -> frozenset[torch.dtype]:
@@ -62,7 +44,9 @@ def kinds_by_default() -> frozenset[torch.dtype]:
     said = os.environ.get(SWITCH, "")
     if said == "0" or not torch.backends.mkldnn.is_available():
         return frozenset()
-    both = said == "1" or (torch.backends.mkl.is_available() and not is_intel())
+    # elsewhere than on Linux it is believed to be one of Intel's, which MKL is made for
+    intel = not CPUINFO.is_file() or "GenuineIntel" in CPUINFO.read_text("utf-8", "replace")
+    both = said == "1" or (torch.backends.mkl.is_available() and not intel)
     return frozenset(LEAST_READY) if both else frozenset([torch.bfloat16])
 
 
@@ -197,6 +181,11 @@ def padded_rows(rows: int) -> int:
     takes longer than most products do.
     """
     return rows + -rows % max((1 << rows.bit_length()) // 2 // ROWS_AN_OCTAVE, 1)
+
+
+def rows_at_once(x: Tensor) -> int:
+    """How many rows of ``x`` (P × V) are looked at together; on other devices all of them."""
+    return max(1, AT_ONCE // max(1, x.size(1)) if x.device.type == "cpu" else len(x))
 
 
 # attention in bfloat16 ----------------------------------------------------------------------------

@@ -50,10 +50,7 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
 def decoding_precision(cfg: Any) -> str:
     """What a decoding command asks for: ``--decode-precision``, or fairseq's ``--bf16``.
 
-    Outside of fairseq's commands ``bf16`` is the training's, and says nothing.
-
-    Raises:
-        UserError: both, and they differ.
+    Outside of them ``bf16`` is the training's. A UserError where both are given and differ.
     """
     wanted = str(getattr(cfg.task, "decode_precision", None) or PRECISIONS[0])
     if running_command() not in DECODING or not getattr(cfg.common, "bf16", False):

@@ -9,10 +9,8 @@ E = H · D, which need not be C.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .backbone import Backbone
@@ -20,15 +18,8 @@ from .cpu import Linear, dropout
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import TokenEmbedding, token_table
 from .packing import Layout, Packing
-from .transformer import Attention, TransformerBlock, attention_mask
+from .transformer import ACTIVATIONS, Attention, TransformerBlock, attention_mask
 
-#: as configurations name them
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": F.relu,
-    "gelu": F.gelu,
-    "gelu_new": partial(F.gelu, approximate="tanh"),
-    "silu": F.silu,
-}
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
 FEED_FORWARD: dict[str, tuple[Callable[[Tensor], Tensor], bool]] = {
     **{name: (function, False) for name, function in ACTIVATIONS.items()},

@@ -6,6 +6,7 @@ All activations are batch first and contiguous; queries, keys and values are pro
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Self
 
 import torch
@@ -14,6 +15,14 @@ from torch import Tensor, nn
 
 from .cpu import Linear, attend_bf16, dropout, fits_bf16, linear, needs_upcast, upcast
 from .packing import Layout, Packing
+
+#: as configurations name them
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_new": partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
+}
 
 
 @dataclass
@@ -55,7 +64,7 @@ class BlockSize:
     """A block's numbers; dropout as in fairseq.
 
     dim: C. heads: H. hidden: width of the feed-forward layer. pre_norm: layer norm before each
-    sub-layer instead of after it. activation: name of a function of torch.nn.functional.
+    sub-layer instead of after it. activation: of :data:`ACTIVATIONS`. eps: of the norms.
     """
 
     dim: int
@@ -66,6 +75,7 @@ class BlockSize:
     attention_dropout: float
     activation_dropout: float
     activation: str
+    eps: float = field(default=1e-5, kw_only=True)
 
 
 def attention_mask(real: Tensor) -> Tensor:
@@ -223,13 +233,13 @@ class TransformerBlock(nn.Module):
         dim, heads, drop = size.dim, size.heads, size.attention_dropout
         self.pre_norm, self.dropout = size.pre_norm, size.dropout
         self.activation_dropout = size.activation_dropout
-        self.activation = getattr(F, size.activation)
+        self.activation = ACTIVATIONS[size.activation]
         self.self_attention = Attention(dim, heads, drop)
-        self.self_norm: nn.Module = nn.LayerNorm(dim)
+        self.self_norm: nn.Module = nn.LayerNorm(dim, eps=size.eps)
         self.cross_attention = Attention(dim, heads, drop, cross=True) if cross else None
-        self.cross_norm = nn.LayerNorm(dim) if cross else None
+        self.cross_norm = nn.LayerNorm(dim, eps=size.eps) if cross else None
         self.fc1, self.fc2 = _linear(dim, size.hidden), _linear(size.hidden, dim)
-        self.feed_norm: nn.Module = nn.LayerNorm(dim)
+        self.feed_norm: nn.Module = nn.LayerNorm(dim, eps=size.eps)
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Tensor], *args: Any, **options: Any

@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UserError
-from ..fairseq_patches import read_checkpoint
+from ..fairseq_patches.checkpoints import read_checkpoint
 
 #: ``model_type`` → which of our kinds it is
 KINDS = {"bert": "bert", "bart": "bart", "t5": "t5", "mt5": "t5"}

@@ -57,14 +57,11 @@ class Filling:
         rows: Mapping[str, Tensor],
         new: Iterable[nn.Module] = (),
     ) -> None:
-        """Fills all parameters.
+        """Fills the parts of a :class:`.Backbone`; what is missing or misshapen raises UserError.
 
         Args:
-            modules: parts of a :class:`.Backbone`, by their names there.
-            names: where their tensors are.
+            names: where their tensors are. new: modules that the folder knows nothing of.
             rows: of the folder's embeddings, for each symbol of ``source`` and ``target``.
-            new: modules in it that the folder knows nothing of. Any other that is missing or of
-                another shape raises :class:`UserError`.
         """
         fresh = {id(one) for module in new for one in module.parameters()}
         for path, parameter in modules.named_parameters():
@@ -91,11 +88,10 @@ class Filling:
                 own.copy_(value)
 
     def finish(self, left: Iterable[str]) -> list[str]:
-        """That no tensor was forgotten; returns the names of those that were left out.
+        """The names of tensors that were left out; one that was forgotten raises UserError.
 
-        Args:
-            left: patterns of whole names that are left out knowingly, as are copies of what was
-                used, and the head of a fine-tuned model. Any other raises :class:`UserError`.
+        ``left``: patterns of whole names that are left out knowingly, as are copies of what was
+        used, and the head of a fine-tuned model.
         """
         rest = [name for name in self.tensors if name not in self._used]
         known = re.compile("|".join([HEADS, *left]))

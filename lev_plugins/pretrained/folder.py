@@ -40,10 +40,8 @@ class Pretrained:
     ) -> Backbone:
         """An encoder-decoder with the weights in it.
 
-        Args:
-            source, target: symbols of the checkpoint, in any order and not necessarily all of them.
-            tie: BERT: the decoder is the encoder, but for the cross-attention.
-            dropouts: ``dropout``, ``attention_dropout``, ``activation_dropout``, as in fairseq.
+        source, target: symbols of the checkpoint, some or all, in any order. tie: BERT's decoder is
+        its encoder, but for the cross-attention. dropouts: three rates, named as in fairseq.
         """
         rows = {
             "source": self.vocabulary.rows_of(source.symbols),

@@ -5,7 +5,7 @@ BERT has no decoder. One starts from the same weights, with a cross-attention th
 what was generated alone (gated-Trans, §4.1).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -17,9 +17,9 @@ from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
 from ..nn.cpu import Linear
 from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import token_table
-from ..nn.t5 import ACTIVATIONS, FEED_FORWARD, Symbols, T5Size
+from ..nn.t5 import FEED_FORWARD, Symbols, T5Size
 from ..nn.t5 import t5 as random_t5
-from ..nn.transformer import TransformerBlock
+from ..nn.transformer import ACTIVATIONS, TransformerBlock
 from .filling import Filling, Names, block_names
 
 HEAD, WORDS, NORM = "cls.predictions", "embeddings.word_embeddings", "embeddings.LayerNorm"
@@ -84,7 +84,7 @@ class PostNormPlan:
     left: ClassVar[tuple[str, ...]] = ()
 
     def size(self, **dropouts: float) -> TransformerSize:
-        """The numbers of blocks and embeddings, for :meth:`adapt`."""
+        """The numbers of blocks and embeddings."""
         return TransformerSize(
             dim=self.dim,
             heads=self.heads,
@@ -92,20 +92,13 @@ class PostNormPlan:
             encoder_layers=self.layers,
             decoder_layers=self.decoder_layers or self.layers,
             pre_norm=False,
-            activation="gelu",
+            activation=self.activation,
+            eps=self.eps,
             learned_positions=True,
             max_source=self.positions,
             max_target=self.positions,
             **{**dict.fromkeys(RATES, 0.0), **dropouts},
         )
-
-    def adapt(self, modules: Iterable[nn.Module]) -> None:
-        """Gives norms and blocks in modules what :class:`TransformerSize` does not know."""
-        for module in (module for part in modules for module in part.modules()):
-            if isinstance(module, nn.LayerNorm):
-                module.eps = self.eps
-            elif isinstance(module, TransformerBlock):
-                module.activation = ACTIVATIONS[self.activation]
 
     def build(
         self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
@@ -120,9 +113,8 @@ class PostNormPlan:
         own = None if self.tied else token_table(len(target), self.dim, target.pad())
         made.output = TiedOutput(own or made.target.table, bias=self.bias)
         for embedding in (made.source, made.target):
-            embedding.norm = nn.LayerNorm(self.dim)
+            embedding.norm = nn.LayerNorm(self.dim, eps=self.eps)
             embedding.scale = self.dim**0.5 if self.scaled else 1.0
-        self.adapt([made.source, made.encoder, made.target, *made.blocks])
         if tie:
             made.target.positions, made.target.norm = made.source.positions, made.source.norm
         blocks = cast(EncoderBody, made.encoder).stack.blocks

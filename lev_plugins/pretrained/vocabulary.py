@@ -40,8 +40,7 @@ class Vocabulary:
     """Tokens and their rows.
 
     where: they were read. rows: of every token, as the checkpoint spells it. specials: fairseq's
-    symbol → the checkpoint's token. mask: symbol for a hidden token. symbols, tokens: token →
-    symbol and back.
+    symbol → its token. mask: symbol for a hidden token. symbols, tokens: token → symbol and back.
     """
 
     where: str

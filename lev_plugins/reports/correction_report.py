@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..errors import counted
 from ..io.lines import STANDARD_STREAM, json_line
-from ..io.text_files import LineNumbers
+from ..io.text_files import few
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction
@@ -66,7 +66,7 @@ class Report:
         self.file = STANDARD_STREAM
         self.line = self.lines = self.changed = self.wanted = self.applied = self.code = 0
         self.words: Counter[tuple[str, str]] = Counter()  # that were changed
-        self.told: dict[tuple[str, str], LineNumbers] = defaultdict(LineNumbers)
+        self.told: dict[tuple[str, str], list[int]] = defaultdict(list)
 
     def begin(self, file: str) -> None:
         """What comes next are the lines of this file."""
@@ -87,9 +87,9 @@ class Report:
             pairs = ((core_of(edit.before), core_of(edit.after)) for edit in applied)
             self.words.update(both for both in pairs if both[0])  # what is no word cannot be kept
             if one.unterminated:
-                self.told[self.file, _UNTERMINATED].add(self.line)
+                self.told[self.file, _UNTERMINATED].append(self.line)
             if any(len(edit.before) - len(edit.after) >= _LOST for edit in applied):
-                self.told[self.file, _SHORTENED].add(self.line)
+                self.told[self.file, _SHORTENED].append(self.line)
             for sink in self.sinks:
                 sink(self.file, self.line, one)
 
@@ -102,7 +102,7 @@ class Report:
             yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
         for (file, what), lines in self.told.items():
             place = f"{file}: " if self.named else ""
-            yield f"{place}{what}: {counted(lines.count, 'line')} ({lines})"
+            yield f"{place}{what}: {counted(len(lines), 'line')} ({few(lines, 5)})"
 
     def __str__(self) -> str:
         made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"

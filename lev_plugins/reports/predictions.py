@@ -7,7 +7,7 @@ from ..errors import UserError, counted
 from ..inference.enct5 import EncT5, Prediction, Tagged
 from ..io.lines import json_line
 from ..io.output import printable
-from ..io.text_files import LineNumbers
+from ..io.text_files import few
 from ..systems.enct5.problem_types import ProblemType
 
 
@@ -50,19 +50,19 @@ class ReadingReport:
     def __init__(self, model: EncT5) -> None:
         self.longer = f"longer than {model.max_length} subwords"
         self.lines, self.started = 0, time.perf_counter()
-        self.split, self.cut = LineNumbers(), LineNumbers()
+        self.split, self.cut = list[int](), list[int]()
 
     def add(self, found: Prediction | Tagged) -> None:
         """Note the next line."""
         self.lines += 1
         if getattr(found, "windows", 1) > 1:
-            self.split.add(self.lines)
+            self.split.append(self.lines)
         if found.cut:
-            self.cut.add(self.lines)
+            self.cut.append(self.lines)
 
     def notes(self) -> Iterator[str]:
         """Lines for a reader."""
         for what, lines in (("read in several windows", self.split), ("cut off", self.cut)):
             if lines:
-                yield f"{self.longer}, {what}: {counted(lines.count, 'line')} ({lines})"
+                yield f"{self.longer}, {what}: {counted(len(lines), 'line')} ({few(lines, 5)})"
         yield f"{counted(self.lines, 'line')} in {time.perf_counter() - self.started:.1f} s"

@@ -25,7 +25,7 @@ from ..data.noise import (
 )
 from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
 from ..errors import UserError, require_share
-from ..fairseq_patches import origin
+from ..fairseq_patches.trust import origin
 from ..io.text_files import read_parallel
 from ..options import OptionalStr, option
 from .post_editing import Limits, PostEditingTask

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 from torch import Tensor
 
-from lev_plugins.nn import blocks
+from lev_plugins.nn import cpu
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.decoding.candidates import (
     best,
@@ -149,7 +149,7 @@ def exact(found: list[list[Hypothesis]]) -> list[list[tuple]]:
 @pytest.mark.parametrize("options", [{}, {"unk_penalty": 1.0}])
 def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch, options):
     together = exact(candidates(policy(), count=3, **options))
-    monkeypatch.setattr(blocks, "AT_ONCE", 1)
+    monkeypatch.setattr(cpu, "AT_ONCE", 1)
     assert exact(candidates(policy(), count=3, **options)) == together
 
 

@@ -170,7 +170,7 @@ def test_model_task_and_optimizer_look_at_what_a_training_begins_with(seen, tmp_
 
 # Adafactor ----------------------------------------------------------------------------------------
 
-STOCK = {name: getattr(Adafactor, name).__wrapped__ for name in ("step", "_get_lr")}
+STOCK = Adafactor.step.__wrapped__
 T5X = {"lr": 1e-3, "scale_parameter": True, "relative_step": False}
 
 
@@ -192,8 +192,7 @@ def test_adafactor_moves_each_tensor_by_the_learning_rate_times_its_size(monkeyp
     assert shares == pytest.approx([1e-3] * 4, rel=0.1) and lr == 1e-3
     others = [{**T5X, "scale_parameter": False}, {}]
     ours = [moves(**options) for options in others]
-    for name, function in STOCK.items():
-        monkeypatch.setattr(Adafactor, name, function)
+    monkeypatch.setattr(Adafactor, "step", STOCK)
     assert [moves(**options)[0] for options in others] == [one[0] for one in ours]
     shares, lr = moves(**T5X)
     assert shares[3] < shares[0] / 500 and lr < 1e-6, "fairseq's fault is gone"

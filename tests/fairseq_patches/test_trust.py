@@ -23,7 +23,8 @@ from refusals import refuses
 from saved import Malicious, save
 
 from lev_plugins import Corrector, LevenshteinEditor, UserError
-from lev_plugins.fairseq_patches import origin, trust
+from lev_plugins.fairseq_patches import trust
+from lev_plugins.fairseq_patches.trust import origin
 from lev_plugins.systems.gated import model as gated
 from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask
 

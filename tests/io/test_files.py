@@ -9,7 +9,7 @@ import pytest
 from refusals import refuses
 
 from lev_plugins.io import lines as module
-from lev_plugins.io.lines import lines_of, progress
+from lev_plugins.io.lines import progress
 from lev_plugins.io.output import refuse_overwriting, whole_file
 
 
@@ -73,28 +73,21 @@ class Stream(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stdin", "stdout", "stderr", "total", "output", "patience", "shown"),
+    ("stdout", "stderr", "output", "patience", "shown"),
     [
-        (False, False, False, 10, None, 0.0, ""),  # nobody watches
-        (False, False, True, 10, None, 5.0, ""),  # done at once
-        (False, False, True, 10, None, 0.0, "0/10"),
-        (False, True, True, 10, "-", 0.0, ""),  # between the lines that are printed
-        (True, False, True, None, "-", 0.0, ""),  # between the lines that are typed
+        (False, False, None, 0.0, ""),  # nobody watches
+        (False, True, None, 5.0, ""),  # done at once
+        (False, True, "-", 0.0, "0 lines"),
+        (True, True, "-", 0.0, ""),  # between the lines that are printed
     ],
 )
 def test_progress_is_shown_to_people_and_between_no_lines(
-    monkeypatch, stdin, stdout, stderr, total, output, patience, shown
+    monkeypatch, stdout, stderr, output, patience, shown
 ):
     monkeypatch.setattr(module, "PATIENCE", patience)
-    for name, terminal in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
+    for name, terminal in (("stdout", stdout), ("stderr", stderr)):
         monkeypatch.setattr(sys, name, Stream(terminal))
-    assert list(progress(iter(range(10)), "lines", total, output)) == list(range(10))
+    assert list(progress(iter(range(10)), "lines", output)) == list(range(10))
     said = sys.stderr.getvalue()
     assert shown in said and bool(said.strip()) == bool(shown)
     assert not shown or said.rsplit("\r", 1)[0].endswith(" "), "the line is clean again"
-
-
-def test_the_total_is_the_number_of_lines(tmp_path):
-    (tmp_path / "text").write_bytes(b"a\nb\r\n\nc\n")
-    assert lines_of(str(tmp_path / "text")) == 4
-    assert lines_of("-") is lines_of("/dev/stdin") is lines_of(str(tmp_path / "none")) is None

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.io.text_files import (
-    LineNumbers,
     check_parallel,
     count_lines,
     has_carriage_returns,
@@ -97,9 +96,6 @@ def test_files_that_cannot_be_read_are_named(write, tmp_path):
     with refuses(*gone, "look there") as caught:
         require_files([there, *gone], "look there")
     assert there not in str(caught.value)
-    compressed = write("b.src.gz", b"\x1f\x8b")
-    with refuses(compressed, "gunzip -k"):
-        require_files([compressed.removesuffix(".gz")])
 
 
 def test_lines_come_before_the_file_is_read_to_its_end(write):
@@ -132,13 +128,3 @@ def test_control_symbols_are_no_text_and_words_that_resemble_them_are():
             refuse_special_tokens("a.src", 7, ["fine", symbol])
     words = ["<unk>", "<S>", "s", "<", "pad", "<s>x", "</s>.", "<plh", "&lt;s&gt;"]
     refuse_special_tokens("a.src", 1, words)
-
-
-def test_line_numbers_show_the_first_five():
-    found = LineNumbers()
-    assert not found
-    for number in range(2, 7):
-        found.add(number)
-    assert found and str(found) == "2, 3, 4, 5, 6"
-    found.add(9)
-    assert found.count == 6 and str(found) == "2, 3, 4, 5, 6, ..."

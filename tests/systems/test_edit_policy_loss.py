@@ -11,7 +11,7 @@ from fairseq.logging import metrics
 from refusals import refuses
 from tiny import Triple
 
-from lev_plugins.nn import blocks
+from lev_plugins.nn import cpu
 from lev_plugins.systems.levenshtein import criterion as criterions
 from lev_plugins.systems.levenshtein.criterion import (
     EditPolicyLoss,
@@ -212,7 +212,7 @@ def test_values_out_of_range_are_refused_in_one_line(task, options):
 
 @pytest.fixture(params=[6, 10**6], ids=["two rows at a time", "all rows at once"])
 def at_once(request, monkeypatch):
-    monkeypatch.setattr(blocks, "AT_ONCE", request.param)
+    monkeypatch.setattr(cpu, "AT_ONCE", request.param)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from refusals import refuses
 from safetensors.torch import load_file
 from torch import Tensor
 
-from lev_plugins.fairseq_patches import settings_of
+from lev_plugins.fairseq_patches.trust import settings_of
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.dataset import Example
 from lev_plugins.systems.enct5.directory import EncoderDirectory

@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from ...errors import UserError
-from ...io.lines import require_readable
-from ...io.text_files import reading
+from ...io.text_files import reading, require_files
 
 _HEAD = 8192  # bytes in which a zero byte says that a file is no text
 
@@ -45,7 +44,7 @@ def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
     out = os.path.realpath(output_dir)
     for path in paths:
         if not os.path.isdir(path):
-            require_readable([path])
+            require_files([path])
             yield path, os.path.basename(path)
             continue
         for folder, folders, files in os.walk(path, onerror=fail):

@@ -14,7 +14,8 @@ from omegaconf import open_dict
 
 from ...data.batch import TextEncoder
 from ...errors import UserError
-from ...fairseq_patches import settings_of, wrap_checkpoint_errors
+from ...fairseq_patches.checkpoints import wrap_checkpoint_errors
+from ...fairseq_patches.trust import settings_of
 from ...tasks.post_editing import require_dictionaries
 from ..checkpoints import (
     CheckpointState,

@@ -118,10 +118,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
             B × W × C; and of every block keys and values, those of these tokens last.
         """
         (memory,) = encoder_out["memory"]
-        x, layout = (
-            self.embed.branches(tokens, place),
-            Layout(self.branched(seen, place, memory), None),
-        )
+        x = self.embed.branches(tokens, place)
+        layout = Layout(self.branched(seen, place, memory), None)
         generated = []
         for i, block in enumerate(self.blocks):
             x, pair, _ = block(x, layout, memory, before[i] if before else None)
@@ -171,11 +169,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
     """
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
-        """Called by fairseq before it decodes.
-
-        Raises:
-            UserError: dropout is to be kept, which this model cannot.
-        """
+        """Called by fairseq before it decodes; dropout cannot be kept (UserError)."""
         if getattr(cfg.generation, "retain_dropout", False):
             raise UserError("--retain-dropout is not supported by this model; leave it out")
         super().prepare_for_inference_(cfg)
@@ -207,7 +201,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         return state
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
-        """Checks a checkpoint's embeddings, and gives shared parameters all their names.
+        """Gives shared parameters all their names.
 
         Raises:
             UserError: the embeddings do not fit the dictionaries, or the checkpoint has two

@@ -10,7 +10,7 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from torch import Tensor, nn
 
 from ...errors import UserError
-from ...fairseq_patches import origin
+from ...fairseq_patches.trust import origin
 from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes
 from ...nn.t5 import T5Encoder, T5Size

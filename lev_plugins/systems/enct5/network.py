@@ -120,7 +120,6 @@ class BertEncoder(nn.Module):
         self.norm = nn.LayerNorm(plan.dim, eps=plan.eps)
         size = plan.size(**dict.fromkeys(RATES, dropout))
         self.stack = TransformerStack(TransformerBlock(size) for _ in range(plan.layers))
-        plan.adapt([self])
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
         """Vectors of tokens → states, B × S × C, with what is real and who sees whom.

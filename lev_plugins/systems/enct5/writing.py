@@ -12,7 +12,7 @@ from fairseq.data import indexed_dataset
 from torch import Tensor
 
 from ...errors import UserError
-from ...io.text_files import LineNumbers
+from ...io.text_files import few
 from .metadata import LABELS, PIECES, SPANS, Metadata
 from .problem_types import ProblemType, values_of
 from .reading import Labelled, Labels, Layout
@@ -129,7 +129,7 @@ def write_split(
         for name in (PIECES, LABELS, *([SPANS] if tagging else []))
     }
     written: list[Tensor] = []
-    total, cut = Counter[str](), LineNumbers()
+    total, cut = Counter[str](), list[int]()
     for number, example in enumerate(examples, start=1):
         found = encode(example.texts, max_length)
         written.append(labels.stored(example))
@@ -140,14 +140,15 @@ def write_split(
         lost = len(example.texts) - found.reached
         total.update(words=len(example.texts), pieces=len(found.pieces), unknown=unknown, lost=lost)
         if found.cut_off:
-            cut.add(number)
+            cut.append(number)
     for name, builder in builders.items():
         builder.finalize(f"{prefix}.{name}.idx")
     words = f"{total['words']:,} words, " if tagging else ""
     told = f"{len(written):,} examples, {words}{total['pieces']:,} pieces"
     told += f", {total['unknown']:,} of them unknown" if total["unknown"] else ""
     if cut:
-        told += f"; {cut.count:,} examples (number {cut}) are longer than {max_length} and cut off"
+        told += f"; {len(cut):,} examples (number {few(cut, 5)}) are longer than {max_length}"
+        told += " and cut off"
         told += f", {total['lost']:,} words lost, which count as errors" if total["lost"] else ""
     return written, told
 

@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from ...errors import UserError
-from ...fairseq_patches import origin
+from ...fairseq_patches.trust import origin
 from ...nn.backbone import Backbone, transformer
 from ...nn.seq2seq.config import check_shared, set_character_size, transformer_size
 from ...nn.seq2seq.model import Seq2SeqModel

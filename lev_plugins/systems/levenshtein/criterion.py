@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ...data.batch import LogOutput
 from ...errors import UserError
-from ...nn.blocks import rows_at_once
+from ...nn.cpu import rows_at_once
 from ...options import option
 from .config import HEADS
 from .roll_in import TrainingBatch, expert_labels

@@ -4,6 +4,7 @@ Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P pl
 """
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +13,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ...data.batch import Batch
-from ...nn.blocks import rows_at_once, without
+from ...nn.cpu import rows_at_once
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, insertion_labels
 from ...ops.randomness import uniform
@@ -171,6 +172,14 @@ def _word_frequencies(
     sampled[: dictionary.nspecial] = 0
     sampled[placeholder] = 0
     return sampled
+
+
+def without(logits: Tensor, symbols: Iterable[int]) -> Tensor:
+    """A copy of logits (P × V) in which some symbols have no chance."""
+    logits = logits.clone()
+    for symbol in symbols:  # numbers that the device need not be sent
+        logits[:, symbol] = float("-inf")
+    return logits
 
 
 def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tensor:

@@ -11,9 +11,10 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ....data.batch import Batch
-from ....nn.blocks import rows_at_once, without
+from ....nn.cpu import rows_at_once
 from ....ops.edits import Compaction, limit_insertions
 from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_edges
+from ..roll_in import without
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
 from .policy import EditPolicy
