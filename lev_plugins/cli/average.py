@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     register(lean=True)
     import torch
 
-    from ..fairseq_patches import atomic_save
+    from ..fairseq_patches.checkpoints import atomic_save
     from ..inference.averaging import average, chosen
 
     paths = chosen(args.checkpoints, args.last)

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UserError
-from ..fairseq_patches import read_checkpoint
+from ..fairseq_patches.checkpoints import read_checkpoint
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
 _NUMBERED = (r"checkpoint_\d+_(\d+)\.pt", r"checkpoint(\d+)\.pt")

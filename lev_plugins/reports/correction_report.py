@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..errors import counted
 from ..io.lines import STANDARD_STREAM, json_line
-from ..io.text_files import LineNumbers
+from ..io.text_files import few
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction
@@ -58,7 +58,7 @@ class Report:
         self.sinks, self.named = sinks, named
         self.file = STANDARD_STREAM
         self.line = self.lines = self.changed = self.wanted = self.applied = self.code = 0
-        self.unterminated: dict[str, LineNumbers] = defaultdict(LineNumbers)  # of each file
+        self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
 
     def begin(self, file: str) -> None:
         """What comes next are the lines of this file."""
@@ -74,7 +74,7 @@ class Report:
             self.wanted += len(one.edits)
             self.applied += sum(edit.applied for edit in one.edits)
             if one.unterminated:
-                self.unterminated[self.file].add(self.line)
+                self.unterminated[self.file].append(self.line)
             for sink in self.sinks:
                 sink(self.file, self.line, one)
 
@@ -84,7 +84,7 @@ class Report:
             yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
         for file, lines in self.unterminated.items():
             place = f"{file}: " if self.named else ""
-            yield f"{place}{_UNTERMINATED}: {counted(lines.count, 'line')} ({lines})"
+            yield f"{place}{_UNTERMINATED}: {counted(len(lines), 'line')} ({few(lines, 5)})"
 
     def __str__(self) -> str:
         made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"
