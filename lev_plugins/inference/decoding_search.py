@@ -73,11 +73,12 @@ class Search:
         self, gammas: Sequence[float], thresholds: Sequence[float], max_iter: int, batch_size: int
     ) -> Iterator[Choice]:
         """Every pair of an empty penalty (γ, §3.3) and a deletion threshold, decoded, scored."""
-        options = {"max_iter": max_iter, "batch_size": batch_size}
         for gamma in gammas:
             for threshold in thresholds:
-                chosen = {"empty_penalty": gamma, "delete_threshold": threshold, **options}
-                traces = self.editor.edit(self.sources, self.drafts, **chosen)
+                traces = self.editor.edit(
+                    self.sources, self.drafts, max_iter=max_iter, batch_size=batch_size,
+                    empty_penalty=gamma, delete_threshold=threshold,
+                )  # fmt: skip
                 rated = self.rated([one.text for one in traces])
                 yield Choice(gamma, threshold, *rated, fmean(one.steps for one in traces))
 
