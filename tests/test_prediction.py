@@ -235,27 +235,6 @@ def test_a_score_that_equals_the_threshold_is_not_above_it(models):
     assert lowest.labels == first.labels[:-1]
 
 
-@pytest.mark.parametrize("kind", ["classification", "multilabel", "tagging"])
-def test_a_subset_of_the_labels_keeps_the_scores_of_all(models, kind):
-    model = models[kind]
-    texts = ["one two", "three", "a b c"]
-    wanted = ["dark blue", "red"]
-    whole, part = (
-        answers(model, texts, top_k=5, labels=labels) for labels in (None, [*wanted, "red"])
-    )
-    for one, other in zip(whole, part):
-        pairs = zip(one.top, other.top) if kind == "tagging" else [(one.top, other.top)]
-        for all_of_them, few in pairs:
-            kept = [scored for scored in all_of_them if scored.label in wanted]
-            assert list(few) == kept
-        if kind == "classification":
-            assert (other.label, other.score) == other.top[0]
-        if kind == "tagging":
-            assert list(zip(other.tags, other.scores)) == [word[0] for word in other.top]
-        if kind == "multilabel":
-            assert set(other.labels) == set(one.labels) & set(wanted)
-
-
 # the same in any batch ----------------------------------------------------------------------
 
 TEXTS = st.lists(st.text(st.sampled_from("ab ö☃\t"), max_size=LIMIT + 10), max_size=9)
@@ -373,8 +352,6 @@ def test_a_stream_takes_no_more_than_its_buffer(models, kind):
         ("pairs", lambda m: m.predict([("a", "b"), "ab"]), "'ab'"),
         ("classification", lambda m: m.predict(["a", None]), "None is no text"),
         ("tagging", lambda m: m.predict_tags([["a", 3]]), "3"),
-        ("tagging", lambda m: m.predict_tags([], labels=["pink"]), "pink"),
-        ("multilabel", lambda m: m.predict([], labels=[]), "labels"),
         ("multilabel", lambda m: m.predict([], threshold=1.01), "threshold 1.01"),
         ("classification", lambda m: m.predict([], threshold=0.5), "threshold"),
         ("regression", lambda m: m.predict([], top_k=1), "top_k"),

@@ -11,7 +11,7 @@ import editors
 import pytest
 
 import lev_plugins
-from lev_plugins import Correction, Edit, EditTrace, Iteration, Tagged
+from lev_plugins import Correction, Edit, EditTrace, Iteration
 
 HOSTILE = "<b>&\"'\x1b\u202e"
 SHOWN = "&lt;b&gt;&amp;&quot;&#x27;\\x1b\\u202e"
@@ -71,7 +71,6 @@ def trace(word: str) -> EditTrace:
     [
         trace(HOSTILE),
         Correction(HOSTILE, HOSTILE, (Edit(0, HOSTILE, HOSTILE, 0.5),)),
-        Tagged((HOSTILE,), (HOSTILE,), (0.5,)),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -86,7 +85,6 @@ def test_a_notebook_shows_what_went_and_what_came():
     line = Correction("a b c", "a x c", (Edit(2, "b", "x", 0.75), Edit(4, "c", "z", 0.1, False)))
     html = line._repr_html_()
     assert ">b</del>" in html and ">x</ins><sub>0.75</sub> c</p>" in html and "z" not in html
-    assert "the <sub>DET 0.75</sub>" in Tagged(("the",), ("DET",), (0.75,))._repr_html_()
 
 
 def test_results_are_plain_data_for_tables_and_survive_pickling():

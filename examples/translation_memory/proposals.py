@@ -58,7 +58,6 @@ def propose(
         old_sources=[changes[i].old for i in places],
         delete_threshold=settings.delete_threshold,
         batch_size=32,
-        history=False,
     )
     for i, trace in zip(places, traces, strict=True):
         sure = math.exp(min(trace.score, 0.0))

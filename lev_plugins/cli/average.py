@@ -7,6 +7,7 @@ another training from.
 """
 
 import argparse
+import os
 from collections.abc import Sequence
 
 from ..io.output import refuse_overwriting
@@ -33,9 +34,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register(lean=True)
-    from ..inference.averaging import average, chosen, save
+    import torch
+
+    from ..fairseq_patches.checkpoints import atomic_save
+    from ..inference.averaging import average, chosen
 
     paths = chosen(args.checkpoints, args.last)
     refuse_overwriting({"--output": args.output}, (("the checkpoint", str(one)) for one in paths))
-    save(average(paths), args.output)
+    state = average(paths)
+    with atomic_save(os.path.realpath(args.output)) as file:  # whole or not at all
+        torch.save(state, file)
     print(f"{args.output}: the average of {', '.join(map(str, paths))}")

@@ -41,7 +41,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--top-k N", "also list the N likeliest labels (of each word); jsonl alone", type=int)
     add("--threshold P", "many labels: those with a score above this hold (default: the best in "
         "validation, which the checkpoint keeps)", type=float)  # fmt: skip
-    add("--labels NAME,…", "look at these labels alone; scores stay as they are with all")
     add("--device NAME", "such as cuda (default: the CPU)")
     return parser
 
@@ -56,8 +55,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     at_least_one(args, "top_k")
     if args.top_k is not None and args.format == "tsv":
         raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
-    if args.labels is not None:
-        args.labels = [label for label in args.labels.split(",") if label]
     refuse_overwriting({"--output": args.output}, [("--input", args.input)])
     if not lines.is_stream(args.input):
         count_lines(args.input)  # its errors are told now, not after an hour of work
@@ -65,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         # First: a folder that cannot be written is told before the model loads.
         out = stack.enter_context(whole_file(args.output))
         model = EncT5.from_pretrained(args.path, args.device)
-        written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
+        written = tsv_record(model) if args.format == "tsv" else json_record
         report = ReadingReport(model)
         records = progress(_found(model, args), "lines", args.output, args.input)
         for number, found in enumerate(records, start=1):
@@ -85,4 +82,4 @@ def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction | T
         texts = lines.input_fields(args.input, {2}, form)
     say_what_to_type(args.input, "a text a line, two with a tab between them, or words")
     size = lines.chunk_size(args.input, BUFFER)
-    return model.stream(texts, args.top_k, args.threshold, args.labels, size)
+    return model.stream(texts, args.top_k, args.threshold, size)

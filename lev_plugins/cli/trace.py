@@ -7,8 +7,6 @@ Text goes to stdout (a LevT's as in Figure 3 of its paper), ``--html FILE`` writ
 """
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -82,8 +80,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         answers = progress(found, "sentences", "-", args.input)
         for number, answer in enumerate(answers, start=1):
             if text is not None:
-                shown = pages.render_text(answer, number, _has_colors())
-                text.write(("\n" if number > 1 else "") + shown)
+                text.write(("\n" if number > 1 else "") + pages.render_text(answer, number))
                 text.flush()
             if records is not None:
                 records.write(json_line(answer.to_dict()))
@@ -136,11 +133,6 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
         return editor.edit(*sides, markup=args.markup, max_iter=steps, batch_size=size)
 
     return edited, traces, editor.draft_lang
-
-
-def _has_colors() -> bool:
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and lines.is_terminal(sys.stdout)
 
 
 def _pairs(path: str) -> Iterator[Pair]:

@@ -54,22 +54,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     thresholds = _numbers("--thresholds", args.thresholds, 1)
     metric = make_metric(args.metric)
     register(lean=True)
-    from ..inference.decoding_search import Search, best_of, read_corpus
+    from ..inference.decoding_search import Search, best_of
     from ..inference.editor import LevenshteinEditor
 
     editor = LevenshteinEditor.from_pretrained(
         args.path, args.data, args.device, tokenizer=None, bpe=None
     )
     editor.task.cfg.draft_lang = args.draft_lang or editor.task.cfg.draft_lang
-    corpus = read_corpus(editor, args.gen_subset)
-    if corpus.left_out:
-        say(f"left out: {counted(corpus.left_out, 'sentence')}, longer than the model reads")
-    search = Search(editor, corpus, metric, args.remove_bpe and SUBWORDS[args.remove_bpe])
-    out = standard_output()
-    out.write(f"{args.gen_subset}: {counted(len(corpus.sources), 'sentence')}\n")
+    subwords = args.remove_bpe and SUBWORDS[args.remove_bpe]
+    search = Search(editor, args.gen_subset, metric, subwords)
+    if search.left_out:
+        say(f"left out: {counted(search.left_out, 'sentence')}, longer than the model reads")
+    out, pairs = standard_output(), len(gammas) * len(thresholds)
+    out.write(f"{args.gen_subset}: {counted(len(search.sources), 'sentence')}\n")
     out.write(f"{'gamma':>6} {'threshold':>9} {metric.name:>10} {'length':>7} {'iterations':>10}\n")
-    if corpus.drafts is not None:
-        score, length = search.rated(corpus.drafts)
+    if search.drafts is not None:
+        score, length = search.rated(search.drafts)
         out.write(f"{'no edits':>16} {score:>10.2f} {length:>7.3f} {0:>10.2f}\n")
     found = search.choices(gammas, thresholds, args.max_iter, args.batch_size)
     choices = list(progress(found, "settings", total=pairs))

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..fairseq_patches.checkpoints import atomic_save, read_checkpoint
+from ..fairseq_patches.checkpoints import read_checkpoint
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
-_NUMBERED = (re.compile(r"checkpoint_\d+_(\d+)\.pt"), re.compile(r"checkpoint(\d+)\.pt"))
+_NUMBERED = (r"checkpoint_\d+_(\d+)\.pt", r"checkpoint(\d+)\.pt")
 
 
 def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
@@ -25,15 +24,7 @@ def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
     """
     paths = [Path(name) for name in named]
     if len(paths) == 1 and paths[0].is_dir():
-        found = [[(one.fullmatch(path.name), path) for path in paths[0].iterdir()]
-                 for one in _NUMBERED]  # fmt: skip
-        kinds = [sorted((int(match[1]), path) for match, path in some if match) for some in found]
-        paths = [path for _, path in kinds[0] or kinds[1]]
-        if not paths:
-            raise UserError(
-                f"{named[0]} holds no numbered checkpoints; train with --save-interval-updates and "
-                "--keep-interval-updates, or name the files"
-            )
+        paths = _numbered(paths[0])
     for i, path in enumerate(paths):
         if not path.is_file():
             raise UserError(f"checkpoint {path} does not exist")
@@ -42,6 +33,14 @@ def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
     if last is not None and not 1 <= last <= len(paths):
         raise UserError(f"--last {last}: give 1 to {len(paths)}, the number of checkpoints")
     return paths if last is None else paths[-last:]
+
+
+def _numbered(folder: Path) -> list[Path]:
+    for form in _NUMBERED:
+        found = [(re.fullmatch(form, path.name), path) for path in folder.iterdir()]
+        if numbered := sorted((int(match[1]), path) for match, path in found if match):
+            return [path for _, path in numbered]
+    raise UserError(f"{folder} holds no numbered checkpoints; name the files")
 
 
 def average(paths: Sequence[Path]) -> dict[str, Any]:
@@ -78,13 +77,6 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
 def load(path: Path) -> dict[str, Any]:
     """A checkpoint's content, on the CPU; raises UserError for what is none of fairseq's."""
     state = read_checkpoint(path)
-    model = state.get("model") if isinstance(state, dict) else None
-    if not isinstance(model, dict) or not all(isinstance(one, Tensor) for one in model.values()):
+    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
     return state
-
-
-def save(state: dict[str, Any], output: str) -> None:
-    """Write a checkpoint whole or not at all; raises UserError where it cannot be written."""
-    with atomic_save(os.path.realpath(output)) as file:
-        torch.save(state, file)

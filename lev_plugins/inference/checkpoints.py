@@ -95,18 +95,18 @@ def names_in(path: str) -> dict[str, str]:
         UserError: it cannot be read.
     """
     state = read_checkpoint(path, mmap=zipfile.is_zipfile(path))
-    cfg = state.get("cfg") if isinstance(state, Mapping) else None
-    parts = {one: cfg.get(one) if isinstance(cfg, Mapping) else None for one in ("model", "task")}
-    return {
-        one: str(part.get("_name", "")) if isinstance(part, Mapping) else ""
-        for one, part in parts.items()
-    }
+    cfg = _part(state, "cfg")
+    return {one: str(_part(_part(cfg, one), "_name") or "") for one in ("model", "task")}
+
+
+def _part(of: object, name: str) -> Any:
+    """What untrusted data have of that name; None without."""
+    return of.get(name) if isinstance(of, Mapping) else None
 
 
 def words_learnt(state: CheckpointState) -> int | None:
     """Words that a checkpoint's model learnt to read at once; None where it does not say."""
-    extra: object = state.get("extra_state")  # untrusted: it may be anything
-    found = extra.get(WORDS_LEARNT) if isinstance(extra, dict) else None
+    found = _part(state.get("extra_state"), WORDS_LEARNT)
     return found if type(found) is int and found > 0 else None
 
 

@@ -136,7 +136,6 @@ class LevenshteinEditor:
         delete_threshold: float | None = None, candidates: int | None = None,
         noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
         hard_terms: bool = True, old_sources: Iterable[str | None] | None = None,
-        history: bool = True,
     ) -> list[list[EditTrace]]:  # fmt: skip
         """An n-best list for every source, the best first, none twice.
 
@@ -145,7 +144,7 @@ class LevenshteinEditor:
             drafts: a draft or None for every source; None where there are no drafts at all.
             nbest, candidates: given back at most, and made for each source (default: as many).
             batch_size: sentences decoded at once; does not change the outputs.
-            max_iter, empty_penalty, delete_threshold, noise_scale, seed, history: of
+            max_iter, empty_penalty, delete_threshold, noise_scale, seed: of
                 :class:`.RefinementOptions`; the threshold is the task's by default.
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
                 (:mod:`lev_plugins.systems.levenshtein.markup`).
@@ -164,7 +163,7 @@ class LevenshteinEditor:
         generator = self.generator(
             delete_threshold, empty_penalty=empty_penalty or 0.0, max_iter=max_iter,
             candidates=count, noise_scale=noise_scale, seed=seed, nbest=nbest,
-            retain_history=history,
+            retain_history=True,
         )  # fmt: skip
         rows = read_rows(sources, drafts, terms, old_sources)
         lang = self.draft_lang if drafts is None and terms is None else None

@@ -99,7 +99,6 @@ class EncT5:
         texts: Iterable[Text],
         top_k: int | None = None,
         threshold: float | None = None,
-        labels: Sequence[str] | None = None,
     ) -> list[Prediction]:
         """The class, the value or the labels of every text, in order.
 
@@ -109,23 +108,16 @@ class EncT5:
             top_k: also list so many of the likeliest labels, whatever the threshold.
             threshold: of many labels those whose probability is above this hold; by default the
                 best in validation, which the checkpoint keeps.
-            labels: only these are looked at. All are scored before, so scores do not change.
 
         Raises:
             UserError: a model that tags; a single string; one text where there should be two, or
-                two for one; labels that are not known; a threshold outside [0, 1]; an option that
-                the kind does not have.
+                two for one; a threshold outside [0, 1]; an option that the kind does not have.
         """
         if self.kind is ProblemType.TAGGING:
             raise UserError("the model tags words; use predict_tags(), which takes sentences")
-        return list(self.stream(texts, top_k, threshold, labels))
+        return list(self.stream(texts, top_k, threshold))
 
-    def predict_tags(
-        self,
-        sentences: Iterable[Text],
-        top_k: int | None = None,
-        labels: Sequence[str] | None = None,
-    ) -> list[Tagged]:
+    def predict_tags(self, sentences: Iterable[Text], top_k: int | None = None) -> list[Tagged]:
         """The tag of every word of every sentence, in order.
 
         A sentence that is longer than the model reads is read in several windows of whole words,
@@ -133,21 +125,20 @@ class EncT5:
 
         Args:
             sentences: lists of words, or strings that are cut at spaces.
-            top_k, labels: as of :meth:`predict`, of each word.
+            top_k: as of :meth:`predict`, of each word.
 
         Raises:
-            UserError: a model that does not tag, a single string, tags that are not known.
+            UserError: a model that does not tag, or a single string.
         """
         if self.kind is not ProblemType.TAGGING:
             raise UserError(f"the model is for {self.kind.value} and tags no words; use predict()")
-        return list(self.stream(sentences, top_k, labels=labels))
+        return list(self.stream(sentences, top_k))
 
     def stream(
         self,
         texts: Iterable[Text],
         top_k: int | None = None,
         threshold: float | None = None,
-        labels: Sequence[str] | None = None,
         buffer: int = BUFFER,
     ) -> Iterator[Any]:
         """:meth:`predict` or, of a model that tags, :meth:`predict_tags` for texts without an end.
@@ -159,27 +150,20 @@ class EncT5:
         Raises:
             UserError: as these, what concerns a text once it is reached.
         """
-        wanted, tags = self._wanted(top_k, threshold, labels), self.kind is ProblemType.TAGGING
+        wanted, tags = self._wanted(top_k, threshold), self.kind is ProblemType.TAGGING
         given = listed("sentences" if tags else "texts", texts)
         readings = map(self._sentence if tags else self._text, given)
         return self._answers(readings, max(1, buffer), wanted.tagged if tags else wanted.prediction)
 
-    def _wanted(
-        self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
-    ) -> Wanted:
-        ranked = self.kind is not ProblemType.REGRESSION
-        options = ("top_k", top_k, ranked), ("labels", labels, ranked)
-        for name, value, has in (*options, ("threshold", threshold, self.kind.many)):
+    def _wanted(self, top_k: int | None, threshold: float | None) -> Wanted:
+        ranked, many = self.kind is not ProblemType.REGRESSION, self.kind.many
+        for name, value, has in (("top_k", top_k, ranked), ("threshold", threshold, many)):
             if value is not None and not has:
                 raise UserError(f"{name}: has no meaning for {self.kind.value}; leave it out")
         threshold = self.task.threshold if threshold is None else threshold
         if not 0 <= threshold <= 1:
             raise UserError(f"threshold {threshold}: must be between 0 and 1")
-        known = {label: number for number, label in enumerate(self.labels)}
-        chosen = list(dict.fromkeys(known if labels is None else listed("labels", labels)))
-        if known and (not chosen or set(chosen) - known.keys()):
-            raise UserError(f"labels {chosen}: name one at least of {', '.join(known)}")
-        return Wanted(self.kind, self.labels, [known[one] for one in chosen], top_k, threshold)
+        return Wanted(self.kind, self.labels, top_k, threshold)
 
     # text to subwords ---------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from .. import html
 from ..systems.enct5.metrics import Entity, entities, marks_entities
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.tokenizer import Encoding
@@ -82,12 +81,6 @@ class Tagged:
         found: dict[str, Any] = _plain(vars(self))
         return found
 
-    def _repr_html_(self) -> str:
-        """For notebooks: each word with its tag and the probability of that."""
-        words = zip(self.words, self.tags, self.scores, strict=True)
-        shown = (f"{html.text(w)} {html.small(f'{tag} {score:.2f}')}" for w, tag, score in words)
-        return f'<p dir="auto">{"&emsp;".join(shown)}</p>'
-
 
 class Reading(NamedTuple):
     """A text, two, or words as the model reads them: one cut, or for tagging the windows; and
@@ -100,11 +93,10 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is made of scores. chosen: the numbers of the labels that are looked at."""
+    """What is made of scores."""
 
     kind: ProblemType
     names: Sequence[str]
-    chosen: list[int]
     top_k: int | None
     threshold: float
 
@@ -135,13 +127,12 @@ class Wanted:
         )
 
     def _ranked(self, scores: Tensor) -> list[list[Scored]]:
-        """Row by row the chosen labels, the likeliest first; of equals the one that was named
-        first."""
+        """Row by row the labels, the likeliest first; of equals the one that comes first."""
         # doubles: the threshold is one, and singles would be compared with it rounded
-        values, places = scores[:, self.chosen].double().sort(descending=True, stable=True)
+        values, places = scores.double().sort(descending=True, stable=True)
         above = int((values > self.threshold).sum()) if self.kind.many else 1
         count = max(self.top_k or 1, above)  # there may be thousands of labels
         return [
-            [Scored(self.names[self.chosen[place]], value) for value, place in zip(*row)]
+            [Scored(self.names[place], value) for value, place in zip(*row)]
             for row in zip(values[:, :count].tolist(), places[:, :count].tolist())
         ]

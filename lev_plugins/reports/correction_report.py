@@ -13,15 +13,9 @@ if TYPE_CHECKING:
 
 #: Gets every line: its file, its number and what became of it.
 Sink = Callable[[str, int, "Correction"], None]
-# Characters that an edit takes away where a model may have lost the rest of a line.
-_LOST = 20
 # Words that are named at the end: so many, of those that were changed so often.
 SHOWN, OFTEN = 5, 5
 _UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
-_SHORTENED = (
-    f"{_LOST} characters or more are gone at one place, as from models that learnt from shorter "
-    "lines; --edits FILE shows them, --window N reads N words at once"
-)
 
 
 def json_sink(stream: TextIO, named: bool) -> Sink:
@@ -66,7 +60,7 @@ class Report:
         self.file = STANDARD_STREAM
         self.line = self.lines = self.changed = self.wanted = self.applied = self.code = 0
         self.words: Counter[tuple[str, str]] = Counter()  # that were changed
-        self.told: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
 
     def begin(self, file: str) -> None:
         """What comes next are the lines of this file."""
@@ -87,22 +81,20 @@ class Report:
             pairs = ((core_of(edit.before), core_of(edit.after)) for edit in applied)
             self.words.update(both for both in pairs if both[0])  # what is no word cannot be kept
             if one.unterminated:
-                self.told[self.file, _UNTERMINATED].append(self.line)
-            if any(len(edit.before) - len(edit.after) >= _LOST for edit in applied):
-                self.told[self.file, _SHORTENED].append(self.line)
+                self.unterminated[self.file].append(self.line)
             for sink in self.sinks:
                 sink(self.file, self.line, one)
 
     def notes(self) -> Iterator[str]:
-        """What was changed often; lines that had to be left alone or lost much."""
+        """What was changed often; lines that had to be left alone."""
         if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
             shown = ", ".join(f"{before} → {after} {n:,}×" for (before, after), n in often)
             yield f"changed most often: {shown} (--protect-words keeps words)"
         if self.code:
             yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
-        for (file, what), lines in self.told.items():
+        for file, lines in self.unterminated.items():
             place = f"{file}: " if self.named else ""
-            yield f"{place}{what}: {counted(len(lines), 'line')} ({few(lines, 5)})"
+            yield f"{place}{_UNTERMINATED}: {counted(len(lines), 'line')} ({few(lines, 5)})"
 
     def __str__(self) -> str:
         made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"

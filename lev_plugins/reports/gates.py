@@ -44,8 +44,8 @@ class Record:
         return [(one, list(zip(sides[one], values[one]))) for one in GATES if values[one]]
 
 
-def render_text(record: Record, number: int = 0, color: bool = False) -> str:
-    """A line and its gates, without colour; behind each token its probability in percent."""
+def render_text(record: Record, _: int = 0) -> str:
+    """A line and its gates; behind each token its probability in percent."""
     lines = [
         labelled(f"(line {record.line})", "source", printable(record.source)),
         labelled("", "target", printable(record.target)),

@@ -16,7 +16,7 @@ def json_record(number: int, found: Prediction | Tagged) -> str:
     return json_line({"line": number, **found.to_dict()})
 
 
-def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Prediction | Tagged], str]:
+def tsv_record(model: EncT5) -> Callable[[int, Prediction | Tagged], str]:
     """What makes a line of TSV, answer, tab and score, of an answer.
 
     Raises:
@@ -24,7 +24,7 @@ def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Predict
     """
     sign = " " if model.kind is ProblemType.TAGGING else ","
     if model.kind is ProblemType.TAGGING or model.kind.many:
-        for label in model.labels if labels is None else labels:
+        for label in model.labels:
             if sign in label:
                 raise UserError(
                     f"--format tsv: the label {label!r} holds what stands between labels; use "

@@ -1,8 +1,7 @@
 """Edits as lines of text, after Figure 3 of the Levenshtein Transformer paper, and as a page.
 
-With colours, deleted tokens are red and struck through, inserted ones bold, blue and underlined;
-without, they are marked as wdiff does: ``[-deleted-]`` and ``{+inserted+}``. The page follows the
-reader's light or dark setting and tells deletions from insertions by line as well as by colour.
+Text is marked as wdiff does: ``[-deleted-]`` and ``{+inserted+}``. The page follows the reader's
+light or dark setting and tells deletions from insertions by line as well as by colour.
 """
 
 import unicodedata
@@ -19,11 +18,6 @@ from .page import markup, render
 Runs = list[tuple[Mark, str]]
 
 PLAIN: dict[Mark, str] = {"kept": "{}", "deleted": "[-{}-]", "inserted": "{{+{}+}}"}
-COLOR: dict[Mark, str] = {
-    "kept": "{}",
-    "deleted": "\x1b[31;9m{}\x1b[0m",
-    "inserted": "\x1b[1;34;4m{}\x1b[0m",
-}
 HTML: dict[Mark, str] = {"kept": "{}", "deleted": "<del>{}</del>", "inserted": "<ins>{}</ins>"}
 ENDINGS: dict[Termination, str] = {
     "unchanged": "nothing to delete, nothing to insert",
@@ -76,12 +70,12 @@ def _joiner(trace: EditTrace) -> str:
     return "" if plain and all(marks) else " "
 
 
-def render_text(trace: EditTrace, number: int, color: bool = False) -> str:
-    """A sentence and its iterations as lines, in ANSI colours or wdiff's marks."""
-    shown, marks = View(trace), COLOR if color else PLAIN
+def render_text(trace: EditTrace, number: int) -> str:
+    """A sentence and its iterations as lines, with wdiff's marks."""
+    shown = View(trace)
 
     def text(runs: Runs) -> str:
-        return shown.joiner.join(marks[mark].format(run) for mark, run in runs)
+        return shown.joiner.join(PLAIN[mark].format(run) for mark, run in runs)
 
     lines = [labelled(f"(sentence {number})", "source", printable(trace.source))]
     if trace.draft is not None:

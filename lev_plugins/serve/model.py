@@ -116,6 +116,6 @@ def _predict(model: EncT5, asked: PredictRequest, rows: Sequence[Any]) -> list[R
     if model.kind is ProblemType.TAGGING:
         if asked.threshold is not None or asked.pairs is not None:
             raise UserError("threshold, pairs: the model tags words of texts; leave them out")
-        return [one.to_dict() for one in model.predict_tags(rows, asked.top_k, asked.labels)]
-    found = model.predict(rows, asked.top_k, asked.threshold, asked.labels)
+        return [one.to_dict() for one in model.predict_tags(rows, asked.top_k)]
+    found = model.predict(rows, asked.top_k, asked.threshold)
     return [one.to_dict() for one in found]

@@ -79,7 +79,6 @@ class PredictRequest(Asked):
     pairs: Texts | None = None
     top_k: int | None = Field(None, ge=1)
     threshold: Probability | None = None
-    labels: list[str] | None = None
 
     @property
     def rows(self) -> Sequence[Any]:

@@ -146,13 +146,6 @@ def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
     assert terminal.getvalue().endswith("1 line, 1 of 1 edit made\n")
 
 
-def test_lines_that_lose_much_at_one_place_are_named(run, capsys):
-    text = b"short\n" + b"x" * 20 + b" kept\n" + b"y" * 19 + b" kept\n"
-    run(text, "--unit line", {"x" * 20: "", "y" * 19: "z"})
-    told = capsys.readouterr().err
-    assert told.startswith("20 characters or more are gone") and told.endswith("1 line (2)\n")
-
-
 @pytest.mark.parametrize(
     "flags, named",
     [

@@ -122,12 +122,6 @@ def test_characters_are_joined_and_words_are_not(words, shown):
     assert f" » {shown}\n" in render_text(traced(edit(*words.split())), 1)
 
 
-def test_colours_strike_deletions_and_underline_insertions():
-    shown = render_text(traced(edit("a", "-b", "+c")), 1, color=True)
-    assert "a\x1b[31;9mb\x1b[0m\n" in shown
-    assert "a\x1b[1;34;4mc\x1b[0m\n" in shown
-
-
 @given(RISKY, iterations())
 def test_text_holds_no_control_characters_but_line_ends(risky, step):
     shown = render_text(traced(step, source=risky, draft=risky, text=risky), 1)
@@ -179,10 +173,9 @@ def trace(model: Path, monkeypatch: Any, tmp_path: Path, capsys: Any) -> Any:
     """Runs the command on what is typed, in an empty folder: standard output and error."""
     monkeypatch.chdir(tmp_path)
 
-    def run(typed: str | bytes, *words: str, tty: bool = False) -> tuple[str, str]:
+    def run(typed: str | bytes, *words: str) -> tuple[str, str]:
         data = typed.encode() if isinstance(typed, str) else typed
         stdin = io.TextIOWrapper(io.BytesIO(data), encoding="ascii")
-        monkeypatch.setattr(stdin, "isatty", lambda: tty, raising=False)
         monkeypatch.setattr(sys, "stdin", stdin)
         command.main(["--path", str(model), "--max-iter", "2", "--bpe", "none", *words])
         return capsys.readouterr()
@@ -218,22 +211,6 @@ def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(
     path = saved.changed(model, tmp_path / "mt.pt", "task", "draft_lang", "mt" if drafted else None)
     _, said = trace("a\tb\na\t\na\na\n", "--path", str(path))
     assert said.count("\n") == said.count("note: line 3 ") == drafted
-
-
-@pytest.mark.parametrize(
-    ("tty", "no_color", "term", "colored"),
-    [
-        (True, "", "xterm", True),
-        (False, "", "xterm", False),
-        (True, "1", "xterm", False),
-        (True, "", "dumb", False),
-    ],
-)
-def test_colours_are_for_terminals(trace, monkeypatch, tty, no_color, term, colored):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: tty, raising=False)
-    monkeypatch.setenv("NO_COLOR", no_color)
-    monkeypatch.setenv("TERM", term)
-    assert ("\x1b[" in trace("a\t[-b-]\n", "--markup")[0]) is colored
 
 
 def test_page_and_json_are_written_beside_the_text(trace):
