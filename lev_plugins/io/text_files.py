@@ -48,7 +48,7 @@ def require_files(paths: Iterable[str], hint: str = "") -> None:
     """Raise one :class:`UserError` that names all files that cannot be read, and the way out."""
     lost = [p for p in paths if p != "-" and (os.path.isdir(p) or not os.access(p, os.R_OK))]
     if lost:
-        raise UserError(f"no such file: {', '.join(lost)}; {hint or 'check the path'}")
+        raise UserError(f"no file to read: {', '.join(lost)}; {hint or 'check the path'}")
 
 
 def _opened(path: str) -> IO[bytes]:

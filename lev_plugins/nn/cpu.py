@@ -6,7 +6,14 @@ bfloat16 torch multiplies by oneDNN anyway; here the weights are laid out for it
 AVX-512 multiply bfloat16 ten times as slowly as single precision: there it is multiplied in single
 precision, and rounded again. :data:`SWITCH` turns oneDNN off or on, in a process :data:`kinds`.
 
-What each is worth: benchmarks/notes/speed.md; what is not worth a twentieth goes.
+What each is worth, time without it over time with it, on an Intel Xeon with AMX (family 6, model
+167); what is not worth a twentieth goes (``benchmarks/notes/speed.md``):
+
+- weights laid out: bfloat16, a sentence 1.16, 64 sentences 1.18
+- rows filled up in packed batches: bfloat16, 64 sentences 1.10, an update 1.12
+- attention in bfloat16: an update in it 1.11; dropout: 1.08
+- tiles: 8 bits, 64 sentences 1.08; relu within the product: bfloat16, 64 sentences 1.07
+- single precision by oneDNN: on AMD's Zen 4 a product 1.12, on another AMD above 2
 """
 
 import functools
