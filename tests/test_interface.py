@@ -5,7 +5,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,18 +96,6 @@ def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path)
     found, expected = (made.edit(given, given, max_iter=2) for given in (halves, marks))
     assert [one.text for one in found] == [one.text for one in expected]
     assert [(one.source, one.draft) for one in found] == list(zip(halves, halves))
-
-
-def test_without_a_history_the_edited_text_is_the_same():
-    lines = ["a b zz c", "zz", "", "h g f e d"]
-    for count in (1, 2):
-        options = {"nbest": count, "max_iter": 3}
-        found = EDITOR().edit_nbest(lines, lines[::-1], **options)
-        less = EDITOR().edit_nbest(lines, lines[::-1], **options, history=False)
-        for one, other in zip(sum(found, []), sum(less, []), strict=True):
-            assert one.iterations and not other.iterations
-            assert other == replace(one, iterations=())
-    assert not EDITOR().edit(lines, history=False)[0].iterations
 
 
 # threads --------------------------------------------------------------------------------------
