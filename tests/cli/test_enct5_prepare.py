@@ -299,7 +299,7 @@ REFUSED: list[tuple[str, str, str | bytes, str]] = [
         "--max-length 2: give 3",
     ),
     ("classification", "--sampled-copies 1", TSV, "--sampled-copies"),
-    ("classification", "--labels no --valid nor,train", TSV, "no such file: nor, no"),
+    ("classification", "--labels no --valid nor,train", TSV, "nor, no"),
     ("classification", "--destdir .", TSV, "--destdir .: is there already"),
 ]
 
