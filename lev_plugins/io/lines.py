@@ -101,15 +101,14 @@ def progress(
     from tqdm import tqdm
 
     if isinstance(total, str):
-        total = count_lines(total) if os.path.isfile(total) else None
+        total = _line_ends(total) if os.path.isfile(total) else None
     shares_terminal = output == STANDARD_STREAM and is_terminal(sys.stdout)
     typed = total is None and is_terminal(sys.stdin)
     quiet = shares_terminal or typed or not is_terminal(sys.stderr)
     yield from tqdm(items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet)
 
 
-def count_lines(path: str) -> int:
-    """How many lines a file has."""
+def _line_ends(path: str) -> int:
     with open(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 

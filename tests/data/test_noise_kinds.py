@@ -237,6 +237,8 @@ def test_words_are_dropped_repeated_and_replaced_as_often_as_asked(line, number)
 
     rest = iter(line)
     dropped = made("drop-words")
+    text = f"  {' '.join(line)} "
+    assert noisy(text, "drop-words", number=number, word_rate=0.5) == f"  {' '.join(dropped)} "
     assert all(word in rest for word in dropped)
     assert len(dropped) == len(line) - min(count, len(line) - 1), "one is left"
     unique = " ".join(f"{word}{place}" for place, word in enumerate(line))

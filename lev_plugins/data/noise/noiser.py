@@ -85,10 +85,12 @@ class Noise:
             words = ["".join(self.confusions.read(clusters(word), scale, rng)) for word in words]
         else:
             self._change_words(kind, words, rng)
+        kept = False
         for i, word in zip(places, words, strict=True):
             parts[i] = word
-            if not word:  # it went, and a space beside it
-                parts[i - 1 if i else 1] = ""
+            if not word:  # it went, and the space between it and what stays
+                parts[i - 1 if kept else i + 1] = ""
+            kept = kept or bool(word)
         return "".join(parts)
 
     def _change_words(self, kind: str, words: list[str], rng: random.Random) -> None:
