@@ -59,11 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         epilog="\n".join([f"commands (lev-NAME is {RUN} NAME):", *lines]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    version = f"{PACKAGE} {import_module(PACKAGE).__version__}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action="version", version=version())
     parser.parse_args(arguments)
     standard_output().write(parser.format_help())
     return None
+
+
+def version() -> str:
+    """The package and its version."""
+    return f"{PACKAGE} {import_module(PACKAGE).__version__}"
 
 
 def load(command: str) -> ModuleType:

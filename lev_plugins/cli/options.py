@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, is_terminal
-from .names import prog
+from .names import prog, version
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
@@ -41,7 +41,7 @@ class _Help(argparse.Action):
 def make_parser(
     command: str, description: str, example: str = "", usage: str = ""
 ) -> argparse.ArgumentParser:
-    """A command's parser, with ``--help`` and ``--help-all``.
+    """A command's parser, with ``--help``, ``--help-all`` and ``--version``.
 
     Args:
         example: what may stand behind the command's name, shown at the end of the help.
@@ -61,9 +61,11 @@ def make_parser(
 
 
 def add_help(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--help`` and ``--help-all`` to a parser without a help."""
+    """Adds ``--help``, ``--help-all`` and ``--version`` to a parser without a help."""
     flags, about = ("-h", "--help", HELP_ALL), "show the main options, or all options, and exit"
     parser.add_argument(*flags, action=_Help, nargs=0, dest=argparse.SUPPRESS, help=about)
+    shown = {"action": "version", "version": version(), "advanced": True}
+    adder(parser)("--version", "show the version and exit", **shown)
 
 
 def show_all(parser: argparse.ArgumentParser) -> None:

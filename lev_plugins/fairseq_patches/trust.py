@@ -132,6 +132,7 @@ def settings_of(
 
 @patches(models, "build_model")
 def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> object:
+    """A checkpoint may name known models alone; no code is run, no file is read for them."""
     if (found := origin()) is not None:
         registry = {**models.MODEL_REGISTRY, **models.ARCH_MODEL_REGISTRY}
         made = found.check_name("arch", cfg, registry)
@@ -150,6 +151,7 @@ def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> obj
 
 @patches(tasks, "setup_task")
 def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
+    """A checkpoint may name known tasks alone, no folder but its data and no network."""
     if (found := origin()) is not None:
         found.check_name("task", cfg, tasks.TASK_REGISTRY)
         found.check_task(cfg)

@@ -48,9 +48,11 @@ def test_without_a_command_all_are_listed(options, capsys):
     assert set(names.COMMANDS) <= {line.split()[0] for line in told if line.startswith("  ")}
 
 
-def test_the_version_is_that_of_the_package(capsys):
+@pytest.mark.parametrize("command", [[], ["correct"]])
+def test_the_version_is_that_of_the_package(command, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [names.RUN, *command, "--version"])
     with pytest.raises(SystemExit) as end:
-        names.main(["--version"])
+        names.main()
     assert (end.value.code, capsys.readouterr().out) == (0, f"lev_plugins {__version__}\n")
 
 
