@@ -24,6 +24,7 @@ from lev_plugins.reports.printed import read_printed
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
 EDGES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+USUAL = 0.7  # the least similarity at which translators' tools show a match
 TER, BLEU = ter(normalized=True, case_sensitive=True), bleu()
 
 
@@ -74,6 +75,7 @@ def table(rows: Sequence[Row], systems: dict[str, list[str]]) -> str:
         ]
         for low, high in zip(EDGES, EDGES[1:])
     }
+    bins[f"{USUAL:g}–1"] = [i for i, row in enumerate(rows) if float(row.sim) >= USUAL]
     bins["all"] = [*range(len(rows))]
     heads = [f"{name} ({len(some)})" for name, some in bins.items()]
     lines = [["TER / BLEU", *heads, "exact %", "identifiers %"]]
