@@ -36,6 +36,7 @@ stock) recipe=(--task translation_lev --noise random_delete --arch levenshtein_t
   optimizer=(--optimizer muon --muon-update-rms 0.4 --lr 0.004)
   ;;
 esac
+case " $* " in *" --optimizer "*) optimizer=() ;; esac # another optimizer knows no --muon-update-rms
 if [ "$system" = distilled ]; then
   prepared "$work" distilled-data translation/distill.sh
   data="$work/distilled-data" teacher="${TEACHER:-$work/ar/checkpoint_last.pt}"
@@ -45,5 +46,5 @@ fi
 
 exec fairseq-train "$data" --user-dir "$root/lev_plugins" "${recipe[@]}" "${sizes[@]}" \
   --bpe sentencepiece --sentencepiece-model "$work/spm.model" --share-all-embeddings --dropout 0.1 \
-  "${optimizer[@]}" --adam-betas '(0.9, 0.98)' --clip-norm 1.0 "${length[@]}" --max-tokens 1800 --seed "$SEED" \
+  ${optimizer[@]+"${optimizer[@]}"} --adam-betas '(0.9, 0.98)' --clip-norm 1.0 "${length[@]}" --max-tokens 1800 --seed "$SEED" \
   --save-dir "$work/$system" --no-epoch-checkpoints --log-format simple --log-interval 50 "$@"
