@@ -5,11 +5,14 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
-from fairseq import options, tasks
+from fairseq import checkpoint_utils, options, tasks
+from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.models import ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 from torch import nn
 
@@ -76,6 +79,23 @@ def changed(path: Path, outcome: Path, section: str, name: str, value: Any) -> P
     state["cfg"][section] = {**(state["cfg"][section] or {}), name: value}
     torch.save(state, outcome)
     return outcome
+
+
+def begin(cfg: Any, task: Any, **given: Any) -> None:
+    """A training begins as ``given`` says."""
+    how = CheckpointConfig(**given)
+    cfg = copy.copy(cfg)
+    cfg.checkpoint = how
+    trainer = SimpleNamespace(
+        **{"checkpoint_suffix": "", "model": None, "lr_scheduler": None, "cfg": cfg, "task": task},
+        get_model=lambda: ARCH_MODEL_REGISTRY[cfg.model._name],
+        load_checkpoint=lambda name, *_, **__: (
+            checkpoint_utils.load_checkpoint_to_cpu(name) and None
+        ),
+        get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
+        lr_step=lambda epoch: None,
+    )
+    checkpoint_utils.load_checkpoint(how, trainer)
 
 
 class Malicious:

@@ -28,30 +28,21 @@ LAYERS = (
 LEVEL = {name: level for level, packages in enumerate(LAYERS) for name in packages}
 
 
-def parts_of(file: Path, package: Path) -> tuple[str, ...]:
-    """``lev_plugins/io/lines.py`` → ``("io", "lines")``; an ``__init__`` keeps its name."""
-    return file.relative_to(package).with_suffix("").parts
+Parts = tuple[str, ...]
 
 
-def relative_imports(source: str, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """What a module at ``parts`` imports of its own package, wherever it does so, name by name."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.level > 0:
-            base = parts[: len(parts) - node.level]
-            module = node.module.split(".") if node.module else []
-            for name in node.names:
-                yield (*base, *module, name.name)
-
-
-def absolute_imports(source: str) -> Iterator[str]:
+def imports(source: str, parts: Parts) -> Iterator[Parts]:
+    """What a module at ``parts`` imports, anywhere, name by name; the package is ``.``."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module
+            yield from (tuple(name.name.split(".")) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module.split(".") if node.module else []
+            start = (".", *parts[: len(parts) - node.level]) if node.level else ()
+            yield from ((*start, *module, name.name) for name in node.names)
 
 
-def complaint(importer: tuple[str, ...], imported: tuple[str, ...]) -> str | None:
+def complaint(importer: Parts, imported: Parts) -> str | None:
     """Why a module may not import another one; None if it may."""
     above, below = importer[0], imported[0]
     if below not in LEVEL:
@@ -60,67 +51,41 @@ def complaint(importer: tuple[str, ...], imported: tuple[str, ...]) -> str | Non
         systems = above == "systems" and len(importer) > 2 and len(imported) > 1
         if systems and imported[1] != importer[1]:
             return "systems never import each other"
-        return None
-    if importer == ("__init__",):
+    elif importer == ("__init__",):
         return "the package does not load its commands" if below == "cli" else None
-    if LEVEL[below] <= LEVEL[above]:
+    elif LEVEL[below] <= LEVEL[above]:
         return f"{above} does not stand above {below}"
     return None
 
 
-@pytest.fixture(scope="session")
-def package(root: Path) -> Path:
-    return root / "lev_plugins"
+@pytest.fixture(scope="module")
+def found(root: Path) -> dict[Parts, list[Parts]]:
+    """``("io", "lines")`` → what ``lev_plugins/io/lines.py`` imports."""
+    package, every = root / "lev_plugins", {}
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package).with_suffix("").parts
+        every[parts] = list(imports(path.read_text(), parts))
+    return every
 
 
-@pytest.fixture(scope="session")
-def sources(package: Path) -> dict[tuple[str, ...], str]:
-    return {parts_of(file, package): file.read_text() for file in sorted(package.rglob("*.py"))}
-
-
-def test_every_module_stands_in_a_layer_and_imports_point_downwards(sources):
-    assert {parts[0] for parts in sources} <= set(LEVEL)
+def test_every_module_stands_in_a_layer_and_imports_point_downwards(found):
+    assert {parts[0] for parts in found} <= set(LEVEL)
     wrong = [
         f"{'.'.join(parts)} imports {'.'.join(imported)}: {why}"
-        for parts, source in sources.items()
-        for imported in relative_imports(source, parts)
-        if (why := complaint(parts, imported))
+        for parts, every in found.items()
+        for start, *imported in every
+        if start == "." and (why := complaint(parts, tuple(imported)))
     ]
     assert not wrong
 
 
-def outside(sources: dict[tuple[str, ...], str], *names: str) -> list[str]:
-    """Which of the modules import one of these packages by name."""
-    return [
-        f"{'.'.join(parts)} imports {name}"
-        for parts, source in sources.items()
-        for name in absolute_imports(source)
-        if name.split(".")[0] in names
-    ]
-
-
-def test_the_package_never_names_itself(sources):
-    """Its user may have renamed the folder."""
-    assert not outside(sources, "lev_plugins")
-
-
-def test_the_lower_packages_know_nothing_of_fairseq(sources):
-    """But nn/seq2seq, which is there to put blocks behind fairseq's interfaces."""
-    lower = {
-        parts: source
-        for parts, source in sources.items()
-        if parts[0] in ("ops", "nn", "errors") and parts[:2] != ("nn", "seq2seq")
-    }
-    assert not outside(lower, "fairseq", "fairseq_cli", "omegaconf", "hydra")
-
-
-def test_configurations_are_not_turned_into_strings(sources):
-    """fairseq reads the types of dataclass fields, which a future import makes into strings."""
-    wrong = [
-        ".".join(parts)
-        for parts, source in sources.items()
-        if "@dataclass" in source
-        and "fairseq.dataclass" in source
-        and "__future__" in absolute_imports(source)
-    ]
-    assert not wrong
+def test_nobody_imports_what_he_should_know_nothing_of(found):
+    """The user may have renamed the package's folder, fairseq reads the types of dataclasses, and
+    of the lower packages only nn/seq2seq puts blocks behind fairseq's interfaces."""
+    fairseqs = {"fairseq", "fairseq_cli", "omegaconf", "hydra"}
+    for parts, every in found.items():
+        names = {one[0] for one in every}
+        assert "lev_plugins" not in names, parts
+        assert "__future__" not in names or ("fairseq", "dataclass") not in {o[:2] for o in every}
+        if parts[0] in ("ops", "nn", "errors") and parts[:2] != ("nn", "seq2seq"):
+            assert not fairseqs & names, parts

@@ -14,9 +14,8 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 
-from lev_plugins.cli import enct5_prepare, names
+from lev_plugins.cli import names
 from lev_plugins.io import program
-from lev_plugins.systems.enct5.problem_types import KINDS
 
 #: no help needs one of these, and none is quick to import
 HEAVY = {"torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "transformers"}
@@ -84,25 +83,16 @@ print(json.dumps([written, modules, before, found]))
 """
 
 
-@pytest.fixture(scope="module")
-def lean(root, tmp_path_factory) -> Any:
-    """What correct writes with two checkpoints, the modules that it has imported by then, and what
-    is registered before and after a checkpoint asks for another model."""
-    folder = tiny.dictionaries(tmp_path_factory.mktemp("lean") / "bin").parent
+def test_correct_imports_what_its_model_needs_and_the_rest_when_a_checkpoint_asks_for_it(
+    root, tmp_path
+):
+    folder = tiny.dictionaries(tmp_path / "bin").parent
     paths = [saved.save(folder / f"{one}.pt", folder / "bin", one) for one in ("editor", "stock")]
-    return started(root, LEAN, *paths)
-
-
-def test_correct_imports_what_its_model_needs(lean):
-    written, modules, _, _ = lean
+    written, modules, before, found = started(root, LEAN, *paths)
     assert [text.count("\n") for text in written] == [2, 2]
     assert not NOT_TO_CORRECT & {module.split(".")[0] for module in modules}
     assert "fairseq.models.transformer" in modules
     assert not {f"fairseq.models.{name}" for name in MODELS} & set(modules)
-
-
-def test_the_rest_of_fairseq_comes_when_a_checkpoint_asks_for_it(lean):
-    _, _, before, found = lean
     whole = {kind: dict(value["registry"]) for kind, value in REGISTRIES.items()}
     whole |= {"arch": dict(ARCH_MODEL_REGISTRY), "task": dict(TASK_REGISTRY)}
     assert before < len(found["arch"]) / 2
@@ -118,7 +108,6 @@ def test_the_rest_of_fairseq_comes_when_a_checkpoint_asks_for_it(lean):
         (["-m"], ["python", "-X", "utf8", "-mlev_plugins"], True),
         (["/usr/bin/lev-correct", "--path", "x"], [], True),
         (["-m", "x"], ["python", "-m", "pytest", "x"], False),
-        (["-m"], ["python", "-m", "lev_plugins.client"], False),
         (["lev-correct.py"], [], False),
         (["-m", "x", "y"], ["python", "-m"], False),
         ([], [], False),
@@ -128,9 +117,3 @@ def test_a_command_of_ours_is_told_from_other_programs(arguments, original, ours
     monkeypatch.setattr(sys, "argv", arguments)
     monkeypatch.setattr(sys, "orig_argv", original)
     assert program.starts_own_command("lev_plugins") == ours
-
-
-def test_a_help_repeats_what_it_must_not_load():
-    assert [*enct5_prepare.KINDS, "multilabel_pooled"] == sorted(
-        KINDS, key=[*enct5_prepare.KINDS, "multilabel_pooled"].index
-    )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import sentencepiece
 
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import check_parallel, plain_spaces, read_lines
+from lev_plugins.io.text_files import plain_spaces, read_lines, read_parallel
 
 
 def text_lines(path: str) -> Iterator[str]:
@@ -30,7 +30,8 @@ def main() -> None:
     args = parser.parse_args()
     work, parts, sides = args.work, args.parts.split(","), args.sides.split(",")
     for part in parts:
-        check_parallel([f"{work}/text/{part}.{side}" for side in sides])
+        for _ in read_parallel([f"{work}/text/{part}.{side}" for side in sides]):
+            pass  # as many lines, all of them readable
     first = [f"{work}/text/{parts[0]}.{side}" for side in sides]
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(line for path in first for line in text_lines(path)),

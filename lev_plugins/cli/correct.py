@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError, counted
-from ..io.lines import STANDARD_STREAM, chunks, is_terminal, progress, raw_lines
+from ..io.lines import STANDARD_STREAM, chunks, progress, raw_lines
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
 from ..models import ENGLISH_SPELLING
@@ -69,7 +69,7 @@ def correct(args: argparse.Namespace) -> int:
     say(*report.notes())
     if args.output_dir:
         say(f"{counted(len(files), 'file')} corrected: {report}{skipped}")
-    elif is_terminal(sys.stderr) and not is_terminal(sys.stdout):
+    elif sys.stderr.isatty() and not sys.stdout.isatty():
         say(report)
     return int(args.check and report.changed > 0)
 
@@ -114,7 +114,7 @@ class Run:
 
     def to_standard_output(self) -> None:
         """The text of all files, what would change in them, or nothing."""
-        out, colour = standard_output().buffer, is_terminal(sys.stdout)
+        out, colour = standard_output().buffer, sys.stdout.isatty()
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
             names = f"--- {path}\n+++ {path}\n".encode("utf-8", "surrogateescape")
@@ -152,7 +152,7 @@ class Run:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
         document, told = self.corrector.document(), False
-        read = progress(raw_lines(path), "lines", output, path)
+        read = progress(raw_lines(path), "lines", output)
         for chunk in chunks(read, path, self.args.buffer):
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)

@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     name = "standard input" if args.input == STANDARD_STREAM else args.input
     noise = _noise(args)
     with whole_file(args.output) as output:
-        lines = progress(raw_lines(args.input), "lines", args.output, args.input)
+        lines = progress(raw_lines(args.input), "lines", args.output)
         for number, raw in enumerate(lines, start=1):
             body = raw.removesuffix(b"\n")  # which only the last may lack
             line = decode(name, number, body)

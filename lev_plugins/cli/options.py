@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, is_terminal
+from ..io.lines import STANDARD_STREAM
 from .names import prog, version
 
 #: Adds an option, as of :func:`adder`.
@@ -140,7 +140,7 @@ def say(*lines: object) -> None:
 
 def say_what_to_type(path: str, form: str) -> None:
     """``form``, where the lines of ``path`` are typed."""
-    if path == STANDARD_STREAM and is_terminal(sys.stdin):
+    if path == STANDARD_STREAM and sys.stdin.isatty():
         say(f"{form}:")
 
 

@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         model = EncT5.from_pretrained(args.path, args.device)
         written = tsv_record(model) if args.format == "tsv" else json_record
         report = ReadingReport(model)
-        records = progress(_found(model, args), "lines", args.output, args.input)
+        records = progress(_found(model, args), "lines", args.output)
         for number, found in enumerate(records, start=1):
             out.write(written(number, found))
             if args.output == STANDARD_STREAM:

@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             show, pages, draft_lang = load(args)
         say_what_to_type(args.input, FORM)
         found = _answers(args, show, draft_lang)
-        answers = progress(found, "sentences", "-", args.input)
+        answers = progress(found, "sentences", "-")
         for number, answer in enumerate(answers, start=1):
             if text is not None:
                 text.write(("\n" if number > 1 else "") + pages.render_text(answer, number))

@@ -9,13 +9,8 @@ from fairseq import tasks
 from fairseq.data import Dictionary
 
 from ..errors import UserError
-from ..io.text_files import (
-    has_carriage_returns,
-    read_lines,
-    read_parallel,
-    refuse_special_tokens,
-    require_files,
-)
+from ..io.lines import raw_lines
+from ..io.text_files import read_lines, read_parallel, refuse_special_tokens, require_files
 
 #: name (train, valid, valid1 …) → files of source, target and draft that belong together by line
 Splits = dict[str, list[str]]
@@ -79,7 +74,7 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictiona
     for path in (args.srcdict, args.tgtdict):
         _check_dictionary(path)
     every = [path for paths in splits.values() for path in paths]
-    if args.workers > 1 and any(map(has_carriage_returns, every)):
+    if args.workers > 1 and any(b"\r" in line for path in every for line in raw_lines(path)):
         args.workers = 1
     joined = args.joined_dictionary
     with tempfile.TemporaryDirectory() as made:

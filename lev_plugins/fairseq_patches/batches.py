@@ -34,9 +34,8 @@ def batch_by_size(
         return [*batches, rest] if len(rest) else batches
     if running_command() in ("train", "hydra-train"):
         raise UserError(
-            "a data set has no sentence, or none within the limits of the model; check the "
-            "text that preprocess was given, or raise --max-source-positions, "
-            "--max-target-positions or --max-tokens"
+            "a data set has no sentence, or none within --max-source-positions, "
+            "--max-target-positions and --max-tokens"
         )
     return []
 

@@ -4,7 +4,6 @@ import argparse
 import collections
 import contextlib
 import functools
-import importlib
 import os
 import re
 import shutil
@@ -18,10 +17,12 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.distributed.utils import _TensorPlaceholder
 from fairseq.file_io import PathManager
+from numpy._core import multiarray
 from omegaconf import AnyNode, DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
 
 from ..errors import UserError
+from ..io.output import whole
 from ..io.patching import Stock, patches
 from .trust import check_criterion, settings_of
 
@@ -30,10 +31,7 @@ _REFUSED = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 
 def _allowed() -> list[Any]:
     """The classes of fairseq's checkpoints: plain containers, numbers, and what processes send."""
-    home = "_core" if hasattr(np, "_core") else "core"
-    # a checkpoint names the module of the numpy that wrote it
-    multiarray = importlib.import_module(f"numpy.{home}.multiarray")
-    makers = [
+    makers = [  # a checkpoint names the module of the numpy that wrote it
         (getattr(multiarray, name), f"numpy.{core}.multiarray.{name}")
         for name in ("_reconstruct", "scalar")
         for core in ("core", "_core")
@@ -74,8 +72,6 @@ def wrap_checkpoint_errors(path: str) -> Iterator[None]:
         cause = error.__context__ or error  # the trainer says less than what it has met
         if isinstance(cause, UserError):
             raise cause from error
-        if str(cause).startswith("Model file not found"):
-            raise UserError(f"checkpoint {path} does not exist") from error
         raise UserError(
             f"checkpoint {path} cannot be used here ({type(cause).__name__}: {str(cause)[:300]}); "
             "give the task, --arch, options and data it was trained with; or it is damaged"
@@ -105,40 +101,26 @@ def load_model_ensemble_and_task(
     stock: Stock, filenames: Sequence[str],
     arg_overrides: Mapping[str, object] | None = None, *args: object, **options: object,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """fairseq's models, settings and task; ``task.checkpoint_cfg`` are the settings."""
+    """fairseq's models, settings and task."""
     with (
         wrap_checkpoint_errors(":".join(filenames)),
         settings_of(filenames, arg_overrides) as origin,
     ):
         found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
         check_criterion(origin, found[1])
-        found[2].checkpoint_cfg = found[1]
         return found
 
 
 @contextlib.contextmanager
 def atomic_save(path: str) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of ``path`` at the end, when all of it is on the disk.
+    """A file that takes the place of ``path`` when all of it is on the disk (:func:`.whole`).
 
-    Until then, and if anything fails, what stood there stays. A link is replaced, not followed.
-
-    Raises:
-        UserError: the system refuses to write it.
+    A link is replaced, not followed.
     """
-    written = f"{path}.tmp"
-    try:
-        with open(written, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(written, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.remove(written)
-        failure = error if isinstance(error, OSError) else error.__context__  # torch's own error
-        if isinstance(failure, OSError):
-            raise UserError(f"checkpoint {path} is not written ({failure.strerror})") from error
-        raise
+    with whole(path, f"{path}.tmp") as written, open(written, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @patches(checkpoint_utils, "torch_persistent_save")
@@ -150,9 +132,7 @@ def save(stock: Stock, obj: Any, filename: str, async_write: bool = False) -> No
 
 @patches(PathManager, "copy")
 def copy(stock: Stock, src_path: str, dst_path: str, overwrite: bool = False) -> bool:
-    """Fault: ``checkpoint_last.pt`` and ``checkpoint_best.pt`` are copied in place."""
-    if not overwrite:
-        return bool(stock(src_path, dst_path, overwrite))
+    """Fault: ``checkpoint_last.pt`` and ``checkpoint_best.pt``, all it copies, in place."""
     with open(src_path, "rb") as whole, atomic_save(dst_path) as file:
         shutil.copyfileobj(whole, file, 1 << 20)
     return True

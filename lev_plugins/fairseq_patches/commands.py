@@ -1,14 +1,10 @@
-"""What fairseq's commands print and read: help, typed lines, text for ``--bpe``."""
+"""What fairseq's commands read: typed lines, text for ``--bpe``."""
 
-import contextlib
 import importlib
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
-from fairseq import options
 from fairseq.dataclass import FairseqDataclass
 from fairseq.registry import REGISTRIES
 from hydra.core.config_store import ConfigStore
@@ -18,25 +14,6 @@ from ..io.patching import Stock, patches
 from ..io.program import program_modules
 from ..io.text_files import plain_spaces
 from .imports import is_lean, untouched_root_logger
-
-
-@patches(options, "parse_args_and_arch")
-def parse(stock: Stock, parser: Any, input_args: Any = None, *how: Any, **named: Any) -> Any:
-    """Fault: the first of two passes, without the options of task and model, prints ``--help``."""
-
-    typed = list(sys.argv[1:] if input_args is None else input_args)
-    rest = [one for one in typed if one not in ("-h", "--help")]
-    if rest == typed:
-        return stock(parser, input_args, *how, **named)
-
-    def show(*_: object) -> None:
-        parser.print_help()
-        parser.exit()
-
-    parser.error = show  # what is missing besides
-    with contextlib.suppress(RuntimeError):  # fairseq-train without --arch
-        stock(parser, rest, *how, **named)
-    return show()
 
 
 def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:

@@ -2,19 +2,17 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
+from fairseq.data import Dictionary
 from fairseq.optim.fp16_optimizer import FP16Optimizer
 from fairseq.tasks.translation import TranslationTask
 from torch import Tensor
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
-
-if TYPE_CHECKING:
-    from fairseq.data import Dictionary
-    from fairseq.trainer import Trainer
 
 _SYMBOLS = "symbols"  # in a checkpoint's ``task_state``
 _MASTERS = "fp32_params"  # in a checkpoint's ``last_optimizer_state``
@@ -24,9 +22,9 @@ _LOOKED_AT, _RARE = 2000, 99  # sources, percentile
 
 def difference(there: Sequence[str], here: Sequence[str]) -> tuple[int, str, str] | None:
     """The first symbol that differs: its index, and both, quoted or ``missing``; None for none."""
-    for index in range(max(len(there), len(here))):
-        one, other = (repr(s[index]) if index < len(s) else "missing" for s in (there, here))
-        if one != other:
+    for index, pair in enumerate(zip_longest(there, here)):
+        if pair[0] != pair[1]:
+            one, other = ("missing" if symbol is None else repr(symbol) for symbol in pair)
             return index, one, other
     return None
 
@@ -36,11 +34,10 @@ def _refuse_other_symbols(task: TranslationTask, kept: Mapping[str, Sequence[str
     for side, dictionary in (("source", task.src_dict), ("target", task.tgt_dict)):
         there = kept.get(side, [])
         if found := difference(there, dictionary.symbols[: len(there)]):
-            index, one, other = found
             raise UserError(
-                f"the checkpoint was trained with another {side} dictionary (symbol {index} is "
-                f"{one} there and {other} in {task.cfg.data}); give the data folder it was trained "
-                "with, or preprocess yours with its --srcdict and --tgtdict"
+                f"the checkpoint was trained with another {side} dictionary (symbol {found[0]} is "
+                f"{found[1]} there and {found[2]} in {task.cfg.data}); give the data folder it was "
+                "trained with"
             )
 
 
@@ -61,7 +58,7 @@ def load_state_dict(stock: Stock, self: TranslationTask, state_dict: dict[str, A
     stock(self, {name: one for name, one in state_dict.items() if name != _SYMBOLS})
 
 
-def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None:
+def words_learnt(sources: Sequence[Any], dictionary: Dictionary) -> int | None:
     """Words that a model learns to read at once; None where all sources are empty.
 
     The number that more than half of the sources have (segments, of which only what ends a line
@@ -84,7 +81,7 @@ def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None
     return usual_count if most else int(np.ceil(np.percentile(counts, _RARE)))
 
 
-def keep_lengths(trainer: "Trainer") -> None:
+def keep_lengths(trainer: Any) -> None:
     """Let the checkpoints of a training that begins say :func:`words_learnt` of its pairs, if any.
 
     Fault: a model that learnt from short lines stops early in longer ones; no checkpoint says so.

@@ -5,7 +5,6 @@ import errno
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import NoReturn
@@ -36,13 +35,10 @@ def explain(error: BaseException) -> str | None:
 
 
 def _told(error: BaseException) -> bool:
-    """Whether an error could be told in one line; LEV_PLUGINS_TRACEBACK=1 shows where it arose."""
+    """Whether an error could be told in one line, which it was then."""
     if (line := explain(error)) is None:
         return False
-    if os.environ.get("LEV_PLUGINS_TRACEBACK") == "1":
-        traceback.print_exception(error)
-    # nobody reads it, or it is closed
-    with contextlib.suppress(AttributeError, BrokenPipeError, ValueError):
+    with contextlib.suppress(BrokenPipeError):  # nobody reads it
         sys.stdout.flush()
     print(f"error: {printable(line)}", file=sys.stderr)
     return True
@@ -76,12 +72,9 @@ def run_cli(main: Callable[[], int | None]) -> NoReturn:
     1 after a user's mistake, told in one line; 130 after Ctrl-C and 141 when the reader of standard
     output has gone, both without a word.
     """
-    if sys.stderr is None:  # closed: what is printed there must not land in the output
-        sys.stderr = open(os.devnull, "w")
     try:
         status = main() or 0
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except KeyboardInterrupt:
         status = 128 + 2
     except BrokenPipeError:

@@ -1,6 +1,5 @@
 """How trainings are started, begin or resume, and end when a signal asks them to."""
 
-import argparse
 import contextlib
 import contextvars
 import multiprocessing
@@ -11,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from fairseq import checkpoint_utils
@@ -29,9 +28,6 @@ from ..io.program import program_modules
 from .checkpoints import wrap_checkpoint_errors
 from .contents import keep_lengths
 
-if TYPE_CHECKING:
-    from fairseq.trainer import Trainer
-
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _LAST = "checkpoint_last"
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
@@ -43,40 +39,28 @@ _beginning: contextvars.ContextVar[Any] = contextvars.ContextVar("beginning", de
 # how it is started --------------------------------------------------------------------------------
 
 
-@patches(utils, "_infer_torch_distributed_launch_init")
-def infer(stock: Stock, cfg: DictConfig) -> None:
-    """Fault: fairseq takes a process's rank modulo the number of GPUs, which may be 0."""
-    if torch.cuda.device_count() > 0:
-        return stock(cfg)
-    cfg.distributed_init_method, cfg.distributed_no_spawn = "env://", True
-    cfg.distributed_world_size = int(os.environ["WORLD_SIZE"])
-    cfg.distributed_rank, cfg.device_id = int(os.environ["RANK"]), 0
+def _launch(place: Any) -> None:
+    """Complete the settings of a training in several processes, as fairseq does it.
 
+    Faults: on a CPU it divides a process's rank by the number of GPUs; and the processes that
+    torchrun has started train each for itself, unless they are told how many there are.
 
-def _check_launch(cfg: DictConfig) -> None:
-    """Refuse a training on a CPU whose processes would train each for itself, or not at all."""
-    asked, method = cfg.distributed_world_size, cfg.distributed_init_method
-    torchrun = all(name in os.environ for name in _TORCHRUN)
-    started = int(os.environ["WORLD_SIZE"]) if torchrun else 1
-    alone = asked == 1 and started > 1 and method is None
-    unconnected = asked > 1 and method is None and not torchrun and "SLURM_JOB_ID" not in os.environ
-    empty = method is not None and not cfg.distributed_no_spawn
-    if alone or (torch.cuda.device_count() == 0 and (unconnected or empty)):
-        count = max(asked, started)
+    Raises:
+        UserError: several processes on a CPU that nobody has started.
+    """
+    gpus, started = torch.cuda.device_count(), "SLURM_JOB_ID" in os.environ
+    if all(name in os.environ for name in _TORCHRUN):
+        place.distributed_world_size = int(os.environ["WORLD_SIZE"])
+        if place.distributed_world_size > 1 and not gpus:
+            place.distributed_init_method, place.distributed_no_spawn = "env://", True
+            place.distributed_rank, place.device_id = int(os.environ["RANK"]), 0
+    elif place.distributed_world_size > 1 and not (gpus or started or place.distributed_no_spawn):
         raise UserError(
-            f"no training of several processes begins so (--distributed-world-size {asked}, and "
-            f"torchrun has started {started}); launch as torchrun --nproc_per_node {count} "
-            "$(which fairseq-train) … --cpu --distributed-backend gloo --ddp-backend legacy_ddp "
-            f"--distributed-world-size {count}"
+            f"--distributed-world-size {place.distributed_world_size}: on a CPU torchrun starts "
+            "them: torchrun --nproc_per_node N $(which fairseq-train) … --cpu "
+            "--distributed-backend gloo --ddp-backend legacy_ddp"
         )
-
-
-def _absolute(cfg: DictConfig | argparse.Namespace) -> None:
-    """Make the colon separated folders in ``cfg.data`` absolute, in place, if they are there."""
-    data = getattr(cfg, "data", None)
-    if isinstance(data, str) and data and "://" not in data:
-        paths = data.split(os.pathsep)
-        cfg.data = os.pathsep.join(os.path.abspath(p) if os.path.exists(p) else p for p in paths)
+    utils.infer_init_method(place)
 
 
 @patches(utils, "call_main")
@@ -92,7 +76,10 @@ def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwar
         return stock(cfg, main, **kwargs)
     if cfg.checkpoint.write_checkpoints_asynchronously:
         raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
-    _absolute(cfg.task)
+    data = getattr(cfg.task, "data", None)
+    if isinstance(data, str) and "://" not in data:
+        there = (os.path.abspath(p) if os.path.exists(p) else p for p in data.split(os.pathsep))
+        cfg.task.data = os.pathsep.join(there)
     kind: Any = None if OmegaConf.is_missing(cfg, "model") else _model_class(cfg.model)
     if hasattr(kind, "settle"):
         kind.settle(cfg.model)
@@ -101,9 +88,7 @@ def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwar
             if getattr(section, "tpu", None) is not None:
                 section.tpu = False
     place = cfg.distributed_training
-    _check_launch(place)
-    if place.distributed_world_size > 1:
-        utils.infer_init_method(place)  # as fairseq is about to do
+    _launch(place)
     with watched(place.distributed_init_method is not None and not place.distributed_no_spawn):
         stock(cfg, main, **kwargs)
 
@@ -125,7 +110,7 @@ def _model_class(cfg: Any) -> Any:
     return ARCH_MODEL_REGISTRY.get(getattr(cfg, "_name", None) or getattr(cfg, "arch", None))
 
 
-def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
+def _look_at(trainer: Any, path: str, state: dict[str, Any]) -> None:
     """Let model and task look at the checkpoint that a training begins with.
 
     Faults: options of the command that no parameter shows change a resumed training in silence, and
@@ -141,8 +126,6 @@ def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
     stored = settings.get("model")
     if stored is not None and finetuned and hasattr(kind, "begin_from"):
         trainer.get_model().begin_from(stored, state["model"], path)
-        for name in ("ema", "ema_fp32_params"):  # fairseq makes it anew from the model's
-            (state.get("extra_state") or {}).pop(name, None)
     elif stored is not None and hasattr(kind, "check_resumed"):
         kind.check_resumed(trainer.cfg.model, stored, path)
     if hasattr(task, "begin_from"):
@@ -163,7 +146,7 @@ def load_checkpoint_to_cpu(stock: Stock, path: str, *more: object, **named: obje
 
 
 @patches(checkpoint_utils, "load_checkpoint")
-def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: "Trainer", **options: object) -> object:
+def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: object) -> object:
     """Prepare a training where it looks for a checkpoint to resume from.
 
     hydra's first job and the processes that fairseq spawns pass no function of ours before.
@@ -190,8 +173,6 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: "Trainer", **options
 
     found = stock(cfg, trainer, **options)
     keep_lengths(trainer)
-    if cfg.finetune_from_model and trainer.get_num_updates() == 0:
-        trainer._previous_training_time = 0  # fairseq counts that of the other training too
     if hasattr(trainer.lr_scheduler, "seconds"):  # ends the training by its own clock
         trainer.cumulative_training_time = lambda: trainer.lr_scheduler.seconds
     return found
@@ -204,10 +185,7 @@ def step(stock: Stock, self: Any, closure: Any = None) -> object:
     Fault: it leaves the rate of a tensor, scaled by its size, in the group for the next tensor.
     """
     groups = self.param_groups
-    self.param_groups = [group for group in groups if group["relative_step"]]
-    for group in groups:
-        if not group["relative_step"]:
-            self.param_groups += [{**group, "params": [one]} for one in group["params"]]
+    self.param_groups = [{**group, "params": [one]} for group in groups for one in group["params"]]
     try:
         return stock(self, closure)
     finally:

@@ -11,11 +11,10 @@ import contextvars
 import dataclasses
 import glob
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from fairseq import models, tasks
+from fairseq import models, tasks, utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 from fairseq.registry import REGISTRIES
 from omegaconf import DictConfig, OmegaConf
@@ -27,14 +26,12 @@ from ..io.program import running_command
 ALLOWED = "LEV_PLUGINS_ALLOW"  # in the environment: names besides those of EXPECTED, with commas
 #: what a checkpoint may be of, besides what plug-ins register: it opens no files when it is built
 EXPECTED = {
-    "arch": "bart cmlm_transformer insertion_transformer iterative_nonautoregressive_transformer "
-    "levenshtein_transformer lightconv lightconv_lm lstm lstm_lm nacrf_transformer "
-    "nonautoregressive_transformer transformer transformer_align transformer_lm".split(),
-    "task": "language_modeling translation translation_from_pretrained_bart "
-    "translation_lev".split(),
+    "arch": "cmlm_transformer insertion_transformer iterative_nonautoregressive_transformer "
+    "levenshtein_transformer lstm nacrf_transformer nonautoregressive_transformer "
+    "transformer transformer_align".split(),
+    "task": ["translation", "translation_lev"],
     "criterion": "adaptive_loss cross_entropy label_smoothed_cross_entropy "
-    "label_smoothed_cross_entropy_with_alignment label_smoothed_cross_entropy_with_rdrop "
-    "nat_loss".split(),
+    "label_smoothed_cross_entropy_with_alignment nat_loss".split(),
 }
 #: files and folders that fairseq's and our tokenizers and subwords read
 FILES = (
@@ -44,13 +41,12 @@ FILES = (
 FETCHED = ("gpt2", "bert")  # subwords whose files are addresses by default
 
 
-def _plain(settings: Any) -> dict[str, Any]:
+def _plain(settings: Any) -> Mapping[str, Any]:
     """Settings by name as they are written: one that refers to another is a text with ``${``."""
-    if isinstance(settings, str):
-        return {"_name": settings}
     if isinstance(settings, DictConfig):
         settings = OmegaConf.to_container(settings, resolve=False)
-    return dict(settings if isinstance(settings, Mapping) else getattr(settings, "__dict__", {}))
+    settings = {"_name": settings} if isinstance(settings, str) else settings
+    return settings if isinstance(settings, Mapping) else getattr(settings, "__dict__", {})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +59,8 @@ class Origin:
     def check_encoder(self, kind: str, settings: object, data: object = None) -> None:
         """Refuse a ``tokenizer`` or ``bpe`` whose files are not the checkpoint's (as below)."""
         said = _plain(settings)
-        if (said.get("_name") or said.get(kind)) in FETCHED:
-            self._refuse(kind, f"{said.get('_name')}, whose files are fetched")
+        if (name := said.get("_name") or said.get(kind)) in FETCHED:
+            self._refuse(kind, f"{name}, whose files are fetched")
         for file in FILES:
             self.check_file(file, said.get(file), data)
 
@@ -93,8 +89,8 @@ class Origin:
             if away and self.given.get(name) != value:
                 self._refuse(name, f"{value:.80}")
 
-    def check_name(self, kind: str, settings: object, registry: Mapping[str, Any]) -> Any:
-        """The class that settings name, a ``kind`` of :data:`EXPECTED`; refuse any other."""
+    def check_name(self, kind: str, settings: object, registry: Mapping[str, Any]) -> None:
+        """Refuse a ``kind`` of component that is none of plug-ins or :data:`EXPECTED`."""
         said = _plain(settings)
         name = said.get("_name") or said.get(kind) or (next(iter(said)) if len(said) == 1 else None)
         if kind == "task" and isinstance(said.get("task"), str):
@@ -104,7 +100,6 @@ class Origin:
         allowed = {*EXPECTED[kind], *os.environ.get(ALLOWED, "").replace(" ", "").split(",")}
         if made is None or (made.__module__.startswith("fairseq.") and not {name, known} & allowed):
             self._refuse(kind, f"{name!s:.80} ({ALLOWED}={known!s:.80} allows it)")
-        return made
 
     def _refuse(self, name: str, what: str) -> NoReturn:
         raise UserError(
@@ -113,8 +108,8 @@ class Origin:
         )
 
 
-_origins: contextvars.ContextVar[Origin | None] = contextvars.ContextVar("origin", default=None)
-origin = _origins.get  # the checkpoint whose model or task is being built; None outside of that
+_origin: contextvars.ContextVar[Origin | None] = contextvars.ContextVar("origin", default=None)
+origin = _origin.get  # the checkpoint whose model or task is being built; None outside of that
 
 
 @contextlib.contextmanager
@@ -122,12 +117,11 @@ def settings_of(
     paths: Sequence[str], given: Mapping[str, object] | None = None
 ) -> Iterator[Origin]:
     """Inside, models and tasks are built from a checkpoint's settings (see :class:`Origin`)."""
-    found = Origin(tuple(map(str, paths)), dict(given or {}))
-    left = _origins.set(found)
+    left = _origin.set(found := Origin(tuple(map(str, paths)), dict(given or {})))
     try:
         yield found
     finally:
-        _origins.reset(left)
+        _origin.reset(left)
 
 
 @patches(models, "build_model")
@@ -135,13 +129,9 @@ def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> obj
     """A checkpoint may name known models alone; no code is run, no file is read for them."""
     if (found := origin()) is not None:
         registry = {**models.MODEL_REGISTRY, **models.ARCH_MODEL_REGISTRY}
-        made = found.check_name("arch", cfg, registry)
-        # models call eval() on texts of their settings in their own module and fairseq.utils
-        for module in {"fairseq.utils", made.__module__}:
-            if module.startswith("fairseq."):
-                vars(sys.modules[module])["eval"] = ast.literal_eval
-        said = _plain(cfg)
-        inner = ("encoder", "decoder", *(said if len(said) == 1 else ()))
+        found.check_name("arch", cfg, registry)
+        vars(utils)["eval"] = ast.literal_eval  # of texts in the settings of these models
+        inner = ("encoder", "decoder", *(said if len(said := _plain(cfg)) == 1 else ()))
         for part in (cfg, *(getattr(cfg, one, None) for one in inner)):
             for file in ("encoder_embed_path", "decoder_embed_path", "embed_path"):
                 if getattr(part, file, None):

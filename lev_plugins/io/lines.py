@@ -1,12 +1,11 @@
 """Lines in and JSON lines out, for commands: files, pipes and what is typed."""
 
 import json
-import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TypeVar
 
 from ..errors import UserError
 from .text_files import decode as decode
@@ -27,13 +26,11 @@ def json_line(value: Mapping[str, object]) -> str:
 
 
 def raw_lines(path: str) -> Iterator[bytes]:
-    """The lines of a file or of standard input (``-``), each with its end; UserError if closed."""
+    """The lines of a file or of standard input (``-``), each with its end."""
     with reading(_name(path)):
         if path != STANDARD_STREAM:
             with open(path, "rb") as file:
                 yield from file
-        elif sys.stdin is None:
-            raise UserError("standard input is closed; give it a file or a pipe: < FILE")
         else:
             yield from sys.stdin.buffer
 
@@ -67,11 +64,6 @@ def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list
         yield fields
 
 
-def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a standard stream is a terminal; a closed one is None, and none."""
-    return stream is not None and stream.isatty()
-
-
 def is_stream(path: str) -> bool:
     """Whether a path can be read once only: standard input (``-``), a pipe or a device."""
     given = Path(path)
@@ -80,7 +72,7 @@ def is_stream(path: str) -> bool:
 
 def chunk_size(path: str, size: int) -> int:
     """How many lines of ``path`` are taken at once; one where they are typed."""
-    return 1 if path == STANDARD_STREAM and is_terminal(sys.stdin) else size
+    return 1 if path == STANDARD_STREAM and sys.stdin.isatty() else size
 
 
 def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
@@ -91,30 +83,20 @@ def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
 
 
 def progress(
-    items: Iterable[T], unit: str, output: str | None = None, total: int | str | None = None
+    items: Iterable[T], unit: str, output: str | None = None, total: int | None = None
 ) -> Iterator[T]:
     """The items; those that are done, some ``unit``, are counted on standard error, a terminal's.
 
     Nothing is shown between lines that are written to a terminal, where ``output`` is ``-``.
-    ``total``: how many there are, or the file whose lines they are.
     """
     from tqdm import tqdm
 
-    if isinstance(total, str):
-        total = _line_ends(total) if os.path.isfile(total) else None
-    shares_terminal = output == STANDARD_STREAM and is_terminal(sys.stdout)
-    typed = total is None and is_terminal(sys.stdin)
-    quiet = shares_terminal or typed or not is_terminal(sys.stderr)
+    shares_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
+    quiet = shares_terminal or not sys.stderr.isatty()
     yield from tqdm(items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet)
-
-
-def _line_ends(path: str) -> int:
-    with open(path, "rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def say_no_draft(what: str, draft_lang: str, way: str) -> None:
     """Tells that ``what`` has no draft, of a model trained with some; ``way``: how to give them."""
-    trained = f"the model was trained to correct drafts (--draft-lang {draft_lang})"
-    said = f"note: {what}, and {trained}: such lines are generated from nothing. {way}"
-    print(said, file=sys.stderr)
+    said = f"{what}, and the model, trained with --draft-lang {draft_lang}, writes from nothing"
+    print(f"note: {said}. {way}", file=sys.stderr)

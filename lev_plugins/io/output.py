@@ -1,13 +1,12 @@
 """What all commands do with what they write: whole files and folders, text for any terminal."""
 
-import errno
 import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from ..errors import UserError
 from ..errors import printable as printable
@@ -15,38 +14,47 @@ from .lines import STANDARD_STREAM
 
 
 @contextmanager
-def whole_file(path: str) -> Iterator[TextIO]:
-    """Open ``path`` for text that appears there all at once, at the end, or not at all.
-
-    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. What is no plain file (a
-    pipe, ``/dev/null``, ``-`` for standard output) is written directly.
+def whole(path: str | Path, written: str | Path) -> Iterator[str | Path]:
+    """``written`` is written inside; it gets the name ``path`` at the end, or it is removed.
 
     Raises:
         UserError: the file cannot be written, or the disk is full.
     """
+    try:
+        yield written
+        os.replace(written, path)
+    except BaseException as error:
+        with suppress(OSError):
+            os.remove(written)
+        failure = error.__context__ if isinstance(error, RuntimeError) else error  # torch's own
+        if isinstance(failure, OSError) and failure.filename in (None, str(written)):
+            if isinstance(failure, BrokenPipeError):  # the reader of our standard output has gone
+                raise
+            raise UserError(f"{path}: not written ({failure.strerror})") from error
+        raise
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[TextIO]:
+    """Open ``path`` for text that appears there all at once, at the end, or not at all.
+
+    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. What is no plain file (a
+    pipe, ``/dev/null``, ``-`` for standard output) is written directly. Errors of :func:`whole`.
+    """
+    target = Path(os.path.realpath(path))
+    how: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": "\n"}
     if path == STANDARD_STREAM:
         yield standard_output()
         sys.stdout.flush()
-        return
-    target = Path(os.path.realpath(path))
-    direct = target.exists() and not target.is_file()
-    written = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        stream = open(written, "w", encoding="utf-8", errors="backslashreplace", newline="\n")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
-    try:
-        with stream:
+    elif target.exists() and not target.is_file():
+        with open(target, "w", **how) as stream:
             yield stream
-        if not direct:
-            os.replace(written, target)
-    except BaseException as error:
-        if not direct:
-            with suppress(OSError):
-                os.remove(written)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"{path}: not written ({error.strerror}); free some space") from error
-        raise
+    else:
+        with (
+            whole(target, target.with_name(f".{target.name}.{os.getpid()}.part")) as written,
+            open(written, "w", **how) as stream,
+        ):
+            yield stream
 
 
 @contextmanager
@@ -73,9 +81,7 @@ def staged(destdir: str) -> Iterator[str]:
 
 
 def standard_output() -> TextIO:
-    """Standard output, in UTF-8 whatever the terminal is set to; a UserError if it is closed."""
-    if sys.stdout is None:
-        raise UserError("standard output is closed; send it to a file or to a pipe")
+    """Standard output, in UTF-8 whatever the terminal is set to."""
     # The text holds characters that a terminal set to ASCII or Latin-1 could not encode.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:

@@ -8,6 +8,8 @@ from types import ModuleType
 
 #: names of console scripts (pyproject.toml, [project.scripts])
 _OURS = re.compile(r"lev-[a-z0-9-]+")
+#: ``fairseq_cli.train``, ``…/fairseq_cli/train.py`` and ``…/fairseq-train``
+_FAIRSEQS = re.compile(r"(?:^|/)fairseq(?:_cli[./]|-)([\w-]+?)(?:\.py)?$")
 
 
 def starts_own_command(package: str) -> bool:
@@ -19,28 +21,16 @@ def starts_own_command(package: str) -> bool:
     first = sys.argv[0] if sys.argv else ""
     if first != "-m":
         return _OURS.fullmatch(os.path.basename(first)) is not None
-    if len(sys.argv) > len(sys.orig_argv):  # a program has put its own there
-        return False
-    return sys.orig_argv[-len(sys.argv)].removeprefix("-m") == package
+    place = len(sys.orig_argv) - len(sys.argv)  # below 0: a program has put its own there
+    return place >= 0 and sys.orig_argv[place].removeprefix("-m") == package
 
 
 def running_command() -> str | None:
-    """Name of the fairseq command that runs here, such as ``train``, or ``None`` outside of one.
-
-    Knows ``fairseq-train`` and its like, ``python -m fairseq_cli.train``, a path to that file,
-    and all of them below torchrun.
-    """
+    """Name of the fairseq command that runs here, such as ``train``, or ``None`` outside of one."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    script = Path(sys.argv[0] if sys.argv else "")
-    if spec is not None and spec.name.startswith("fairseq_cli."):
-        name = spec.name.removeprefix("fairseq_cli.")
-    elif script.parent.name == "fairseq_cli" and script.suffix == ".py":
-        name = script.stem
-    elif script.stem.startswith("fairseq-"):
-        name = script.stem.removeprefix("fairseq-")
-    else:
-        return None
-    return name.replace("_", "-")
+    module, script = spec.name if spec else "", sys.argv[0] if sys.argv else ""
+    found = _FAIRSEQS.search(module) or _FAIRSEQS.search(script)
+    return found[1].replace("_", "-") if found else None
 
 
 def program_modules(name: str) -> list[ModuleType]:

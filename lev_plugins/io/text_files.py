@@ -119,17 +119,6 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield lines
 
 
-def check_parallel(paths: Sequence[str]) -> int:
-    """How many lines each of the files has; raises what :func:`read_parallel` raises."""
-    return sum(1 for _ in read_parallel(paths))
-
-
-def has_carriage_returns(path: str) -> bool:
-    r"""Whether a carriage return stands anywhere in the file, ``\r\n`` line ends included."""
-    with reading(path), open(path, "rb") as file:
-        return any(b"\r" in block for block in iter(lambda: file.read(1 << 20), b""))
-
-
 def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
     """Raise :class:`UserError` where a word of line ``number`` is one of the control symbols."""
     for position, word in enumerate(words, start=1):

@@ -34,11 +34,8 @@ class Packing:
     @classmethod
     def maybe_pack(cls, real: Tensor) -> "Packing | None":
         """The packing for real positions, B × T, bool; None where it would save little."""
-        return cls(real, pads_rows=True).if_it_saves()
-
-    def if_it_saves(self) -> "Packing | None":
-        """Itself where there is enough padding, else None."""
-        return self if len(self.index) < (1 - LEAST_SHARE) * len(self.source) else None
+        packing = cls(real, pads_rows=True)
+        return packing if len(packing.index) < (1 - LEAST_SHARE) * real.numel() else None
 
     def pack(self, x: Tensor) -> Tensor:
         """B × T × C → N × C; more rows than N where that spares kernels."""
@@ -70,9 +67,7 @@ class Layout(NamedTuple):
         mask = real[:, None, None, :]
         if real.device.type != "cpu" and not waits:
             return cls(mask, None)
-        packing = Packing(real, pads_rows=True)
-        whole = len(packing.index) == real.numel()
-        return cls(None, None) if whole else cls(mask, packing.if_it_saves())
+        return cls(None, None) if bool(real.all()) else cls(mask, Packing.maybe_pack(real))
 
 
 def rows_at(x: Tensor, index: Tensor, rows: int = 0) -> Tensor:

@@ -9,6 +9,7 @@ E = H · D, which need not be C.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -233,25 +234,18 @@ class T5TargetEmbedding(TokenEmbedding):
         return super().forward(tokens.masked_fill(tokens == self.end, self.start), first)
 
 
-@dataclass
-class Symbols:
-    """A vocabulary: how many symbols, and which are the start, the padding and the end."""
+def t5(size: T5Size, source: Any, target: Any) -> Backbone:
+    """A T5, initialised as its authors do, for two dictionaries of fairseq's.
 
-    count: int
-    start: int
-    pad: int
-    end: int
-
-
-def t5(size: T5Size, source: Symbols, target: Symbols, one_table: bool) -> Backbone:
-    """A T5, initialised as its authors do; ``one_table``: both sides share their embeddings."""
+    Both sides share their embeddings where these are one.
+    """
     table = _table(source, size.dim)
-    written = table if one_table else _table(target, size.dim)
-    output = written if size.tied else token_table(target.count, size.dim)
+    written = table if source is target else _table(target, size.dim)
+    output = written if size.tied else token_table(len(target), size.dim)
     return Backbone(
         source=TokenEmbedding(table, scale=1.0, dropout=size.dropout),
         encoder=T5Encoder(size),
-        target=T5TargetEmbedding(written, target.end, target.start, size.dropout),
+        target=T5TargetEmbedding(written, target.eos(), target.bos(), size.dropout),
         blocks=[size.decoder_block() for _ in range(size.decoder_layers)],
         norm=size.last_norm(),
         output=TiedOutput(output, scale=size.dim**-0.5 if size.scaled else 1.0),
@@ -259,7 +253,7 @@ def t5(size: T5Size, source: Symbols, target: Symbols, one_table: bool) -> Backb
     )
 
 
-def _table(symbols: Symbols, dim: int) -> nn.Embedding:
-    table = nn.Embedding(symbols.count, dim, padding_idx=symbols.pad)
+def _table(symbols: Any, dim: int) -> nn.Embedding:
+    table = nn.Embedding(len(symbols), dim, padding_idx=symbols.pad())
     nn.init.normal_(table.weight)
     return table

@@ -45,15 +45,12 @@ class Directory:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        if not self._has(CONFIG):
+        if not os.path.isfile(os.path.join(path, CONFIG)):
             lacks = f"no {CONFIG} in it" if os.path.isdir(path) else "no such folder"
             raise UserError(
                 f"{path}: {lacks}; a pre-trained model is a local folder with {CONFIG}, "
                 "model.safetensors and the tokenizer's files (nothing is downloaded)"
             )
-
-    def _has(self, name: str) -> bool:
-        return os.path.isfile(os.path.join(self.path, name))
 
     @cached_property
     def config(self) -> Any:
@@ -72,9 +69,9 @@ class Directory:
     def tokenizer(self) -> Any:
         """The tokenizer."""
         found = self._read("AutoTokenizer", "tokenizer")
-        files = sorted(set(found.vocab_files_names.values()))
-        if files and not any(map(self._has, files)):  # the library would make an empty one
-            raise UserError(f"{self.path}: no vocabulary in it: {' or '.join(files)}")
+        files = set(found.vocab_files_names.values())
+        if files and not files & set(os.listdir(self.path)):  # the library made an empty one
+            raise UserError(f"{self.path}: its tokenizer lacks {' and '.join(sorted(files))}")
         return found
 
     def _read(self, reader: str, what: str) -> Any:
@@ -84,7 +81,7 @@ class Directory:
                 self.path, local_files_only=True, trust_remote_code=False
             )
         except Exception as error:  # the library has no class of its own for a damaged file
-            said = f"transformers cannot read its {what} ({one_line(error)})"
+            said = f"transformers cannot read its {what} ({error!s:.200})"
             raise UserError(f"{self.path}: {said}") from error
 
     def weights(self) -> dict[str, Tensor]:
@@ -103,14 +100,9 @@ def _tensors(path: str) -> Iterator[tuple[str, Tensor]]:
         try:
             stored = library.load_file(path)
         except Exception as error:  # the library's own class is no more special
-            said = f"damaged or cut short ({one_line(error)}); copy it again"
+            said = f"damaged or cut short ({error!s:.200}); copy it again"
             raise UserError(f"{path}: {said}") from error
     for name, tensor in stored.items():
         plain = _INSIDE.sub("", name)  # and as the oldest BERTs have it
         plain = plain.replace("LayerNorm.gamma", "LayerNorm.weight")
         yield plain.replace("LayerNorm.beta", "LayerNorm.bias"), tensor
-
-
-def one_line(error: Exception) -> str:
-    """What a library says, shortened."""
-    return " ".join(str(error).split())[:200] or type(error).__name__

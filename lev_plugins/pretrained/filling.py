@@ -39,12 +39,10 @@ class Filling:
 
     def read(self, name: str) -> Tensor:
         """A tensor in single precision, used from now on; raises :class:`UserError` without it."""
-        found = self.tensors.get(name)
-        if found is None or not found.is_floating_point():
-            held = "is missing in" if found is None else f"holds {found.dtype} in"
-            raise UserError(f"{self.where}: the tensor {name} {held} its weights")
+        if name not in self.tensors:
+            raise UserError(f"{self.where}: the tensor {name} is missing in its weights")
         self._used.add(name)
-        return found.float()
+        return self.tensors[name].float()
 
     def is_copy(self, name: str, table: str) -> bool:
         """Whether a tensor that may be missing holds the same as another, which is there."""
@@ -96,12 +94,9 @@ class Filling:
         rest = [name for name in self.tensors if name not in self._used]
         known = re.compile("|".join([HEADS, *left]))
         used = [self.tensors[name] for name in self._used]
-        rare = [name for name in rest if not known.fullmatch(name)]
-        if unknown := [
-            name for name in rare if not any(torch.equal(self.tensors[name], one) for one in used)
-        ]:
-            raise UserError(
-                f"{self.where}: its weights have tensors without a place in such a model: "
-                f"{few(unknown, 3)}"
-            )
+        rare = (name for name in rest if not known.fullmatch(name))
+        new = [n for n in rare if not any(torch.equal(self.tensors[n], one) for one in used)]
+        if new:
+            said = "its weights have tensors without a place in such a model"
+            raise UserError(f"{self.where}: {said}: {few(new, 3)}")
         return rest

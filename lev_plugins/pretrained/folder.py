@@ -9,7 +9,7 @@ from torch import nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone
-from .directory import Directory, one_line
+from .directory import Directory
 from .filling import Filling
 from .plans import BartPlan, BertPlan, T5Plan
 from .vocabulary import read_vocabulary
@@ -54,7 +54,7 @@ class Pretrained:
             self.filling.fill(whole, self.plan.names(), rows, made.new)
             self.left = self.filling.finish(self.plan.left)
         except (ArithmeticError, LookupError, RuntimeError, TypeError) as error:
-            said = f"no model can be made of its config.json ({one_line(error)})"
+            said = f"no model can be made of its config.json ({error!r:.200})"
             raise UserError(f"{self.place.path}: {said}") from error
         return made
 

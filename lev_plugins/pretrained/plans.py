@@ -17,7 +17,7 @@ from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
 from ..nn.cpu import Linear
 from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import token_table
-from ..nn.t5 import FEED_FORWARD, Symbols, T5Size
+from ..nn.t5 import FEED_FORWARD, T5Size
 from ..nn.t5 import t5 as random_t5
 from ..nn.transformer import ACTIVATIONS, TransformerBlock
 from .filling import Filling, Names, block_names
@@ -259,7 +259,6 @@ class T5Plan(T5Size):
             longest=config.relative_attention_max_distance,
             eps=config.layer_norm_epsilon,
             tied=filling.is_copy("lm_head.weight", "shared.weight"),
-            # 1.0 says so; no mT5 does
             scaled=getattr(config, "scale_decoder_outputs", False),
         )
 
@@ -295,5 +294,5 @@ class T5Plan(T5Size):
         self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
     ) -> Backbone:
         """A T5 with random weights."""
-        reading, writing = (Symbols(len(d), d.bos(), d.pad(), d.eos()) for d in (source, target))
-        return random_t5(replace(self, **dropouts), reading, writing, source == target)
+        same = source == target
+        return random_t5(replace(self, **dropouts), source, source if same else target)

@@ -73,11 +73,8 @@ class Vocabulary:
         known.setdefault(BOS, known[PAD])
         unknown = [repr(one) for one in symbols if one not in known]
         if unknown:
-            raise UserError(
-                f"{self.where}: the dictionary has symbols that the model does not know: "
-                f"{few(unknown, 5)}; make one with lev-backbone and preprocess text that its "
-                "tokenizer cut"
-            )
+            said = f"the model does not know these symbols of the dictionary: {few(unknown, 5)}"
+            raise UserError(f"{self.where}: {said}; make one with lev-backbone")
         return torch.tensor([known[symbol] for symbol in symbols])
 
 

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostile_lines import LINES
+from plain_files import HOSTILE as LINES
 from plain_files import put
 from refusals import refusal
 
 from lev_plugins.cli import noise as command
-from lev_plugins.io.text_files import check_parallel
+from lev_plugins.io.text_files import read_parallel
 
 WORDS = "house quickly brown jumps strange dialects wonderful morning".split()
 HOSTILE = "\n".join(LINES) + (
@@ -80,7 +80,7 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
 def test_drafts_of_hostile_text_keep_its_lines_for_preprocess(text, kind):
     put("in", LINES * 5)
     drafts = run(f"--kind {kind} --word-rate 1")
-    assert check_parallel(["in", "out"]) == 5 * len(LINES)
+    assert len(list(read_parallel(["in", "out"]))) == 5 * len(LINES)
     known = {word for line in LINES for word in line.split()}
     assert {word for draft in drafts for word in draft.split()} <= known
 

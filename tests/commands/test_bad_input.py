@@ -25,25 +25,6 @@ def test_another_dictionary_and_another_task(refused, triples, pairs, transforme
     assert "task translation" in refused(triples.generate("", transformer))
 
 
-def test_an_interactive_line_with_two_tabs(refused, triples):
-    lines = b"a b\na b\tA .\na\tb\tc\nd\n"
-    error = refused(triples.interactive("--buffer-size 2"), lines)
-    assert "line 3" in error and "2 tabs" in error
-
-
-def test_a_sentence_above_the_limit_is_named_and_may_be_skipped(refused, commands, triples):
-    lines = triples.text("test", "src")
-    long = [n for n, line in enumerate(lines, start=1) if len(line.split()) > 4]
-    assert long and len(long) < 11
-    error = refused(triples.generate("--max-source-positions 6"))
-    assert f"line {long[0]} " in error and "6/1024" in error
-    assert f"{len(long)} such lines: {', '.join(map(str, long))};" in error
-    skip = "--skip-invalid-size-inputs-valid-test --max-source-positions 6"
-    result = commands.done(triples.generate(skip), triples.folder)
-    assert f"skipped: {', '.join(map(str, long))}" in result.out + result.err
-    assert sorted(result.lines("H")) == [n for n in range(11) if n + 1 not in long]
-
-
 def test_an_interactive_draft_above_the_limit_is_named_by_its_line(refused, commands, triples):
     lines = f"a\nb\nc\na b\t{'A ' * 1100}\n"
     for buffer in (1, 3):
@@ -64,8 +45,6 @@ def test_data_without_the_drafts_of_the_training_are_noted_once(commands, triple
     ("command", "option", "named"),
     [
         ("train", f"{SHORT} --early-exit 9,9", "--early-exit 9,9"),
-        ("train", f"{SHORT} --train-subset nosuch", "nosuch"),
-        ("train", f"{SHORT} --restore-file none.pt", "none.pt"),
         ("generate", "--retain-dropout", "--retain-dropout"),
         ("generate", "--path /", "/"),
         ("interactive", "--input none.txt", "none.txt"),

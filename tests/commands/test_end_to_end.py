@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 import tiny
-from hostile_lines import LINES
+from plain_files import HOSTILE as LINES
 from plain_files import put
 
 from lev_plugins.reports.printed import read_printed

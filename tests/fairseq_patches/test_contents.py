@@ -10,7 +10,6 @@ import tiny
 import torch
 from fairseq import checkpoint_utils, tasks
 from fairseq.data import Dictionary
-from fairseq.dataclass.configs import CheckpointConfig
 from refusals import refuses
 
 from lev_plugins.fairseq_patches.contents import WORDS_LEARNT, keep_lengths, words_learnt
@@ -32,17 +31,11 @@ def learnt(lines: list[str], kind: str = "words") -> int | None:
     return words_learnt(sources, dictionary)
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        (["a b c"] * 60 + ["a b c d e"] * 30 + ["a"] * 10, 3),  # segments
-        (["a " * count for count in range(1, 102)], 100),  # lines
-        (["a b", "a b", "a b c", "a"], 3),  # half of them are not most
-        (["", ""], None),
-    ],
-)
-def test_segments_have_the_number_that_most_have_and_lines_the_99th_percentile(lines, expected):
-    assert learnt(lines) == expected
+def test_segments_have_the_number_that_most_have_and_lines_the_99th_percentile():
+    assert learnt(["a b c"] * 60 + ["a b c d e"] * 30 + ["a"] * 10) == 3
+    assert learnt(["a " * count for count in range(1, 102)]) == 100
+    assert learnt(["a b", "a b", "a b c", "a"]) == 3, "half of them are not most"
+    assert learnt(["", ""]) is None
 
 
 @pytest.mark.parametrize("kind", SPACED)
@@ -53,12 +46,10 @@ def test_words_are_counted_however_they_are_cut(kind):
 
 def test_a_training_of_pairs_says_it_in_its_checkpoints():
     """fairseq asks a task so for what a checkpoint is to hold besides."""
-    symbols = Dictionary()
-    symbols.add_symbol("a")
+    symbols = tiny.dictionary("a")
     pairs = SimpleNamespace(src=[torch.tensor([4, 4, 900, 2])], src_dict=symbols)
-    empty = SimpleNamespace(src=[], src_dict=symbols)
-    for data, told in ((None, None), (SimpleNamespace(), None), (empty, None), (pairs, 3)):
-        task = SimpleNamespace(datasets={"train": data, "valid": SimpleNamespace()})
+    for data, told in ((None, None), (SimpleNamespace(src=[], src_dict=symbols), None), (pairs, 3)):
+        task = SimpleNamespace(datasets={"train": data, "valid": pairs})
         cfg = SimpleNamespace(dataset=SimpleNamespace(train_subset="train"))
         keep_lengths(SimpleNamespace(cfg=cfg, task=task))
         said = getattr(task, "get_checkpoint_dict", lambda: None)()
@@ -76,17 +67,7 @@ def decode(path: Path, kind: str) -> Any:
 def resume(path: Path, kind: str) -> Any:
     """Reads a checkpoint as a training does that resumes from it."""
     cfg = saved.parsed(path.parent / "bin", kind)
-    trainer = SimpleNamespace(
-        checkpoint_suffix="",
-        cfg=cfg,
-        task=tasks.setup_task(cfg.task),
-        load_checkpoint=lambda name, *resets, **more: checkpoint_utils.load_checkpoint_to_cpu(name),
-        get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
-        lr_step=lambda epoch: None,
-        lr_scheduler=None,
-    )
-    cfg = CheckpointConfig(restore_file=str(path), reset_dataloader=True)
-    return checkpoint_utils.load_checkpoint(cfg, trainer)[0]
+    return saved.begin(cfg, tasks.setup_task(cfg.task), restore_file=str(path))
 
 
 @pytest.mark.parametrize("kind", ["stock", "editor", "concat"])

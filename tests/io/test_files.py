@@ -1,15 +1,11 @@
-"""Files that appear whole or not at all, and what a person at a terminal sees meanwhile."""
+"""Files that appear whole or not at all."""
 
-import io
 import os
-import sys
 from pathlib import Path
 
 import pytest
 from refusals import refuses
 
-from lev_plugins.io import lines as module
-from lev_plugins.io.lines import progress
 from lev_plugins.io.output import refuse_overwriting, whole_file
 
 
@@ -43,10 +39,15 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path):
     assert pipe.is_fifo()
 
 
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
-def test_a_full_disk_is_told_in_one_line():
-    with refuses("/dev/full"), whole_file("/dev/full") as stream:
+def test_what_cannot_be_written_is_told_in_one_line(tmp_path):
+    (tmp_path / f".file.{os.getpid()}.part").symlink_to("/dev/full")
+    with refuses(path := tmp_path / "file"), whole_file(str(path)) as stream:
         stream.write("x")
+    with refuses(path := tmp_path / "none" / "file"), whole_file(str(path)):
+        pass
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(FileNotFoundError), whole_file(str(tmp_path / "file")):
+        open(tmp_path / "another")
 
 
 def test_nothing_is_written_over_what_is_read_or_written_besides(tmp_path):
@@ -61,33 +62,3 @@ def test_nothing_is_written_over_what_is_read_or_written_besides(tmp_path):
             refuse_overwriting(written, read)
     free = {"--out": other, "--no": None, "--one": "/dev/null", "--two": "/dev/null", "--std": "-"}
     refuse_overwriting(free, [("A", text), ("B", text), ("C", "-")])
-
-
-# progress -----------------------------------------------------------------------------------------
-
-
-class Stream(io.StringIO):
-    def __init__(self, terminal: bool) -> None:
-        super().__init__()
-        self.isatty = lambda: terminal  # type: ignore[method-assign]
-
-
-@pytest.mark.parametrize(
-    ("stdout", "stderr", "output", "patience", "shown"),
-    [
-        (False, False, None, 0.0, ""),  # nobody watches
-        (False, True, None, 5.0, ""),  # done at once
-        (False, True, "-", 0.0, "0 lines"),
-        (True, True, "-", 0.0, ""),  # between the lines that are printed
-    ],
-)
-def test_progress_is_shown_to_people_and_between_no_lines(
-    monkeypatch, stdout, stderr, output, patience, shown
-):
-    monkeypatch.setattr(module, "PATIENCE", patience)
-    for name, terminal in (("stdout", stdout), ("stderr", stderr)):
-        monkeypatch.setattr(sys, name, Stream(terminal))
-    assert list(progress(iter(range(10)), "lines", output)) == list(range(10))
-    said = sys.stderr.getvalue()
-    assert shown in said and bool(said.strip()) == bool(shown)
-    assert not shown or said.rsplit("\r", 1)[0].endswith(" "), "the line is clean again"

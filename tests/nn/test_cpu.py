@@ -1,14 +1,10 @@
 """Products on a CPU: torch's own results and gradients, whoever multiplies and in how many bits."""
 
 import copy
-import io
 import os
 import pickle
-import platform
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -31,9 +27,7 @@ from lev_plugins.nn.cpu import (
     prepack_weight,
 )
 from lev_plugins.nn.decoding import TiedOutput
-from lev_plugins.nn.packing import Layout
 from lev_plugins.nn.precision import quantize
-from lev_plugins.nn.transformer import Attention, Memory, attention_mask
 
 pytestmark = pytest.mark.kernels
 ONE_DNN_IS_THERE = torch.backends.mkldnn.is_available()
@@ -63,8 +57,7 @@ class Operators(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.names: list[str] = []
-        self.ready: list[bool] = []
+        self.names, self.ready = list[str](), list[bool]()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.names.append(func._schema.name)
@@ -87,22 +80,20 @@ def gradients(out: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
 
 @needs_one_dnn
 @given(
-    lead=st.lists(st.integers(1, 5), max_size=2),
-    rows=st.integers(1, 40),
+    shape=st.lists(st.integers(1, 7), min_size=1, max_size=3),
     inputs=st.integers(1, 70),
     outputs=st.integers(1, 70),
     biased=st.booleans(),
     slanted=st.booleans(),
 )
-def test_results_and_gradients_are_torchs(lead, rows, inputs, outputs, biased, slanted):
-    torch.manual_seed(rows)
-    x, weight = normal(*lead, rows, inputs), normal(outputs, inputs)
-    bias = normal(outputs) if biased else None
+def test_results_and_gradients_are_torchs(shape, inputs, outputs, biased, slanted):
+    torch.manual_seed(inputs)
+    x, weight, bias = normal(*shape, inputs), normal(outputs, inputs), normal(outputs)
     given_x = x.transpose(-1, -2).contiguous().transpose(-1, -2) if slanted else x
-    leaves = [x, weight] + ([] if bias is None else [bias])
-    wanted = F.linear(given_x, weight, bias)
+    leaves = [x, weight, bias][: 2 + biased]
+    wanted = F.linear(given_x, *leaves[1:])
     with whatever_the_size():
-        found = linear(given_x, weight, bias)
+        found = linear(given_x, *leaves[1:])
         slopes = gradients(found, leaves)
     assert_near(found, wanted)
     assert_near(slopes, gradients(wanted, leaves), least=10)
@@ -130,56 +121,26 @@ def test_one_dnn_multiplies_what_it_is_for_both_ways(one_dnn, x, learns, ours):
     assert_near(out.float(), F.linear(x, weight).float(), least=10)
 
 
-@needs_one_dnn
-@pytest.mark.parametrize("ready", [False, True])
-def test_small_products_are_left_to_torch(monkeypatch, ready):
-    monkeypatch.setattr(cpu, "kinds", BOTH)
-    weight = torch.randn(64, 128)
-    least = cpu.LEAST_READY[torch.float32] if ready else cpu.LEAST_PRODUCT
-    if ready:
-        prepack_weight(weight)
-    for rows in (least // weight.numel() - 1, least // weight.numel()):
-        with Operators() as ran:
-            linear(torch.randn(rows, 128), weight)
-        assert (ONE_DNN in ran.names) == (rows * weight.numel() >= least)
-
-
-@needs_one_dnn
-def test_other_kinds_and_other_devices_are_left_to_torch(one_dnn):
-    x, weight = torch.randn(8, 16), torch.randn(24, 16)
-    meta = torch.ones(24, 16, device="meta")
-    prepack_weight(meta)
-    assert cpu.prepacked(meta) is None
-    assert linear(torch.ones(8, 16, device="meta"), meta).shape == (8, 24)
-    with pytest.raises(RuntimeError, match="dtype"):
-        linear(x, weight.double())
-
-
 SINGLE, HALF = {torch.float32, torch.bfloat16}, {torch.bfloat16}
 
 
 @pytest.mark.parametrize(
-    ("said", "one_dnn", "mkl", "vendor", "wanted"),
+    ("said", "vendor", "wanted"),
     [
-        (None, True, True, "GenuineIntel", HALF),
-        (None, True, True, "AuthenticAMD", SINGLE),
-        (None, True, False, "AuthenticAMD", HALF),
-        (None, False, True, "AuthenticAMD", set()),
-        ("0", True, True, "AuthenticAMD", set()),
-        ("1", True, True, "GenuineIntel", SINGLE),
+        ("", "GenuineIntel", HALF),
+        ("", "AuthenticAMD", SINGLE),
+        ("0", "AuthenticAMD", set()),
+        ("1", "GenuineIntel", SINGLE),
     ],
 )
 def test_one_dnn_multiplies_single_precision_where_mkl_would_and_the_cpu_is_not_intels(
-    monkeypatch, tmp_path, said, one_dnn, mkl, vendor, wanted
+    monkeypatch, tmp_path, said, vendor, wanted
 ):
-    monkeypatch.delenv(cpu.SWITCH, raising=False)
-    if said is not None:
-        monkeypatch.setenv(cpu.SWITCH, said)
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n")
-    monkeypatch.setattr(cpu, "CPUINFO", cpuinfo)
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: one_dnn)
-    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: mkl)
+    monkeypatch.setenv(cpu.SWITCH, said)
+    monkeypatch.setattr(cpu, "CPUINFO", tmp_path / "cpuinfo")
+    cpu.CPUINFO.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n")
+    for one in (torch.backends.mkldnn, torch.backends.mkl):
+        monkeypatch.setattr(one, "is_available", lambda: True)
     assert cpu.kinds_by_default() == wanted
 
 
@@ -188,7 +149,7 @@ def test_one_dnn_multiplies_single_precision_where_mkl_would_and_the_cpu_is_not_
 
 @needs_one_dnn
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("rows", [0, 1, 3, 25, 200])
+@pytest.mark.parametrize("rows", [0, 3, 25])
 def test_a_weight_that_lies_ready_gives_torchs_products(one_dnn, rows, dtype):
     layer = Linear(48, 80).to(dtype).requires_grad_(False)
     prepack_weight(layer.weight)
@@ -196,46 +157,43 @@ def test_a_weight_that_lies_ready_gives_torchs_products(one_dnn, rows, dtype):
     with Operators() as ran:
         found = layer(x)
     wanted = F.linear(x.double(), layer.weight.double(), layer.bias.double())
-    if dtype == torch.float32:
-        assert_near(found.double(), wanted)
-    else:  # of values up to 2: bfloat16 has steps of 2**-7 there
-        torch.testing.assert_close(found.double(), wanted, rtol=0, atol=2e-2)
-    assert found.dtype == dtype
+    # bfloat16 has steps of 2**-7 for values up to 2
+    atol = 1e-4 if dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(found.double(), wanted, rtol=0, atol=atol)
+    assert found.dtype == dtype and torch.equal(layer(x, relu=True), found.relu())
     if dtype == torch.float32 or cpu.knows_bfloat16():
         assert ran.ready == [True]
 
 
+CHANGES: dict[str, Callable[[Linear], object]] = {
+    "a step": lambda layer: layer.weight.add_(1.0),
+    "a checkpoint": lambda layer: layer.load_state_dict(Linear(16, 24).state_dict()),
+    "another storage": lambda layer: setattr(layer.weight, "data", layer.weight.data + 1.0),
+    "learning": lambda layer: torch.set_grad_enabled(True),
+}
+
+
 @needs_one_dnn
-@pytest.mark.parametrize("how", ["a step", "a checkpoint", "another storage", "learning"])
+@pytest.mark.parametrize("how", CHANGES)
 def test_a_changed_weight_is_not_taken_for_what_it_was(one_dnn, how):
     layer, x = Linear(16, 24), torch.randn(8, 16)
     prepack_weight(layer.weight)
     with torch.no_grad():
         before = layer(x)
-        if how == "a step":
-            layer.weight.add_(1.0)
-        elif how == "a checkpoint":
-            layer.load_state_dict(Linear(16, 24).state_dict())
-        elif how == "another storage":
-            layer.weight.data = layer.weight.data + 1.0
-    with nullcontext() if how == "learning" else torch.no_grad(), Operators() as ran:
-        after = layer(x)
+        CHANGES[how](layer)
+        with Operators() as ran:
+            after = layer(x)
     assert ran.ready == [False]
     assert_near(after, F.linear(x, layer.weight, layer.bias))
     assert torch.allclose(before, after) == (how == "learning")
 
 
 @needs_one_dnn
-def test_decoders_have_their_weights_ready_and_are_saved_and_copied_as_ever(one_dnn):
+def test_decoders_have_their_weights_ready_and_are_sent_and_copied_as_ever(one_dnn):
     model = nn.Sequential(Linear(64, 64), nn.Linear(64, 64), TiedOutput(nn.Embedding(9, 64)))
     quantize([model], "fp32")
     ready = [cpu.prepacked(weight) is not None for weight in model.parameters()]
     assert ready == [True, False, False, False, True]
-    saved = io.BytesIO()
-    torch.save(model.state_dict(), saved)
-    saved.seek(0)
-    for name, value in torch.load(saved, weights_only=True).items():
-        assert torch.equal(value, model.state_dict()[name])
     x = torch.randn(8, 64)
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_near(again(x), model(x))
@@ -255,8 +213,7 @@ def test_bfloat16_is_multiplied_in_single_precision_where_the_cpu_does_not_know_
     """On CPUs without AVX-512 torch takes ten times as long for it, and oneDNN raises."""
     monkeypatch.setattr(cpu, "knows_bfloat16", lambda: False)
     monkeypatch.setattr(cpu, "kinds", kinds)
-    layer = Linear(16, 24).bfloat16()
-    x = torch.randn(3, 16).bfloat16().requires_grad_()
+    layer, x = Linear(16, 24).bfloat16(), torch.randn(3, 16).bfloat16().requires_grad_()
     prepack_weight(layer.weight)
     leaves = [x, layer.weight, layer.bias]
     found = layer(x)
@@ -267,54 +224,29 @@ def test_bfloat16_is_multiplied_in_single_precision_where_the_cpu_does_not_know_
         torch.testing.assert_close(one, other, rtol=2**-6, atol=2**-6)
 
 
-@pytest.mark.parametrize("queries", [1, 3])
-def test_attention_too_is_computed_in_single_precision_there(monkeypatch, queries):
-    attention = Attention(16, 2, cross=True).eval().bfloat16()
-    x, memory = torch.randn(2, queries, 16), torch.randn(2, 5, 16)
-    real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
-    ways = []
-    with torch.no_grad():
-        for known in (True, False):
-            monkeypatch.setattr(cpu, "knows_bfloat16", lambda known=known: known)
-            states = Memory(memory.bfloat16(), attention_mask(real))
-            out = attention(x.bfloat16(), Layout(None, None), states)
-            looked, shares = attention.forward_with_weights(x.bfloat16(), states)
-            assert {one.dtype for one in (out, looked, shares)} == {torch.bfloat16}
-            ways.append((out, looked, shares))
-    for one, other in zip(*ways, strict=True):  # values up to 1, some roundings of 2**-8 each
-        torch.testing.assert_close(one, other, rtol=0, atol=2**-5)
-
-
 # attention in bfloat16 ------------------------------------------------------------------------
 
 #: products of numbers rounded to 2**-9 of themselves, in a row
 CLOSE = 2**-6
 
 
-def strided(batch: int, length: int, parts: int, heads: int = 2, width: int = 8) -> Tensor:
-    """Queries, keys or values as a layer leaves them: B × T × parts × H × D."""
-    return torch.randn(batch, length, parts, heads, width).bfloat16().requires_grad_()
-
-
-def near_bf16(found: Tensor, wanted: Tensor) -> bool:
-    return bool((found.double() - wanted).norm() <= CLOSE * wanted.norm())
-
-
-@pytest.mark.parametrize("masked", ["not", "padding", "causal"])
-@pytest.mark.parametrize("scale", [None, 1.0])
-@pytest.mark.parametrize(("queries", "keys"), [(5, 5), (1, 7), (6, 3)])
+@pytest.mark.parametrize(
+    ("queries", "keys", "scale", "masked"),
+    [(5, 5, None, "not"), (5, 5, 1.0, "causal"), (1, 7, 1.0, "padding"), (6, 3, None, "causal")],
+)
 def test_its_results_and_gradients_are_torchs(queries, keys, scale, masked):
     torch.manual_seed(queries)
-    query, both = strided(3, queries, 1), strided(3, keys, 2)
-    mask = None
-    if masked == "padding":
-        mask = torch.arange(keys) < torch.tensor([keys, keys - 1, 1]).view(3, 1, 1, 1)
-    elif masked == "causal":
-        mask = (torch.arange(keys) <= torch.arange(queries)[:, None]).view(1, 1, queries, keys)
-    slope = torch.randn(3, queries, 2 * 8)
+    # as a layer leaves them: B × T × parts × H × D
+    query, both = (torch.randn(3, n, parts, 2, 8) for n, parts in ((queries, 1), (keys, 2)))
+    masks = {
+        "not": None,
+        "padding": torch.arange(keys) < torch.tensor([keys, keys - 1, 1]).view(3, 1, 1, 1),
+        "causal": (torch.arange(keys) <= torch.arange(queries)[:, None]).view(1, 1, queries, keys),
+    }
+    slope, mask = torch.randn(3, queries, 2 * 8), masks[masked]
 
     def through(attend, change) -> tuple[Tensor, tuple[Tensor, ...]]:
-        leaves = [change(one.detach()).requires_grad_() for one in (query, both)]
+        leaves = [change(one).requires_grad_() for one in (query, both)]
         (q,), (k, v) = (one.permute(2, 0, 3, 1, 4).unbind(0) for one in leaves)
         out = attend(q, k, v).transpose(1, 2).flatten(2)
         return out, torch.autograd.grad(out, leaves, change(slope))
@@ -325,98 +257,45 @@ def test_its_results_and_gradients_are_torchs(queries, keys, scale, masked):
         lambda x: x.bfloat16().double(),
     )
     assert found[0].dtype == torch.bfloat16
-    assert near_bf16(found[0], wanted[0])
-    assert all(near_bf16(*pair) for pair in zip(found[1], wanted[1], strict=True))
+    for one, other in ((found[0], wanted[0]), *zip(found[1], wanted[1], strict=True)):
+        assert (one.double() - other).norm() <= CLOSE * other.norm()
 
 
-def test_it_is_for_layers_that_learn_and_not_for_long_sequences_and_biases():
+def test_it_is_for_short_sequences_without_a_bias():
     short, long = torch.empty(1, 1, 8, 4), torch.empty(1, 1, cpu.MOST_SCORES, 4)
     assert fits_bf16(short, short, None) and not fits_bf16(long, short, None)
     assert not fits_bf16(short, short, torch.zeros(1, 1, 8, 8))
-    real = torch.ones(2, 5, dtype=torch.bool)
-    for learns in (True, False):
-        layer = Attention(16, 2).bfloat16().requires_grad_(learns)
-        x = torch.randn(2, 5, 16).bfloat16().requires_grad_(learns)
-        with Operators() as ran:
-            layer(x, Layout(attention_mask(real), None))
-        torchs = any("scaled_dot_product" in name for name in ran.names)
-        assert torchs == (not learns) or not cpu.knows_bfloat16()
 
 
 # 8 bits ---------------------------------------------------------------------------------------
 
 
-def in_eight_bits(values: Tensor, scale: Tensor) -> Tensor:
-    return (values / scale).round().clamp(-127, 127) * scale
-
-
-def test_a_layer_in_eight_bits_does_what_its_rounded_weights_do():
-    layer, x = nn.Linear(64, 96).requires_grad_(False), torch.randn(7, 64)
-    small = Int8Linear(layer.weight, layer.bias)
-    weight = in_eight_bits(layer.weight, layer.weight.abs().amax(1, keepdim=True) / 127)
+@pytest.mark.parametrize("tiles", [False, True])
+def test_a_layer_in_eight_bits_does_what_its_rounded_weights_do(monkeypatch, tiles):
+    """``tiles``: many rows are multiplied by oneDNN, as on a CPU that has them."""
+    if tiles and (not ONE_DNN_IS_THERE or "ONEDNN_MAX_CPU_ISA" in os.environ):
+        pytest.skip("oneDNN is not there, or held to instructions with which its sums are cut off")
+    monkeypatch.setattr(cpu, "has_tiles", lambda: tiles)
+    layer, x = nn.Linear(64, 96).requires_grad_(False), torch.randn(LEAST_TILED - 1 + tiles, 64)
+    small, scale = Int8Linear(layer.weight, layer.bias), layer.weight.abs().amax(1, True) / 127
+    weight = (layer.weight / scale).round().clamp(-127, 127) * scale
     # what comes in is rounded as well, to a 127th or so of its range
     wanted, found = x @ weight.T + layer.bias, small(x)
     spread = float(x.max() - x.min()) / 127
     assert (found - wanted).abs().max() < spread * float(weight.abs().sum(1).max())
     assert (found - layer(x)).abs().mean() < 0.05 * layer(x).abs().mean()
     assert not torch.equal(found, layer(x)), "it was rounded"
+    assert torch.equal(small(x, relu=True), found.relu())
+    torch.testing.assert_close(copy.deepcopy(small)(x), found, rtol=0, atol=spread)
     for shape in ((2, 3, 64), (0, 64)):
-        assert small(torch.randn(shape)).shape == (*shape[:-1], 96)
+        assert small(torch.randn(shape).bfloat16()).shape == (*shape[:-1], 96)
     assert small(x.bfloat16()).dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize("rows", [3, 200])
-@pytest.mark.parametrize("kind", ["plain", "ready", "int8"])
-def test_a_layer_cuts_off_what_is_negative_where_it_is_asked_to(one_dnn, kind, rows):
-    layer: Any = Linear(64, 96).requires_grad_(False)
-    if kind == "ready":
-        prepack_weight(layer.weight)
-    elif kind == "int8":
-        layer = Int8Linear(layer.weight, layer.bias)
-    x = torch.randn(rows, 64)
-    found = layer(x, relu=True)
-    assert torch.equal(found, layer(x).relu()) and bool(found.any())
-
-
-@pytest.mark.skipif(
-    not ONE_DNN_IS_THERE or "ONEDNN_MAX_CPU_ISA" in os.environ,
-    reason="oneDNN is not there, or held to instructions with which its sums are cut off",
-)
-@pytest.mark.parametrize("rows", [LEAST_TILED - 1, LEAST_TILED, 3 * LEAST_TILED + 1])
-def test_many_rows_are_multiplied_in_tiles_where_the_cpu_has_them(monkeypatch, rows):
-    layer, x = nn.Linear(64, 96).requires_grad_(False), torch.randn(rows, 64)
-    plain, tiled = None, None
-    for tiles in (False, True):
-        monkeypatch.setattr(cpu, "has_tiles", lambda tiles=tiles: tiles)
-        plain, tiled = tiled, Int8Linear(layer.weight, layer.bias)
-    found = tiled(x)
-    # a step of what comes in, rounded to the other side here and there
-    step = float(x.max() - x.min()) / (127 if tiled.reduce_range else 255)
-    assert (found - plain(x)).abs().max() <= step * float(layer.weight.abs().sum(1).max())
-    again = copy.deepcopy(tiled)
-    assert (again(x) - plain(x)).abs().max() <= (found - plain(x)).abs().max() + 1e-6
-
-
 def test_eight_bits_never_overflow_on_older_cpus_either():
-    """Without VNNI (AVX2 here) the largest factors are half of what they should be in 8 bits."""
-    program = f"""if True:
-        import runpy, torch
-        cpu = runpy.run_path({cpu.__file__!r})  # without the package, which takes seconds
-        engines = torch.backends.quantized.supported_engines
-        for engine in dict.fromkeys([torch.backends.quantized.engine, *engines]):
-            if engine not in ("none", "qnnpack"):
-                torch.backends.quantized.engine = engine
-                rows = cpu["Int8Linear"](torch.ones(8, 64))(torch.ones(9, 64))
-                print(engine, cpu["overflows"](), float(rows.min()), float(rows.max()))
-    """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout, done.stderr
-    for engine, told, *found in map(str.split, done.stdout.splitlines()):
-        assert [float(one) for one in found] == pytest.approx([64, 64], rel=0.01), engine
-        if (engine, platform.machine()) == ("onednn", "x86_64"):
-            assert told == "True", "there is something to be done about"
+    """Without VNNI (``tests/kernels.sh avx2``) the largest factors get 7 bits."""
+    for engine in {torch.backends.quantized.engine, "onednn"}:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.backends.quantized, "engine", engine)
+            rows = Int8Linear(torch.ones(8, 64))(torch.ones(9, 64))
+            torch.testing.assert_close(rows, torch.full((9, 8), 64.0), rtol=0.01, atol=0)

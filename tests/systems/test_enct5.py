@@ -9,12 +9,13 @@ import enct5_models
 import pytest
 import torch
 from enct5_models import EXACT, NUMBER, Slow, answers, exact, labelled, loss
+from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from lev_plugins.nn.t5 import Symbols, t5
+from lev_plugins.nn.t5 import t5
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.directory import sizes as sizes_of
@@ -177,8 +178,9 @@ def test_published_sizes_have_their_numbers_of_parameters(arch):
     full = dataclasses.replace(size, decoder_layers=size.encoder_layers)
     with torch.device("meta"):
         model = EncT5Model.build_model(cfg, published(ProblemType.CLASSIFICATION, 2))
-        symbols = Symbols(32128, 0, 0, 1)
-        there = t5(full, symbols, symbols, one_table=True)
+        symbols = Dictionary()
+        symbols.symbols *= 8032  # 32,128 of them
+        there = t5(full, symbols, symbols)
     parts = [there.source, there.encoder, *there.blocks, there.norm, there.bias, there.output]
     assert count(model) == ours
     assert count(*parts) == whole

@@ -204,17 +204,8 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         """Gives shared parameters all their names.
 
         Raises:
-            UserError: the embeddings do not fit the dictionaries, or the checkpoint has two
-                values for what is shared here.
+            UserError: the checkpoint has two values for what is shared here.
         """
-        for side in ("encoder", "decoder"):
-            saved = state_dict.get(f"{side}.embed.table.weight")
-            here = getattr(self, side).embed.table.weight
-            if saved is not None and saved.size(0) != here.size(0):
-                raise UserError(
-                    f"the checkpoint has {saved.size(0)} symbols in the {side}, the dictionary "
-                    f"{here.size(0)}; give the data folder that it was trained with"
-                )
         rename_old(state_dict)  # before shared parameters get their names
         for names in self._shared():
             values = [state_dict[one] for one in names if one in state_dict]

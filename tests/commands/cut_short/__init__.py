@@ -20,48 +20,38 @@ from fairseq.trainer import Trainer
 import lev_plugins  # noqa: F401  (registers everything)
 
 
-def cut_short(prefix: str, number: int, size: int) -> None:
-    """Arrange for the end of this process."""
-    opened = 0
-
-    def look(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal opened
-        if event not in ("open", "os.rename") or not isinstance(arguments[0], str):
-            return
-        name = os.path.basename(arguments[0])
-        if not (name.startswith(prefix) and name.endswith((".pt", ".pt.tmp"))):
-            return
-        if event == "os.rename" and opened == number and size < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR):
-            opened += 1
-            if opened == number and size >= 0:
-                signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # which ends the process
-                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-                resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    sys.addaudithook(look)
+def look(event: str, arguments: tuple[object, ...]) -> None:
+    """Ends this process within a write."""
+    global opened
+    if event not in ("open", "os.rename") or not isinstance(arguments[0], str):
+        return
+    name = os.path.basename(arguments[0])
+    if not (name.startswith(prefix) and name.endswith((".pt", ".pt.tmp"))):
+        return
+    if event == "os.rename" and opened == int(number) and size == "-1":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+        opened += 1
+        if opened == int(number) and size != "-1":
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # which ends the process
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), int(size)))
 
 
+def asking(self: Trainer, *arguments: Any, **options: Any) -> Any:
+    """A step, at the beginning of which a signal may come."""
+    global done
+    done += 1
+    if done == int(count):
+        os.kill(os.getpid(), getattr(signal, signal_name))
+    return take(self, *arguments, **options)
+
+
+opened = done = 0
 if "CUT_SHORT" in os.environ:
-    told = os.environ["CUT_SHORT"].split(":")
-    cut_short(told[0], int(told[1]), int(told[2]))
-
-
-def ask(name: str, step: str, number: int) -> None:
-    """Arrange for a signal."""
-    done, take = 0, getattr(Trainer, step)
-
-    def asking(self: Trainer, *arguments: Any, **options: Any) -> Any:
-        nonlocal done
-        done += 1
-        if done == number:
-            os.kill(os.getpid(), getattr(signal, name))
-        return take(self, *arguments, **options)
-
-    setattr(Trainer, step, asking)
-
-
+    prefix, number, size = os.environ["CUT_SHORT"].split(":")
+    sys.addaudithook(look)
 if "ASKED" in os.environ:
-    told = os.environ["ASKED"].split(":")
-    ask(told[0], told[1], int(told[2]))
+    signal_name, step, count = os.environ["ASKED"].split(":")
+    take = getattr(Trainer, step)
+    setattr(Trainer, step, asking)
