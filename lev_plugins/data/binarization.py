@@ -4,14 +4,15 @@ import argparse
 import os
 import tempfile
 from collections.abc import Sequence
+from itertools import chain
 
 from fairseq import tasks
 from fairseq.data import Dictionary
 
 from ..errors import UserError
 from ..io.text_files import (
+    count_lines,
     has_carriage_returns,
-    read_lines,
     read_parallel,
     refuse_special_tokens,
     require_files,
@@ -31,8 +32,8 @@ def find_splits(args: argparse.Namespace) -> Splits:
         given = getattr(args, f"{part}pref") or ""
         prefixes = [given] if part == "train" else given.split(",")
         for index, prefix in enumerate(prefixes if given else ()):
-            paths = [f"{prefix}.{lang}" if lang else prefix for lang in langs]
-            splits[f"{part}{index or ''}"] = paths
+            name = f"{part}{index or ''}"
+            splits[name] = [f"{prefix}.{lang}" if lang else prefix for lang in langs]
     hint = f"drafts are PREFIX.{args.draft_lang}" if args.draft_lang else ""
     require_files([path for paths in splits.values() for path in paths], hint)
     require_files([path for path in (args.srcdict, args.tgtdict, args.alignfile) if path])
@@ -76,10 +77,9 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictiona
     from fairseq_cli import preprocess
 
     args = argparse.Namespace(**vars(args) | {"destdir": folder})
-    for path in (args.srcdict, args.tgtdict):
+    for path in filter(None, (args.srcdict, args.tgtdict)):
         _check_dictionary(path)
-    every = [path for paths in splits.values() for path in paths]
-    if args.workers > 1 and any(map(has_carriage_returns, every)):
+    if args.workers > 1 and any(map(has_carriage_returns, chain(*splits.values()))):
         args.workers = 1
     joined = args.joined_dictionary
     with tempfile.TemporaryDirectory() as made:
@@ -98,12 +98,10 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictiona
     return target
 
 
-def _check_dictionary(path: str | None) -> None:
+def _check_dictionary(path: str) -> None:
     """A given dictionary's mistakes as one line that names it."""
-    if path:
-        for _ in read_lines(path):  # checks all of them
-            pass
-        try:
-            Dictionary.load(path)
-        except (ValueError, RuntimeError) as error:
-            raise UserError(f"{path}: is no dictionary: {error}") from error
+    count_lines(path)  # reads, and so checks, all of them
+    try:
+        Dictionary.load(path)
+    except (ValueError, RuntimeError) as error:
+        raise UserError(f"{path}: is no dictionary: {error}") from error

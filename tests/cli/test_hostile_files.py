@@ -11,7 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.data.noise import Noise, load_confusions, sentence_random
+from lev_plugins.data.noise.confusions import load_confusions
+from lev_plugins.data.noise.noiser import Noise
+from lev_plugins.data.noise.rng import sentence_random
 from lev_plugins.errors import UserError
 from lev_plugins.reports.printed import read_printed
 
