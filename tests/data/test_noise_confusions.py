@@ -31,11 +31,7 @@ def test_built_in_confusions_replace_pieces_of_the_table():
 @pytest.mark.parametrize(
     ("pairs", "table", "left_out"),
     [
-        (
-            [("modem tirne", "modern time"), ("the man", "the man"), ("thc mam", "the man")],
-            {"e": {"c": 1 / 4}, "m": {"rn": 1 / 4}, "n": {"m": 1 / 3}, "rn": {"m": 1.0}},
-            0,
-        ),
+        ([("the man", "the man"), ("thc mam", "the man")], {"e": {"c": 0.5}, "n": {"m": 0.5}}, 0),
         # insertions count with the character before them, losses as nothing
         ([("a.b", "ab"), (".a b", "a b")], {"a": {"a.": 0.5, ".a": 0.5}}, 0),
         ([("c", "cd")], {"d": {"": 1.0}}, 0),
@@ -45,7 +41,7 @@ def test_built_in_confusions_replace_pieces_of_the_table():
 )
 def test_learned_rates_are_those_of_the_text(pairs, table, left_out):
     made, total, rest = learn(pairs, least=1)
-    assert made == {one: pytest.approx(ways) for one, ways in table.items()} and rest == left_out
+    assert made == table and rest == left_out
     assert learn(pairs) == ({}, total, total), "each was seen once"
 
 

@@ -208,7 +208,6 @@ def test_validation_reads_pieces_as_text(folder):
         ("train", {"noise": "none", "noise_target_share": 0.5}, ["--noise-target-share 0.5"]),
         ("train", {"noise": "all", "noise_target_share": 1.5}, ["--noise-target-share 1.5"]),
         ("train", {"noise": "keybord"}, ["--noise keybord"]),
-        ("train", {"noise_valid": "x"}, ["--noise-valid x"]),
         ("train", {"noise_word_rate": float("nan")}, ["--noise-word-rate nan"]),
         ("train", {"noise_char_rate": 1.2}, ["--noise-char-rate 1.2"]),
         ("train", {"noise_confusions": "t.json"}, ["--noise-confusions t.json"]),
