@@ -9,16 +9,9 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from ..data.noise import (
-    FIXED,
-    KINDS,
-    PAPER,
-    Noise,
-    load_confusions,
-    parse_kinds,
-    sentence_random,
-)
-from ..data.noise.confusions import learn
+from ..data.noise.confusions import learn, load_confusions
+from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
+from ..data.noise.rng import FIXED, sentence_random
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, decode, progress, raw_lines
 from ..io.output import refuse_overwriting, whole_file

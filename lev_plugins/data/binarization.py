@@ -4,13 +4,14 @@ import argparse
 import os
 import tempfile
 from collections.abc import Sequence
+from itertools import chain
 
 from fairseq import tasks
 from fairseq.data import Dictionary
 
 from ..errors import UserError
 from ..io.lines import raw_lines
-from ..io.text_files import read_lines, read_parallel, refuse_special_tokens, require_files
+from ..io.text_files import count_lines, read_parallel, refuse_special_tokens, require_files
 
 #: name (train, valid, valid1 …) → files of source, target and draft that belong together by line
 Splits = dict[str, list[str]]
@@ -26,8 +27,8 @@ def find_splits(args: argparse.Namespace) -> Splits:
         given = getattr(args, f"{part}pref") or ""
         prefixes = [given] if part == "train" else given.split(",")
         for index, prefix in enumerate(prefixes if given else ()):
-            paths = [f"{prefix}.{lang}" if lang else prefix for lang in langs]
-            splits[f"{part}{index or ''}"] = paths
+            name = f"{part}{index or ''}"
+            splits[name] = [f"{prefix}.{lang}" if lang else prefix for lang in langs]
     hint = f"drafts are PREFIX.{args.draft_lang}" if args.draft_lang else ""
     require_files([path for paths in splits.values() for path in paths], hint)
     require_files([path for path in (args.srcdict, args.tgtdict, args.alignfile) if path])
@@ -71,9 +72,9 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictiona
     from fairseq_cli import preprocess
 
     args = argparse.Namespace(**vars(args) | {"destdir": folder})
-    for path in (args.srcdict, args.tgtdict):
+    for path in filter(None, (args.srcdict, args.tgtdict)):
         _check_dictionary(path)
-    every = [path for paths in splits.values() for path in paths]
+    every = chain(*splits.values())
     if args.workers > 1 and any(b"\r" in line for path in every for line in raw_lines(path)):
         args.workers = 1
     joined = args.joined_dictionary
@@ -93,12 +94,10 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictiona
     return target
 
 
-def _check_dictionary(path: str | None) -> None:
+def _check_dictionary(path: str) -> None:
     """A given dictionary's mistakes as one line that names it."""
-    if path:
-        for _ in read_lines(path):  # checks all of them
-            pass
-        try:
-            Dictionary.load(path)
-        except (ValueError, RuntimeError) as error:
-            raise UserError(f"{path}: is no dictionary: {error}") from error
+    count_lines(path)  # reads, and so checks, all of them
+    try:
+        Dictionary.load(path)
+    except (ValueError, RuntimeError) as error:
+        raise UserError(f"{path}: is no dictionary: {error}") from error

@@ -39,12 +39,6 @@ class EditDataset(LanguagePairDataset):
         self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
         self.marks = marks
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        item: dict[str, Any] = super().__getitem__(index)
-        if self.draft is not None:
-            item["draft"] = self.draft[index]
-        return item
-
     def collater(
         self, samples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> Batch:
@@ -52,8 +46,7 @@ class EditDataset(LanguagePairDataset):
         batch: Batch = super().collater(samples, pad_to_length)
         if batch and self.draft is not None:
             order = batch["id"].tolist()
-            drafts = {sample["id"]: sample["draft"] for sample in samples}
-            batch["draft"] = self._collated([drafts[i] for i in order], self.src_dict.pad())
+            batch["draft"] = self._collated([self.draft[i] for i in order], self.src_dict.pad())
             if self.marks is not None:
                 batch["marks"] = self._collated([self.marks[i] for i in order], 0)
                 batch["constraints"] = torch.stack([batch["draft"], batch["marks"]], 1)

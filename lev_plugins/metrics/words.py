@@ -5,7 +5,7 @@ of fewest errors (words inserted, deleted, substituted) sets it against an equal
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
 
 Words = Sequence[str]
 
@@ -15,18 +15,13 @@ class CorrectionCounts:
     """The words of references by what they were in the source and what they are in the output.
 
     right_before: right in the source. miscorrected: of these, no longer right in the output.
-    corrected: wrong in the source and right in the output. ``+`` adds the counts of two texts.
+    corrected: wrong in the source and right in the output.
     """
 
     words: int = 0
     right_before: int = 0
     corrected: int = 0
     miscorrected: int = 0
-
-    def __add__(self, other: "CorrectionCounts") -> "CorrectionCounts":
-        return CorrectionCounts(
-            *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
-        )
 
     @property
     def wrong_before(self) -> int:
@@ -66,10 +61,8 @@ def correction_counts(sources: Words, outputs: Words, references: Words) -> Corr
     Raises:
         ValueError: not all have the same number of lines.
     """
-    total = CorrectionCounts()
-    for source, output, reference in zip(sources, outputs, references, strict=True):
-        total += line_counts(source, output, reference)
-    return total
+    lines = zip(sources, outputs, references, strict=True)
+    return CorrectionCounts(*map(sum, zip(*(astuple(line_counts(*line)) for line in lines))))
 
 
 def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:

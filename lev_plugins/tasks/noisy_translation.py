@@ -8,27 +8,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairseq.data import Dictionary, EpochBatchIterator, FairseqDataset, encoders
+from fairseq.data import Dictionary, encoders
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import II
 from torch import Tensor
 
 from ..data.batch import TextEncoder
-from ..data.noise import (
-    KINDS,
-    PAPER,
-    Confusions,
-    Noise,
-    load_confusions,
-    parse_kinds,
-)
-from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
+from ..data.noise.confusions import Confusions, load_confusions
+from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
+from ..data.noisy_pairs import NoisyPairs, TextSide
 from ..errors import UserError, require_share
 from ..fairseq_patches.trust import origin
 from ..io.text_files import read_parallel
 from ..options import OptionalStr, option
-from .post_editing import Limits, PostEditingTask
+from .post_editing import PostEditingTask
 from .validation import EvaluationConfig
 
 logger = logging.getLogger(__name__)
@@ -196,23 +190,24 @@ class NoisyTranslationTask(PostEditingTask):
             clean = TextSide(target.lines, encode, self.src_dict, target.sizes)
         else:
             clean = TextSide(lines[src], encode, self.src_dict)
-        run = (cfg.seed or 0) if training else None
-        again = target.lines if mixed and target is not None else None
-        limits = cfg.max_source_positions, cfg.truncate_source
-        source = NoisySide(
-            clean, noise, cfg.noise_seed, run, *limits, again, cfg.noise_target_share
-        )
-        _report(split, source, target)
-        return NoisyPairs(
-            source,
+        pairs = NoisyPairs(
+            clean,
             self.src_dict,
             target,
             self.tgt_dict,
+            noise=noise,
+            seed=cfg.noise_seed,
+            run=(cfg.seed or 0) if training else None,
+            longest=cfg.max_source_positions,
+            truncate=cfg.truncate_source,
+            share=cfg.noise_target_share if mixed else 0.0,
             left_pad_source=cfg.left_pad_source,
             left_pad_target=cfg.left_pad_target,
             shuffle=split != "test",
             pad_to_multiple=cfg.required_seq_len_multiple,
         )
+        _report(split, pairs)
+        return pairs
 
     def encoding(self) -> Callable[[str], str]:
         """What cuts a line into subwords with spaces between them: ``--tokenizer``, ``--bpe``.
@@ -227,21 +222,6 @@ class NoisyTranslationTask(PostEditingTask):
             made = [encoders.build_tokenizer(tokenizer), encoders.build_bpe(bpe)]
             self.encoders = [encoder for encoder in made if encoder is not None]
         return functools.partial(_encode, self.encoders)
-
-    def get_batch_iterator(
-        self,
-        dataset: FairseqDataset,
-        max_tokens: int | None = None,
-        *args: object,
-        max_positions: Limits = None,
-        **options: object,
-    ) -> EpochBatchIterator:
-        """fairseq's; noise stays below the limit of the model."""
-        if isinstance(dataset, NoisyPairs) and max_positions is not None:
-            longest = max_positions[0] if isinstance(max_positions, tuple) else max_positions
-            dataset.limit(int(longest), max_tokens or float("inf"))
-        options["max_positions"] = max_positions
-        return super().get_batch_iterator(dataset, max_tokens, *args, **options)
 
     # validation and interactive ---------------------------------------------------------------
 
@@ -269,13 +249,13 @@ def _encode(by: Sequence[TextEncoder], line: str) -> str:
     return line
 
 
-def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
+def _report(split: str, pairs: NoisyPairs) -> None:
     """Says what a split is made of, and where the dictionary does not fit."""
-    kinds = ",".join(source.noise.kinds) or "none"
-    way = "sampled anew every epoch" if source.run is not None else "fixed"
-    share = "" if source.target is None else f" of {100 * source.share:g} % of the targets"
-    logger.info("%s: %d lines of text, noise: %s%s (%s)", split, len(source), kinds, share, way)
-    for name, side in (("source", source), ("target", target)):
+    kinds = ",".join(pairs.noise.kinds) or "none"
+    way = "sampled anew every epoch" if pairs.run is not None else "fixed"
+    share = f" of {100 * pairs.share:g} % of the targets" if pairs.share else ""
+    logger.info("%s: %d lines of text, noise: %s%s (%s)", split, len(pairs), kinds, share, way)
+    for name, side in (("source", pairs.src), ("target", pairs.tgt)):
         total = 0 if side is None else int(side.sizes.sum())
         if side is not None and side.unknown > MANY_UNKNOWN * total:
             logger.warning(

@@ -4,7 +4,7 @@ import functools
 import json
 import logging
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,7 @@ from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, TextEncoder
 from ..errors import UserError, parse_names
-from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
-from ..metrics.words import is_char_tokenized
+from ..metrics.corpus import METRICS, Metric, add_up, bleu, make_metric
 from ..nn.precision import PRECISIONS
 from ..options import OptionalStr, option
 
@@ -74,7 +73,6 @@ class Validation:
         self.metrics: list[Metric] = []
         self.generator: Any = None
         self.tokenizer: TextEncoder | None = None
-        self.text_seen = False
 
     def prepare(self, model: nn.Module) -> None:
         """Makes the metrics, the generator and the detokeniser, where any metric is asked for.
@@ -124,7 +122,6 @@ class Validation:
         if self.generator is None:  # a checkpoint's, in fairseq-validate
             self.prepare(model)
         pairs = list(self._decoded(sample, model))
-        self._look_at(expected for _, expected in pairs)
         if self.cfg.eval_bleu_print_samples and pairs:
             for kind, text in zip(("hypothesis", "reference"), pairs[0]):
                 for word in (UNKNOWN_WRITTEN, UNKNOWN_EXPECTED):
@@ -151,17 +148,6 @@ class Validation:
         """Words as they are counted: subwords joined, detokenised; ``unknown`` for <unk>."""
         text = self.decode(tokens, unknown)
         return text if self.tokenizer is None else self.tokenizer.decode(text)
-
-    def _look_at(self, references: Iterable[str]) -> None:
-        """Warns, once, where words are to be counted and the text is cut into characters."""
-        chosen = [name for name in self.names if name in WORD_METRICS]
-        if chosen and not self.text_seen and is_char_tokenized(references):
-            logger.warning(
-                "validation: the references are single characters with spaces between them, and "
-                "%s will count each as a word; --eval-bleu-remove-bpe sentencepiece joins them",
-                ", ".join(chosen),
-            )
-        self.text_seen = True
 
     def log_no_edit(self, split: str, drafts: FairseqDataset, targets: FairseqDataset) -> None:
         """Says what the metrics are for a split's drafts as they are."""

@@ -1,9 +1,7 @@
 """preprocess: fairseq-preprocess's data, drafts beside them, all or nothing."""
 
-import logging
 import os
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -41,6 +39,7 @@ def lines_of(part: str, lang: str) -> list[str]:
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Current folder with train, valid, more and test, each .src .pe .mt, and train.align."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fairseq_preprocess.logger, "handlers", [])  # it gets one in every run
     for part in ("train", "valid", "more", "test"):
         for lang in LANGS:
             put(f"{part}.{lang}", lines_of(part, lang))
@@ -57,16 +56,6 @@ def snapshot(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.name != "preprocess.log"
     }
-
-
-@pytest.fixture(autouse=True)
-def logs() -> Iterator[None]:
-    """What a command, which ends after it, leaves to its process is closed."""
-    handlers = set(fairseq_preprocess.logger.handlers)
-    yield
-    for handler in set(fairseq_preprocess.logger.handlers) - handlers:
-        fairseq_preprocess.logger.removeHandler(handler)
-        handler.close()
 
 
 def run(flags: str, langs: Sequence[str] = TRIPLE) -> None:
@@ -104,86 +93,51 @@ def test_pairs_are_those_of_fairseq_byte_for_byte(corpus, flags):
 
 
 @pytest.mark.parametrize("extra", ["", "--joined-dictionary", "--workers 3"])
-def test_drafts_are_read_back_as_they_were_typed(corpus, extra):
+def test_drafts_are_read_back_and_those_of_the_training_count_towards_the_dictionary(corpus, extra):
+    put("test.mt", ["unseen"] * 40)
     run(f"--trainpref train --validpref valid,more --testpref test {extra}")
     dictionary = Dictionary.load("bin/dict.pe.txt")
-    names = {"train": "train", "valid": "valid", "valid1": "more", "test": "test"}
-    for name, part in names.items():
+    for name, part in {"train": "train", "valid": "valid", "valid1": "more"}.items():
         for lang in ("pe", "mt"):
             assert binarised("bin", f"{name}.src-pe.{lang}", dictionary) == lines_of(part, lang)
-
-
-@pytest.mark.parametrize("joined", ["", "--joined-dictionary"])
-def test_training_drafts_count_towards_the_dictionary(corpus, joined):
-    put("valid.mt", ["unseen"] * 40)
-    run(f"--trainpref train --validpref valid --dataset-impl raw {joined}")
-    dictionary = Dictionary.load("bin/dict.pe.txt")
-    assert "only1" in dictionary and "unseen" not in dictionary
-    assert ("only1" in Dictionary.load("bin/dict.src.txt")) == bool(joined)
+    assert binarised("bin", "test.src-pe.mt", dictionary) == ["<unk>"] * 40
+    assert ("only1" in Dictionary.load("bin/dict.src.txt")) == ("joined" in extra)
     targets = " ".join(lines_of("train", "pe") + lines_of("train", "mt")).split()
     assert dictionary.get_count(dictionary.index("t5")) == targets.count("t5")
-    assert Path("bin/train.src-pe.mt").read_bytes() == Path("train.mt").read_bytes()
 
 
 @pytest.mark.parametrize("joined", ["", "--joined-dictionary"])
-def test_a_given_dictionary_stays_as_it_is(corpus, joined, caplog):
-    caplog.set_level(logging.INFO)
+def test_a_given_dictionary_stays_as_it_is(corpus, joined):
     put("given.txt", [f"t{i} {50 - i}" for i in range(23)])
     run(f"--trainpref train --tgtdict given.txt {joined}")
     assert Path("bin/dict.pe.txt").read_bytes() == Path("given.txt").read_bytes()
     drafts = binarised("bin", "train.src-pe.mt", Dictionary.load("given.txt"))
     assert drafts[1].endswith("<unk>")
-    words = " ".join(lines_of("train", "mt")).split()
-    unknown = 100 * sum(word.startswith("only") for word in words) / (len(words) + 40)
-    (said,) = [line for line in caplog.messages if line.startswith("[mt] train.mt: 40 sents")]
-    assert f"{unknown:.3}% replaced" in said
 
 
 # what is printed ----------------------------------------------------------------------------------
 
 
 def test_the_next_command_fits_the_data(corpus, capsys):
-    run("--trainpref train --testpref test")
-    out = capsys.readouterr().out
+    def said(flags: str, langs: Sequence[str] = PLAIN) -> str:
+        run(flags, langs)
+        return capsys.readouterr().out
+
+    out = said("--trainpref train --testpref test --joined-dictionary", TRIPLE)
     assert "train 14 of 40, test 14 of 40" in out  # drafts that are their target
-    run("--trainpref train --destdir one", PLAIN)
-    out = capsys.readouterr().out
-    for flag in ("--draft-lang", "--share-all", "--bpe", "--alpha"):
-        assert flag not in out
-    assert "--disable-validation" in out
-    dictionaries = "--srcdict one/dict.src.txt --tgtdict one/dict.pe.txt"
-    run(f"{dictionaries} --testpref test --destdir two")
-    assert "next: fairseq-generate two " in capsys.readouterr().out
-    run("--trainpref train --dict-only --destdir three", PLAIN)
-    assert "next:" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("word", "wanted"),
-    [
+    assert "--draft-lang mt" in out and "--share-all-embeddings" in out
+    given = "--srcdict bin/dict.src.txt --tgtdict bin/dict.pe.txt --testpref test --destdir two"
+    assert "next: fairseq-generate two " in said(given)
+    assert "next:" not in said("--trainpref train --dict-only --destdir three")
+    for word, wanted in (
         ("t", "--bpe characters --arch pbd_transformer_char"),
         ("▁tea", "--bpe sentencepiece --sentencepiece-model FILE"),
         ("te@@", "--bpe subword_nmt --bpe-codes FILE"),
-    ],
-)
-def test_the_next_command_knows_characters_and_names_subwords(corpus, capsys, word, wanted):
-    for lang in LANGS[:2]:
-        put(f"new.{lang}", [f"{word} a b ▁"])
-    run("--trainpref new", PLAIN)
-    assert wanted in capsys.readouterr().out
-
-
-def test_fairseq_knows_every_word_of_the_next_command(corpus, capsys):
-    run("--trainpref train --validpref valid --joined-dictionary")
-    words = shlex.split(capsys.readouterr().out.rpartition("next: fairseq-train ")[2])
-    args = options.parse_args_and_arch(options.get_training_parser(), words)
-    assert args.task == "translation_edit" and args.draft_lang == "mt"
-    assert args.lr_scheduler == "time_budget" and args.stop_time_hours and args.share_all_embeddings
-    assert (args.optimizer, args.alpha_start, args.roll_in_updates) == ("muon", 0, 0.7)
-    assert not args.disable_validation and args.arch == "levenshtein_editor_small"
-
-
-# carriage returns ---------------------------------------------------------------------------------
+    ):
+        for lang in LANGS[:2]:
+            put(f"new.{lang}", [f"{word} a b ▁"])
+        out = said(f"--trainpref new --destdir {word}")
+        assert wanted in out and "--disable-validation" in out and "--draft-lang" not in out
 
 
 def test_files_with_carriage_returns_give_the_data_of_plain_ones(corpus):
@@ -235,60 +189,44 @@ def test_one_line_says_what_and_nothing_is_written(corpus, do, flags, said):
     assert snapshot(corpus) == before
 
 
-class TestAllOrNothing:
-    FLAGS = (*TRIPLE, "--trainpref", "train", "--destdir", "deep/er/bin")
+@pytest.fixture
+def again(corpus: Path) -> str:
+    """Flags of a run over data of an earlier one, with a file of the user's own beside them."""
+    os.mkdir("real")
+    os.symlink("real", "deep")
+    run("--trainpref train --destdir deep/er/bin")
+    put("deep/er/bin/notes", ["mine"])
+    for lang in ("src", "mt"):
+        put(f"train.{lang}", lines_of("later1", lang))
+    folder = "deep/er/bin/dict"
+    kept = f"--srcdict {folder}.src.txt --tgtdict {folder}.pe.txt"
+    return f"--trainpref train --destdir deep/er/bin {kept}"
 
-    @pytest.fixture
-    def existing(self, corpus: Path, caplog: pytest.LogCaptureFixture) -> Path:
-        """The corpus with data from an earlier run, and a file of the user's own."""
-        caplog.set_level(logging.INFO)
-        preprocess.main(list(self.FLAGS))
-        put("deep/er/bin/notes", ["mine"])
-        return corpus
 
-    def again(self) -> list[str]:
-        put("train.mt", lines_of("later1", "mt"))
-        put("train.src", lines_of("later1", "src"))
-        folder = "deep/er/bin/dict"
-        return [*self.FLAGS, "--srcdict", f"{folder}.src.txt", "--tgtdict", f"{folder}.pe.txt"]
+def test_a_second_run_replaces_its_files_and_keeps_others(corpus, again):
+    before = snapshot(corpus / "deep/er/bin")
+    run(again)
+    after = snapshot(corpus / "deep/er/bin")
+    assert set(after) == set(before) and Path("deep").is_symlink()
+    changed = {name for name in before if before[name] != after[name]}
+    assert {"train.src-pe.mt.bin", "train.src-pe.src.bin"} <= changed
+    assert not {"notes", "dict.src.txt", "dict.pe.txt"} & changed
 
-    def test_a_second_run_replaces_its_files_and_keeps_others(self, existing):
-        before = snapshot(existing / "deep/er/bin")
-        preprocess.main(self.again())
-        after = snapshot(existing / "deep/er/bin")
-        assert set(after) == set(before)
-        changed = {name for name in before if before[name] != after[name]}
-        assert {"train.src-pe.mt.bin", "train.src-pe.src.bin"} <= changed
-        assert not {"notes", "dict.src.txt", "dict.pe.txt"} & changed
-        assert "Namespace(" in Path("deep/er/bin/preprocess.log").read_text()
 
-    @pytest.mark.parametrize(
-        ("kind", "error"),
-        [("corpus", OSError(28, "No space left on device")), ("existing", KeyboardInterrupt())],
-    )
-    def test_a_failure_while_writing_leaves_no_trace(self, kind, error, request, monkeypatch):
-        root = request.getfixturevalue(kind)
-        argv = self.again() if kind == "existing" else list(self.FLAGS)
-        write = FileBinarizer.multiprocess_dataset
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failure_while_writing_leaves_no_trace(corpus, again, error, monkeypatch):
+    write = FileBinarizer.multiprocess_dataset
 
-        def fail(path: str, *args, **kwargs) -> BinarizeSummary:
-            if path == "train.mt":
-                raise error
-            return write(path, *args, **kwargs)
+    def fail(path: str, *args, **kwargs) -> BinarizeSummary:
+        if path == "train.mt":
+            raise error
+        return write(path, *args, **kwargs)
 
-        monkeypatch.setattr(FileBinarizer, "multiprocess_dataset", fail)
-        before = snapshot(root)
-        with pytest.raises((UserError, KeyboardInterrupt)):
-            preprocess.main(argv)
-        assert snapshot(root) == before
-
-    def test_links_are_followed_and_new_folders_are_as_usual(self, corpus):
-        (corpus / "real").mkdir()
-        (corpus / "link").symlink_to("real")
-        run("--trainpref train --destdir link", PLAIN)
-        assert (corpus / "link").is_symlink() and (corpus / "real/dict.src.txt").is_file()
-        run("--trainpref train", PLAIN)
-        assert (corpus / "bin").stat().st_mode == (corpus / "real").stat().st_mode
+    monkeypatch.setattr(FileBinarizer, "multiprocess_dataset", fail)
+    before = snapshot(corpus)
+    with pytest.raises((UserError, KeyboardInterrupt)):
+        run(again)
+    assert snapshot(corpus) == before
 
 
 def test_every_symbol_that_the_task_knows_is_refused_as_text():

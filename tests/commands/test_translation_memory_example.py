@@ -1,9 +1,9 @@
 """examples/translation_memory: from .po files to proposals, with two updates of training."""
 
-import shutil
 import sys
 from pathlib import Path
 
+import editdistance
 import polib
 import pytest
 from example_scripts import modules, refusal
@@ -109,9 +109,7 @@ def test_fuzzy_entries_get_proposals_and_nothing_else_changes(work, succeed, tmp
     assert first.msgstr.count("%s") == 1
     assert plural.msgstr_plural[0].endswith("\n") and plural.msgstr_plural[1].count("%d") == 1
     assert empty.msgstr == "Abrir el fichero {x1} ya"  # as the memory has it
-    assert others == before[3:] or [one.msgstr for one in others] == [
-        one.msgstr for one in before[3:]
-    ]
+    assert [one.msgstr for one in others] == [one.msgstr for one in before[3:]]
     kept = [line for line in MESSAGES.splitlines() if not line.startswith(("msgstr", '"'))]
     lines = file.read_text("utf-8").splitlines()
     assert [one for one in lines if one in kept] == kept
@@ -125,11 +123,11 @@ def test_what_is_not_to_be_proposed_stays_byte_for_byte():
     assert fuzzy.filled(content, {}) == content
     number = content.split("\r\n").index("# a translator's word") + 1
     one = fuzzy.Proposal('a "b"\nc', 0.5)
-    found = fuzzy.filled(content, {number: {None: one}})
-    assert 'msgstr ""\r\n"a \\"b\\"\\n"\r\n"c"\r\n' in found
-    assert found.replace('msgstr ""\r\n"a \\"b\\"\\n"\r\n"c"\r\n', "").count("\r\n") == (
-        content.count("\r\n")  # one line went, the comment came
+    rest = fuzzy.filled(content, {number: {None: one}}).split(
+        'msgstr ""\r\n"a \\"b\\"\\n"\r\n"c"\r\n'
     )
+    # one line went, the comment came
+    assert len(rest) == 2 and "".join(rest).count("\r\n") == content.count("\r\n")
 
 
 @pytest.mark.parametrize(
@@ -140,35 +138,23 @@ def test_what_is_not_to_be_proposed_stays_byte_for_byte():
         ("see 17", "see 23", "17 y 17", "17 y 17"),  # twice
         ("an a", "an it", "la casa a", "la casa it"),  # not inside a word
         ("see 17", "see", "véase 17", "véase 17"),  # nothing comes in its place
-        ("", "all new", "todo", "todo"),
     ],
 )
 def test_what_needs_no_translation_is_repaired_by_rule(old, new, draft, repaired):
     assert memory.repair(old, new, draft) == repaired
+    text = "a\tb\u00a0: c\n\u202fd "  # whitespace stays
+    assert memory.to_text(memory.to_line(text)) == text and "\n" not in memory.to_line(text)
 
 
 @given(st.lists(st.text("ab c", min_size=1), min_size=1, max_size=6))
 def test_the_best_match_is_the_most_similar_source(texts):
-    def distance(a, b):
-        row = [*range(len(b) + 1)]
-        for i, one in enumerate(a, 1):
-            before, row[0] = row[0], i
-            for j, other in enumerate(b, 1):
-                before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (one != other))
-        return row[-1]
-
     asked = "a b c ab a"
     known = memory.Memory([(text, "t") for text in texts])
     words = [(text.split(), asked.split()) for text, _ in known.pairs]
-    similar = [1 - distance(*pair) / max(map(len, pair)) for pair in words]
+    similar = [1 - editdistance.eval(*pair) / max(map(len, pair)) for pair in words]
     found = [*known.matches([asked], 1, itself=True)][0]
     best = max(similar, default=0)
     assert [one.similarity for one in found] == pytest.approx([best] if best >= 0.4 else [])
-
-
-def test_lines_keep_their_whitespace():
-    text = "a\tb\u00a0: c\n\u202fd "
-    assert memory.to_text(memory.to_line(text)) == text and "\n" not in memory.to_line(text)
 
 
 @pytest.mark.slow
@@ -179,6 +165,3 @@ def test_what_cannot_be_used_is_refused_in_one_line(work, tmp_path):
     assert str(damaged) in refusal(f"{FOLDER}/fuzzy.sh", work, damaged)
     assert damaged.read_bytes() == content
     assert "nowhere.po" in refusal(f"{FOLDER}/fuzzy.sh", work, tmp_path / "nowhere.po")
-    shutil.copytree(work, tmp_path / "work", ignore=shutil.ignore_patterns("model"))
-    damaged.write_text(MESSAGES, "utf-8")
-    assert "train.sh" in refusal(f"{FOLDER}/fuzzy.sh", tmp_path / "work", damaged)

@@ -10,102 +10,70 @@ from lev_plugins.data.edit_dataset import EditDataset
 
 SYMBOLS = tiny.dictionary()
 ROWS = tiny.triples(21, seed=5)
+SIDES = [[tiny.sentence(text, SYMBOLS) for text in texts] for texts in zip(*ROWS, strict=True)]
+SIZES = [[len(row) for row in side] for side in SIDES]
+PAIRS = SIDES[0], SIZES[0], SYMBOLS, SIDES[1], SIZES[1], SYMBOLS
 
 
-def side(texts: list[str]) -> list[torch.Tensor]:
-    return [tiny.sentence(text, SYMBOLS) for text in texts]
+def data_set(pairs=PAIRS, **options) -> EditDataset:
+    return EditDataset(*pairs, draft=SIDES[2], draft_sizes=SIZES[2], **options)
 
 
-def sizes(tokens: list[torch.Tensor]) -> list[int]:
-    return [len(row) for row in tokens]
+def collate(data):
+    return data.collater([data[i] for i in range(len(data))])
 
 
-def data_set(rows=ROWS, targets: bool = True, drafts: bool = True, **options) -> EditDataset:
-    source, target = side([r.source for r in rows]), side([r.target for r in rows])
-    draft = side([r.draft for r in rows])
-    return EditDataset(
-        source,
-        sizes(source),
-        SYMBOLS,
-        target if targets else None,
-        sizes(target) if targets else None,
-        SYMBOLS,
-        draft=draft if drafts else None,
-        draft_sizes=sizes(draft) if drafts else None,
-        **options,
-    )
-
-
-def collate(data, indices=None):
-    return data.collater([data[i] for i in (range(len(data)) if indices is None else indices)])
-
-
-def test_every_draft_stays_beside_its_source_and_target():
-    batch = collate(data_set())
+@pytest.mark.parametrize("left", [True, False])
+def test_every_draft_stays_beside_its_source_and_target(left):
+    batch = collate(data_set(left_pad_source=left))
+    source, target, draft = batch["net_input"]["src_tokens"], batch["target"], batch["draft"]
     lengths = batch["net_input"]["src_lengths"].tolist()
     assert lengths == sorted(lengths, reverse=True) and lengths[0] > lengths[-1]
-    for i, number in enumerate(batch["id"].tolist()):
-        row = ROWS[number]
-        assert tiny.letters(batch["net_input"]["src_tokens"][i], SYMBOLS) == row.source
-        assert tiny.letters(batch["target"][i], SYMBOLS) == row.target
-        assert tiny.letters(batch["draft"][i], SYMBOLS) == row.draft
-
-
-def test_drafts_are_padded_on_the_right_and_sources_as_asked_for():
-    for left in (True, False):
-        batch = collate(data_set(left_pad_source=left))
-        assert batch["draft"][:, 0].eq(SYMBOLS.bos()).all()
-        assert batch["target"][:, 0].eq(SYMBOLS.bos()).all()
-        edge = batch["net_input"]["src_tokens"][:, -1 if left else 0]
-        assert edge.eq(SYMBOLS.eos() if left else SYMBOLS.bos()).all()
-        assert batch["draft"].size(1) == max(len(row.draft) for row in ROWS) + 2
+    for number, *sides in zip(batch["id"].tolist(), source, target, draft, strict=True):
+        assert tuple(tiny.letters(one, SYMBOLS) for one in sides) == ROWS[number]
+    # drafts are padded on the right, sources as asked for
+    for side in (draft, target):
+        assert side[:, 0].eq(SYMBOLS.bos()).all()
+    assert source[:, -1 if left else 0].eq(SYMBOLS.eos() if left else SYMBOLS.bos()).all()
+    assert draft.size(1) == max(SIZES[2])
 
 
 def test_without_drafts_a_batch_is_fairseqs():
-    source, target = side([r.source for r in ROWS]), side([r.target for r in ROWS])
-    both = (source, sizes(source), SYMBOLS, target, sizes(target), SYMBOLS)
-    theirs = collate(LanguagePairDataset(*both, input_feeding=False))
-    ours = collate(data_set(drafts=False))
-    assert ours.keys() == theirs.keys()
-    assert "draft" not in ours and "prev_output_tokens" not in ours["net_input"]
-    assert torch.equal(ours["target"], theirs["target"])
-    assert torch.equal(ours["id"], theirs["id"])
-    assert ours["ntokens"] == theirs["ntokens"] == sum(len(row.target) + 2 for row in ROWS)
+    theirs = collate(LanguagePairDataset(*PAIRS, input_feeding=False))
+    ours = collate(EditDataset(*PAIRS))
+    assert ours.keys() == theirs.keys() and ours["net_input"].keys() == theirs["net_input"].keys()
+    assert ours["ntokens"] == theirs["ntokens"] == sum(SIZES[1])
+    for name in ("id", "target"):
+        assert torch.equal(ours[name], theirs[name])
     for name, value in theirs["net_input"].items():
         assert torch.equal(ours["net_input"][name], value)
 
 
 def test_interactive_data_hand_their_drafts_and_marks_out_as_constraints():
-    marks = [torch.arange(len(row.draft) + 2) + i for i, row in enumerate(ROWS)]
-    batch = collate(data_set(targets=False, marks=marks))
+    marks = [torch.arange(size) + i for i, size in enumerate(SIZES[2])]
+    batch = collate(data_set((*PAIRS[:3], None, None, SYMBOLS), marks=marks))
     assert batch["target"] is None
     drafts, marked = batch["constraints"].unbind(1)
     assert torch.equal(drafts, batch["draft"]) and torch.equal(marked, batch["marks"])
-    for i, number in enumerate(batch["id"].tolist()):
+    for row, number in zip(marked, batch["id"].tolist(), strict=True):
         size = len(marks[number])
-        assert torch.equal(marked[i, :size], marks[number]) and not marked[i, size:].any()
+        assert torch.equal(row[:size], marks[number]) and not row[size:].any()
     assert "constraints" not in collate(data_set()) and data_set().collater([]) == {}
 
 
 def test_a_sentence_counts_as_long_as_its_longest_side():
-    data = data_set()
-    longest = [max(map(len, row)) + 2 for row in ROWS]
-    assert any(len(row.draft) > max(len(row.source), len(row.target)) for row in ROWS)
-    assert data.num_tokens_vec(np.arange(len(ROWS))).tolist() == longest
-    assert data.size(0) == tuple(len(part) + 2 for part in ROWS[0])
-    assert len(data_set(drafts=False).size(0)) == 2
+    longest = [*map(max, zip(*SIZES))]
+    assert longest != [*map(max, zip(*SIZES[:2]))], "some draft is the longest"
+    assert data_set().num_tokens_vec(np.arange(len(ROWS))).tolist() == longest
+    assert data_set().size(0) == tuple(size[0] for size in SIZES)
+    assert len(EditDataset(*PAIRS).size(0)) == 2
 
 
 @pytest.mark.parametrize("limit", [6, (6, 7), (100, 5), None])
 def test_sources_targets_and_drafts_are_held_to_their_limits(limit):
     kept, ignored = data_set().filter_indices_by_size(np.arange(len(ROWS)), limit)
-    source, target = (limit, limit) if not isinstance(limit, tuple) else limit
-    fits = [
-        limit is None
-        or len(row.source) + 2 <= source
-        and max(len(row.target), len(row.draft)) + 2 <= target
-        for row in ROWS
-    ]
+    source, target = limit if isinstance(limit, tuple) else (limit or 100, limit or 100)
+    fits = [a <= source and max(b, c) <= target for a, b, c in zip(*SIZES)]
     assert kept.tolist() == [i for i, fit in enumerate(fits) if fit]
     assert sorted(ignored) == [i for i, fit in enumerate(fits) if not fit]
     assert limit is None or (any(fits) and not all(fits))

@@ -4,38 +4,17 @@ import random
 
 import editdistance
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.data.noise import Confusions, Noise, sentence_random
-from lev_plugins.data.noise.confusions import (
-    changes,
-    learn,
-    load_confusions,
-)
+from lev_plugins.data.noise.confusions import Confusions, learn, load_confusions
 from lev_plugins.data.noise.letters import clusters
+from lev_plugins.data.noise.noiser import Noise
+from lev_plugins.data.noise.rng import sentence_random
 from lev_plugins.data.noise.shapes import SHAPES
-
-LETTERS = st.text("abc é", max_size=12)
 
 
 def ocr(line: str, number: int = 0, **options) -> str:
     return Noise(("ocr",), **options)(line, sentence_random(1, 0, number))
-
-
-@given(LETTERS, LETTERS)
-def test_an_alignment_is_minimal_and_turns_one_text_into_the_other(before, after):
-    found = changes(before, after)
-    made, cost, at = "", 0, 0
-    for i, j, k, m in found:
-        assert i >= at and (i, k) != (j, m)
-        made += before[at:i] + after[k:m]
-        cost += max(j - i, m - k)
-        at = j
-    assert made + before[at:] == after
-    assert cost == editdistance.eval(before, after)
-    assert all(one[1] < other[0] for one, other in zip(found, found[1:])), "neighbours are joined"
 
 
 def test_built_in_confusions_replace_pieces_of_the_table():
@@ -43,31 +22,16 @@ def test_built_in_confusions_replace_pieces_of_the_table():
         assert clean not in ways
         assert not any(map(str.isspace, clean + "".join(ways)))
         assert 1 <= len(clusters(clean)) <= 3
-    assert "1" in SHAPES["l"] and "O" in SHAPES["0"] and "н" in SHAPES["и"]
     assert "f" in SHAPES["ſ"] and "ſ" not in SHAPES["f"], "one way alone"
     seen = {ocr("modern", number, char_rate=0.1) for number in range(200)}
     assert "rnodern" in seen and "modem" in seen and "modern" not in seen
-    for word in seen:
-        ((i, j, k, m),) = changes("modern", word)
-        assert m - k <= 3 and j - i <= 2
     assert ocr("xxxxx") == "xxxxx", "nothing is like it"
-
-
-def test_learned_rates_are_those_of_the_text():
-    pairs = [("modem tirne", "modern time"), ("the man", "the man"), ("thc mam", "the man")]
-    table, *counts = learn(pairs, least=1)
-    assert counts == [4, 0] and table == {
-        "e": {"c": pytest.approx(1 / 4)},
-        "m": {"rn": pytest.approx(1 / 4)},
-        "n": {"m": pytest.approx(1 / 3)},
-        "rn": {"m": 1.0},
-    }
-    assert learn(pairs) == ({}, 4, 4), "each was seen once"
 
 
 @pytest.mark.parametrize(
     ("pairs", "table", "left_out"),
     [
+        ([("the man", "the man"), ("thc mam", "the man")], {"e": {"c": 0.5}, "n": {"m": 0.5}}, 0),
         # insertions count with the character before them, losses as nothing
         ([("a.b", "ab"), (".a b", "a b")], {"a": {"a.": 0.5, ".a": 0.5}}, 0),
         ([("c", "cd")], {"d": {"": 1.0}}, 0),
@@ -75,9 +39,10 @@ def test_learned_rates_are_those_of_the_text():
         ([("issaid", "is said"), ("a b", "ab"), ("wxyz", "abcd"), ("", "x")], {"x": {"": 1.0}}, 3),
     ],
 )
-def test_what_is_learned_of_insertions_spaces_and_long_stretches(pairs, table, left_out):
-    made, _, rest = learn(pairs, least=1)
+def test_learned_rates_are_those_of_the_text(pairs, table, left_out):
+    made, total, rest = learn(pairs, least=1)
     assert made == table and rest == left_out
+    assert learn(pairs) == ({}, total, total), "each was seen once"
 
 
 def test_noise_from_a_learned_table_has_its_rates_and_is_learned_back():
@@ -85,10 +50,9 @@ def test_noise_from_a_learned_table_has_its_rates_and_is_learned_back():
     choose = random.Random(3)
     # something that is always read right stands between what is not
     text = ["os".join(choose.choices(["m", "rn", "é", "t", " "], k=20)) for _ in range(300)]
-    table = Confusions(true)
 
     def read(scale: float) -> list[str]:
-        options = {"confusions": table, "confusion_scale": scale}
+        options = {"confusions": Confusions(true), "confusion_scale": scale}
         return [ocr(line, number, **options) for number, line in enumerate(text)]
 
     once = read(1.0)
@@ -98,11 +62,7 @@ def test_noise_from_a_learned_table_has_its_rates_and_is_learned_back():
     assert read(0.0) == text
     twice, errors = (sum(map(editdistance.eval, made, text)) for made in (read(2.0), once))
     assert twice > 1.5 * errors
-
-
-def test_a_word_is_never_read_as_nothing():
-    gone = Confusions({"a": {"": 1.0}})
-    assert ocr("a ab aaa", confusions=gone) == "a b aaa"
+    assert ocr("a ab aaa", confusions=Confusions({"a": {"": 1.0}})) == "a b aaa", "never nothing"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +72,6 @@ def test_a_word_is_never_read_as_nothing():
         ('{"rates": {"a": {"b": "x"}}}', ""),
         ('{"rates": {"a": {"b": 1.5}}}', "'a'"),
         ('{"rates": {"a": {"b": -0.1}}}', "'a'"),
-        ('{"rates": {"a": {"b": 0.7, "c": 0.7}}}', "'a'"),
         ('{"rates": {"a": {"b c": 0.1}}}', "'a'"),
         ('{"rates": {"": {"b": 0.1}}}', "''"),
         ('{"rates": {"abcd": {"b": 0.1}}}', "'abcd'"),

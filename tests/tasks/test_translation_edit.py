@@ -1,4 +1,4 @@
-"""The task: its data, what a typed line becomes, its states and its checkpoints."""
+"""The task: its data, what a typed line and its marks become, its states and its checkpoints."""
 
 import logging
 from argparse import Namespace
@@ -8,127 +8,93 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from fairseq.sequence_generator import SequenceGenerator
+from fairseq.data import Dictionary
 from omegaconf import OmegaConf
 from refusals import refuses
 
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.markup import DROP, ENDS, JOINED, KEEP
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 ROWS = tiny.triples(12, seed=3)
 
 
 def write(folder: Path, split: str, rows: list[tiny.Triple]) -> None:
-    """Binarised ``SPLIT.src-tgt.{src,tgt,mt}`` and the dictionaries, as preprocess writes them."""
-    folder.mkdir(exist_ok=True)
+    """Binarised ``SPLIT.src-tgt.{src,tgt,mt}``, as preprocess writes them."""
     symbols = tiny.dictionary()
-    for language in ("src", "tgt"):
-        symbols.save(str(folder / f"dict.{language}.txt"))
-    sides = zip(("src", "tgt", "mt"), zip(*rows, strict=True), strict=True)
-    for language, lines in sides:
+    for language, lines in zip(("src", "tgt", "mt"), zip(*rows, strict=True), strict=True):
         prefix = folder / f"{split}.src-tgt.{language}"
         tiny.write_indexed(prefix, (tiny.sentence(line, symbols)[1:] for line in lines))
 
 
-def configured(folder: Path | str, **options: Any) -> TranslationEditConfig:
-    values = {"source_lang": "src", "target_lang": "tgt", "draft_lang": "mt", "seed": 1}
-    values = {"data": str(folder), **values, **options}
-    # what the commands take from another part of their configuration
-    elsewhere = {"dataset_impl": None, "train_subset": "train", "required_seq_len_multiple": 1}
-    return TranslationEditConfig(**values, **elsewhere)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write(tmp_path / "bin", "train", ROWS)
+    write(tiny.dictionaries(tmp_path / "bin"), "train", ROWS)
     return tmp_path / "bin"
 
 
-def loaded(
-    folder: Path | str, split: str = "train", combine: bool = False, **options: Any
-) -> TranslationEditTask:
-    """A task that has read a split."""
-    task = TranslationEditTask.setup_task(configured(folder, **options))
-    task.load_dataset(split, combine=combine)
+def made(folder: Path, **options: Any) -> TranslationEditTask:
+    values = {"data": str(folder), "source_lang": "src", "target_lang": "tgt", "draft_lang": "mt"}
+    # what the commands take from another part of their configuration
+    elsewhere = {"dataset_impl": None, "train_subset": "train", "required_seq_len_multiple": 1}
+    config = TranslationEditConfig(**{"seed": 1, **values, **elsewhere, **options})
+    return TranslationEditTask.setup_task(config)
+
+
+def loaded(folder: Path, **options: Any) -> TranslationEditTask:
+    """A task that has read its training set."""
+    task = made(folder, **options)
+    task.load_dataset("train")
     return task
 
 
-def rows_of(task: TranslationEditTask, split: str = "train") -> list[tuple[str, ...]]:
-    """What a loaded split holds, as strings."""
-    found = []
-    for item in (task.dataset(split)[i] for i in range(len(task.dataset(split)))):
-        sides = ((item["source"], task.src_dict), (item["target"], task.tgt_dict))
-        texts = [tiny.letters(tokens, symbols) for tokens, symbols in sides]
-        if "draft" in item:
-            texts.append(tiny.letters(item["draft"], task.tgt_dict))
-        found.append(tuple(texts))
-    return found
+def rows_of(task: TranslationEditTask) -> list[tuple[str, ...]]:
+    """What the training set holds, as strings."""
+    data = task.dataset("train")
+    found = [(data[i]["source"], data[i]["target"]) for i in range(len(data))]
+    if data.draft is not None:
+        found = [(*sides, data.draft[i]) for i, sides in enumerate(found)]
+    return [tuple(tiny.letters(one, task.src_dict) for one in sides) for sides in found]
 
 
-# setting up
+# data ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"alpha": 1.5}, "--alpha 1.5"),
-        ({"beta": -1.0}, "--beta -1.0"),
-        ({"alpha_start": 2.0}, "--alpha-start 2.0"),
-        ({"beta_start": -0.1}, "--beta-start -0.1"),
         ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
         ({"source_lang": "xx"}, "dict.xx.txt"),
         ({"draft_lang": "tgt"}, "--draft-lang tgt"),
-        ({"data": "nowhere"}, "nowhere/dict.src.txt"),
+        ({"draft_lang": "pe"}, "train.src-tgt.pe.bin"),
         ({"data": ""}, "dict.src.txt"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(folder, options, said, monkeypatch):
-    monkeypatch.chdir(folder.parent)
+def test_settings_that_cannot_be_are_refused(folder, options, said):
     with refuses(said):
-        TranslationEditTask.setup_task(configured(**{"folder": folder, **options}))
-
-
-def test_languages_are_inferred_from_the_files(folder):
-    task = loaded(folder, source_lang=None, target_lang=None)
-    assert (task.cfg.source_lang, task.cfg.target_lang) == ("src", "tgt")
-    assert rows_of(task) == [tuple(row) for row in ROWS]
-
-
-@pytest.mark.parametrize("joined", [True, False])
-def test_both_dictionaries_end_in_the_placeholder(joined):
-    task = tiny.task(joined=joined)
-    for symbols in (task.source_dictionary, task.target_dictionary):
-        assert len(symbols) == len(tiny.dictionary()) + 1
-        assert symbols[len(symbols) - 1] == "<plh>"
-    assert task.placeholder == len(task.target_dictionary) - 1
-    assert task.state_dict()["symbols"]["target"] == task.target_dictionary.symbols
-
-
-# data
+        loaded(folder, **options)
 
 
 def test_triples_are_read_side_by_side(folder):
-    assert rows_of(loaded(folder)) == [tuple(row) for row in ROWS]
+    told = loaded(folder, source_lang=None, target_lang=None)  # by the files' names
+    assert rows_of(loaded(folder)) == rows_of(told) == ROWS
     assert rows_of(loaded(folder, draft_lang=None)) == [row[:2] for row in ROWS]
 
 
-def test_drafts_that_are_missing_or_fewer_are_named_and_without_targets_data_are_decoded(folder):
-    write(folder, "valid", ROWS[:4])
+def test_drafts_of_other_length_are_named_and_without_targets_data_are_decoded(folder):
     for end in ("bin", "idx"):
         (folder / f"train.src-tgt.tgt.{end}").unlink()
-        (folder / f"valid.src-tgt.mt.{end}").replace(folder / f"few.src-tgt.mt.{end}")
-        (folder / f"valid.src-tgt.src.{end}").unlink()
     data = loaded(folder).dataset("train")
     batch = data.collater([data[i] for i in range(3)])
     assert batch["target"] is None and batch["draft"].size(0) == 3
+    write(folder, "valid", ROWS[:4])
     for end in ("bin", "idx"):
-        (folder / f"few.src-tgt.mt.{end}").replace(folder / f"train.src-tgt.mt.{end}")
+        (folder / f"valid.src-tgt.mt.{end}").replace(folder / f"train.src-tgt.mt.{end}")
     with refuses("12 sources", "4 lines of mt"):
         loaded(folder)
-    with refuses("train.src-tgt.pe.bin", "--draft-lang pe"):
-        loaded(folder, draft_lang="pe")
 
 
 def test_sources_are_cut_at_the_limit_when_asked_for(folder):
@@ -142,37 +108,35 @@ def test_sources_are_cut_at_the_limit_when_asked_for(folder):
 def test_lines_above_a_limit_are_named_or_skipped_aloud_and_never_all(folder, caplog):
     task = loaded(folder)
     data = task.dataset("train")
+    indices = data.ordered_indices()
     long = [n for n, row in enumerate(ROWS, 1) if max(map(len, row)) > 5]
     shown = ", ".join(map(str, long))
     assert 1 < len(long) < 12
     with refuses(f"line {long[0]} has ", shown, "7/7", "--truncate-source"):
-        task.filter_indices_by_size(data.ordered_indices(), data, (7, 7))
+        task.filter_indices_by_size(indices, data, (7, 7))
     with caplog.at_level(logging.WARNING):
-        kept = task.filter_indices_by_size(data.ordered_indices(), data, (7, 7), True)
-    assert sorted(int(i) + 1 for i in kept) == [n for n in range(1, 13) if n not in long]
+        kept = task.filter_indices_by_size(indices, data, (7, 7), True)
+    assert sorted(kept + 1) == [n for n in range(1, 13) if n not in long]
     assert shown in caplog.text and "7/7" in caplog.text
     with refuses("12 such lines", "1/1"):
-        task.filter_indices_by_size(data.ordered_indices(), data, (1, 1), True)
-
-
-# typed lines
+        task.filter_indices_by_size(indices, data, (1, 1), True)
 
 
 def test_a_training_says_what_the_drafts_have_as_they_are(folder, caplog):
-    rows = [("ab", "ab", "ab"), ("c", "c", "ca"), ("b", "b", "b")]
-    write(folder, "valid", rows)
-    made = TranslationEditTask.setup_task(configured(folder))
-    made.validation.metrics = [make_metric("accuracy"), make_metric("wer")]
-    said = "no edits, the drafts as they are"
-    with caplog.at_level("INFO"):
-        made.load_dataset("valid")  # to decode
-        assert said not in caplog.text
-        made.trains = True
-        made.load_dataset("train")
-        assert said not in caplog.text
-        made.load_dataset("valid")
-    assert f"valid: {said}: accuracy 66.67" in caplog.text
-    assert f"valid: {said}: wer 25.00" in caplog.text
+    write(folder, "valid", [("ab", "ab", "ab"), ("c", "c", "ca"), ("b", "b", "b")])
+    task = made(folder)
+    task.validation.metrics = [make_metric("accuracy"), make_metric("wer")]
+    caplog.set_level("INFO")
+    task.load_dataset("valid")  # to decode
+    task.trains = True
+    task.load_dataset("train")
+    assert "no edits" not in caplog.text
+    task.load_dataset("valid")
+    for score in ("accuracy 66.67", "wer 25.00"):
+        assert f"valid: no edits, the drafts as they are: {score}" in caplog.text
+
+
+# typed lines --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limit, learnt", [(5, 64), (64, 5)], ids=["task", "model"])
@@ -185,8 +149,9 @@ def test_typed_sources_are_cut_at_the_tighter_limit_when_asked_for(limit, learnt
     assert lengths == [5] and data.size(0) == (5, 0, 7)
     assert tiny.letters(data[0]["source"], task.src_dict) == "abc"
     task.cfg.truncate_source = False
-    pairs, lengths = task.get_interactive_tokens_and_lengths(["a b c d e"], str)
-    data = task.build_dataset_for_inference(pairs, lengths)
+    data = task.build_dataset_for_inference(
+        *task.get_interactive_tokens_and_lengths(["a b c d e"], str)
+    )
     with refuses("line 2 has 7/0/2 tokens (source/target/draft)", "5/64"):
         task.filter_indices_by_size(data.ordered_indices(), data, (5, 64))
 
@@ -194,15 +159,71 @@ def test_typed_sources_are_cut_at_the_tighter_limit_when_asked_for(limit, learnt
 def test_a_line_is_a_source_or_a_source_and_a_draft():
     task = tiny.task()
     pairs, lengths = task.get_interactive_tokens_and_lengths(
-        ["a b", "c <s>\td <plh> e", "", "\t", "f </s>\t<pad>"], str
+        ["a b", "c <s>\td <plh> e xyz", "", "\t", "f </s>\t<pad>"], str
     )
     read = [
         (tiny.letters(s, task.src_dict), d if d is None else tiny.letters(d.tokens, task.tgt_dict))
         for s, d in pairs
     ]
     # a special symbol typed as text is an unknown word
-    assert read == [("ab", None), ("c_", "d_e"), ("", None), ("", ""), ("f_", "_")]
+    assert read == [("ab", None), ("c_", "d_e_"), ("", None), ("", ""), ("f_", "_")]
     assert lengths == [4, 4, 2, 2, 4]
+    assert task.tgt_dict.symbols == tiny.task().tgt_dict.symbols
+
+
+@pytest.mark.parametrize("size", [1, 3, 6])
+def test_marks_reach_the_decoder_and_other_lines_have_none(size):
+    task = tiny.task(markup=True, delete_threshold=0.0)  # deletes all that may be deleted
+    model = tiny.sharpen(tiny.model(task), 2.0)
+    lines = ["a b\ta [=b=] h", "a b\ta b h", "a b", "a\t[+a b+] [-h-]", "a\t[=xyz=] a", "b\t\\[=a"]
+    data = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths(lines, str))
+    generator = task.build_generator([model], Namespace(iter_decode_max_iter=1, max_len_b=3))
+    found = {}
+    batches = task.get_batch_iterator(data, max_sentences=size).next_epoch_itr(shuffle=False)
+    for batch in batches:  # as fairseq-interactive goes
+        hypotheses = task.inference_step(
+            generator, [model], {"net_input": batch["net_input"]}, constraints=batch["constraints"]
+        )
+        for number, (one,) in zip(batch["id"].tolist(), hypotheses, strict=True):
+            sides = zip(one["tokens"].tolist(), one["origin"].tolist(), strict=True)
+            found[number] = [task.target_dictionary[token] for token, o in sides if o >= 0][1:-1]
+    assert [found[i] for i in range(6)] == [["b"], [], [], ["a", "b"], ["<unk>"], []]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("a\tb [=a", "[=a"),
+        ("a\t[=b [-a-]=]", "[=b [-a-]=]"),
+        ("a\t[=a=][-b-]", "'ab'"),
+        ("a\t[+a xyz+]", "'xyz'"),
+        ("a\t[=xyz=] [+xyz+]", "'xyz'"),
+        ("a\tb\ta", "2 tabs"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named_by_its_number(line, said):
+    task = tiny.task(markup=True)
+    for number, lines in ((1, [line]), (4, ["b", "b\t[=a=]", line])):
+        with refuses(f"input line {number}", said):
+            task.get_interactive_tokens_and_lengths(lines, str)
+    draft = task.encode_draft("[=xyz=] [+a+] [-uvw-]", str)  # unknown words may be kept
+    assert draft.marks.tolist() == [0, KEEP, KEEP, DROP, 0]
+
+
+def test_terms_are_whole_words_however_they_come_in():
+    symbols = Dictionary()
+    for symbol in "▁Fluss ▁Win ter n s ▁im .".split():
+        symbols.add_symbol(symbol)
+    task = TranslationEditTask(TranslationEditConfig(seed=1), symbols, symbols)
+    pieces = {"Fluss": "▁Fluss", "Winter": "▁Win ter"}
+
+    def encode(text: str) -> str:
+        return " ".join(pieces.get(word, word) for word in text.split())
+
+    wanted = [0, KEEP | ENDS, KEEP | JOINED, KEEP | ENDS, 0]
+    assert task.encode_terms(["Fluss", "Winter"], encode).marks.tolist() == wanted
+    for draft in ("[+Fluss+] [+Winter+]", "[=Fluss=] [=Winter=]"):
+        assert task.encode_draft(draft, encode, markup=True).marks.tolist() == wanted
 
 
 def test_what_edit_models_do_not_do_is_refused():
@@ -212,8 +233,7 @@ def test_what_edit_models_do_not_do_is_refused():
     with refuses("--prefix-size"):
         task.inference_step(generator, [model], {}, prefix_tokens=torch.zeros(1, 1))
     for name in ("print_alignment", "score_reference", "sampling", "retain_dropout"):
-        flag = "--" + name.replace("_", "-")
-        with refuses(flag):
+        with refuses("--" + name.replace("_", "-")):
             task.build_generator([model], Namespace(**{name: "hard"}))
     with refuses("--nbest 0"):
         task.build_generator([model], Namespace(nbest=0))
@@ -221,7 +241,7 @@ def test_what_edit_models_do_not_do_is_refused():
         task.build_dataset_for_inference([], [], constraints=torch.zeros(1, 1))
 
 
-# training
+# training and checkpoints -------------------------------------------------------------------------
 
 
 def loss(task: TranslationEditTask, model: torch.nn.Module, step: str, update: int = 0) -> float:
@@ -248,20 +268,16 @@ def test_every_epoch_draws_new_states_and_every_validation_the_same():
 
 def test_the_mixture_moves_with_the_updates_or_the_time():
     values = {"alpha": 0.8, "beta": 0.6, "alpha_start": 0.0}
-    task = tiny.task(**values, roll_in_updates=10)
-    assert [task.mixture(update)[0] for update in (0, 5, 10, 99, None)] == [0, 0.4, 0.8, 0.8, 0.8]
-    assert task.mixture(5)[1] == 0.6
-    model = tiny.model(task)
+    task, model = tiny.task(**values, roll_in_updates=10), tiny.model(tiny.task())
+    ends = (0, 0), (5, 0.4), (10, 0.8), (99, 0.8), (None, 0.8)
+    assert all(task.mixture(update) == (alpha, 0.6) for update, alpha in ends)
     assert loss(task, model, "train", 0) != loss(task, model, "train", 10)
-    assert tiny.task(alpha=0.8, beta=0.6).mixture(3) == (0.8, 0.6)
     task = tiny.task(**values, roll_in_updates=0.5)
-    assert [task.mixture(7, time)[0] for time in (0.0, 0.25, 0.5, 1.0)] == [0, 0.4, 0.8, 0.8]
-    assert task.mixture(9000, 0.25) == (0.4, 0.6) and task.mixture() == (0.8, 0.6)
+    times = (0.0, 0), (0.25, 0.4), (0.5, 0.8), (1.0, 0.8)
+    assert all(task.mixture(9000, time) == (alpha, 0.6) for time, alpha in times)
+    assert tiny.task(alpha=0.8, beta=0.6).mixture(3) == task.mixture() == (0.8, 0.6)
     with refuses("--lr-scheduler time_budget"):
-        loss(task, tiny.model(task), "train")
-
-
-# checkpoints
+        loss(task, model, "train")
 
 
 @pytest.mark.parametrize(
@@ -269,33 +285,13 @@ def test_the_mixture_moves_with_the_updates_or_the_time():
     [
         ("source", "abxdefgh", "symbol 6 is 'x' there and 'c' in"),
         ("target", "abcdefghi", "symbol 12 is 'i' there and '<plh>' in"),
-        ("target", "abcdefg", "symbol 11 is '<plh>' there and 'h' in"),
     ],
 )
-def test_a_checkpoint_of_another_dictionary_is_refused(side, letters, said):
+def test_a_checkpoint_of_another_dictionary_or_task_is_refused(side, letters, said):
     sides = {"source": tiny.dictionary(), "target": tiny.dictionary()}
     sides[side] = tiny.dictionary(letters)
     saved = TranslationEditTask(TranslationEditConfig(), sides["source"], sides["target"])
     with refuses(said, f"another {side} dictionary"):
         tiny.task().load_state_dict(saved.state_dict())
-
-
-def test_a_model_of_another_task_is_refused_by_name():
-    task = tiny.task()
-    for _ in range(2):
-        with refuses("transformer_tiny"):
-            task.build_model(Namespace(_name="transformer_tiny"), from_checkpoint=True)
-        task.load_state_dict({})
-
-
-def test_other_models_of_this_task_decode_with_beam_search():
-    task = tiny.task()
-
-    class Decoder(torch.nn.Module):
-        def max_decoder_positions(self) -> int:
-            return 64
-
-    model = torch.nn.Module()
-    model.decoder = Decoder()
-    generator = task.build_generator([model], Namespace(beam=2))
-    assert isinstance(generator, SequenceGenerator) and generator.beam_size == 2
+    with refuses("transformer_tiny"):
+        tiny.task().build_model(Namespace(_name="transformer_tiny"), from_checkpoint=True)

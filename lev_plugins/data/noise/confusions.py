@@ -120,8 +120,6 @@ def _count_segments(line: str, counts: Counter[str]) -> None:
             counts.update("".join(parts[i : i + length]) for i in range(len(parts) - length + 1))
 
 
-# what JSON of another form ends in
-_BROKEN = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError)
 _MAKE = "make one with lev-noise --learn-confusions"
 
 
@@ -132,22 +130,21 @@ def load_confusions(path: str) -> Confusions:
         UserError: the file cannot be read, is no such table, or holds a segment or a rate that
             cannot be.
     """
-    table: dict[str, dict[str, float]] = {}
     with reading(path), open(path, encoding="utf-8") as file:
         try:
-            for clean, ways in json.load(file)["rates"].items():
-                table[clean] = {noisy: float(rate) for noisy, rate in ways.items()}
-        except _BROKEN as error:
+            table = json.load(file)["rates"]
+            for clean, ways in table.items():
+                _check(clean, ways)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise UserError(f"{path}: no table of confusions ({error!r}); {_MAKE}") from error
     if not table:
         raise UserError(f"{path}: no confusions in it; {_MAKE}")
-    for clean, ways in table.items():
-        sizes = [len(clusters(one)) for one in (clean, *ways)]
-        spaced = re.search(r"\s", "".join((clean, *ways)))
-        shares = all(rate >= 0 for rate in ways.values()) and sum(ways.values()) <= 1 + 1e-6
-        if spaced or not sizes[0] or max(sizes) > LONGEST or not shares:
-            raise UserError(
-                f"{path}: {clean!r}: segments have 1 to {LONGEST} characters (what is read, 0 too) "
-                "and no space; rates are shares, 1 together at most"
-            )
     return Confusions(table)
+
+
+def _check(clean: str, ways: Mapping[str, float]) -> None:
+    sizes = [len(clusters(one)) for one in (clean, *ways)]
+    spaced = re.search(r"\s", "".join((clean, *ways)))
+    shares = all(rate >= 0 for rate in ways.values()) and sum(ways.values()) <= 1 + 1e-6
+    if spaced or not sizes[0] or max(sizes) > LONGEST or not shares:
+        raise ValueError(f"{clean!r}: rates are shares of 1, segments 1 to {LONGEST} characters")

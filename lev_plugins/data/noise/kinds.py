@@ -5,7 +5,6 @@ Words are lists of grapheme clusters, none is torn, and a word keeps at least on
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from . import shapes
 from .letters import NEIGHBOURS, exchanged, is_letter, other_letter, without_marks
@@ -13,23 +12,12 @@ from .rng import choose, sample
 
 Places = Callable[[Sequence[str]], Sequence[object]]
 Edit = Callable[[Sequence[str], int, random.Random], list[str]]
-
-_RANDOM = ("insert", "delete", "substitute")
+Ways = Callable[[str], Sequence[str]]
 
 
 def letters(word: Sequence[str]) -> list[int]:
     """Places of letters."""
     return [i for i, one in enumerate(word) if is_letter(one)]
-
-
-def keys(near: Mapping[str, str], word: Sequence[str]) -> list[int]:
-    """Places of letters that have a key of their own (``near``: letter → those around it)."""
-    return [i for i, one in enumerate(word) if one in near]
-
-
-def marked(word: Sequence[str]) -> list[int]:
-    """Places of letters with marks that may be left out."""
-    return [i for i, one in enumerate(word) if without_marks(one)]
 
 
 def pairs(word: Sequence[str]) -> list[int]:
@@ -47,24 +35,6 @@ def delete(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Leaves out ``count`` letters."""
     gone = set(sample(rng, letters(word), min(count, len(word) - 1)))
     return [one for i, one in enumerate(word) if i not in gone]
-
-
-def keyboard(
-    near: Mapping[str, str], word: Sequence[str], count: int, rng: random.Random
-) -> list[str]:
-    """Hits the key beside the right one, ``count`` times; the case stays."""
-    made = list(word)
-    for i in sorted(sample(rng, keys(near, word), count)):
-        made[i] = choose(rng, near[made[i]])
-    return made
-
-
-def diacritics(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
-    """Leaves out the marks of ``count`` letters, or spells them (*ae* for *ä*)."""
-    made = list(word)
-    for i in sorted(sample(rng, marked(word), count)):
-        made[i] = choose(rng, without_marks(made[i]))
-    return made
 
 
 def swap(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
@@ -87,7 +57,7 @@ def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[st
     chosen = set(sample(rng, letters(word), count))
     made, left = [], len(word)
     for place, one in enumerate(word):
-        act = choose(rng, _RANDOM) if place in chosen else "keep"
+        act = choose(rng, ("insert", "delete", "substitute")) if place in chosen else "keep"
         if act == "keep":
             made.append(one)
         elif act == "insert":
@@ -100,14 +70,34 @@ def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[st
     return made
 
 
+def replacing(ways: Ways) -> tuple[Places, Edit]:
+    """A kind that puts one of ``ways(letter)`` in the place of letters that have any."""
+
+    def places(word: Sequence[str]) -> list[int]:
+        return [i for i, one in enumerate(word) if ways(one)]
+
+    def edit(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+        made = list(word)
+        for i in sorted(sample(rng, places(word), count)):
+            made[i] = choose(rng, ways(made[i]))
+        return made
+
+    return places, edit
+
+
+def beside(near: Mapping[str, str]) -> Ways:
+    """Keys that touch a letter's key, in its case; ``near``: letter → those."""
+    return lambda letter: near.get(letter, "")
+
+
 #: Kind → what gives the characters of a word that it can change, and what changes some of them.
 EDITS: dict[str, tuple[Places, Edit]] = {
     "random": (letters, random_edits),
     "swap": (pairs, swap),
     "delete": (letters, delete),
     "ocr": (shapes.places, shapes.confuse),
-    "diacritics": (marked, diacritics),
-    **{name: (partial(keys, near), partial(keyboard, near)) for name, near in NEIGHBOURS.items()},
+    "diacritics": replacing(without_marks),
+    **{name: replacing(beside(near)) for name, near in NEIGHBOURS.items()},
 }
 
 
@@ -132,12 +122,6 @@ def drop_words(words: list[str], count: int, rng: random.Random) -> None:
         words[i] = ""
 
 
-def repeat_words(words: list[str], count: int, rng: random.Random) -> None:
-    """Writes ``count`` words twice."""
-    for i in sample(rng, range(len(words)), count):
-        words[i] = f"{words[i]} {words[i]}"
-
-
 def replace_words(words: list[str], count: int, rng: random.Random) -> None:
     """Puts others of the words in the place of ``count`` words."""
     before = list(words)
@@ -149,6 +133,5 @@ def replace_words(words: list[str], count: int, rng: random.Random) -> None:
 WORD_EDITS = {
     "swap-words": swap_words,
     "drop-words": drop_words,
-    "repeat-words": repeat_words,
     "replace-words": replace_words,
 }

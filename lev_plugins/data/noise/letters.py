@@ -8,7 +8,7 @@ import random
 import re
 import string
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import regex  # type: ignore[import-untyped]
@@ -65,9 +65,7 @@ def _neighbours(rows: Sequence[str]) -> dict[str, str]:
 
 
 #: Keyboards (``keyboard`` is QWERTY): letter → the letters whose keys touch its key, in its case.
-NEIGHBOURS: Mapping[str, Mapping[str, str]] = {
-    name: _neighbours(rows) for name, rows in _ROWS.items()
-}
+NEIGHBOURS = {name: _neighbours(rows) for name, rows in _ROWS.items()}
 
 
 @lru_cache(maxsize=4096)

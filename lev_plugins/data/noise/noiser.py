@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 from itertools import chain
 
-from ...errors import UserError, parse_names, require_share
+from ...errors import parse_names, require_share
 from .confusions import Confusions
 from .kinds import EDITS, WORD_EDITS
 from .letters import clusters, is_letter, split_words
@@ -51,7 +51,7 @@ class Noise:
         flag: what the options' names begin with in messages.
 
     Raises:
-        UserError: a value that cannot be.
+        UserError: a rate that is no share.
     """
 
     kinds: tuple[str, ...] = ()
@@ -65,10 +65,6 @@ class Noise:
     def __post_init__(self) -> None:
         require_share(f"{self.flag}word-rate", self.word_rate, "the words")
         require_share(f"{self.flag}char-rate", self.char_rate, "the letters")
-        for name, least in (("min_length", 1), ("confusion_scale", 0)):
-            if not least <= getattr(self, name) < float("inf"):
-                flag = self.flag + name.replace("_", "-")
-                raise UserError(f"{flag} {getattr(self, name)}: give a number of {least} or more")
 
     def __call__(self, line: str, rng: random.Random) -> str:
         """A noisy version of a line without its end; ``rng``: of :func:`.rng.sentence_random`."""

@@ -38,25 +38,22 @@ SHAPES = _shapes()
 _LONGEST = max(len(clusters(clean)) for clean in SHAPES)
 
 
-def places(word: Sequence[str]) -> list[tuple[int, int]]:
-    """Stretches (i, j) of ``word``'s characters that look like something else."""
-    return [
-        (i, j)
-        for i in range(len(word))
-        for j in range(i + 1, min(i + _LONGEST, len(word)) + 1)
-        if "".join(word[i:j]) in SHAPES
-    ]
+def _ways(word: Sequence[str], i: int) -> list[tuple[int, str]]:
+    """Ends j of segments from i on, with what is read in the place of each ``word[i:j]``."""
+    ends = range(i + 1, min(i + _LONGEST, len(word)) + 1)
+    return [(j, noisy) for j in ends for noisy in SHAPES.get("".join(word[i:j]), ())]
+
+
+def places(word: Sequence[str]) -> list[int]:
+    """Where segments begin that look like something else."""
+    return [i for i in range(len(word)) if _ways(word, i)]
 
 
 def confuse(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Confuses ``count`` segments that do not overlap; sampled by place first, then by shape."""
-    by_start: dict[int, list[tuple[int, str]]] = {}
-    for i, j in places(word):
-        ways = [(j, noisy) for noisy in SHAPES["".join(word[i:j])]]
-        by_start.setdefault(i, []).extend(ways)
-    made, taken = list(word), set[int]()
-    for i in sample(rng, sorted(by_start), len(by_start)):
-        open_ways = [way for way in by_start[i] if not taken & set(range(i, way[0]))]
+    made, taken, starts = list(word), set[int](), places(word)
+    for i in sample(rng, starts, len(starts)):
+        open_ways = [way for way in _ways(word, i) if not taken & set(range(i, way[0]))]
         if count == 0 or not open_ways:
             continue
         j, noisy = choose(rng, open_ways)
