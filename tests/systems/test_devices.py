@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from lev_plugins import Corrector, LevenshteinEditor
 from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
-from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.markup import DROP, JOINED, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
@@ -91,17 +91,15 @@ def test_losses_of_labels(kind):
 @pytest.mark.parametrize(
     ("options", "drafted"),
     [
-        ({}, True),
         ({"weight_sharing": "none", "separate_output_embed": True}, False),
-        ({"early_exit": "2,1", "encoder_learned_pos": True, "decoder_learned_pos": True}, True),
-        ({"source_copy": "uniform"}, False),
+        ({"deletion_trace": True, "encoder_learned_pos": True, "decoder_learned_pos": True}, True),
     ],
     ids=str,
 )
 def test_losses_of_edits(options, drafted):
     task = tiny.task()
     model, batch = tiny.model(task, **options), tiny.batch(task, tiny.triples(6), drafted=drafted)
-    criterion = EditPolicyLoss(task, 0.1, 0.01, 1.0, 1.0, 1.0)
+    criterion = EditPolicyLoss(task, EditPolicyLossConfig())
     host, device = both(
         [model], lambda move: criterion(model, task.with_roll_in(move(batch), 1, (0.5, 0.5)))[0]
     )
@@ -109,21 +107,17 @@ def test_losses_of_edits(options, drafted):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("members", "marked", "options"),
     [
-        {},
-        {"stock": True},
-        {"members": 2},
-        {"candidates": 3, "nbest": 3},
-        {"marked": True},
-        {"empty_penalty": 1.0, "unk_penalty": 1.0, "delete_threshold": 0.7},
+        (1, False, {"stock": True}),
+        (2, False, {"empty_penalty": 1.0, "unk_penalty": 1.0, "delete_threshold": 0.7}),
+        (1, False, {"candidates": 3, "nbest": 3, "delete_words": True}),
+        (1, True, {}),
     ],
     ids=str,
 )
-def test_edits(options):
-    options = dict(options)
+def test_edits(members, marked, options):
     task, rows = tiny.task(), tiny.triples(6)
-    members, marked = options.pop("members", 1), options.pop("marked", False)
     models = [tiny.sharpen(tiny.model(task, seed)).eval() for seed in range(3, 3 + members)]
     batch = tiny.batch(task, rows)
     if marked:
@@ -146,10 +140,9 @@ def test_edits(options):
 
 
 def editor_on(made: LevenshteinEditor, move: bool) -> list[str]:
-    if move:
-        for model in made.models:
-            module_to_gpu(model)
-    drafts = ["ab", "h[keep]g[/keep]e", "a", "abdcefhg"]
+    for model in made.models if move else []:
+        module_to_gpu(model)
+    drafts = ["ab", "hge", "a", "abdcefhg"]
     return [one.text for one in made.edit(["abc", "hg fe", "", "abcdefgh"], drafts)]
 
 
@@ -183,7 +176,6 @@ def labels_on(kind: str) -> Callable[[Any, bool], str]:
 
 
 INTERFACES: dict[str, tuple[Callable[[], Any], Callable[[Any, bool], Any]]] = {
-    "editor": (editors.editor, editor_on),
     "ensemble of editors": (lambda: editors.editor(2), editor_on),
     "edit corrector": (editors.edit_corrector, corrector_on),
     "corrector": (editors.writing_corrector, corrector_on),

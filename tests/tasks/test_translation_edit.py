@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from fairseq.sequence_generator import SequenceGenerator
 from omegaconf import OmegaConf
 from refusals import refuses
 
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
-from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 ROWS = tiny.triples(12, seed=3)
@@ -73,11 +72,6 @@ def rows_of(task: TranslationEditTask, split: str = "train") -> list[tuple[str, 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"alpha": 1.5}, "--alpha 1.5"),
-        ({"beta": -1.0}, "--beta -1.0"),
-        ({"alpha_start": 2.0}, "--alpha-start 2.0"),
-        ({"beta_start": -0.1}, "--beta-start -0.1"),
-        ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
         ({"source_lang": "xx"}, "dict.xx.txt"),
         ({"draft_lang": "tgt"}, "--draft-lang tgt"),
         ({"data": "nowhere"}, "nowhere/dict.src.txt"),
@@ -226,7 +220,7 @@ def test_what_edit_models_do_not_do_is_refused():
 
 def loss(task: TranslationEditTask, model: torch.nn.Module, step: str, update: int = 0) -> float:
     """The loss of one batch in training or validation."""
-    criterion = EditPolicyLoss(task, 0.1, 0.01, 1.0, 1.0, 1.0)
+    criterion = EditPolicyLoss(task, EditPolicyLossConfig())
     sample = tiny.batch(task, ROWS)
     if step == "valid":
         return float(task.valid_step(sample, model, criterion)[0])
@@ -286,16 +280,3 @@ def test_a_model_of_another_task_is_refused_by_name():
         with refuses("transformer_tiny"):
             task.build_model(Namespace(_name="transformer_tiny"), from_checkpoint=True)
         task.load_state_dict({})
-
-
-def test_other_models_of_this_task_decode_with_beam_search():
-    task = tiny.task()
-
-    class Decoder(torch.nn.Module):
-        def max_decoder_positions(self) -> int:
-            return 64
-
-    model = torch.nn.Module()
-    model.decoder = Decoder()
-    generator = task.build_generator([model], Namespace(beam=2))
-    assert isinstance(generator, SequenceGenerator) and generator.beam_size == 2
