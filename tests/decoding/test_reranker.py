@@ -15,7 +15,7 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_scorer import SequenceScorer
 from fake_policy import PAIRS, PLH, SYMBOLS, RandomPolicy, batch, decode, sentence
 from refusals import refuses
-from torch import Tensor, nn
+from torch import nn
 
 from lev_plugins.systems.levenshtein.decoding import candidates
 from lev_plugins.systems.levenshtein.decoding.candidates import Reranker
@@ -137,8 +137,8 @@ def test_the_baseline_for_post_editing_reads_the_draft_and_others_do_not():
         (found,) = scorer.score(source, rows, [[sentence("dc"), typed]])
         assert found == near([expected(read, "dc"), expected(read, "cba__")])
     plain, written = Reranker(transformer(), SYMBOLS, PLH), [[sentence("dc")]]
-    drafted: Tensor = sentence("bd").unsqueeze(0)
-    assert plain.score(source, drafted, written) == plain.score(source, None, written)
+    drafted = plain.score(source, sentence("bd").unsqueeze(0), written)
+    assert drafted == plain.score(source, None, written)
 
 
 def test_what_cannot_rank_is_refused():

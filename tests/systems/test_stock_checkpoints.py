@@ -20,8 +20,7 @@ from refusals import refuses
 from torch import Tensor
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.config import exit_depths
-from lev_plugins.systems.levenshtein.stock import convert_parameters, editor_config
+from lev_plugins.systems.levenshtein.stock import editor_config
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 pytestmark = pytest.mark.kernels
@@ -172,9 +171,7 @@ def by_us(
 
 
 def varied(flags: str) -> Stock:
-    """The first random model that treats sentences differently, deletes and continues for a
-    while.
-    """
+    """The first random model that treats sentences differently, deletes and goes on a while."""
     args = stock_options(flags)
     for seed in range(1, 40):
         stock = stock_model(args, seed)
@@ -222,14 +219,6 @@ def test_drafts_are_edited_as_the_stock_decoder_would_edit_them(lively):
     assert outcomes != by_us(lively)[0] and deleted > 0
 
 
-def test_the_placeholder_starts_as_a_copy_of_the_unknown_symbol(lively):
-    state = lively.model.state_dict()
-    made = convert_parameters(state, unk=3)
-    for name in ("encoder_embed.weight", "decoder_embed.weight", "token_head.weight"):
-        assert torch.equal(made[name][-1], made[name][3])
-    assert len(made["decoder_embed.weight"]) == len(state["decoder.embed_tokens.weight"]) + 1
-
-
 @pytest.mark.parametrize(
     ("flags", "sharing"),
     [
@@ -271,5 +260,3 @@ def test_what_the_model_does_not_have_is_refused_by_name():
     for flag in ("--no-scale-embedding", "--no-token-positional-embeddings"):
         with refuses(flag):
             editor_config(stock_options(flag))
-    with refuses("--early-exit 3,3,2"):
-        exit_depths(editor_config(stock_options("--early-exit 3,3,2")))
