@@ -147,8 +147,8 @@ PIECES = st.frozensets(st.text("abc", min_size=2, max_size=4), max_size=8).map(
 ENCODERS = st.one_of(
     st.just(Encoder()),
     st.just(Encoder(".+", ".")),  # characters
-    st.builds(Encoder, pieces=PIECES, begin=st.just("▁")),
-    st.builds(Encoder, pieces=PIECES, inner=st.just("@@")),
+    PIECES.map(lambda pieces: Encoder(pieces=pieces, begin="▁")),
+    PIECES.map(lambda pieces: Encoder(pieces=pieces, inner="@@")),
 )
 LINES = st.text("abc  ", max_size=16)
 
