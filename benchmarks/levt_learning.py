@@ -36,9 +36,9 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_model, load_state
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.roll_in import RollInOptions, build_roll_in
+from lev_plugins.systems.levenshtein.roll_in import build_roll_in
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -155,21 +155,15 @@ class Ruler:
     @torch.no_grad()
     def losses(self, model: Any, beta: float) -> dict[str, float]:
         """Bits per labelled position of every head; ``beta``: share of empty states."""
-        criterion = EditPolicyLoss(self.task, 0.0, 0.0, 1.0, 1.0, 1.0)
+        none = EditPolicyLossConfig(label_smoothing=0.0, placeholder_label_smoothing=0.0)
+        criterion = EditPolicyLoss(self.task, none)
         heads = ("token", "placeholder", "deletion")
         totals = {head: [0.0, 0] for head in heads}
-        options = RollInOptions(0.5, beta, "argmax", 1)
+        cfg = TranslationEditConfig(seed=1)
+        symbols = self.task.target_dictionary, self.task.placeholder, self.task.frequencies
         for epoch in range(1, EPOCHS + 1):
             for sample in self.samples("valid"):
-                states = build_roll_in(
-                    sample["target"],
-                    None,
-                    sample["id"],
-                    epoch,
-                    options,
-                    self.task.target_dictionary,
-                    self.task.placeholder,
-                )
+                states = build_roll_in(sample, epoch, (0.5, beta), cfg, *symbols)
                 log = criterion(model, {**sample, "roll_in": states})[2]
                 for head in heads:
                     totals[head][0] += float(log[f"{head}_nll"])

@@ -42,7 +42,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.nn.precision import PRECISIONS, quantize
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.roll_in import expert_labels
 from lev_plugins.systems.levenshtein.stock import editor_config
@@ -132,7 +132,9 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
 
         return common.Updates(peers.stock, stock_loss, args)
     model = copy.deepcopy(peers.ours).bfloat16() if side == "bf16" else peers.ours
-    criterion = EditPolicyLoss(peers.our_task, LABEL_SMOOTHING, 0.01, 1.0, 1.0, 1.0)
+    criterion = EditPolicyLoss(
+        peers.our_task, EditPolicyLossConfig(label_smoothing=LABEL_SMOOTHING)
+    )
 
     def our_loss(sample: dict[str, Any]) -> Tensor:
         loss, size, _ = criterion(model, peers.our_task.with_roll_in(sample, 1))

@@ -107,17 +107,10 @@ class _Functions(TorchFunctionMode):
         if func is F.scaled_dot_product_attention:
             args, kwargs = tree_map_only(_OnGPU, lambda one: one.values, (args, kwargs))
             return to_gpu(func(*args, **kwargs))
-        if func in (Tensor.__getitem__, Tensor.__setitem__):
-            places = args[1] if isinstance(args[1], tuple) else (args[1],)
-            args = (args[0], tuple(map(_place, places)), *args[2:])
+        if func in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[1], list):
+            index = torch.tensor(args[1], dtype=None if args[1] else torch.long)
+            args = (args[0], to_gpu(index), *args[2:])  # as a list is sent to the device
         return func(*args, **kwargs)
-
-
-def _place(index: Any) -> Any:
-    """An index, of which a list is sent to the device."""
-    if not isinstance(index, list):
-        return index
-    return to_gpu(torch.tensor(index, dtype=None if index else torch.long))
 
 
 @contextlib.contextmanager

@@ -67,7 +67,6 @@ def test_an_option_that_nothing_can_be_edited_with_is_refused_before_anything_is
         {"nbest": 0},
         {"nbest": 5, "candidates": 3},
         {"delete_threshold": float("nan")},
-        {"empty_penalty": float("inf")},
         {"noise_scale": -1.0},
     ):
         with refuses():

@@ -5,6 +5,7 @@ Sentences are written as strings of letters, a letter being a token: ``"abc"`` s
 placeholder.
 """
 
+import dataclasses
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from fairseq.data import Dictionary, indexed_dataset
 from torch import Tensor
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.roll_in import RollIn, RollInOptions, build_roll_in
+from lev_plugins.systems.levenshtein.roll_in import RollIn, build_roll_in
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 LETTERS = "abcdefgh"
@@ -96,9 +97,8 @@ def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> Levenshtein
     """
     torch.manual_seed(seed)
     made = LevenshteinEditorModel.build_model(LevenshteinEditorConfig(**{**SIZES, **options}), of)
-    if not made.cfg.apply_bert_init:
-        for head in (made.deletion_head, made.placeholder_head):
-            torch.nn.init.normal_(head.weight, std=head.weight.size(1) ** -0.5)
+    for head in (made.deletion_head, made.placeholder_head):
+        torch.nn.init.normal_(head.weight, std=head.weight.size(1) ** -0.5)
     return made
 
 
@@ -208,15 +208,9 @@ def roll_in(
     seed: int = 1,
 ) -> RollIn:
     """States and labels for a batch of :func:`batch`."""
-    return build_roll_in(
-        sample["target"],
-        sample.get("draft"),
-        sample["id"],
-        epoch,
-        RollInOptions(alpha, beta, tokens, seed),
-        of.target_dictionary,
-        of.placeholder,
-    )
+    cfg = dataclasses.replace(of.cfg, roll_in_tokens=tokens, seed=seed)
+    symbols = of.target_dictionary, of.placeholder, of.frequencies
+    return build_roll_in(sample, epoch, (alpha, beta), cfg, *symbols)
 
 
 def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: Any) -> dict:

@@ -51,15 +51,14 @@ class Opening:
     Args:
         lengths: B, number of real tokens, at least 1.
         counts: B × (T − 1), how many entries to insert in each slot; 0 beyond a sentence's end.
-        width: L, where it is known: no device is waited for to find it out.
 
     Attributes:
         width: L, the longest sentence after insertion.
     """
 
-    def __init__(self, lengths: Tensor, counts: Tensor, width: int | None = None) -> None:
+    def __init__(self, lengths: Tensor, counts: Tensor) -> None:
         total = lengths + counts.sum(1)
-        self.width = int(total.max()) if width is None else width
+        self.width = int(total.max())
         steps = torch.arange(max(self.width, counts.size(1) + 1), device=counts.device)
         self.behind = steps[: self.width] >= total.unsqueeze(1)
         index = steps[: counts.size(1) + 1]

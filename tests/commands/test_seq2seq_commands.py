@@ -17,7 +17,6 @@ import torch
 from conftest import Commands, Corpus, Result, hydra
 from states import assert_equal, parameters, tensors
 
-from lev_plugins.errors import UserError
 from lev_plugins.systems.gated import GatedTransformerModel
 from lev_plugins.systems.pbd import PBDTransformerModel
 from lev_plugins.systems.transformer_concat import TransformerConcatModel
@@ -208,6 +207,8 @@ def test_validation_counts_every_sentence(concat):
 
 
 def test_the_python_interface_gives_what_the_command_gives(system, generated):
+    if system.kind.drafted:
+        pytest.skip("fairseq's interface reads no drafts")
     hub = system.kind.model.from_pretrained(
         str(system.checkpoint.parent), system.checkpoint.name, str(system.corpus.data)
     )
@@ -294,15 +295,6 @@ def test_lines_typed_without_drafts_are_answered_as_data_without_drafts(concat):
     assert typed.texts("H") == expected.texts("H")
     scores = ([score for score, _ in one.lines("H").values()] for one in (with_drafts, expected))
     assert next(scores) != next(scores)
-
-
-def test_in_python_an_empty_draft_is_none_and_two_tabs_are_refused(concat):
-    hub = TransformerConcatModel.from_pretrained(
-        str(concat.checkpoint.parent), "checkpoint_last.pt", str(concat.corpus.data)
-    )
-    assert hub.translate("a b", beam=2) == hub.translate("a b\t", beam=2)
-    with pytest.raises(UserError, match="has 2 tabs"):
-        hub.translate("a\tb\tc")
 
 
 def test_hydra_trains_concat_and_bleu_chooses_the_best_checkpoint(concat, tmp_path):

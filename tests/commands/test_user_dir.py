@@ -88,7 +88,7 @@ def test_the_first_job_of_hydra_saves_on_sigterm(commands, tmp_path, root, train
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ("task.alpha=1.5", "alpha 1.5"),
+        ("+model.early_exit=0", "--early-exit 0"),
         (
             "+task.eval_metrics=ter checkpoint.best_checkpoint_metric=ter "
             "checkpoint.maximize_best_checkpoint_metric=true",

@@ -1,19 +1,74 @@
-"""Policies that need no model: one always says the same, one is a fixed random function.
+"""Policies that need no model, and what they decode: one always says the same, one is random.
 
 Both answer every sentence by itself, so what a batch does to an answer is the generator's doing.
 Sentences are strings of letters as in :mod:`tiny`, ``?`` is a placeholder.
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import tiny
 import torch
-from fairseq.data import Dictionary
 from torch import Tensor
 
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
+
+# few letters, so that a random policy often wants to write what was removed
+LETTERS = "abcd"
+SYMBOLS = tiny.dictionary(LETTERS)
+PLH = SYMBOLS.add_symbol("<plh>")
+PAD = SYMBOLS.pad()
+FORBIDDEN = [SYMBOLS.bos(), PAD, SYMBOLS.eos(), PLH]
+Hypothesis = dict[str, Any]
+
+
+def known(text: str) -> str:
+    return "".join(letter for letter in text if letter in LETTERS)
+
+
+#: sources and drafts
+PAIRS = [(known(row.source), known(row.draft)) for row in tiny.triples(24, 2, longest=8)]
+
+
+def sentence(letters: str) -> Tensor:
+    return tiny.sentence(letters, SYMBOLS, PLH)
+
+
+def text(tokens: Tensor) -> str:
+    return tiny.letters(tokens, SYMBOLS, PLH)
+
+
+def batch(
+    pairs: Iterable[tuple[str, str]],
+    left: bool = False,
+    extra: int = 0,
+    marks: Sequence[Sequence[int]] | None = None,
+) -> dict[str, Any]:
+    """Sources and drafts; marks: bits of the drafts' letters."""
+    sources, drafts = (list(map(sentence, side)) for side in zip(*pairs, strict=True))
+    made: dict[str, Any] = {
+        "net_input": {"src_tokens": tiny.stack(sources, PAD, left, extra)},
+        "draft": tiny.stack(drafts, PAD, extra=extra),
+    }
+    if marks is not None:
+        made["marks"] = tiny.stack([torch.tensor([0, *bits, 0]) for bits in marks], 0, extra=extra)
+    return made
+
+
+def decode(policies: Any, pairs: Iterable[tuple[str, str]], **values: Any) -> list[list]:
+    """The hypotheses of every pair; values: of :func:`batch`, and options."""
+    layout = {name: values.pop(name) for name in ("left", "extra", "marks") if name in values}
+    how = RefinementOptions(**{"retain_history": True, "max_len_b": 9, "max_iter": 6, **values})
+    policies = policies if isinstance(policies, list) else [policies]
+    return RefinementGenerator(SYMBOLS, PLH, how).generate(policies, batch(pairs, **layout))
+
+
+def single(policy: Any, pairs: Iterable[tuple[str, str]], **values: Any) -> list[Hypothesis]:
+    """:func:`decode` where there is one for each."""
+    return [one for (one,) in decode(policy, pairs, **values)]
 
 
 @dataclass
@@ -26,94 +81,60 @@ class FakeMemory:
         return FakeMemory(self.source.index_select(0, rows))
 
 
-class Policy(EditPolicy):
-    """Knows its symbols, and reads sentences beside their sources."""
-
-    def __init__(self, symbols: Dictionary, placeholder: int, limit: int | None = None) -> None:
-        self.symbols, self.placeholder, self.limit = symbols, placeholder, limit
-
-    def max_positions(self) -> tuple[int, int] | None:
-        return None if self.limit is None else (self.limit, self.limit)
-
-    def encode(self, src_tokens: Tensor) -> FakeMemory:
-        return FakeMemory(src_tokens)
-
-    def read(self, tokens: Tensor, memory: FakeMemory) -> list[tuple[str, str]]:
-        """Source and sentence of every row."""
-        assert tokens.size(0) == memory.source.size(0), "memory and sentences went apart"
-        sentences = [tiny.letters(row, self.symbols, self.placeholder) for row in tokens]
-        sources = [tiny.letters(row, self.symbols) for row in memory.source]
-        return list(zip(sources, sentences, strict=True))
-
-
-class ConstantPolicy(Policy):
+class ConstantPolicy(EditPolicy):
     """The same logits everywhere: of keeping and deleting, of the number missing, of symbols."""
+
+    encode = FakeMemory
 
     def __init__(
         self,
-        symbols: Dictionary,
-        placeholder: int,
         deletion: Sequence[float] = (1.0, 0.0),
         counts: Sequence[float] = (1.0, 0.0),
         token: Tensor | None = None,
     ) -> None:
-        super().__init__(symbols, placeholder)
         self.deletion, self.counts = torch.tensor(deletion), torch.tensor(counts)
-        self.token = torch.zeros(len(symbols)) if token is None else token
+        self.token = torch.zeros(len(SYMBOLS)) if token is None else token
 
-    def deletion_logits(self, tokens: Tensor, memory: FakeMemory) -> Tensor:
+    def deletion_logits(self, tokens, memory):
         return self.deletion.repeat(*tokens.shape, 1)
 
-    def placeholder_logits(self, tokens: Tensor, memory: FakeMemory, trace: None = None) -> Tensor:
+    def placeholder_logits(self, tokens, memory, trace=None):
         return self.counts.repeat(tokens.size(0), tokens.size(1) - 1, 1)
 
-    def token_logits(
-        self, tokens: Tensor, memory: FakeMemory, where: Tensor, trace: None = None
-    ) -> Tensor:
+    def token_logits(self, tokens, memory, where, trace=None):
         return self.token.repeat(int(where.sum()), 1)
 
 
-class RandomPolicy(Policy):
+class RandomPolicy(EditPolicy):
     """Draws its logits from the sentence and its source: at random, yet always the same.
 
-    ``growth`` is added to the logit of inserting nothing with the sign turned: above 0 sentences
-    tend to grow. ``sureness`` scales all logits.
+    ``growth`` is taken from the logit of inserting nothing: above 0 sentences tend to grow.
+    ``size``: of the dictionary.
     """
 
-    def __init__(
-        self,
-        symbols: Dictionary,
-        placeholder: int,
-        seed: int,
-        growth: float = 0.0,
-        sureness: float = 2.0,
-    ) -> None:
-        super().__init__(symbols, placeholder)
-        self.seed, self.growth, self.sureness = seed, growth, sureness
+    encode = FakeMemory
 
-    def _draw(self, phase: str, source: str, sentence: str, *shape: int) -> Tensor:
-        key = zlib.crc32(f"{self.seed} {phase} {source} {sentence}".encode())
-        return self.sureness * torch.randn(*shape, generator=torch.Generator().manual_seed(key))
+    def __init__(self, seed: int, growth: float = 0.0, size: int = len(SYMBOLS)) -> None:
+        self.seed, self.growth, self.size = seed, growth, size
 
-    def deletion_logits(self, tokens: Tensor, memory: FakeMemory) -> Tensor:
-        logits = torch.full((*tokens.shape, 2), 3.0)
-        for i, (source, sentence) in enumerate(self.read(tokens, memory)):
-            logits[i, 1 : len(sentence) + 1] = self._draw("d", source, sentence, len(sentence), 2)
+    def _draw(self, phase: str, tokens: Tensor, memory: FakeMemory, classes: int) -> Tensor:
+        assert len(tokens) == len(memory.source), "memory and sentences went apart"
+        logits = torch.full((*tokens.shape, classes), 3.0)
+        for i, sides in enumerate(zip(memory.source, tokens, strict=True)):
+            source, sentence = (side[side.ne(PAD)].tolist() for side in sides)
+            key = zlib.crc32(f"{self.seed} {phase} {source} {sentence}".encode())
+            drawn = torch.randn(
+                len(sentence), classes, generator=torch.Generator().manual_seed(key)
+            )
+            logits[i, : len(sentence)] = 2 * drawn
         return logits
 
-    def placeholder_logits(self, tokens: Tensor, memory: FakeMemory, trace: None = None) -> Tensor:
-        logits = torch.full((tokens.size(0), tokens.size(1) - 1, 4), 3.0)
-        for i, (source, sentence) in enumerate(self.read(tokens, memory)):
-            sampled = self._draw("p", source, sentence, len(sentence) + 1, 4)
-            sampled[:, 0] -= self.growth
-            logits[i, : len(sentence) + 1] = sampled
-        return logits
+    def deletion_logits(self, tokens, memory):
+        return self._draw("delete", tokens, memory, 2)
 
-    def token_logits(
-        self, tokens: Tensor, memory: FakeMemory, where: Tensor, trace: None = None
-    ) -> Tensor:
-        rows = []
-        for i, (source, sentence) in enumerate(self.read(tokens, memory)):
-            sampled = self._draw("t", source, sentence, len(sentence) + 2, len(self.symbols))
-            rows.append(sampled[where[i, : len(sentence) + 2]])
-        return torch.cat(rows)
+    def placeholder_logits(self, tokens, memory, trace=None):
+        logits = self._draw("open", tokens, memory, 4)[:, :-1]
+        return logits - self.growth * torch.eye(4)[0]
+
+    def token_logits(self, tokens, memory, where, trace=None):
+        return self._draw("fill", tokens, memory, self.size)[where]

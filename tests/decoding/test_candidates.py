@@ -2,48 +2,38 @@
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
-import tiny
 import torch
-from fake_policy import ConstantPolicy, RandomPolicy
+from fake_policy import (
+    FORBIDDEN,
+    LETTERS,
+    PAD,
+    PAIRS,
+    SYMBOLS,
+    ConstantPolicy,
+    Hypothesis,
+    RandomPolicy,
+    batch,
+    decode,
+    sentence,
+    text,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refuses
 from torch import Tensor
 
 from lev_plugins.nn import cpu
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.candidates import (
-    best,
-    gumbel_noise,
-    rate,
-    sentence_keys,
-)
+from lev_plugins.systems.levenshtein.decoding import RefinementOptions
+from lev_plugins.systems.levenshtein.decoding.candidates import gumbel_noise, rate, sentence_keys
 from lev_plugins.systems.levenshtein.markup import DROP, KEEP
 
-SYMBOLS = tiny.dictionary("abcd")
-PLH = SYMBOLS.add_symbol("<plh>")
-PAD = SYMBOLS.pad()
-NEVER = [SYMBOLS.bos(), PAD, SYMBOLS.eos(), PLH]
-Hypothesis = dict[str, Any]
-
+PAIRS = PAIRS[:10]
 
 # noise ------------------------------------------------------------------------------------------
 
 
-def noise(
-    count: int = 4,
-    scale: float = 1.0,
-    seed: int = 1,
-    key: int = 5,
-    answer: int = 1,
-    stream: int = 0,
-    position: int = 3,
-    classes: int = 4,
-) -> Tensor:
+def noise(count=4, scale=1.0, seed=1, key=5, answer=1, stream=0, position=3, classes=4) -> Tensor:
     options = RefinementOptions(candidates=count, noise_scale=scale, seed=seed)
     keys, rows, places = (torch.tensor([one]) for one in (key, answer, position))
     return gumbel_noise(options, keys, rows, stream, places, classes)[0]
@@ -73,13 +63,12 @@ def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():
     assert float(((chosen - expected) ** 2 / expected).sum()) < 16.3  # chance: one in a thousand
 
 
-def keys_of(pairs: list[tuple[str, str]], left: bool = False, extra: int = 0) -> list[int]:
-    sources, drafts = ([tiny.sentence(text, SYMBOLS) for text in side] for side in zip(*pairs))
-    sides = tiny.stack(sources, PAD, left, extra), tiny.stack(drafts, PAD, False, extra)
-    return sentence_keys(*sides, PAD).tolist()
+def keys_of(pairs: list[tuple[str, str]], **layout) -> list[int]:
+    made = batch(pairs, **layout)
+    return sentence_keys(made["net_input"]["src_tokens"], made["draft"], PAD).tolist()
 
 
-WORDS = st.text("abcd", max_size=6)
+WORDS = st.text(LETTERS, max_size=6)
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5, unique=True))
@@ -91,110 +80,73 @@ def test_sentences_have_keys_of_their_own_whatever_the_batch_and_its_padding(pai
 
 
 def test_keys_tell_the_order_of_words():
-    words = ["".join(one) for n in range(5) for one in itertools.product("abcd", repeat=n)]
+    words = ["".join(one) for n in range(5) for one in itertools.product(LETTERS, repeat=n)]
     assert len(set(keys_of([(word, "") for word in words]))) == len(words)
 
 
 # candidates through the generator -----------------------------------------------------------------
 
 
-def known(text: str) -> str:
-    return "".join(letter for letter in text if letter in "abcd")
-
-
-PAIRS = [(known(row.source), known(row.draft)) for row in tiny.triples(10, seed=5, longest=4)]
-
-
-def candidates(
-    policies: Any,
-    pairs: Sequence[tuple[str, str]] = PAIRS,
-    count: int = 1,
-    extra: int = 0,
-    marks: Tensor | None = None,
-    **options: Any,
-) -> list[list[Hypothesis]]:
+def candidates(seed: int = 3, pairs=PAIRS, count: int = 1, **values) -> list[list[Hypothesis]]:
     """All different candidates of every sentence, the best first."""
-    fixed = {"max_iter": 4, "max_len_b": 8, "noise_scale": 1.0, "retain_history": True}
-    settings = RefinementOptions(**{**fixed, "nbest": count, "candidates": count, **options})
-    sources, drafts = ([tiny.sentence(text, SYMBOLS) for text in side] for side in zip(*pairs))
-    sample = {
-        "net_input": {"src_tokens": tiny.stack(sources, PAD, left=True, extra=extra)},
-        "draft": tiny.stack(drafts, PAD, extra=extra),
-        **({} if marks is None else {"marks": marks}),
-    }
-    policies = policies if isinstance(policies, list) else [policies]
-    return RefinementGenerator(SYMBOLS, PLH, settings).generate(policies, sample)
-
-
-def policy(seed: int = 3) -> RandomPolicy:
-    return RandomPolicy(SYMBOLS, PLH, seed)
-
-
-def text(hypothesis: Hypothesis) -> str:
-    return tiny.letters(hypothesis["tokens"], SYMBOLS, PLH)
+    fixed = {"nbest": count, "candidates": count, "noise_scale": 1.0, "max_iter": 4}
+    return decode(RandomPolicy(seed), pairs, **{**fixed, **values})
 
 
 def outcomes(found: list[list[Hypothesis]]) -> list[list[tuple]]:
     """What may not depend on a batch; scores may, in their last digits."""
-    return [[(text(one), one["steps"], one["terminated"]) for one in group] for group in found]
+    return [[(text(one["tokens"]), one["steps"], one["terminated"]) for one in g] for g in found]
 
 
 def exact(found: list[list[Hypothesis]]) -> list[list[tuple]]:
-    return [
-        [(text(one), one["positional_scores"].tolist(), one["origin"].tolist()) for one in group]
-        for group in found
-    ]
+    names = "tokens", "positional_scores", "origin"
+    return [[tuple(one[name].tolist() for name in names) for one in group] for group in found]
 
 
-@pytest.mark.parametrize("options", [{}, {"unk_penalty": 1.0}])
-def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch, options):
-    together = exact(candidates(policy(), count=3, **options))
+def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch):
+    together = exact(candidates(count=3, unk_penalty=1.0))
     monkeypatch.setattr(cpu, "AT_ONCE", 1)
-    assert exact(candidates(policy(), count=3, **options)) == together
+    assert exact(candidates(count=3, unk_penalty=1.0)) == together
 
 
 def test_plain_decoding_is_among_the_candidates_to_the_last_digit():
-    single, several = exact(candidates(policy())), exact(candidates(policy(), count=3))
+    single, several = exact(candidates()), exact(candidates(count=3))
     for (plain,), group in zip(single, several, strict=True):
         assert plain in group
     assert sum(len(group) for group in several) > len(PAIRS) + 3, "the noise changes something"
-    still = exact(candidates(policy(), count=3, noise_scale=0.0))
-    assert still == single, "of equal ones one is shown"
+    assert exact(candidates(count=3, noise_scale=0.0)) == single, "of equal ones one is shown"
 
 
 def test_candidates_belong_to_the_sentence_and_not_to_the_batch():
-    together = outcomes(candidates(policy(), count=3))
-    assert together == outcomes(candidates(policy(), count=3, extra=3))
-    assert together == [outcomes(candidates(policy(), [pair], 3))[0] for pair in PAIRS]
-    assert together == outcomes(candidates(policy(), PAIRS[::-1], 3))[::-1]
-    assert together != outcomes(candidates(policy(), count=3, seed=2))
-    for group, more in zip(together, outcomes(candidates(policy(), count=5)), strict=True):
+    together = outcomes(candidates(count=3))
+    assert together == outcomes(candidates(count=3, left=True, extra=3))
+    assert together == [outcomes(candidates(pairs=[pair], count=3))[0] for pair in PAIRS]
+    assert together == outcomes(candidates(pairs=PAIRS[::-1], count=3))[::-1]
+    assert together != outcomes(candidates(count=3, seed=2))
+    for group, more in zip(together, outcomes(candidates(count=5)), strict=True):
         assert set(group) <= set(more)
 
 
 def test_the_best_come_first_and_none_comes_twice():
-    found = candidates(policy(), count=5)
+    found = candidates(count=5)
     assert {len(group) for group in found} != {5}, "no candidate was there twice"
     for group in found:
         scores = [one["score"] for one in group]
         assert scores == sorted(scores, reverse=True)
-        assert 1 <= len(group) == len(set(map(text, group))) <= 5
-    for number in (1, 2):
-        fewer = candidates(policy(), count=5, nbest=number)
-        assert exact(fewer) == [group[:number] for group in exact(found)]
-    rows = [{"tokens": torch.tensor([0, n, 2]), "score": s} for n, s in ((4, -2.0), (5, -1.0))]
-    assert [one["score"] for one in best([*rows, {**rows[1]}], 9)] == [-1.0, -2.0]
+        assert 1 <= len(group) == len({text(one["tokens"]) for one in group}) <= 5
+    assert exact(candidates(count=5, nbest=2)) == [group[:2] for group in exact(found)]
 
 
 def test_every_candidate_keeps_to_the_orders():
-    marks, different = torch.tensor([[0, KEEP, DROP, KEEP, 0]]), 0
+    different = 0
     for seed in range(6):
-        (group,) = candidates(policy(seed), [("ab", "abc")], 4, noise_scale=2.0, marks=marks)
+        asked = {"noise_scale": 2.0, "marks": [[KEEP, DROP, KEEP]]}
+        (group,) = candidates(seed, [("ab", "abc")], 4, **asked)
         different += len(group) - 1
         for one in group:
             places = one["origin"].tolist()
             assert [place for place in places if place >= 0] == [0, 1, 3, 4]
-            written = zip(text(one), places[1:-1], strict=True)
+            written = zip(text(one["tokens"]), places[1:-1], strict=True)
             assert not any(letter == "b" for letter, place in written if place < 0)
     assert different >= 4
 
@@ -204,7 +156,7 @@ def test_every_candidate_keeps_to_the_orders():
 
 def log_probability(policy: RandomPolicy, source: str, hypothesis: Hypothesis) -> float:
     """The score, action by action from the history."""
-    memory = policy.encode(tiny.sentence(source, SYMBOLS).unsqueeze(0))
+    memory = policy.encode(sentence(source).unsqueeze(0))
     total = 0.0
     history = hypothesis["history"]
     for before, delete, opened, filled in zip(*(history[i::3] for i in range(4)), strict=False):
@@ -213,7 +165,7 @@ def log_probability(policy: RandomPolicy, source: str, hypothesis: Hypothesis) -
         where = filled["mask"].unsqueeze(0)
         if where.any():
             logits = policy.token_logits(opened["tokens"].unsqueeze(0), memory, where)
-            logits[:, NEVER] = float("-inf")
+            logits[:, FORBIDDEN] = float("-inf")
             written = filled["tokens"][filled["mask"]]
             total += float(logits.log_softmax(-1).gather(1, written.unsqueeze(1)).sum())
     tokens = hypothesis["tokens"].unsqueeze(0)
@@ -225,33 +177,11 @@ def log_probability(policy: RandomPolicy, source: str, hypothesis: Hypothesis) -
 @pytest.mark.parametrize("draft", ["", "abca"])
 def test_the_score_is_that_of_all_deletions_and_tokens_and_of_the_answer_as_final(draft):
     for seed in range(3):
-        (found,) = candidates(policy(seed), [("ab", draft)], 5, max_len_b=200)
-        expected = [log_probability(policy(seed), "ab", one) for one in found]
+        (found,) = candidates(seed, [("ab", draft)], 5, max_len_b=200)
+        expected = [log_probability(RandomPolicy(seed), "ab", one) for one in found]
         # sums of up to a few hundred nats in single precision
         assert [one["score"] for one in found] == pytest.approx(expected, rel=1e-5)
-    nothing = {"tokens": tiny.sentence("", SYMBOLS), "actions": 0.0}
-    sure = ConstantPolicy(SYMBOLS, PLH, counts=(0.0, 4.0))
-    rate(sure, sure.encode(tiny.sentence("a", SYMBOLS).unsqueeze(0)), [nothing], SYMBOLS)
+    nothing = {"tokens": sentence(""), "actions": 0.0}
+    sure, source = ConstantPolicy(counts=(0.0, 4.0)), sentence("a").unsqueeze(0)
+    rate(sure, sure.encode(source), [nothing], SYMBOLS, source.device)
     assert nothing["score"] < -3, "an empty answer pays for its slot"
-
-
-def test_one_answer_has_the_mean_of_its_positional_scores():
-    for count in (1, 2):
-        ((one,),) = candidates(policy(), [("ab", "")], count, nbest=1)
-        mean = float(one["positional_scores"].mean())
-        assert (one["score"] == pytest.approx(mean, rel=1e-6)) is (count == 1)
-
-
-def test_an_empty_batch_has_no_answers():
-    sample = {"net_input": {"src_tokens": torch.zeros(0, 3).long()}}
-    for count in (1, 3):
-        options = RefinementOptions(candidates=count)
-        assert RefinementGenerator(SYMBOLS, PLH, options).generate([policy()], sample) == []
-
-
-def test_a_ranking_model_is_needed_and_only_at_the_end():
-    with refuses("--iter-decode-with-external-reranker"):
-        candidates(policy(), external_reranker=True)
-    for models in ([object(), policy()], [policy(), object()]):
-        with refuses("object", "--iter-decode-with-external-reranker"):
-            candidates(models)

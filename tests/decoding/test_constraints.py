@@ -4,22 +4,30 @@ Words that stay are whole, whatever the tokenizer makes of them.
 """
 
 import itertools
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pytest
-import tiny
 import torch
 from closeness import near
 from fairseq.data import Dictionary
-from fake_policy import ConstantPolicy, FakeMemory, RandomPolicy
+from fake_policy import (
+    FORBIDDEN,
+    LETTERS,
+    PLH,
+    SYMBOLS,
+    ConstantPolicy,
+    Hypothesis,
+    RandomPolicy,
+    sentence,
+    single,
+    text,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
 from lev_plugins.systems.levenshtein.markup import (
     BEGINS,
     DROP,
@@ -29,13 +37,6 @@ from lev_plugins.systems.levenshtein.markup import (
     Joining,
     whole_words,
 )
-
-# few letters, so that a random policy often wants to write what was removed
-LETTERS = "abcd"
-SYMBOLS = tiny.dictionary(LETTERS)
-PLH = SYMBOLS.add_symbol("<plh>")
-FORBIDDEN = [SYMBOLS.bos(), SYMBOLS.pad(), SYMBOLS.eos(), PLH]
-Hypothesis = dict[str, Any]
 
 
 class Case(NamedTuple):
@@ -55,30 +56,46 @@ class Case(NamedTuple):
                 found, run = [*found, run], ""
         return found
 
+    @property
+    def unmarked(self) -> "Case":
+        return self._replace(bits=[0] * len(self.draft))
 
-def case(source: str, *segments: tuple[str, str]) -> Case:
+
+def case(source: str, segments: Sequence[tuple[str, str]]) -> Case:
     """From segments such as ``("ab", "term")``; the empty kind is no mark."""
     draft, bits = "", []
     for letters, kind in segments:
         bit = {"": 0, "keep": KEEP, "term": KEEP, "drop": DROP}[kind]
         joined = JOINED if kind in ("term", "drop") else 0
         draft += letters
-        bits += [bit | joined] * (len(letters) - 1) + [bit] * bool(letters)
+        bits += [bit | joined] * (len(letters) - 1) + [bit]
     return Case(source, draft, bits)
 
 
-SEGMENTS = st.lists(
-    st.tuples(
-        st.text(LETTERS, min_size=1, max_size=3),
-        st.sampled_from(["", "keep", "term", "drop"]),
-    ),
-    max_size=4,
-)
-SOURCES = st.text(LETTERS, max_size=3)
-CASES = st.builds(lambda source, segments: case(source, *segments), SOURCES, SEGMENTS).filter(
+KINDS = st.sampled_from(["", "keep", "term", "drop"])
+SEGMENTS = st.lists(st.tuples(st.text(LETTERS, min_size=1, max_size=3), KINDS), max_size=4)
+CASES = st.builds(case, st.text(LETTERS, max_size=3), SEGMENTS).filter(
     # under stock's rules more are refused than its length limit has room for
     lambda one: sum(bool(bit & KEEP) for bit in one.bits) <= 8
 )
+
+
+def edited(
+    policy: Any, cases: Sequence[Case], marked: bool = True, **values: Any
+) -> list[Hypothesis]:
+    marks = [one.bits for one in cases] if marked else None
+    pairs = [(one.source, one.draft) for one in cases]
+    return single(policy, pairs, marks=marks, **{"max_len_b": 14, **values})
+
+
+def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
+    policy = ConstantPolicy(token=torch.eye(len(SYMBOLS))[SYMBOLS.index("b")])
+    for bit, stock, written in ((0, True, "ab"), (KEEP, True, "a_"), (0, False, "a_")):
+        (found,) = edited(policy, [Case("a", "a_", [0, bit])], stock=stock)
+        assert text(found["tokens"]) == written
+
+
+# whatever the policy --------------------------------------------------------------------------
 
 
 class TamePolicy(RandomPolicy):
@@ -89,94 +106,28 @@ class TamePolicy(RandomPolicy):
         return logits.index_fill(1, torch.tensor(FORBIDDEN), -99.0)
 
 
-def batch(cases: Sequence[Case], marked: bool = True, extra: int = 0) -> dict[str, Any]:
-    sources = [tiny.sentence(one.source, SYMBOLS) for one in cases]
-    drafts = [tiny.sentence(one.draft, SYMBOLS) for one in cases]
-    made = {
-        "net_input": {"src_tokens": tiny.stack(sources, SYMBOLS.pad(), extra=extra)},
-        "draft": tiny.stack(drafts, SYMBOLS.pad(), extra=extra),
-    }
-    if marked:
-        bits = [torch.tensor([0, *one.bits, 0]) for one in cases]
-        made["marks"] = tiny.stack(bits, 0, extra=extra)
-    return made
-
-
-def options(**values: Any) -> RefinementOptions:
-    return RefinementOptions(**{"retain_history": True, "max_len_b": 14, "max_iter": 6, **values})
-
-
-def decode(
-    policy: Any, cases: Sequence[Case], marked: bool = True, extra: int = 0, **values: Any
-) -> list[Hypothesis]:
-    generator = RefinementGenerator(SYMBOLS, PLH, options(**values))
-    return [one for (one,) in generator.generate([policy], batch(cases, marked, extra))]
-
-
-def text(tokens: torch.Tensor) -> str:
-    return tiny.letters(tokens, SYMBOLS, PLH)
-
-
-def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
-    free = Case("a", "a_", [0, 0])
-
-    policy = ConstantPolicy(SYMBOLS, PLH, token=torch.eye(len(SYMBOLS))[SYMBOLS.index("b")])
-    for wanted, written in ((free, "ab"), (free._replace(bits=[0, KEEP]), "a_")):
-        assert text(decode(policy, [wanted], stock=True)[0]["tokens"]) == written
-
-
-# whatever the policy --------------------------------------------------------------------------
-
-
-def plain(hypothesis: Hypothesis, stock: bool = False) -> tuple:
+def told(hypothesis: Hypothesis) -> tuple:
     """All that must not change; stock's history has the phases of the batch, also idle ones."""
-    history = [
-        (step["phase"], step["tokens"].tolist(), step["origin"].tolist())
-        for step in hypothesis["history"]
-    ]
-    masks = [step["mask"].tolist() for step in hypothesis["history"] if "mask" in step]
-    if stock:
-        states = [("", *step[1:]) for step in history]
-        history, masks = [step for step, _ in itertools.groupby(states)], []
-    return (
-        hypothesis["tokens"].tolist(),
-        hypothesis["positional_scores"].tolist(),
-        hypothesis["score"],
-        hypothesis["steps"],
-        hypothesis["terminated"],
-        hypothesis["origin"].tolist(),
-        history,
-        masks,
-    )
+    states = (step["tokens"].tolist() for step in hypothesis["history"])
+    ending = hypothesis["steps"], hypothesis["terminated"], hypothesis["origin"].tolist()
+    return *ending, [one for one, _ in itertools.groupby(states)]
 
 
-@settings(max_examples=30)
 @given(st.lists(CASES, min_size=1, max_size=4), st.integers(0, 10**6), st.booleans())
-def test_marks_that_order_nothing_change_nothing(cases, seed, stock):
-    policy = TamePolicy(SYMBOLS, PLH, seed)
-    nothing = [one._replace(bits=[0] * len(one.draft)) for one in cases]
-    without = decode(policy, cases, marked=False, stock=stock)
-    zero = decode(policy, nothing, stock=stock)
-    assert [plain(one) for one in without] == [plain(one) for one in zero]
-    # nor does what another sentence of the batch was marked with
-    other = case("a", ("a", "keep"), ("b", "drop"))
-    beside = decode(policy, [*nothing, other], stock=stock)[:-1]
-    assert [plain(one, stock) for one in beside] == [plain(one, stock) for one in zero]
-
-
-@settings(max_examples=25)
-@given(st.lists(CASES, min_size=2, max_size=5), st.integers(0, 10**6), st.booleans())
-def test_batch_order_and_padding_change_nothing(cases, seed, stock):
-    policy = TamePolicy(SYMBOLS, PLH, seed)
-    together = [plain(one, stock) for one in decode(policy, cases, stock=stock)]
-    alone = [plain(decode(policy, [one], stock=stock)[0], stock) for one in cases]
-    turned = [plain(one, stock) for one in decode(policy, cases[::-1], extra=3, stock=stock)]
-    for one, two, three in zip(together, alone, turned[::-1], strict=True):
-        assert one[0] == two[0] == three[0]
-        assert one[3:6] == two[3:6] == three[3:6]
-        assert [step[1] for step in one[6]] == [step[1] for step in two[6]]
-        assert one[1] == near(two[1])
-        assert one[1] == near(three[1])
+def test_neither_the_batch_nor_padding_nor_marks_that_order_nothing_change_anything(
+    cases, seed, stock
+):
+    policy = TamePolicy(seed)
+    together = edited(policy, cases, stock=stock)
+    alone = [edited(policy, [one], stock=stock)[0] for one in cases]
+    turned = edited(policy, cases[::-1], extra=3, stock=stock)[::-1]
+    other = case("a", [("a", "keep"), ("b", "drop")])
+    unmarked = edited(policy, cases, marked=False, stock=stock)
+    nothing = edited(policy, [*(one.unmarked for one in cases), other], stock=stock)[:-1]
+    for one, *others in (*zip(together, alone, turned), *zip(unmarked, nothing)):
+        for same in others:
+            assert told(one) == told(same)
+            assert one["positional_scores"].tolist() == near(same["positional_scores"].tolist())
 
 
 # against Algorithm 2 with orders, one sentence at a time -----------------------------------------
@@ -192,12 +143,10 @@ class Slow:
     seen: list[list[int]] = field(default_factory=list)
 
     def run(self) -> tuple[str, int, str]:
-        source = tiny.sentence(self.wanted.source, SYMBOLS).unsqueeze(0)
+        source = sentence(self.wanted.source).unsqueeze(0)
         self.memory = self.policy.encode(source)
         self.bits = [0, *self.wanted.bits, 0]
-        self.y = list(
-            zip(tiny.sentence(self.wanted.draft, SYMBOLS).tolist(), range(len(self.bits)))
-        )
+        self.y = list(zip(sentence(self.wanted.draft).tolist(), range(len(self.bits))))
         for t in range(self.options.max_iter):
             kept = self.delete()
             tokens = [token for token, _ in kept]
@@ -264,7 +213,7 @@ class Slow:
     def again(self, tokens: list[int], new: list[bool]) -> int | None:
         """The first new token of a sequence that had to go."""
         for run in self.wanted.runs:
-            wanted = tiny.sentence(run, SYMBOLS).tolist()[1:-1]
+            wanted = sentence(run).tolist()[1:-1]
             for start in range(len(tokens)):
                 places = range(start, start + len(wanted))
                 if tokens[start : start + len(wanted)] == wanted and any(new[i] for i in places):
@@ -291,10 +240,10 @@ class Slow:
 def test_outputs_are_those_of_algorithm_2_with_orders_or_without(
     wanted, seed, growth, values, marked
 ):
-    policy = RandomPolicy(SYMBOLS, PLH, seed, growth)
-    (hypothesis,) = decode(policy, [wanted], marked, **values)
-    orders = wanted if marked else wanted._replace(bits=[0] * len(wanted.draft))
-    expected = Slow(policy, options(**values), orders).run()
+    policy = RandomPolicy(seed, growth)
+    (hypothesis,) = edited(policy, [wanted], marked, **values)
+    options = RefinementOptions(**{"max_len_b": 14, "max_iter": 6, **values})
+    expected = Slow(policy, options, wanted if marked else wanted.unmarked).run()
     found = text(hypothesis["tokens"]), hypothesis["steps"], hypothesis["terminated"]
     assert found == expected
 
@@ -310,85 +259,38 @@ WORDS = {
 }
 
 
-class WordPolicy(EditPolicy):
-    """Random logits for every state and place, always the same."""
-
-    def __init__(self, size: int, seed: int) -> None:
-        self.size, self.seed = size, seed
-
-    def encode(self, src_tokens: torch.Tensor) -> FakeMemory:
-        return FakeMemory(src_tokens)
-
-    def _logits(self, name: str, tokens: torch.Tensor, classes: int) -> torch.Tensor:
-        rows = []
-        for row in tokens.tolist():
-            key = zlib.crc32(f"{self.seed} {name} {row}".encode())
-            generator = torch.Generator().manual_seed(key)
-            rows.append(2 * torch.randn(tokens.size(1), classes, generator=generator))
-        return torch.stack(rows)
-
-    def deletion_logits(self, tokens, memory):
-        return self._logits("delete", tokens, 2)
-
-    def placeholder_logits(self, tokens, memory, trace=None):
-        return self._logits("open", tokens, 3)[:, 1:]
-
-    def token_logits(self, tokens, memory, where, trace=None):
-        return self._logits("fill", tokens, self.size)[where]
-
-
-def decoded(name: str, seed: int, whole: bool = True) -> tuple[list[str], list[int]]:
-    """The output's tokens, and their places in the draft; ``whole``: words that stay are whole."""
-    symbols, draft, kept = WORDS[name]
-    dictionary = Dictionary()
-    for symbol in symbols.split():
-        dictionary.add_symbol(symbol)
-    placeholder = dictionary.add_symbol("<plh>")
-    words = draft.split()
-    bits = whole_words(words, [KEEP * (i in kept) for i in range(len(words))], joining(name))
-    ids = [dictionary.bos(), *map(dictionary.index, words), dictionary.eos()]
-    sample: dict[str, Any] = {
-        "net_input": {"src_tokens": tiny.sentence("", dictionary).unsqueeze(0)},
-        "draft": torch.tensor([ids]),
-        "marks": torch.tensor([[0, *(bit if whole else bit & KEEP for bit in bits), 0]]),
-    }
-    generator = RefinementGenerator(dictionary, placeholder, RefinementOptions(max_iter=3))
-    ((found,),) = generator.generate([WordPolicy(len(dictionary), seed)], sample)
-    return [dictionary[token] for token in found["tokens"].tolist()], found["origin"].tolist()
-
-
-def joining(name: str) -> Joining:
-    return Joining(WORDS[name][0].split())
-
-
-def grown(name: str, words: list[str], origin: list[int]) -> list[tuple[str, str]]:
-    """Neighbours that are written as one word where a word that stays begins or ends."""
-    draft, kept = WORDS[name][1].split(), WORDS[name][2]
-    bits = whole_words(draft, [KEEP * (i in kept) for i in range(len(draft))], joining(name))
-    bits = [0, *bits, 0]
-    found = []
-    for i, pair in enumerate(zip(words, words[1:], strict=False)):
-        ends = origin[i] >= 0 and bits[origin[i]] & ENDS
-        begins = origin[i + 1] >= 0 and bits[origin[i + 1]] & BEGINS
-        before, behind = map(joining(name).edges, pair)
-        if (ends or begins) and before[1] and behind[0]:
-            found.append(pair)
-    return found
-
-
 @pytest.mark.parametrize("name", WORDS)
-def test_nothing_is_written_onto_a_word_that_stays(name):
-    without = 0
-    for seed in range(40):
-        words, origin = decoded(name, seed)
-        assert not grown(name, words, origin)
-        standing = [place - 1 for place in origin if place > 0]
-        assert set(WORDS[name][2]) <= set(standing)
-        without += bool(grown(name, *decoded(name, seed, whole=False)))
+def test_nothing_is_written_onto_or_into_a_word_that_stays(name):
+    symbols, draft, kept = (WORDS[name][0].split(), WORDS[name][1].split(), WORDS[name][2])
+    dictionary, joining = Dictionary(), Joining(symbols)
+    ids = {symbol: dictionary.add_symbol(symbol) for symbol in symbols}
+    placeholder = dictionary.add_symbol("<plh>")
+    keep = [KEEP * (i in kept) for i in range(len(draft))]
+    bits = [0, *whole_words(draft, keep, joining), 0]
+    generator = RefinementGenerator(dictionary, placeholder, RefinementOptions(max_iter=3))
+
+    def grown(seed: int, whole: bool) -> list[tuple[str, str]]:
+        """Neighbours that are written as one where a word that stays begins or ends."""
+        sample = {
+            "net_input": {"src_tokens": torch.tensor([[0, 2]])},
+            "draft": torch.tensor([[0, *map(ids.get, draft), 2]]),
+            "marks": torch.tensor([bits if whole else [0, *keep, 0]]),
+        }
+        policy = RandomPolicy(seed, 1.0, len(dictionary))
+        ((found,),) = generator.generate([policy], sample)
+        words = [dictionary[token] for token in found["tokens"].tolist()]
+        origin = found["origin"].tolist()
+        assert {i + 1 for i in kept} <= set(origin)
+        if whole:  # no word is torn apart
+            joined = [i for i, bit in enumerate(bits) if bit & JOINED]
+            assert all(origin[origin.index(i) + 1] == i + 1 for i in joined)
+        return [
+            pair
+            for pair, (left, right) in zip(itertools.pairwise(words), itertools.pairwise(origin))
+            if (left >= 0 and bits[left] & ENDS) or (right >= 0 and bits[right] & BEGINS)
+            if joining.edges(pair[0])[1] and joining.edges(pair[1])[0]
+        ]
+
+    assert not any(grown(seed, whole=True) for seed in range(40))
+    without = sum(bool(grown(seed, whole=False)) for seed in range(40))
     assert without > 5, "no policy wanted to: nothing was tested"
-
-
-def test_a_word_that_stays_is_not_torn_apart():
-    for seed in range(20):
-        words, origin = decoded("sentencepiece", seed)
-        assert origin[origin.index(4) + 1] == 5, words

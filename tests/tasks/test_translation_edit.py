@@ -14,7 +14,7 @@ from refusals import refuses
 
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
-from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.markup import DROP, ENDS, JOINED, KEEP
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
@@ -65,8 +65,6 @@ def rows_of(task: TranslationEditTask) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"alpha": 1.5}, "--alpha 1.5"),
-        ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
         ({"source_lang": "xx"}, "dict.xx.txt"),
         ({"draft_lang": "tgt"}, "--draft-lang tgt"),
         ({"draft_lang": "pe"}, "train.src-tgt.pe.bin"),
@@ -246,7 +244,7 @@ def test_what_edit_models_do_not_do_is_refused():
 
 def loss(task: TranslationEditTask, model: torch.nn.Module, step: str, update: int = 0) -> float:
     """The loss of one batch in training or validation."""
-    criterion = EditPolicyLoss(task, 0.1, 0.01, 1.0, 1.0, 1.0)
+    criterion = EditPolicyLoss(task, EditPolicyLossConfig())
     sample = tiny.batch(task, ROWS)
     if step == "valid":
         return float(task.valid_step(sample, model, criterion)[0])
@@ -293,5 +291,11 @@ def test_a_checkpoint_of_another_dictionary_or_task_is_refused(side, letters, sa
     saved = TranslationEditTask(TranslationEditConfig(), sides["source"], sides["target"])
     with refuses(said, f"another {side} dictionary"):
         tiny.task().load_state_dict(saved.state_dict())
-    with refuses("transformer_tiny"):
-        tiny.task().build_model(Namespace(_name="transformer_tiny"), from_checkpoint=True)
+
+
+def test_a_model_of_another_task_is_refused_by_name():
+    task = tiny.task()
+    for _ in range(2):
+        with refuses("transformer_tiny"):
+            task.build_model(Namespace(_name="transformer_tiny"), from_checkpoint=True)
+        task.load_state_dict({})

@@ -1,5 +1,6 @@
 """Options of the model ``levenshtein_editor`` and of the task ``translation_edit``."""
 
+import re
 from dataclasses import dataclass
 
 from fairseq.dataclass import ChoiceEnum
@@ -34,7 +35,6 @@ class LevenshteinEditorConfig(TwoSidedConfig):
     decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
     decoder_attention_heads: int = option(8, "decoder attention heads")
     separate_output_embed: bool = option(False, "an output table of its own for the token head")
-    apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
     weight_sharing: WEIGHT_SHARING = option(  # type: ignore[valid-type]
         "all",
         "which policies share decoder blocks (Table 2a): all, plh-tok, tok-del, plh-del or none",
@@ -126,21 +126,14 @@ class TranslationEditConfig(PostEditingConfig):
 def exit_depths(cfg: LevenshteinEditorConfig) -> tuple[int, int, int]:
     """Blocks before the deletion, placeholder and token heads; refuses what does not fit."""
     layers, text = cfg.decoder_layers, str(cfg.early_exit)
-    try:
-        deletion, placeholder, *token = map(int, text.split(",")) if text else (layers, layers)
-    except ValueError:
-        deletion = placeholder = 0
-        token = []
+    found = re.fullmatch(r"(\d+),(\d+)(?:,(\d+))?", text or f"{layers},{layers}")
+    exits = [int(one or layers) for one in found.groups()] if found else [0, 0, 0]
+    deletion, placeholder, token = exits
     stacks = STACKS[str(cfg.weight_sharing)]
-    shared = [d for d, one in zip((deletion, placeholder), stacks) if one == "token"]
-    if (
-        min(deletion, placeholder) < 1
-        or max(shared, default=1) > layers
-        or token not in ([], [layers])
-    ):
+    shared = [depth for depth, stack in zip(exits, stacks) if stack == "token"]
+    if min(deletion, placeholder) < 1 or max(shared) > layers or token != layers:
         raise UserError(
             f"--early-exit {text} does not fit --decoder-layers {layers}: give two numbers of "
-            f"blocks, for deletion and placeholders, each between 1 and {layers}; a third, for "
-            f"tokens, is exactly {layers}"
+            f"blocks, for deletion and placeholders, each between 1 and {layers}"
         )
     return deletion, placeholder, layers

@@ -14,7 +14,6 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...data.batch import LogOutput
-from ...errors import UserError
 from ...nn.cpu import rows_at_once
 from ...options import option
 from .config import HEADS
@@ -40,23 +39,11 @@ class EditPolicyLoss(FairseqCriterion):
     accumulation steps.
     """
 
-    def __init__(
-        self,
-        task: FairseqTask,
-        label_smoothing: float,
-        placeholder_label_smoothing: float,
-        deletion_weight: float,
-        placeholder_weight: float,
-        token_weight: float,
-    ) -> None:
+    def __init__(self, task: FairseqTask, cfg: EditPolicyLossConfig) -> None:
         super().__init__(task)
-        self.smoothing = dict(zip(HEADS, (0.0, placeholder_label_smoothing, label_smoothing)))
-        self.weights = dict(zip(HEADS, (deletion_weight, placeholder_weight, token_weight)))
-        for name, value in self.smoothing.items():
-            if not 0 <= value < 1:
-                raise UserError(f"label smoothing of the {name} head is {value}; use 0 … below 1")
-        if min(self.weights.values()) < 0 or not any(self.weights.values()):
-            raise UserError("head weights must not be negative, and one has to be above 0")
+        smoothing = 0.0, cfg.placeholder_label_smoothing, cfg.label_smoothing
+        self.smoothing = dict(zip(HEADS, smoothing))
+        self.weights = {head: getattr(cfg, f"{head}_weight") for head in HEADS}
 
     def forward(
         self, model: nn.Module, sample: TrainingBatch, reduce: bool = True

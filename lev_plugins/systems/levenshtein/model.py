@@ -80,8 +80,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         # kept with the parameters: those of a model that has learned without it are read without it
         self.copies_source = str(cfg.source_copy) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
-        if cfg.apply_bert_init:
-            self._bert_init()
 
     def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
         self.depths = dict(zip(HEADS, exit_depths(cfg)))
@@ -107,15 +105,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         self.token_head = token_table(vocabulary, dim) if cfg.separate_output_embed else None
         self.int8_head: nn.Module | None = None
 
-    def _bert_init(self) -> None:
-        for module in (self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed):
-            for name, parameter in module.named_parameters():
-                if parameter.dim() > 1:
-                    nn.init.normal_(parameter, std=0.02)
-                elif name.endswith("bias"):
-                    nn.init.zeros_(parameter)
-        nn.init.zeros_(self.decoder_embed.weight[self.pad])
-
     @classmethod
     def build_model(
         cls, cfg: LevenshteinEditorConfig, task: FairseqTask
@@ -124,14 +113,10 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         if not hasattr(task, "placeholder"):
             raise UserError(f"--arch {MODEL} goes with --task translation_edit")
         source, target = task.source_dictionary, task.target_dictionary
-        widths = cfg.encoder_embed_dim, cfg.decoder_embed_dim
-        if widths[0] != widths[1]:
-            raise UserError(
-                "--encoder-embed-dim {} and --decoder-embed-dim {} differ".format(*widths)
-            )
+        one, other = cfg.encoder_embed_dim, cfg.decoder_embed_dim
+        if one != other:
+            raise UserError(f"--encoder-embed-dim {one} and --decoder-embed-dim {other} differ")
         check_shared(cfg, source, target)
-        if cfg.max_insertions < 1:
-            raise UserError(f"--max-insertions {cfg.max_insertions}: give 1 or more")
         if cfg.source_pointer and not cfg.share_all_embeddings:
             raise UserError("--source-pointer needs --share-all-embeddings: one dictionary")
         if cfg.share_all_embeddings and cfg.separate_output_embed:
@@ -250,7 +235,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         left, right = slot_ends(trace.standing(self.pad))
         features = features.flatten(0, 1)
         logits = self._slot_logits(rows_at(features, left), rows_at(features, right))
-        if trace.deleted is None or self.deleted is None:
+        if self.deleted is None:
             return logits
         places = flat(trace.deleted)
         slot = torch.searchsorted(left, places) - 1
@@ -273,16 +258,16 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             deletion head has read: it is made here, of what the token head writes.
         """
         memory = self.encode(src_tokens)
-        counting, writing, where = roll_in.read(self.plh, self.traces)
+        counting, writing, where = roll_in.read(self.traces)
         features = self.features(counting.tokens, memory, "placeholder", counting.deleted)
         placeholder = self._traced_slots(features, counting)
         features = self.features(writing.tokens, memory, "token", writing.deleted)
         token = self._written(features, memory, where)
         with torch.no_grad():
-            written = token
-            if roll_in.masked is not None:  # for deletion these stand as they are
-                written = written[roll_in.insertion.missing[roll_in.token_state(self.plh)[1]]]
-            predicted = token_predictions(written.detach(), roll_in, self.never)
+            missing, written = roll_in.insertion.missing, token.detach()
+            if roll_in.where is not missing:  # for deletion what was masked stands as it is
+                written = written[missing[roll_in.where]]
+            predicted = token_predictions(written, roll_in, self.never)
             inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion").flatten(0, 1)
         features = rows_at(features, flat(roll_in.may_go(inputs)))

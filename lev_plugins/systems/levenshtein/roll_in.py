@@ -17,22 +17,11 @@ from ...nn.cpu import rows_at_once
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, insertion_labels
 from ...ops.randomness import uniform
+from .config import TranslationEditConfig
 from .trace import Trace
 
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
-
-
-@dataclass(frozen=True)
-class RollInOptions:
-    """The task's options alpha, beta, roll_in_tokens, seed, kept_tokens and token_masking."""
-
-    alpha: float
-    beta: float
-    tokens: str
-    seed: int
-    kept: str = "uniform"
-    masking: str = "none"
 
 
 @dataclass
@@ -40,44 +29,35 @@ class RollIn:
     """States and labels of one batch.
 
     target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
-    insertion). token_noise: B × M uniform numbers for sampling t̃, None for the argmax.
-    frequencies: V, what random t̃ are sampled by; None where t̃ comes from the policy. masked:
-    B × M, bool, tokens that stand and are masked for the token head, which predicts them too.
-    draft_kept: B × N, bool, what the expert keeps of the drafts that insertion states are made of.
+    insertion). insertion: y_ins, y'_ins and what the expert inserts. state, where: what the token
+    head reads, y'_ins unless tokens that stand are masked too, and where it predicts; B × M.
+    token_noise: B × M uniform numbers for sampling t̃, None for the argmax. frequencies: V, what
+    random t̃ are sampled by; None where t̃ comes from the policy. draft_kept: B × N, bool, what the
+    expert keeps of the drafts that insertion states are made of.
     """
 
     target: Tensor
     draft: Tensor
     delete_draft: Tensor
     insertion: InsertionLabels
+    state: Tensor
+    where: Tensor
     token_noise: Tensor | None
+    frequencies: Tensor | None
+    draft_kept: Tensor | None
     pad: int
     bos: int
     eos: int
-    frequencies: Tensor | None = None
-    masked: Tensor | None = None
-    draft_kept: Tensor | None = None
 
-    def token_state(self, placeholder: int) -> tuple[Tensor, Tensor]:
-        """What the token head reads, and where it predicts: B × M each."""
-        insertion = self.insertion
-        if self.masked is None:
-            return insertion.after, insertion.missing
-        after = insertion.after.masked_fill(self.masked, placeholder)
-        return after, insertion.missing | self.masked
-
-    def read(self, placeholder: int, traced: bool) -> tuple[Trace, Trace, Tensor]:
+    def read(self, traced: bool) -> tuple[Trace, Trace, Tensor]:
         """What the placeholder head reads, what the token head does, and where that predicts.
 
         Of the deletions only the expert's from drafts are ``traced``: after dropping at random a
         trace would tell the answer.
         """
         pad, before = self.pad, self.insertion.before
-        state, where = self.token_state(placeholder)
-        if not traced:
-            return Trace(before), Trace(state), where
         counting = Trace(before, torch.zeros_like(before, dtype=torch.bool))
-        if self.draft_kept is not None:
+        if traced and self.draft_kept is not None:
             width = max(self.draft.size(1), before.size(1))
             before, draft, kept = (
                 F.pad(one, (0, width - one.size(1)), value=fill)
@@ -86,8 +66,8 @@ class RollIn:
             drafted = kept.any(1, keepdim=True)
             deleted = drafted & ~kept & draft.ne(pad)
             counting = Trace(torch.where(drafted, draft, before), deleted)
-        writing = counting.opened(self.insertion.counts, state, pad)
-        return counting, writing, writing.spread(where, state, pad)
+        writing = counting.opened(self.insertion.counts, self.state, pad)
+        return counting, writing, writing.spread(self.where, self.state, pad)
 
     def may_go(self, inputs: Tensor) -> Tensor:
         """B × L, bool: the tokens of y_del that the deletion head decides about."""
@@ -118,60 +98,50 @@ def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform
 
 
 def build_roll_in(
-    target: Tensor,
-    draft: Tensor | None,
-    sentences: Tensor,
+    sample: Batch,
     epoch: int,
-    options: RollInOptions,
+    shares: tuple[float, float],
+    cfg: TranslationEditConfig,
     dictionary: Dictionary,
     placeholder: int,
-    frequencies: Tensor | None = None,
+    frequencies: Tensor,
 ) -> RollIn:
     """States and expert labels for a batch.
 
     A sentence without a draft has nothing to delete: for deletion it takes the model's insertions,
     for insertion ℰ(y⁰, d*) is the empty sentence, where generation begins.
 
-    target: y*, B × M, with <s> and </s>. draft: y⁰, B × N; None: empty. sentences: B, indices in
-    the data set: they, ``epoch`` and the run's seed seed all noise. frequencies: V, of the
-    target's symbols; None or all zero: all words alike.
+    sample: ``target``, y*, B × M, with <s> and </s>; ``draft``, y⁰, B × N, missing: empty; ``id``,
+    B, indices in the data set: they, ``epoch`` and the run's seed seed all noise. shares: α, β.
+    frequencies: V, how often each symbol of the target is sampled, for random t̃.
     """
+    (alpha, beta), target, draft = shares, sample["target"], sample.get("draft")
     pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
     if draft is None:
         draft = target.new_tensor([[bos, eos]]).expand(target.size(0), 2)
-    random = functools.partial(uniform, options.seed, epoch, sentences)
+    random = functools.partial(uniform, cfg.seed, epoch, sample["id"])
     width, mixture = target.size(1), random(3, _MIXTURE)
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
-    kept = random_keep(inner, mixture[:, 2], random(width, _DROP), options.kept)
-    masked, words, draft_kept = None, None, None
-    if options.beta > 0:
-        drafted, aligned = (mixture[:, 1] < options.beta).unsqueeze(1), boundary
+    kept = random_keep(inner, mixture[:, 2], random(width, _DROP), str(cfg.kept_tokens))
+    draft_kept = None
+    if beta > 0:
+        drafted, aligned = (mixture[:, 1] < beta).unsqueeze(1), boundary
         if draft.size(1) > 2:
             draft_kept, aligned = lcs_masks(draft, target, pad)
             draft_kept = draft_kept & drafted
         kept = torch.where(drafted, aligned, kept)
-    if options.masking == "uniform":
-        masked = (random(width, _MASKED) >= random(1, _MASK)) & inner & kept
-    if options.tokens == "random":
-        words = _word_frequencies(frequencies, dictionary, placeholder, target.device)
     insertion = insertion_labels(target, kept | boundary, pad, placeholder)
-    delete_draft = draft.ne(pad).sum(1).gt(2) & (mixture[:, 0] < options.alpha)
-    noise = None if options.tokens == "argmax" else random(width, _TOKENS)
-    states = target, draft, delete_draft, insertion, noise
-    return RollIn(*states, pad, bos, eos, words, masked, draft_kept)
-
-
-def _word_frequencies(
-    frequencies: Tensor | None, dictionary: Dictionary, placeholder: int, device: torch.device
-) -> Tensor:
-    """V, double: how often each symbol is to be sampled; special symbols never."""
-    if frequencies is None or not bool(frequencies[dictionary.nspecial :].any()):
-        frequencies = torch.ones(placeholder + 1, dtype=torch.double)
-    sampled = frequencies[: placeholder + 1].to(device, torch.double, copy=True)
-    sampled[: dictionary.nspecial] = 0
-    sampled[placeholder] = 0
-    return sampled
+    state, where = insertion.after, insertion.missing
+    if str(cfg.token_masking) == "uniform":
+        masked = (random(width, _MASKED) >= random(1, _MASK)) & inner & kept
+        state, where = state.masked_fill(masked, placeholder), where | masked
+    delete_draft = draft.ne(pad).sum(1).gt(2) & (mixture[:, 0] < alpha)
+    tokens = str(cfg.roll_in_tokens)
+    noise = None if tokens == "argmax" else random(width, _TOKENS)
+    words = frequencies.to(target.device) if tokens == "random" else None
+    states = target, draft, delete_draft, insertion, state, where
+    return RollIn(*states, noise, words, draft_kept, pad, bos, eos)
 
 
 def without(logits: Tensor, symbols: Iterable[int]) -> Tensor:
@@ -211,8 +181,8 @@ def join_deletion_inputs(roll_in: RollIn, predicted: Tensor) -> Tensor:
     insertion, pad = roll_in.insertion, roll_in.pad
     filled = insertion.after.masked_scatter(insertion.missing, predicted)
     width = max(filled.size(1), roll_in.draft.size(1))
-    filled = F.pad(filled, (0, width - filled.size(1)), value=pad)
-    draft = F.pad(roll_in.draft, (0, width - roll_in.draft.size(1)), value=pad)
+    sides = roll_in.draft, filled
+    draft, filled = (F.pad(one, (0, width - one.size(1)), value=pad) for one in sides)
     inputs = torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
     return inputs[:, : int(inputs.ne(pad).sum(1).max())]
 
@@ -221,9 +191,8 @@ def expert_labels(roll_in: RollIn, inputs: Tensor, max_insertions: int) -> dict[
     """The expert's actions where the heads predict: d* (1: delete), p* (at most K), t*; P each."""
     keep, _ = lcs_masks(inputs, roll_in.target, roll_in.pad)
     insertion = roll_in.insertion
-    _, where = roll_in.token_state(roll_in.pad)
     return {
         "deletion": (~keep[roll_in.may_go(inputs)]).long(),
         "placeholder": insertion.counts[insertion.slots].clamp(max=max_insertions),
-        "token": roll_in.target[where],
+        "token": roll_in.target[roll_in.where],
     }

@@ -4,16 +4,16 @@ import copy
 import functools
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import merge_with_parent
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.optim import FairseqOptimizer
-from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import OmegaConf
 from torch import Tensor, nn
@@ -26,10 +26,8 @@ from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
 from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
-from .roll_in import RollInOptions, TrainingBatch, build_roll_in
+from .roll_in import TrainingBatch, build_roll_in
 from .stock import editor_config
-
-Generator: TypeAlias = RefinementGenerator | SequenceGenerator
 
 
 class Draft(NamedTuple):
@@ -62,16 +60,9 @@ class TranslationEditTask(PostEditingTask):
         self.epoch = 1
         self.edits = False  # whether the model built last is an edit model
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
-        self.frequencies = torch.tensor(tgt_dict.count[: len(tgt_dict)], dtype=torch.double)
-
-    @classmethod
-    def setup_task(cls, cfg: TranslationEditConfig, **kwargs: object) -> Self:
-        """Loads the dictionaries; refuses shares outside [0, 1]."""
-        for name in ("alpha", "beta", "alpha_start", "beta_start", "delete_threshold"):
-            value = getattr(cfg, name)
-            if value is not None and not 0 <= value <= 1:
-                raise UserError(f"--{name.replace('_', '-')} {value} is outside [0, 1]")
-        return super().setup_task(cfg, **kwargs)
+        words = torch.tensor(tgt_dict.count[tgt_dict.nspecial : self.placeholder]).double()
+        words = words if words.any() else torch.ones_like(words)
+        self.frequencies = F.pad(words, (tgt_dict.nspecial, 1))
 
     # data -------------------------------------------------------------------------------------
 
@@ -135,8 +126,6 @@ class TranslationEditTask(PostEditingTask):
 
     def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
         """Terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
-        if not all(map(str.strip, terms)):
-            raise UserError("a term is empty; leave it out, or give its text")
         marked = " ".join(write_mark(term, "term") for term in terms)
         return self.encode_draft(marked, encode_fn, markup=True)
 
@@ -223,12 +212,9 @@ class TranslationEditTask(PostEditingTask):
         self, sample: Batch, epoch: int, mixture: tuple[float, float] | None = None
     ) -> TrainingBatch:
         """A batch with its ``roll_in``; ``mixture`` is α and β, by default the final ones."""
-        cfg, sides = self.cfg, (sample["target"], sample.get("draft"), sample["id"])
-        names = str(cfg.roll_in_tokens), cfg.seed, str(cfg.kept_tokens), str(cfg.token_masking)
-        alpha, beta = mixture or self.mixture()
-        options = RollInOptions(alpha, beta, *names)
+        options = mixture or self.mixture(), self.cfg
         symbols = self.tgt_dict, self.placeholder, self.frequencies
-        return {**sample, "roll_in": build_roll_in(*sides, epoch, options, *symbols)}
+        return {**sample, "roll_in": build_roll_in(sample, epoch, *options, *symbols)}
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
@@ -262,10 +248,8 @@ class TranslationEditTask(PostEditingTask):
 
     def build_generator(
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
-    ) -> Generator:
-        """Refinement for models with edit policies; fairseq's beam search for any other."""
-        if not any(map(is_edit_model, models)):
-            return super().build_generator(models, args, *others, **kwargs)
+    ) -> RefinementGenerator:
+        """What decodes by refinement, as fairseq's flags and the task's say."""
         options = RefinementOptions.from_generation(
             args,
             delete_threshold=0.5 if (given := self.cfg.delete_threshold) is None else given,
@@ -278,15 +262,13 @@ class TranslationEditTask(PostEditingTask):
 
     def inference_step(
         self,
-        generator: Generator,
+        generator: RefinementGenerator,
         models: Sequence[Any],
         sample: Batch,
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> Sequence[Sequence[Hypothesis]]:
         """``constraints``: drafts and marks (B × 2 × N) in interactive."""
-        if not isinstance(generator, RefinementGenerator):
-            return super().inference_step(generator, models, sample, prefix_tokens)
         if prefix_tokens is not None:
             raise UserError("--prefix-size is not supported by edit models; give a draft instead")
         if constraints is not None:

@@ -22,21 +22,19 @@ class Trace(NamedTuple):
     """Sentences, and what was just deleted from them.
 
     tokens: B × T, those that stand and those that were deleted, in order, padded on the right.
-    deleted: B × T, bool, those that were deleted; None: none, or they leave no trace.
+    deleted: B × T, bool, those that were deleted.
     """
 
     tokens: Tensor
-    deleted: Tensor | None = None
+    deleted: Tensor
 
     def standing(self, pad: int) -> Tensor:
         """B × T, bool."""
-        real = self.tokens.ne(pad)
-        return real if self.deleted is None else real & ~self.deleted
+        return self.tokens.ne(pad) & ~self.deleted
 
     def select(self, rows: Tensor) -> Self:
         """The sentences at ``rows``."""
-        deleted = None if self.deleted is None else self.deleted.index_select(0, rows)
-        return type(self)(self.tokens.index_select(0, rows), deleted)
+        return type(self)(*(one.index_select(0, rows) for one in self))
 
     def opened(self, counts: Tensor, after: Tensor, pad: int) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.
@@ -50,7 +48,7 @@ class Trace(NamedTuple):
         opened = Opening(self.tokens.ne(pad).sum(1), wide)
         # new tokens are any but pad: all that stand come from after
         tokens = opened(self.tokens, pad - 1, pad)
-        deleted = None if self.deleted is None else opened(self.deleted.long(), 0, 0).bool()
+        deleted = opened(self.deleted.long(), 0, 0).bool()
         stands = type(self)(tokens, deleted).standing(pad)
         return type(self)(tokens.masked_scatter(stands, after[after.ne(pad)]), deleted)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from fairseq import hub_utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model, register_model_architecture
@@ -97,16 +96,6 @@ class ConcatEncoder(TransformerEncoderBase):
         return super().upgrade_state_dict_named(state_dict, name)
 
 
-class ConcatHub(hub_utils.GeneratorHubInterface):
-    """fairseq's Python interface; a sentence is ``source`` or ``source<TAB>draft``."""
-
-    def encode(self, sentence: str) -> Tensor:
-        """A sentence as the tokens of ``source </s>`` or ``source </s> draft </s>``."""
-        cut = lambda text: self.apply_bpe(self.tokenize(text))  # noqa: E731
-        ((pair,), _) = self.task.get_interactive_tokens_and_lengths([sentence], cut)
-        return torch.cat([side[1:] for side in pair if side is not None])
-
-
 @register_model(MODEL, dataclass=TransformerConcatConfig)
 class TransformerConcatModel(TransformerModelBase):
     """The autoregressive baseline for post-editing; its decoder is the Transformer's."""
@@ -135,12 +124,6 @@ class TransformerConcatModel(TransformerModelBase):
         cls, cfg: TransformerConfig, src_dict: Dictionary, embed_tokens: nn.Embedding
     ) -> ConcatEncoder:
         return ConcatEncoder(cfg, src_dict, embed_tokens)
-
-    @classmethod
-    def from_pretrained(cls, *where: str, **kwargs: object) -> ConcatHub:
-        """fairseq's ``from_pretrained``, for sentences of the form ``source<TAB>draft``."""
-        found = hub_utils.from_pretrained(*where, **kwargs)
-        return ConcatHub(found["args"], found["task"], found["models"])
 
 
 # The model's own name is also that of the paper's base size (§C.2), the configuration's defaults.

@@ -96,19 +96,14 @@ class TranslationConcatTask(PostEditingTask):
         src_lengths: Sequence[int],
         constraints: Tensor | None = None,
     ) -> JoinedDataset:
-        """Data of (source, draft) pairs as interactive reads them, or of the two joined."""
+        """Data of sources, or of (source, draft) pairs as interactive reads them."""
         if constraints is not None:
             raise UserError("--constraints is not supported by translation_concat")
-        source, draft = map(_listed, zip(*map(self._pair, src_tokens)))
+        bos, empty = self.src_dict.bos(), torch.tensor([self.src_dict.eos()])
+        pairs = [item if isinstance(item, tuple) else (item, None) for item in src_tokens]
+        sides = zip(*((source, empty if draft is None else draft) for source, draft in pairs))
+        source, draft = (_listed([row[row.ne(bos)] for row in side]) for side in sides)
         return JoinedDataset(source, draft, self.src_dict, shuffle=False)
-
-    def _pair(self, item: Tensor | tuple[Tensor, Tensor | None]) -> list[Tensor]:
-        """Source and draft without <s>; without a draft, an empty one."""
-        sides = item if isinstance(item, tuple) else (item,)
-        tokens = torch.cat([side for side in sides if side is not None])
-        tokens = tokens[tokens.ne(self.src_dict.bos())]
-        end = int(tokens.eq(self.src_dict.eos()).nonzero()[0]) + 1
-        return [tokens[:end], tokens[end:] if end < len(tokens) else tokens[-1:]]
 
 
 def _listed(rows: Sequence[Tensor]) -> ListDataset:

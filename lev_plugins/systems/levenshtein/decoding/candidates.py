@@ -60,15 +60,13 @@ def rate(
     memory: Any,
     hypotheses: Sequence[EditHypothesis],
     dictionary: Dictionary,
-    device: torch.device | None = None,
+    device: torch.device,
 ) -> None:
     """Gives candidates (R, as the rows of ``memory``) a ``score`` to compare those of a sentence.
 
     It is the sum, in nats, of log p of every deletion and of every token written on the way
     (``actions``), of keeping each token of the answer, and of inserting nothing in each slot.
     """
-    if not hypotheses:
-        return
     pad = dictionary.pad()
     tokens = data_utils.collate_tokens([one["tokens"] for one in hypotheses], pad).to(device)
     fixed = tokens.eq(pad) | tokens.eq(dictionary.bos()) | tokens.eq(dictionary.eos())
@@ -112,10 +110,7 @@ class Reranker:
             )
         own = (getattr(model.decoder, "dictionary", None) or dictionary).symbols
         if own not in (dictionary.symbols[:placeholder], dictionary.symbols[: placeholder + 1]):
-            raise UserError(
-                "the reranker was trained with another target dictionary; give a model trained on "
-                "the same data"
-            )
+            raise UserError("the reranker has another target dictionary; give one of the same data")
         self.model = model
         self.model.eval()  # in fairseq-generate it returns nothing
         self.dictionary, self.size, self.length_penalty = dictionary, len(own), length_penalty

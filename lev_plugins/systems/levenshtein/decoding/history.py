@@ -3,7 +3,6 @@
 Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
 
-import math
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Literal
@@ -109,8 +108,7 @@ class EditTrace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON, which knows no infinite numbers: such a score becomes a string."""
-        score = self.score if math.isfinite(self.score) else str(self.score)
-        steps = [step.to_dict() for step in self.iterations]
-        found = {name: getattr(self, name) for name in ("source", "draft", "text")}
-        return {**found, "score": score, "terminated": self.terminated, "iterations": steps}
+        """Ready for JSON."""
+        shown = dict(vars(self))
+        steps = shown.pop("iterations")
+        return {**shown, "iterations": [step.to_dict() for step in steps]}

@@ -47,12 +47,11 @@ class Decoding:
             rows = rows.repeat_interleave(options.candidates)
             source, draft, memory = source[rows], draft[rows], memory.select(rows)
             self.keys = sentence_keys(source, draft, self.pad)
+        symbols = tuple(dictionary.symbols[: placeholder + 1])
         if options.delete_words:
-            spaces = symbol_edges(tuple(dictionary.symbols[: placeholder + 1]), spaces=True)
-            self.spaces = spaces.to(draft.device)
+            self.spaces = symbol_edges(symbols, spaces=True).to(draft.device)
         if (marks := sample.get("marks")) is not None and bool(marks.any()):
-            edges = symbol_edges(tuple(dictionary.symbols[: placeholder + 1]))
-            self.constraints = EditConstraints(draft, marks[rows], edges)
+            self.constraints = EditConstraints(draft, marks[rows], symbol_edges(symbols))
         self.state = RefinementState(draft, memory, self.pad, options.retain_history)
         self.cap = self._length_cap(source, draft)
 

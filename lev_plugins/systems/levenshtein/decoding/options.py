@@ -60,11 +60,9 @@ class RefinementOptions:
             ("--iter-decode-with-beam", self.candidates, 1, math.inf),
             ("--nbest", self.nbest, 1, math.inf),
             ("--noise-scale", self.noise_scale, 0, math.inf),
-            ("--lenpen", self.length_penalty, -math.inf, math.inf),
-            ("--iter-decode-eos-penalty", self.empty_penalty, -math.inf, math.inf),
             ("--delete-threshold", self.delete_threshold, 0, 1),
         ):
-            if not (least <= value <= most and math.isfinite(value)):
+            if not least <= value <= most:
                 raise UserError(f"{flag} {value} is outside [{least}, {most}]")
         if self.nbest > self.candidates:
             raise UserError(

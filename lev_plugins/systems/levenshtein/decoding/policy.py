@@ -61,8 +61,6 @@ class EnsemblePolicy(EditPolicy):
 
     def __init__(self, policies: Sequence[EditPolicy]) -> None:
         self.policies = list(policies)
-        for policy in policies:
-            policy.eval()
         self.traces = any(policy.traces for policy in policies)
 
     def max_positions(self) -> tuple[int, int] | None:
