@@ -6,8 +6,9 @@ import time
 import pytest
 from fake_backend import ranking
 
-from lev_plugins.inference.correction.prose import CODE, ENOUGH, Blocks, Document
+from lev_plugins.inference.correction.prose import CODE, ENOUGH, Document
 from lev_plugins.inference.correction.protection import Protection
+from lev_plugins.inference.correction.settings import Settings
 
 #: What is code stands between ‹ and ›.
 LINES = """\
@@ -49,14 +50,15 @@ def test_a_long_line_is_read_in_time_that_grows_with_its_length(run):
 
 
 def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
+    """They begin with a +."""
     text = """\
  teh
- ```python
++```python
 +teh
-
++
 +    teh
- ~~~
- ```
++~~~
++```
  teh
      teh, still the paragraph
 
@@ -66,31 +68,20 @@ def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
  teh
  ~~~
  teh
- >>> teh
++>>> teh
 """
-    lines = [line[1:] for line in text.splitlines()]
-    blocks = Blocks()
-    found = [line for line in lines if blocks.code(line)]
-    assert found == [
-        "```python",
-        "teh",
-        "",
-        "    teh",
-        "~~~",
-        "```",
-        "    teh",
-        "    teh",
-        ">>> teh",
-    ]
+    lines = text.splitlines()
+    code = Document(lambda word: False).read([line[1:] for line in lines])
+    assert code == [line.startswith("+") for line in lines]
 
 
 def test_an_unknown_word_that_returns_is_rather_a_term():
     document = Document(lambda word: word == "runkle")
-    document.read(["A runkle is a runkle."])
+    for line, times in (("A runkle is a runkle.", 2), ("runkle", 3)):
+        document.read([line])
+        odds = 9 / times**3
+        assert document.probability("runkle", 0.9) == pytest.approx(odds / (1 + odds))
     assert document.probability("right", 0.9) == 0.9
-    assert document.probability("runkle", 0.9) == pytest.approx(9 / 8 / (1 + 9 / 8))
-    document.read(["runkle"])
-    assert document.probability("runkle", 0.9) == pytest.approx(9 / 27 / (1 + 9 / 27))
 
 
 def test_a_text_of_unknown_words_is_foreign():
@@ -106,10 +97,8 @@ def test_a_text_of_unknown_words_is_foreign():
 
 def test_a_corrector_leaves_code_and_terms_of_a_document_alone():
     made = ranking()
-    made.protects_code = True
     lines = ["teh `teh` --teh", "", "    teh"]
-    assert [one.text for one in made.correct(lines)] == ["the `teh` --teh", "", "    the"]
-    document = made.document()
-    assert [one.text for one in made.correct(lines, document=document)][2] == "    teh"
-    made.protects_code = False
     assert made.correct(lines)[0].text == "the `teh` --the" and made.document() is None
+    made.settings = Settings(protect_code=True)
+    assert [one.text for one in made.correct(lines)] == ["the `teh` --teh", "", "    the"]
+    assert made.correct(lines, document=made.document())[2].text == "    teh"

@@ -19,7 +19,7 @@ from .autoregressive import Autoregressive
 from .backends import Answer, Backend
 from .fitting import most_likely
 from .units import NO_CONTEXT, Context
-from .vocabulary import ACRONYM, MOST_KEPT, Resources, Vocabulary, with_case, without_emphasis
+from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, with_case, without_emphasis
 
 #: Name of a feature → its weights where nothing was tuned: of words that are ranked one by one
 #: (found on misspellings of English words), and of lines and windows.
@@ -51,8 +51,8 @@ CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
 )
 #: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
 KEPT = ("capital", "short", "confused", "likelier")
-#: Candidates of a line, at most.
-MOST = 32
+#: Candidates of a line, at most, and letters that one may have more for each word.
+MOST, LONGEST = 32, 4
 
 
 def defaults(by_word: bool) -> dict[str, float]:
@@ -80,33 +80,29 @@ class Ranker(Backend):
     Args:
         model: asked for texts and their log-probabilities.
         weights: of features; those that are not named are 0.
+        longest: letters that a correction of a word may have more.
 
     Raises:
         UserError: a weight that there is not.
     """
 
     def __init__(
-        self, model: Autoregressive, resources: Resources, weights: Mapping[str, float],
-        by_word: bool,
+        self, model: Autoregressive, vocabulary: Vocabulary, weights: Mapping[str, float],
+        longest: int | None = None,
     ) -> None:  # fmt: skip
         if unknown := weights.keys() - {*FEATURES}:
             known = ", ".join(FEATURES)
             raise UserError(f"there is no weight {sorted(unknown)[0]!r}; there are {known}")
         self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
-        self.model, self.resources, self.by_word = model, resources, by_word
+        self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
+        self.longest = LONGEST if longest is None else longest
         self.tokens, self.limit = model.processing.tokens, model.limit
-        self.knows_spaces = model.knows_spaces and not by_word
+        self.knows_spaces = model.knows_spaces and not self.by_word
         self.words_learnt = model.words_learnt
-        self.uses_context = by_word and resources.bigrams is not None
-        self.vocabulary = Vocabulary(resources, by_word)
-        self.confused: Mapping[str, tuple[str, ...]] = {}
-        lexicon, lookup = self.vocabulary.lexicon, self.vocabulary.lookup
-        if by_word and lexicon:
-            model.words = lexicon.words
-            if resources.confusions and resources.bigrams:
-                pairs = resources.confusions.known(lexicon, resources.bigrams).items()
-                listed = lookup.corrections if lookup else {}
-                self.confused = {word: some for word, some in pairs if word not in listed}
+        self.uses_context = self.by_word and vocabulary.bigrams is not None
+        self.confused = vocabulary.confused
+        if self.by_word and vocabulary.lexicon:
+            model.words = vocabulary.lexicon.words
         self._found: dict[str, Candidates] = {}
         self.readable = lru_cache(MOST_KEPT)(self._readable)
         self._strange = lru_cache(MOST_KEPT)(self._in_no_list)
@@ -114,7 +110,7 @@ class Ranker(Backend):
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
         found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
-        return {k: one for k, one in found.items() if k != "lookup" or self.resources.lookup}
+        return {k: one for k, one in found.items() if k != "lookup" or self.vocabulary.lookup}
 
     def size(self, text: str) -> int:
         """Characters."""
@@ -240,7 +236,7 @@ class Ranker(Backend):
         edits: tuple[Sequence[WordEdit], Sequence[WordEdit]],
     ) -> list[str]:
         """Those of :meth:`.Vocabulary.texts` that can be spelt; of a line the first few."""
-        found = self.vocabulary.texts(unit, written, edits, self.resources.longest)
+        found = self.vocabulary.texts(unit, written, edits, self.longest)
         kept = [text for text in found if text == unit or self._spelt(text)]
         return kept if self.by_word else kept[:MOST]
 
@@ -269,10 +265,8 @@ class Ranker(Backend):
         # another word that exists is written where both neighbours are there and speak for it: how
         # often it is met is no reason by itself
         enough = all(context) if found.features[-1, CONFUSED] else any(context)
-        if self.resources.bigrams and enough:
-            features[:, BIGRAMS] = [
-                self.resources.bigrams.score(one.lower(), *context) for one in found.texts
-            ]
+        if (bigrams := self.vocabulary.bigrams) and enough:
+            features[:, BIGRAMS] = [bigrams.score(one.lower(), *context) for one in found.texts]
         features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
         return features
 

@@ -4,8 +4,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,24 +27,20 @@ NEAR_ALONE, NEAR_IN_LINE = 12, 3
 MOST_KEPT = 100_000
 
 
-@dataclass(frozen=True)
-class Resources:
-    """What is known about words; ``longest``: letters that a correction may have more."""
-
-    lexicon: Lexicon | None = None
-    lookup: Lookup | None = None
-    longest: int = 4
-    bigrams: Bigrams | None = None
-    confusions: Confusions | None = None
-
-
 class Vocabulary:
     """Lists as words are looked up in them: alone and in small letters (``by_word``), or in a line,
     with the punctuation and the capitals that they have there."""
 
-    def __init__(self, resources: Resources, by_word: bool) -> None:
-        self.by_word = by_word
-        self.lexicon, self.lookup = resources.lexicon, resources.lookup
+    def __init__(
+        self,
+        by_word: bool,
+        lexicon: Lexicon | None = None,
+        lookup: Lookup | None = None,
+        bigrams: Bigrams | None = None,
+        confusions: Confusions = MappingProxyType({}),
+    ) -> None:
+        self.by_word, self.lexicon, self.lookup = by_word, lexicon, lookup
+        self.bigrams = bigrams
         self.spelled: Mapping[str, str] = {}  # small letters → as the lexicon has it
         if by_word and self.lookup:
             self.lookup = self.lookup.in_small_letters(self.lexicon.counts if self.lexicon else ())
@@ -54,6 +50,14 @@ class Vocabulary:
         self.often_wrong = Lexicon(self.lookup.misspellings) if self.lookup else None
         counts = self.lexicon.counts.values() if self.lexicon else ()
         self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
+        #: Words of the lexicon and the bigrams, and others of these that are written for them.
+        self.confused: dict[str, tuple[str, ...]] = {}
+        if self.lexicon and bigrams:
+            met = {one for one in confusions if one in self.lexicon and one in bigrams}
+            listed = self.lookup.corrections if self.lookup else {}
+            for word in met.difference(listed):
+                if others := tuple(one for one in confusions[word] if one in met):
+                    self.confused[word] = others
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
         self.features = lru_cache(MOST_KEPT)(self._measured)
         #: What the table has for a text.
