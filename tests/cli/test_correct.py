@@ -291,12 +291,3 @@ def test_a_surer_edit_is_darker():
     lines = [(1, Correction("a a a", "", tuple(edits)))]
     page = render_html({"x": lines}, {}, "title")
     assert re.findall(r'class="(s\d)">b<', page) == ["s4", "s2", "s0"]
-
-
-def test_a_terminal_sees_how_far_a_run_is(run, monkeypatch):
-    put(in__a=b"teh\n" * 4)
-    monkeypatch.setattr("lev_plugins.io.lines.PATIENCE", 0.0)
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    run(b"", "in --output-dir out --buffer 2")
-    shown = sys.stderr.getvalue()
-    assert "%" in shown and shown.rpartition("\r")[2].startswith("1 file corrected: 4 lines")

@@ -47,10 +47,14 @@ def test_lines_and_probabilities_are_those_of_fairseq_interactive(
         stdin=text,
     )
     out, edits = corrected(commands, transformer, "--unit line", tmp_path, text.encode())
-    assert out.decode().splitlines() == told.texts("H")
-    whole = [edit for edit in edits if edit["before"] == lines[edit["line"] - 1]]
-    for edit in whole:
-        (numbers,) = told.lines("P")[edit["line"] - 1]
-        wanted = 2 ** sum(map(float, numbers.split()))  # to the base of 2
-        assert edit["probability"] == pytest.approx(wanted, abs=1e-3)
-    assert whole
+    checked = 0
+    rows = zip(lines, out.decode().splitlines(), told.texts("H"), strict=True)
+    for number, (line, mine, theirs) in enumerate(rows, start=1):
+        if len(theirs.split()) < 20:  # else it has no end, and the next best is taken
+            assert mine == theirs
+            for edit in (one for one in edits if (one["line"], one["before"]) == (number, line)):
+                (scores,) = told.lines("P")[number - 1]
+                wanted = 2 ** sum(map(float, scores.split()))  # to the base of 2
+                assert edit["probability"] == pytest.approx(wanted, abs=1e-3)
+                checked += 1
+    assert checked

@@ -113,13 +113,8 @@ def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(tmp_path
     """sentencepiece writes ﬁ as fi and … as three dots."""
     lines = ["the cat sat on the mat", "fine cats and the end ..."] * 20
     path = tiny.sentencepiece_model(tmp_path / "m", lines, vocab_size=40, hard_vocab_limit=False)
-    subwords = SentencepieceBPE(
-        Namespace(
-            sentencepiece_model=str(path),
-            sentencepiece_enable_sampling=False,
-            sentencepiece_alpha=None,
-        )
-    )
+    options = {"sentencepiece_enable_sampling": False, "sentencepiece_alpha": None}
+    subwords = SentencepieceBPE(Namespace(sentencepiece_model=str(path), **options))
 
     def corrected(unit):
         return subwords.encode(subwords.decode(" ".join(unit)).replace("cta", "cat")).split()

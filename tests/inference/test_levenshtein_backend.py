@@ -66,11 +66,6 @@ def test_a_unit_longer_than_it_was_still_fits():
 # traces -----------------------------------------------------------------------------------------
 
 
-def traced(draft: str, *steps: Iteration) -> EditTrace:
-    end = " ".join(steps[-1].after) if steps else draft
-    return EditTrace("s", draft, end, -1.0, steps, "unchanged")
-
-
 def test_a_token_is_followed_through_all_iterations():
     # 5 6 7 → 5 8 9, then 8 goes again
     first = Iteration(
@@ -80,24 +75,10 @@ def test_a_token_is_followed_through_all_iterations():
     second = Iteration(
         tuple("589"), (False, True, False), tuple("59"), (False, False), (0.0, 0.7, 0.1), (0.9, 0.9)
     )
-    found = rewriting(traced("5 6 7", first, second), "9")
+    found = rewriting(EditTrace("s", "5 6 7", "5 9", -1.0, (first, second), "loop"), "9")
     assert found.unit == tuple("567") and found.written == ["5", None]
     assert found.gone == [None, near(math.log(0.9)), near(math.log(0.8))]
     assert found.come == [None, near(math.log(0.6))]
-
-
-def test_an_edit_of_a_trace_has_the_probability_of_its_deletions_and_insertions():
-    step = Iteration(
-        tuple("abc"), (False, True, False), tuple("axc"), (False, True, False),
-        (0.1, 0.8, 0.1), (0.9, 0.5, 0.9),
-    )  # fmt: skip
-    spaced = traced("a   b   c ", step)
-    (edit,) = trace_edits(spaced, TextProcessing())
-    assert (edit.offset, edit.before, edit.after) == (4, "b", "x")
-    assert edit.probability == pytest.approx(0.4)
-    assert apply_edits(spaced.draft, [edit]) == "a   x   c "
-    for nothing in (traced("a b"), EditTrace("s", None, "a", 0.0, (), "loop")):
-        assert trace_edits(nothing, TextProcessing()) == []
 
 
 EDITORS = {kind: editors.editor(characters=kind, max_insertions=1) for kind in (False, True)}
@@ -107,6 +88,7 @@ EDITORS = {kind: editors.editor(characters=kind, max_insertions=1) for kind in (
 def test_edits_of_any_model_lead_from_the_draft_to_the_text(words, characters):
     of = EDITORS[characters]
     draft = "  ".join(words)
+    assert trace_edits(EditTrace("s", None, "a", 0.0, (), "loop"), TextProcessing()) == []
     (trace,) = of.edit(["a b"], [draft], max_iter=3)
     edits = trace_edits(trace, TextProcessing(of.tokenizer, of.bpe))
     assert apply_edits(draft, edits).split() == trace.text.split()

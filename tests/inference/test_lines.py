@@ -48,14 +48,9 @@ def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, wind
         ("well-known étude", "well known étude"),
         ("at 3pm x_y a@b.de www.site.org/teh e.g. U.S. end.", "at end"),
         ("1,234 -- # {teh}", ""),
-        (
-            "recie\u0301ve\u2026 cor\u00adrect, \u2764\ufe0f teh\u2764\ufe0f \u0301a",
-            "recie\u0301ve cor\u00adrect teh a",
-        ),
-        (
-            "\u0939\u093f\u0928\u094d\u0926\u0940, e\u0301.g.",
-            "\u0939\u093f\u0928\u094d\u0926\u0940",
-        ),
+        ("recie\u0301ve\u2026 cor\u00adrect, \u2764\ufe0f teh", "recie\u0301ve cor\u00adrect teh"),
+        ("\u0939\u093f\u0928\u094d, teh\u2764\ufe0f \u0301a", "\u0939\u093f\u0928\u094d teh a"),
+        ("e\u0301.g.", ""),
     ],
 )
 def test_letters_are_words_without_punctuation_and_none_of_what_is_no_word(line, words):

@@ -1,9 +1,7 @@
 """Checkpoints of every kind as correctors, and those that are none."""
 
-import io
 import json
 import shutil
-import sys
 
 import pytest
 import tiny
@@ -123,13 +121,10 @@ def test_an_answer_without_end_leaves_the_unit(folder):
     assert found.text == "abc hgf" and found.unterminated == ((0, 3), (4, 7))
 
 
-def run(capsys, monkeypatch, *words):
-    """What the command wrote to standard output and standard error."""
-    out = io.TextIOWrapper(io.BytesIO())
-    monkeypatch.setattr(sys, "stdout", out)
+def run(capsys, *words):
+    """What the command wrote to standard output, and to standard error."""
     assert correct.main(list(map(str, words))) == 0
-    out.flush()
-    return out.buffer.getvalue().decode(), capsys.readouterr().err
+    return capsys.readouterr()
 
 
 FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "beef dead\n",
@@ -137,24 +132,21 @@ FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "be
          "noisy": "abc dea\nbeef zzz\n", "clean": "abc dead\nbeef zzz\n"}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["stock.pt", "stock.pt:second.pt"])
-def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypatch, name):
-    for one in name.split(":"):
-        shutil.copy(folder / one, tmp_path / one)
+def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
+    path = ":".join(shutil.copy(folder / one, tmp_path) for one in ("stock.pt", "second.pt"))
     for one, text in FILES.items():
         (tmp_path / one).write_text(text)
-    path = ":".join(str(tmp_path / one) for one in name.split(":"))
     model = ["--path", path, "--data", folder / "bin"]
     flags = {"lexicon": "words", "lookup": "pairs", "bigrams": "bigrams", "confusions": "sets"}
     flags |= {"protect-words": "names"}
     more = [word for flag, file in flags.items() for word in (f"--{flag}", tmp_path / file)]
     more += ["--weight", "lookup=2", "--beam", "7"]
     tune = ["--tune", tmp_path / "noisy", tmp_path / "clean"]
-    said, _ = run(capsys, monkeypatch, *model, *more, *tune)
+    said, _ = run(capsys, *model, *more, *tune)
     assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in said
     for file in flags.values():  # copies stand beside the checkpoint
         (tmp_path / file).unlink()
-    run(capsys, monkeypatch, *model, *tune)  # what is not given again stays as it was
+    run(capsys, *model, *tune)  # what is not given again stays as it was
     corrector = Corrector.from_pretrained(path, str(folder / "bin"))
     assert corrector.backend.uses_context and corrector.backend.model.generator.beam_size == 7
     assert corrector.backend.named_weights()["lookup"] == 2
@@ -163,7 +155,7 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
     (left,) = corrector.correct(["zzz dea"], min_confidence=0, protect=["[0-9]"])
     assert left.text == "zzz dea" and left.edits[-1].reason == "protected"
-    text, said = run(capsys, monkeypatch, *model, tmp_path / "noisy")
+    text, said = run(capsys, *model, tmp_path / "noisy")
     assert text == FILES["clean"]
     assert f"settings of {tmp_path}/corrector.json: --unit letters" in said
     assert "protected words (tuned for" in said
@@ -172,16 +164,15 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
 
 
 def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(
-    folder, tmp_path, capsys, monkeypatch
+    folder, tmp_path, capsys
 ):
-    shutil.copy(folder / "lines.pt", tmp_path / "lines.pt")
-    path, data = str(tmp_path / "lines.pt"), str(folder / "spaced")
+    path, data = shutil.copy(folder / "lines.pt", tmp_path), str(folder / "spaced")
     files = {"words": "abc\ndead\n", "noisy": "abd dea\nabc\n", "clean": "abc dead\nabc\n"}
     for name, lines in files.items():
         (tmp_path / name).write_text(lines)
     lexicon, *texts = (str(tmp_path / name) for name in files)
     words = ["--lexicon", lexicon, "--unit", "window", "--window", "2", "--data", data]
-    run(capsys, monkeypatch, "--path", path, *words, "--tune", *texts, "--tune-weights")
+    run(capsys, "--path", path, *words, "--tune", *texts, "--tune-weights")
     corrector = Corrector.from_pretrained(path, data)
     assert isinstance(corrector.backend, Ranker)
     assert (corrector.unit, corrector.window) == ("window", 2)

@@ -11,25 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins.inference.correction.autoregressive import LEXICON_BEAM
-from lev_plugins.inference.correction.lexicon import Lexicon
-from lev_plugins.inference.correction.ranking import Ranker
-from lev_plugins.inference.correction.vocabulary import Vocabulary
 
 EOS = 2
-
-
-def test_candidates_have_the_score_of_their_text_whoever_told_it():
-    backend, words = writing_corrector().backend, ["abc", "bead"]
-    assert backend.knows(("a", "b")) and not backend.knows(("a", "é"))
-    ranker = Ranker(backend, Vocabulary(False, Lexicon(dict.fromkeys(words, 1.0))), {})
-    written = backend.nbest([tuple("abd")], 2)[0]
-    (found,) = ranker.candidates(["abd"], 2)
-    short = {"".join(text) for text in written if 0 < len(text) <= len("abd") + 4}
-    assert short | {"abc", "abd"} <= {*found.texts}
-    pairs = [(tuple("abd"), tuple(text)) for text in found.texts]
-    assert found.features[:, 0].tolist() == pytest.approx(backend.score(pairs, 4), rel=1e-4)
-    alone = [backend.score([pair], 1)[0] for pair in pairs]
-    assert backend.score(pairs, 99) == pytest.approx(alone, rel=1e-4)
 
 
 WORDS = ["abc", "bead", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", "b", "ca", "abe",

@@ -3,18 +3,16 @@
 import dataclasses
 import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 from fake_backend import Scripted, ranker_of, ranking
-from refusals import refusal, refuses
-from test_ranking import confused, in_context
+from refusals import refuses
+from test_ranking import in_context
 
-from lev_plugins.cli import correct
 from lev_plugins.inference.correction import Correction, Edit, settings
 from lev_plugins.inference.correction.fitting import calibrated, temperature
-from lev_plugins.inference.correction.ranking import FEATURES, defaults
+from lev_plugins.inference.correction.ranking import FEATURES
 from lev_plugins.inference.correction.tuning import Goal, curve, tune
 from lev_plugins.metrics import CorrectionCounts as Counts
 
@@ -103,19 +101,13 @@ def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
     assert counts.corrected == 1 and named(made)["unchanged"] == 3.0
 
 
-def test_fitting_finds_that_neighbours_matter_and_keeps_what_words_do_not_show():
+def test_fitting_finds_that_neighbours_matter():
     noisy = ["the cax sat", "\ufeff cax drives"] * 3
     clean = ["the cat sat", "\ufeff car drives"] * 3
     made = in_context(0.0)
     counts, _ = tune(made, noisy, clean, Goal(None), weights_too=True)
     assert counts.corrected == 6 and named(made)["bigrams"] > 0.5
     assert np.isfinite(list(named(made).values())).all()
-    noisy, clean = ["more then that", "thn", "mor"], ["more then that", "then", "more"]
-    made = confused()
-    tune(made, noisy, clean, Goal(None), weights_too=True)
-    usual = defaults(by_word=True)
-    for name in ("confused", "likelier", "capital", "short"):
-        assert named(made)[name] == usual[name]
 
 
 def test_lines_with_other_numbers_of_words_are_left_out_and_named():
@@ -128,46 +120,18 @@ def test_lines_with_other_numbers_of_words_are_left_out_and_named():
     assert not none and tuned(["a lot"], ["alot"]) == (counts, [1, 11], least)
 
 
-# the command ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def tuning(monkeypatch, tmp_path):
-    """The words of ``correct --tune``, whose model is scripted."""
-    (tmp_path / "model.pt").write_text("")
-    (tmp_path / "noisy").write_text("teh zat\nzog\n" * 9)
-    (tmp_path / "clean").write_text("the cat\nzog\n" * 9)
-    monkeypatch.setattr(correct, "load_corrector", lambda args: scripted())
-    monkeypatch.chdir(tmp_path)
-    return ["--path", "model.pt", "--tune", "noisy", "clean", "--goal"]
-
-
-def test_tune_says_and_keeps_calibration_and_protected_words(tuning, capsys):
-    assert correct.main([*tuning, "changed:100"]) == 0
-    said = capsys.readouterr().out
-    found = settings.read("corrector.json")
-    assert found.temperature != 1 and f"a temperature of {found.temperature:.3g}" in said
-    assert "18 of 18 wrong ones corrected" in said
-    Path("names").write_text("zat\n")
-    assert correct.main([*tuning, "changed:100", "--protect-words", "names"]) == 0
-    assert "9 of 18 wrong ones corrected" in capsys.readouterr().out
-    assert settings.read("corrector.json").protection().spans("a zat zats") == {(2, 5)}
-
-
 @pytest.mark.parametrize(
     ("noisy", "clean", "said"),
     [
-        ("zog zog\n", "zog zog\n", "none of 2 words"),
-        ("a b\nc\n", "ab\nc d\n", "2 noisy and 2 clean"),
-        ("a\n", "a\nb\n", "1 noisy and 2 clean"),
-        ("", "", "0 noisy and 0 clean"),
+        (["zog zog"], ["zog zog"], "none of 2 words"),
+        (["a b", "c"], ["ab", "c d"], "2 noisy and 2 clean"),
+        (["a"], ["a", "b"], "1 noisy and 2 clean"),
+        ([], [], "0 noisy and 0 clean"),
     ],
 )
-def test_what_cannot_choose_a_threshold_is_refused_and_settings_stay(tuning, noisy, clean, said):
-    Path("corrector.json").write_text("{}")
-    Path("noisy").write_text(noisy)
-    Path("clean").write_text(clean)
-    assert said in refusal(correct.main, *tuning, "changed:0")
+def test_what_cannot_choose_a_threshold_is_refused(noisy, clean, said):
+    with refuses(said):
+        tune(scripted(), noisy, clean, Goal())
 
 
 # settings ---------------------------------------------------------------------------------------

@@ -96,7 +96,8 @@ class Ranker(Backend):
         self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
         self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
         self.longest = LONGEST if longest is None else longest
-        self.tokens, self.limit = model.processing.tokens, model.limit
+        self.processing, self.tokens = model.processing, model.processing.tokens
+        self.limit = model.limit
         self.knows_spaces = model.knows_spaces and not self.by_word
         self.words_learnt = model.words_learnt
         self.uses_context = self.by_word and vocabulary.bigrams is not None
@@ -111,10 +112,6 @@ class Ranker(Backend):
         """Weights by the names of their features; without that of a table where there is none."""
         found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
         return {k: one for k, one in found.items() if k != "lookup" or self.vocabulary.lookup}
-
-    def size(self, text: str) -> int:
-        """Characters."""
-        return len(text)
 
     def stays(self, text: str) -> bool:
         """See :class:`~.backends.Backend`."""
@@ -215,7 +212,7 @@ class Ranker(Backend):
         others = [list(map(self.tokens, some)) for some in listed] if self.by_word else ()
         written = self.model.nbest(tokens, batch_size, others)
         texts = [
-            self._texts(unit, map(self.model.processing.text, some), more)
+            self._texts(unit, map(self.processing.text, some), more)
             for unit, some, more in zip(units, written, edits, strict=True)
         ]
         pairs = [[(unit, self.tokens(text)) for text in some] for unit, some in zip(tokens, texts)]
