@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "spelling_and_ocr"
+SCRIPT = Path(__file__).parents[1] / "examples" / "spelling_and_ocr" / "prepare_typos.py"
 SETS = ("train", "valid", "test")
 
 
-def run(script, out, *flags, path=None):
-    """A script in a process of its own; ``path`` comes first among the module folders."""
-    env = dict(os.environ)
-    if path is not None:
-        env["PYTHONPATH"] = os.pathsep.join([str(path), env.get("PYTHONPATH", "")])
-    command = [sys.executable, str(EXAMPLE / script), str(out), *flags]
+def run(out, *flags, path=""):
+    """The script in a process of its own; ``path`` comes first among the module folders."""
+    env = os.environ | {"PYTHONPATH": f"{path}:{os.environ.get('PYTHONPATH', '')}"}
+    command = [sys.executable, str(SCRIPT), str(out), *flags]
     return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
 
 
@@ -31,7 +29,7 @@ def plain(folder, name):
 def test_a_package_that_is_missing_is_one_error_line_and_leaves_nothing(tmp_path):
     (tmp_path / "hide").mkdir()
     (tmp_path / "hide" / "spellchecker.py").write_text("raise ModuleNotFoundError('spellchecker')")
-    done = run("prepare_typos.py", tmp_path / "out", path=tmp_path / "hide")
+    done = run(tmp_path / "out", path=tmp_path / "hide")
     assert done.returncode and "pyspellchecker is not installed" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
@@ -40,7 +38,7 @@ def test_a_package_that_is_missing_is_one_error_line_and_leaves_nothing(tmp_path
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
     out = tmp_path_factory.mktemp("typos") / "data"
-    done = run("prepare_typos.py", out, "--lines", "4000")
+    done = run(out, "--lines", "4000")
     assert done.returncode == 0 and "training lines" in done.stdout, done.stderr
     return out
 

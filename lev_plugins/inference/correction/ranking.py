@@ -19,7 +19,7 @@ from .autoregressive import Autoregressive
 from .backends import Answer, Backend
 from .fitting import most_likely
 from .units import NO_CONTEXT, Context
-from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, with_case, without_emphasis
+from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, changes, with_case, without_emphasis
 
 #: Name of a feature → its weights where nothing was tuned: of words that are ranked one by one
 #: (found on misspellings of English words), and of lines and windows.
@@ -63,11 +63,11 @@ def defaults(by_word: bool) -> dict[str, float]:
 @dataclass(frozen=True)
 class Candidates:
     """Of a unit: the texts it may become, itself first, their features (texts ×
-    :data:`FEATURES`; of words those of their place are 0), and of lines their word edits."""
+    :data:`FEATURES`; of words those of their place are 0), and their edits of words."""
 
     texts: tuple[str, ...]
     features: np.ndarray
-    edits: tuple[tuple[WordEdit, ...], ...] = ()
+    edits: Sequence[Sequence[WordEdit]]
 
 
 class Ranker(Backend):
@@ -136,46 +136,48 @@ class Ranker(Backend):
     def _answer(self, unit: str, found: Candidates, context: Context) -> Answer:
         chances = self.probabilities(found, unit, context)
         best = int(chances.argmax())
-        if not self.by_word:
-            return {
-                edit: float(sum(chances[i] for i, some in enumerate(found.edits) if edit in some))
-                for edit in found.edits[best]
-            }
-        text = self.cased(found.texts[best], unit)
-        edit = WordEdit(0, 1, tuple(text.split()))
-        return {} if text == unit else {edit: float(chances[best])}
+        if self.cased(found.texts[best], unit) == unit:
+            return {}
+        answer = {}
+        for edit in found.edits[best]:
+            written = tuple(self.cased(" ".join(edit.words), unit).split())
+            every = (chances[i] for i, some in enumerate(found.edits) if edit in some)
+            answer[edit._replace(words=written)] = float(sum(every))
+        return answer
 
     # which units are ranked -----------------------------------------------------------------------
 
     def _readable(self, unit: str) -> bool:
-        """Whether a unit is one to rank: its model can spell it and, of words, it is not settled
-        and has no capitals but of the first letter or of all, if it is not short (NATO)."""
+        """Whether a unit is one to rank: its model can spell it and, of words, it is not right and
+        has no capitals but of the first letter or of all, if it is not short (NATO)."""
         if self.by_word:
             plain = unit.lower()
             forms = [plain, plain.capitalize()]
-            listed = self.vocabulary.corrections(plain)
-            if len(unit) > ACRONYM or listed or plain in self.confused:
+            if len(unit) > ACRONYM or self._listed(plain):
                 forms.append(plain.upper())
-            if unit not in forms or self._settled(unit):
+            if unit not in forms or (self._known(unit) and not self._listed(plain)):
                 return False
             unit = plain
         return self._spelt(unit)
 
     def _in_no_list(self, word: str) -> bool:
-        small = word.lower()
-        listed = self.vocabulary.corrections(small) or small in self.confused
-        return not (listed or self._settled(word))
+        return not (self._known(word) or self._listed(word.lower()))
 
-    def _settled(self, word: str) -> bool:
+    def _listed(self, small: str) -> bool:
+        """Whether a word is known to be wrong, or to be written for another."""
+        return small in self.confused or bool(self.vocabulary.corrections(small))
+
+    def _known(self, word: str) -> bool:
         """Whether a word is one letter, such as the *s* of *it 's*, or stands in the lexicon, with
-        what an apostrophe adds to it or without, and is not known to be wrong or written for
-        another. Small letters are unknown where it has capitals alone (*London*)."""
-        small, known = word.lower(), self.vocabulary
-        if known.lexicon is None or known.corrections(small) or small in self.confused:
-            return False
-        return len(word) == 1 or any(
-            one.lower() in known.lexicon and one not in known.spelled
-            for one in (word, re.split("['’]", word)[0])
+        what an apostrophe adds to it or without. Small letters are unknown where it has capitals
+        alone (*London*)."""
+        lexicon, spelled = self.vocabulary.lexicon, self.vocabulary.spelled
+        return lexicon is not None and (
+            len(word) == 1
+            or any(
+                one.lower() in lexicon and one not in spelled
+                for one in (word, re.split("['’]", word)[0])
+            )
         )
 
     def _spelt(self, text: str) -> bool:
@@ -201,7 +203,7 @@ class Ranker(Backend):
         features[1:, CONFUSED] = 1
         met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
         features[:, LIKELIER] = met - met[0]
-        return Candidates(texts, features)
+        return Candidates(texts, features, [self._edits(word, text) for text in texts])
 
     def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
         """Of what the model writes and the lists have."""
@@ -242,16 +244,18 @@ class Ranker(Backend):
         for text, score in zip(texts, scores, strict=True):
             spelled = self.vocabulary.spelled.get(text, text)
             found[spelled] = max(score, found.get(spelled, score))
+        words, edits = unit.split(), [self._edits(unit, text) for text in found]
         features = np.zeros((len(found), len(FEATURES)))
         features[:, 0] = list(found.values())
-        if self.by_word:
-            features[:, OF_WORDS] = [self.vocabulary.features(unit, text) for text in found]
-            return Candidates(tuple(found), features)
-        words = unit.split()
-        edits = [word_edits(words, text.split()) for text in found]
         for row, some in zip(features, edits, strict=True):
             row[OF_WORDS] = sum(self.vocabulary.features(*one) for one in changes(words, some))
-        return Candidates(tuple(found), features, tuple(map(tuple, edits)))
+        return Candidates(tuple(found), features, edits)
+
+    def _edits(self, unit: str, text: str) -> list[WordEdit]:
+        """Of its words, which make a unit into a text; a word that is ranked alone is one."""
+        alone = self.by_word and text != unit
+        words = text.split()
+        return [WordEdit(0, 1, tuple(words))] if alone else word_edits(unit.split(), words)
 
     def features(self, found: Candidates, unit: str, context: Context) -> np.ndarray:
         """Of the candidates at the place of a unit, as it is written there."""
@@ -310,13 +314,3 @@ class Ranker(Backend):
     def cased(self, text: str, unit: str) -> str:
         """A candidate as it is written for a unit."""
         return with_case(text, unit) if self.by_word else text
-
-
-def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
-    """Each word that stays, with itself, and the words of each edit before and after it."""
-    place = 0
-    for edit in edits:
-        yield from ((word, word) for word in words[place : edit.start])
-        yield " ".join(words[edit.start : edit.end]), " ".join(edit.words)
-        place = edit.end
-    yield from ((word, word) for word in words[place:])
