@@ -168,12 +168,12 @@ class Corrector:
 
     def _units(self, line: str) -> Iterator[Unit]:
         """The units of a line that the model is given."""
-        size, limit, stays = self.backend.size, self.backend.limit, self.backend.stays
+        size, limit, readable = self.backend.size, self.backend.limit, self.backend.readable
         words = self.unit in ("word", "letters")
         longest = LONGEST_WORD if words else len(line)
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
-            if words and end - start <= limit and stays(line[start:end]):
+            if words and end - start <= limit and not readable(line[start:end]):
                 continue
             for unit in pieces(line, start, end, lambda text: size(text) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):

@@ -48,7 +48,7 @@ _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 
 class Document:
     """What the lines of one text tell together; they are read in order, some at a time.
-    ``unknown``: as of :meth:`.Backend.unknown`."""
+    ``unknown``: as of :attr:`.Backend.unknown`."""
 
     def __init__(self, unknown: Callable[[str], bool]) -> None:
         self._unknown = unknown

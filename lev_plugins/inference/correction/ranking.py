@@ -75,7 +75,7 @@ class Ranker(Backend):
 
     The probability of an edit is that of all candidates together that have it. Units that are
     words, ``by_word``, are asked for in small letters, judged in their context, and get the
-    capitals back that they had. What is not :meth:`readable` stays.
+    capitals back that they had. What is not :attr:`readable` stays.
 
     Args:
         model: asked for texts and their log-probabilities.
@@ -106,20 +106,12 @@ class Ranker(Backend):
             model.words = vocabulary.lexicon.words
         self._found: dict[str, Candidates] = {}
         self.readable = lru_cache(MOST_KEPT)(self._readable)
-        self._strange = lru_cache(MOST_KEPT)(self._in_no_list)
+        self.unknown = lru_cache(MOST_KEPT)(self._in_no_list)
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
         found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
         return {k: one for k, one in found.items() if k != "lookup" or self.vocabulary.lookup}
-
-    def stays(self, text: str) -> bool:
-        """See :class:`~.backends.Backend`."""
-        return not self.readable(text)
-
-    def unknown(self, word: str) -> bool:
-        """See :class:`~.backends.Backend`."""
-        return self._strange(word)
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
