@@ -129,7 +129,6 @@ def serve(args: argparse.Namespace) -> None:
 
     from lev_plugins import Corrector, LevenshteinEditor
     from lev_plugins.cli import serve as command
-    from lev_plugins.inference.correction.backends import TextProcessing
     from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
     from lev_plugins.serve.app import make_app
     from lev_plugins.serve.model import serve_corrector
@@ -143,9 +142,7 @@ def serve(args: argparse.Namespace) -> None:
     size = argparse.Namespace(layers=args.layers, dim=args.dim, ffn=4 * args.dim, heads=4)
     config = LevenshteinEditorConfig(**vars(common.transformer_options(size, dropout=0.0)))
     model = LevenshteinEditorModel.build_model(config, task)
-    backend = LevenshteinBackend(
-        LevenshteinEditor([model], task), TextProcessing(None, None), knows_spaces=True
-    )
+    backend = LevenshteinBackend(LevenshteinEditor([model], task), knows_spaces=True)
     app = make_app(serve_corrector(Corrector(backend)), "load-token")
     listening = command.listen("127.0.0.1", 0)
     print(f"http://127.0.0.1:{listening.getsockname()[1]}/?token=load-token", flush=True)

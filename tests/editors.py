@@ -45,8 +45,7 @@ def editor(count: int = 1, characters: bool = False, **options: Any) -> Levensht
 
 def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> Corrector:
     """A corrector with an edit model of characters; ``more``: options of its backend."""
-    made = editor(characters=True)
-    backend = LevenshteinBackend(made, TextProcessing(None, made.bpe), knows_spaces=True, **more)
+    backend = LevenshteinBackend(editor(characters=True), knows_spaces=True, **more)
     return Corrector(backend, unit, window)
 
 

@@ -88,7 +88,6 @@ def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
         lines = [short_counts(line) for line in read_lines(str(text / name))]
         stored[key] = settings.FILES[key]
         (out / stored[key]).write_bytes(compressed(lines))
-    stored.pop("files", None)
     (out / settings.NAME).write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     return sum(path.stat().st_size for path in out.iterdir())
 

@@ -50,7 +50,7 @@ from made_up_typos import Pair, Typist
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.inference.correction.lexicon import Confusions
+from lev_plugins.inference.correction.lexicon import confusions as others_of
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
 BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"
@@ -231,7 +231,7 @@ def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
     typos: dict[str, list[str]] = {}
     for typo, word in words.held["test"]:
         typos.setdefault(word, []).append(typo)
-    others = Confusions(line.split() for line in confusions()).others
+    others = others_of(line.split() for line in confusions())
     return {
         "dev": [*words.held["valid"], *((line, line) for line in right)],
         "test_heldout": list(words.held["test"]),

@@ -138,7 +138,8 @@ def main() -> None:
     counts = Lexicon.read(str(args.text / "lexicon.txt")).counts
     often = {word: counts.get(word, 1) for word in read_lines(str(args.text / "words.txt"))}
     corrector = Corrector.from_pretrained(args.checkpoint, args.data)
-    print(f"tuned with a threshold of {corrector.min_confidence:.2f} ({corrector.tuned})\n")
+    use = corrector.settings
+    print(f"tuned with a threshold of {use.min_confidence:.2f} ({use.tuned})\n")
     systems = {
         "no edits": list,
         f"symspellpy, {len(often):,} words": symspell(often),

@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError, counted
@@ -101,11 +101,11 @@ class Run:
     def all(self, files: Sequence[tuple[str, str]]) -> None:
         """Every file to where it goes, else to standard output; says which settings are in use."""
         one, sure = self.corrector, self.args.min_confidence
-        if one.settings and self.args.path:
-            sure = one.min_confidence if sure is None else sure
+        if one.settings_file and self.args.path:
+            sure = one.settings.min_confidence if sure is None else sure
             say(
-                f"settings of {one.settings}: --unit {one.unit} --min-confidence {sure:.3g}"
-                f"{', protected words' if one.protection else ''} ({one.tuned})"
+                f"settings of {one.settings_file}: --unit {one.unit} --min-confidence {sure:.3g}"
+                f"{', protected words' if one.protection else ''} ({one.settings.tuned})"
             )
         if files:
             self.to_files(files)
@@ -179,7 +179,8 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     given["weights"] = weights(args.weight or ())
     corrector = Corrector.from_pretrained(**given | text_processing(args))
     if wanted := [one for one in args.protect or () if one in NAMED]:
-        corrector.protects_code = wanted[-1] == "code"
+        code = wanted[-1] == "code"
+        corrector.settings = replace(corrector.settings, protect_code=code)
     return corrector
 
 

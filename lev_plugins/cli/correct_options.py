@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from ..errors import UserError
+from ..errors import UserError, require_share
 from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting
 from ..io.text_files import require_files
@@ -94,13 +94,13 @@ def weights(given: Sequence[str]) -> dict[str, float]:
 
 def check(args: argparse.Namespace) -> None:
     """What can be told without the model."""
-    from ..inference.correction.corrector import check_confidence, check_unit
+    from ..inference.correction.corrector import check_unit
     from ..inference.correction.tuning import Goal
 
     check_unit(args.unit, args.window)
     weights(args.weight or ())
     if args.min_confidence is not None:
-        check_confidence(args.min_confidence)
+        require_share("--min-confidence", args.min_confidence, "certainty")
     Goal.parse(args.goal)
     at_least_one(args, "batch_size", "buffer")
     _check_ways(args)

@@ -1,8 +1,8 @@
 """``correct --tune``: threshold, weights and calibration, chosen on a development set."""
 
 import argparse
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..io.text_files import read_lines
 
@@ -19,42 +19,30 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
 
     if args.protect_words:
         corrector.protection = protection
+        corrector.settings = replace(corrector.settings, protect_words=args.protect_words)
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     goal = tuning.Goal.parse(args.goal)
     counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights)
     said = (
-        f"tuned for {args.goal} on {counts.right + counts.wrong:,} words: {counts.corrected:,} of "
-        f"{counts.wrong:,} wrong ones corrected, {counts.changed:,} of {counts.right:,} right ones "
-        "changed"
+        f"tuned for {args.goal} on {counts.words:,} words: {counts.corrected:,} of "
+        f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "
+        f"{counts.right_before:,} right ones changed"
     )
     checkpoint, ranker = find_checkpoint(separate_paths(args.path)[0]), corrector.backend
-    stored = {} if corrector.settings is None else vars(settings.read(corrector.settings))
-    path = settings.write(
-        settings.Settings(
-            unit=corrector.unit,
-            window=corrector.window or None,
-            min_confidence=corrector.min_confidence,
-            **{key: _given(args, stored, key) for key in (*settings.FILES, "beam")},
-            weights=ranker.named_weights() if isinstance(ranker, Ranker) else {},
-            longest=corrector.longest,
-            tuned=said,
-            temperature=corrector.temperature,
-            protect_code=corrector.protects_code,
-        ),
-        checkpoint,
+    use = replace(
+        corrector.settings,
+        unit=corrector.unit,
+        window=corrector.window or None,
+        weights=ranker.named_weights() if isinstance(ranker, Ranker) else {},
+        tuned=said,
     )
+    path = settings.write(use, checkpoint)
     if left_out:
         print(
             f"left out: {len(left_out):,} of {len(noisy):,} lines, which have more or fewer "
             f"noisy than clean words (the first is line {left_out[0]})"
         )
-    print(f"{said}; --min-confidence {corrector.min_confidence:.3g}")
-    print(f"calibrated with a temperature of {corrector.temperature:.3g}")
-    print(tuning.verdict(counts), path, sep="\n")
+    print(f"{said}; --min-confidence {use.min_confidence:.3g}")
+    print(f"calibrated with a temperature of {use.temperature:.3g}")
+    print(path)
     return 0
-
-
-def _given(args: argparse.Namespace, stored: Mapping[str, Any], key: str) -> Any:
-    """What was typed, else what was set before."""
-    typed = getattr(args, key)
-    return stored.get(key) if typed is None else typed

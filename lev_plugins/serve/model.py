@@ -51,10 +51,10 @@ def load(
 def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
     backend = corrector.backend
-    info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
+    info: Result = {"modes": ["correct"], "min_confidence": corrector.settings.min_confidence}
     runners: dict[str, Runner] = {"correct": lambda asked, rows: _correct(corrector, asked, rows)}
     if isinstance(backend, LevenshteinBackend):
-        info["modes"] = ["correct", "edit"] if corrector.settings else ["edit", "correct"]
+        info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
         runners["edit"] = lambda asked, rows: _edit(backend, asked, rows)
     return ServedModel(info, runners)
 

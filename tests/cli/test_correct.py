@@ -1,45 +1,26 @@
-"""The command ``correct`` with a scripted model: bytes in, bytes out, edits, refusals."""
+"""The command ``correct`` with a scripted model: bytes in, bytes out; files, folders, refusals."""
 
 import io
 import json
-import math
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fake_backend import FakeBackend
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins import UserError
-from lev_plugins.cli import correct, report, tune
-from lev_plugins.inference.correction import Correction, Corrector
-from lev_plugins.inference.correction.autoregressive import rewriting
-from lev_plugins.inference.correction.backends import Backend, TextProcessing
+from lev_plugins.cli import correct
+from lev_plugins.inference.correction import Correction, Corrector, Edit
+from lev_plugins.reports.correction_page import render_html
 from lev_plugins.reports.correction_report import diff
 
-
-class Words(Backend):
-    """A model that reads words and writes ``words[old]`` for old, with a probability of a half."""
-
-    limit, knows_spaces = 20, True
-
-    def __init__(self, words, **more):
-        self.words = words
-        self.processing = TextProcessing()
-        self.calls = []
-
-    def write(self, units, batch_size, contexts=()):
-        self.calls.append(len(units))
-        return [None if "endless" in unit.split() else self.answer(unit) for unit in units]
-
-    def answer(self, text):
-        unit = self.processing.tokens(text)
-        written = [word for token in unit if (word := self.words.get(token, token))]
-        scores = [math.log(0.5)] * (len(written) + 1)
-        return rewriting(unit, written, scores, lambda token: True).answer(text, self.processing)
+TEH = {"teh": "the"}
 
 
 class Terminal(io.StringIO):
@@ -47,7 +28,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def tree(folder):
+def tree(folder="."):
     """The files below a folder and their bytes."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -56,16 +37,29 @@ def tree(folder):
     }
 
 
+def put(**files):
+    for name, raw in files.items():
+        path = Path(name.replace("__", "/"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+
+
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Run the command on bytes; returns standard output, and keeps the model in ``run.model``."""
+    """Run the command on bytes; returns standard output. Words are written for others, each with a
+    probability of a half; an endless one has no end, and where bad stands nothing goes."""
     monkeypatch.chdir(tmp_path)
 
-    def runs(text, flags="", words=None, status=0):
-        runs.model = Words(words or {})
+    def runs(text, flags="", words=TEH, status=0):
+        def written(unit):
+            if "bad" in unit:
+                raise UserError("no memory")
+            new = [words.get(word, word) for word in unit]
+            return None if "endless" in unit else [word for word in new if word]
 
         def load(args):
-            return Corrector(runs.model, args.unit, args.window)
+            model = FakeBackend(written, limit=20, characters=False)
+            return Corrector(model, args.unit, args.window)
 
         monkeypatch.setattr(correct, "load_corrector", load)
         out = io.TextIOWrapper(io.BytesIO())
@@ -80,22 +74,19 @@ def run(monkeypatch, tmp_path):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(text=st.binary(max_size=60) | st.text(max_size=40).map(str.encode), buffer=st.integers(1, 3))
 def test_bytes_that_the_model_does_not_change_are_those_that_came(run, text, buffer):
-    assert run(text, f"--buffer {buffer}") == text
+    assert run(text, f"--buffer {buffer}", {}) == text
 
 
 @pytest.mark.parametrize("unit", ["word", "window --window 2"])
 def test_only_what_is_edited_changes(run, unit):
     text = b"\xef\xbb\xbfteh  cat\r\n\n \t \nteh\xe2\x80\xa8cat\xff teh"
-    assert run(text, f"--unit {unit}", {"teh": "the"}) == text.replace(b"teh", b"the")
+    assert run(text, f"--unit {unit}") == text.replace(b"teh", b"the")
 
 
 def test_files_are_corrected_in_order_and_a_missing_line_end_joins_no_lines(run):
-    for name, text in {"a": b"teh", "b": b"", "c": b"x\r\nteh\n", "d": b"\xff teh"}.items():
-        Path(name).write_bytes(text)
+    put(a=b"teh", b=b"", c=b"x\r\nteh\n", d=b"\xff teh")
     expected = b"the\nx\r\nthe\nno the\n\xff the"
-    assert run(b"no teh\n", "a b c - d --buffer 1", {"teh": "the"}) == expected
-    run(b"a\nb\n\nc\n" * 3, "--buffer 5")
-    assert len(run.model.calls) == 3
+    assert run(b"no teh\n", "a b c - d --buffer 1") == expected
 
 
 def edits():
@@ -119,16 +110,15 @@ def test_edits_are_json_lines_that_name_their_place(run, capsys):
     for one in edits():
         line = lines[one["line"] - 1]
         assert line[one["offset"] : one["offset"] + one["length"]] == one["before"]
-    Path("a").write_text("ok\nteh\n")
-    Path("b").write_text("teh\nendless\n")
-    run(b"", "a b --edits e.jsonl", {"teh": "tah"})
+    put(a=b"ok\nteh\n", b=b"teh\nendless\n")
+    run(b"", "a b --edits e.jsonl")
     assert [(one["file"], one["line"]) for one in edits()] == [("a", 2), ("b", 1)]
     assert capsys.readouterr().err.startswith("b: left as it was")
 
 
 def test_words_and_patterns_are_kept(run):
-    Path("words.txt").write_text("teh\n\nNew York\n")
-    flags = "--protect-words words.txt --protect [0-9] --protect ab"
+    put(words=b"teh\n\nNew York\n")
+    flags = "--protect-words words --protect [0-9] --protect ab"
     changes = {"teh": "the", "1x": "2x", "abc": "abd", "acb": "bcb"}
     assert run(b"teh 1x abc acb", flags, changes) == b"teh 1x abd bcb"
 
@@ -136,14 +126,13 @@ def test_words_and_patterns_are_kept(run):
 def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
     run, capsys, monkeypatch
 ):
-    assert run(b"a\nendless\nb endless\n", "") == b"a\nendless\nb endless\n"
+    assert run(b"a\nendless\nb endless\n") == b"a\nendless\nb endless\n"
     assert "left as it was" in (said := capsys.readouterr().err) and "2 lines (2, 3)\n" in said
-    run(b"teh\n", "", {"teh": "the"})
+    run(b"teh\n")
     assert capsys.readouterr().err == ""
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    run(b"teh\n", "", {"teh": "the"})
-    assert terminal.getvalue().endswith("1 line, 1 of 1 edit made\n")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    run(b"teh\n")
+    assert sys.stderr.getvalue().endswith("1 line, 1 of 1 edit made\n")
 
 
 @pytest.mark.parametrize(
@@ -155,50 +144,46 @@ def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
         ("--goal best", "--goal best"),
         ("--weight edits=-1 --weight frequency=much", "--weight frequency=much"),
         ("--protect (", "--protect '\\('"),
-        ("--protect-words gone.txt", "gone.txt"),
-        ("words.txt gone.txt", "gone.txt"),
+        ("--protect-words gone", "gone"),
+        ("words gone", "gone"),
         (".", r"\."),
         ("--edits no/e.jsonl", "no/e.jsonl"),
-        ("--edits words.txt --protect-words words.txt", "--edits .* words.txt"),
+        ("--edits words --protect-words words", "--edits .* words"),
         ("--edits e --html e", "--html .* --edits e"),
         ("--edits -", "--edits -"),
-        ("--output-dir o words.txt --edits - --html -", "--html -"),
+        ("--output-dir o words --edits - --html -", "--html -"),
         ("--output-dir o", "--output-dir"),
-        ("--output-dir o words.txt -", "--output-dir"),
-        ("--output-dir . words.txt", r"--output-dir \. .* words.txt"),
-        ("--output-dir words.txt/o words.txt", "words.txt/o"),
-        ("--output-dir o words.txt --edits o/words.txt", "--edits .* o/words.txt"),
+        ("--output-dir o words -", "--output-dir"),
+        ("--output-dir . words", r"--output-dir \. .* words"),
+        ("--output-dir words/o words", "words/o"),
+        ("--output-dir o words --edits o/words", "--edits .* o/words"),
+        ("--output-dir out a b", "a/x and b/x .* out/x"),
+        ("--output-dir a a", "--output-dir a .* a/x"),
+        ("--output-dir to_a a", "--output-dir to_a .* a/x"),
+        ("--output-dir out empty", "empty"),
         ("--in-place", "--in-place"),
         ("--in-place .", r"\."),
-        ("--in-place words.txt --output-dir o", "--output-dir and --in-place"),
-        ("--in-place words.txt --check", "--in-place and --check"),
-        ("--tune words.txt words.txt --check", "--tune and --check"),
-        ("words.txt --tune words.txt words.txt", "--tune"),
-        ("--edits e.jsonl --tune words.txt words.txt", "--tune .* --edits"),
+        ("--in-place words --output-dir o", "--output-dir and --in-place"),
+        ("--in-place words --check", "--in-place and --check"),
+        ("--tune words words --check", "--tune and --check"),
+        ("words --tune words words", "--tune"),
+        ("--edits e.jsonl --tune words words", "--tune .* --edits"),
         ("--tune-weights", "--tune-weights .* --tune"),
+        ("--edits e.jsonl bad", "no memory"),
+        ("--in-place bad --buffer 1", "no memory"),
     ],
 )
-def test_a_mistake_is_told_before_anything_is_written(run, flags, named):
-    Path("words.txt").write_text("x\n")
+def test_a_mistake_leaves_files_as_they_were(run, flags, named):
+    put(words=b"x\n", a__x=b"teh\n", b__x=b"teh\n", bad=b"teh\nbad\n")
+    Path("empty").mkdir()
+    os.symlink("a", "to_a")
+    before = tree()
     with refuses(match=named):
         run(b"a\n", flags)
-    assert tree(".") == {"words.txt": b"x\n"}
-    assert sys.stdout.buffer.getvalue() == b""
+    assert tree() == before and sys.stdout.buffer.getvalue() == b""
 
 
-@pytest.mark.parametrize("flags", ["--edits e.jsonl", "a --in-place --buffer 1"])
-def test_a_run_that_fails_leaves_files_as_they_were(run, monkeypatch, flags):
-    def fail(*_):
-        raise UserError("no memory")
-
-    Path("a").write_bytes(b"teh\nteh\n")
-    monkeypatch.setattr(Words, "write", fail)
-    with pytest.raises(UserError, match="no memory"):
-        run(b"a\n", flags)
-    assert tree(".") == {"a": b"teh\nteh\n"}
-
-
-# ---------------------------------------------------------------- what would change
+# what would change -------------------------------------------------------------------------------
 
 
 TEXT = b"teh\r\nok\n\xff teh teh\nteh"
@@ -207,12 +192,11 @@ CHANGED = TEXT.replace(b"teh", b"the")
 
 @pytest.mark.parametrize("size", [1, 100])
 def test_a_diff_makes_the_text_into_what_correct_writes(run, tmp_path, size):
-    for name in ("one", "same", "two"):
-        Path(name).write_bytes(b"ok\n" if name == "same" else TEXT)
-    shown = run(b"", f"one same two --diff --buffer {size}", {"teh": "the"})
+    put(one=TEXT, same=b"ok\n", two=TEXT)
+    shown = run(b"", f"one same two --diff --buffer {size}")
     assert shown.count(b"@@ -") == 6 and b"same" not in shown
     subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
-    assert tree(".") == {"one": CHANGED, "same": b"ok\n", "two": CHANGED}
+    assert tree() == {"one": CHANGED, "same": b"ok\n", "two": CHANGED}
 
 
 def test_a_terminal_sees_a_diff_in_colour():
@@ -224,36 +208,86 @@ def test_a_terminal_sees_a_diff_in_colour():
 
 @pytest.mark.parametrize("text, status", [(TEXT, 1), (b"ok\n", 0), (b"", 0)])
 def test_a_check_ends_in_1_where_something_would_change_and_writes_no_text(run, text, status):
-    Path("a").write_bytes(text)
+    put(a=text)
     for flags in ("a --check", "- --check"):
-        assert run(text, flags, {"teh": "the"}, status) == b""
-    assert bool(run(text, "--check --diff", {"teh": "the"}, status)) == status
-    assert tree(".") == {"a": text}
+        assert run(text, flags, TEH, status) == b""
+    assert bool(run(text, "--check --diff", TEH, status)) == status
+    assert tree() == {"a": text}
 
 
 def test_in_place_files_are_replaced_and_keep_their_permissions(run):
-    Path("a").write_bytes(TEXT)
-    Path("same").write_bytes(b"ok\n")
+    put(a=TEXT, same=b"ok\n")
     Path("a").chmod(0o750)
-    assert run(b"", "a same --in-place --buffer 1 --edits -", {"teh": "the"}).count(b'"a"') == 4
-    assert tree(".") == {"a": CHANGED, "same": b"ok\n"}
+    assert run(b"", "a same --in-place --buffer 1 --edits -").count(b'"a"') == 4
+    assert tree() == {"a": CHANGED, "same": b"ok\n"}
     assert Path("a").stat().st_mode & 0o777 == 0o750
 
 
-def test_all_that_counts_edits_counts_the_same(run, monkeypatch, capsys):
+# folders -----------------------------------------------------------------------------------------
+
+
+def test_files_and_folders_keep_names_bytes_and_line_ends_and_what_is_there_stays(run, capsys):
+    texts = {"one": b"\xef\xbb\xbfteh  cat\r\n\r\n \xe2\x80\xa8teh", "in__a": b"teh\n\n"}
+    put(**texts, in__sub__b=b"", in__c=b"teh", out__c=b"mine\n")
+    before = tree()
+    run(b"", "in one --output-dir out")
+    changed = {name: text.replace(b"teh", b"the") for name, text in texts.items()}
+    expected = {"a": changed["in__a"], "c": b"mine\n", "one": changed["one"], "sub/b": b""}
+    assert tree("out") == expected
+    assert before.items() <= tree().items()
+    assert capsys.readouterr().err == (
+        "3 files corrected: 5 lines, 3 of 3 edits made; 1 skipped, there already\n"
+    )
+    run(b"", "in one --output-dir out")
+    assert "0 files corrected; 4 skipped" in capsys.readouterr().err and tree("out") == expected
+
+
+def test_of_a_folder_no_hidden_file_no_binary_and_no_output_is_read(run):
+    put(a=b"teh\n", image=b"\x89PNG\0", out__old=b"teh\n", **{".git__x": b"teh\n"})
+    os.mkfifo("pipe")
+    os.symlink("gone", "link")
+    run(b"", ". --output-dir out")
+    assert tree("out") == {"a": b"the\n", "old": b"teh\n"}
+
+
+def test_a_run_that_ended_is_resumed_and_its_reports_have_its_own_files(run):
+    put(in__a=b"teh\n", in__b=b"teh bad")
+    flags = "in --output-dir out --edits e.jsonl --html e.html"
+    with refuses("no memory"):
+        run(b"", flags)
+    assert tree().keys() == {"in/a", "in/b", "out/a"}
+    put(in__b=b"teh")
+    run(b"", flags)
+    assert {one["file"] for one in edits()} == {"in/b"} and "in/a" not in Path("e.html").read_text()
+    for flag in ("--edits", "--html"):
+        printed = run(b"", f"in in/a --output-dir o{flag} {flag} -")
+        assert b"in/a" in printed and tree(f"o{flag}")["a"] == b"the\n"
+
+
+def test_the_page_has_the_lines_that_changed_file_by_file(run, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    run(b"teh ab\nteh x\n", "--protect ab --edits e.jsonl --html e.html",
-        {"teh": "the", "ab": "xb"})  # fmt: skip
-    records = edits()
-    applied = sum(one["applied"] for one in records)
-    assert 0 < applied < len(records)
-    assert f"{applied} of {len(records)} edits" in sys.stderr.getvalue()
+    put(in__a=b"\xef\xbb\xbfno\n\nteh <b>\tcat\r\n" + b"no\n", in__b=b"no\n", in__c=b"teh\nx ab\n")
+    words = {"teh": "the", "ab": "xb"}
+    run(b"", "in --output-dir out --edits e.jsonl --html e.html --protect ab", words)
     page = Path("e.html").read_text()
-    assert f"<dt>edits applied</dt><dd>{applied}</dd>" in page
-    assert f"<dt>not applied</dt><dd>{len(records) - applied}</dd>" in page
+    edit = '<del>teh</del><ins class="s0">the</ins><sub>0.25</sub>'
+    assert page.count(edit) == 2 and f"{edit} &lt;b&gt;    cat</p>" in page
+    for text in (
+        "<dt>files</dt><dd>3</dd>",
+        "<dt>lines</dt><dd>7</dd>",
+        "<dt>edits applied</dt><dd>2</dd>",
+        "<dt>not applied</dt><dd>1</dd>",
+        "<bdi>in/c</bdi>",
+        "<h2>line 3</h2>",
+    ):
+        assert text in page
+    assert "in/b" not in page
+    assert [one["applied"] for one in edits()] == [True, True, False], "one run has one count"
+    assert "2 of 3 edits" in sys.stderr.getvalue()
 
 
-def test_the_help_fits_a_screen(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    for command in (correct, report, tune):
-        assert command.build_parser().format_help().count("\n") <= 31, command.__name__
+def test_a_surer_edit_is_darker():
+    edits = [Edit(2 * place, "a", "b", one) for place, one in enumerate((0.98, 0.8, 0.3))]
+    lines = [(1, Correction("a a a", "", tuple(edits)))]
+    page = render_html({"x": lines}, {}, "title")
+    assert re.findall(r'class="(s\d)">b<', page) == ["s4", "s2", "s0"]

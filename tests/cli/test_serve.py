@@ -19,7 +19,6 @@ from starlette.testclient import TestClient  # noqa: E402
 from lev_plugins import Corrector  # noqa: E402
 from lev_plugins.cli import serve  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.inference.correction.backends import TextProcessing  # noqa: E402
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend  # noqa: E402
 from lev_plugins.serve import app  # noqa: E402
 from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
@@ -49,8 +48,7 @@ def scripted(correct: Any = echo, **limits: Any) -> TestClient:
 
 
 def edit_model(editor: Any) -> ServedModel:
-    processing = TextProcessing(editor.tokenizer, editor.bpe)
-    return serve_corrector(Corrector(LevenshteinBackend(editor, processing, knows_spaces=True)))
+    return serve_corrector(Corrector(LevenshteinBackend(editor, knows_spaces=True)))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import saved
 import tiny
 from refusals import refusal
 
-from lev_plugins.cli import preprocess
+from lev_plugins.cli import preprocess as preprocessing
 from lev_plugins.cli import tune as command
 from lev_plugins.inference.decoding_search import Choice, best_of
 from lev_plugins.inference.editor import LevenshteinEditor
@@ -17,17 +17,23 @@ from lev_plugins.metrics.corpus import make_metric
 LINES = {"src": "a b c\nc\nb b a d\n", "tgt": "a b\nzzz\nb a d d\n", "mt": "a b\nzzz\na d\n"}
 
 
+def preprocess(end: str = "", out: str = "data") -> Path:
+    """The lines as data, ``end`` behind each side."""
+    tiny.dictionaries(Path("bin"))
+    for lang, text in LINES.items():
+        Path(f"valid.{lang}").write_text(text + end)
+    words = f"--source-lang src --target-lang tgt --draft-lang mt --validpref valid --destdir {out}"
+    dictionaries = "--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt"
+    preprocessing.main([*words.split(), *dictionaries.split()])
+    return Path(out)
+
+
 @pytest.fixture
 def data(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    tiny.dictionaries(Path("bin"))
-    for lang, text in LINES.items():
-        Path(f"valid.{lang}").write_text(text)
-    words = "--source-lang src --target-lang tgt --draft-lang mt --validpref valid --destdir data"
-    dictionaries = "--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt"
-    preprocess.main([*words.split(), *dictionaries.split()])
+    made = preprocess()
     saved.save(Path("levt/checkpoint_best.pt").absolute(), tmp_path / "bin", "editor", seed=1)
-    return Path("data")
+    return made
 
 
 def rows(capsys, *words: str) -> list[list[str]]:
@@ -59,12 +65,7 @@ def test_every_pair_is_decoded_as_fairseq_generate_would_and_no_edits_have_a_row
 
 
 def test_what_is_too_long_is_left_out_and_told(data, capsys):
-    long = " ".join("a" * 50)
-    for lang, text in LINES.items():
-        Path(f"valid.{lang}").write_text(f"{text}{long}\n")
-    words = "--source-lang src --target-lang tgt --draft-lang mt --validpref valid --destdir more"
-    dictionaries = "--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt"
-    preprocess.main([*words.split(), *dictionaries.split()])
+    preprocess(" ".join("a" * 50) + "\n", "more")
     command.main(["more", *"--path levt --draft-lang mt --gammas 0 --thresholds 1".split()])
     told = capsys.readouterr()
     assert "left out: 1 sentence" in told.err and "valid: 3 sentences" in told.out

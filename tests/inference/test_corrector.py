@@ -2,14 +2,16 @@
 
 import math
 import zlib
+from argparse import Namespace
 
 import pytest
 import tiny
-from fake_backend import FakeBackend, copied, replaced
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
+from fake_backend import FakeBackend, replaced
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
-from lev_plugins import UserError
 from lev_plugins.inference.correction import Corrector
 from lev_plugins.inference.correction.backends import TextProcessing
 from lev_plugins.inference.correction.corrections import apply_edits
@@ -20,12 +22,9 @@ from lev_plugins.inference.correction.units import KINDS
 ODD = st.text(st.sampled_from("ab.。 \t\u00a0\u2028\r\x00▁\ufeff\udcff\ufffdé😀"), max_size=30)
 
 
-def corrector(backend, unit=None):
-    return Corrector(backend, unit, 2 if unit == "window" else None)
-
-
 def one(backend, line, unit=None, **options):
-    (correction,) = corrector(backend, unit).correct([line], **options)
+    made = Corrector(backend, unit, 2 if unit == "window" else None)
+    (correction,) = made.correct([line], **options)
     return correction
 
 
@@ -43,13 +42,14 @@ def surer(written):
     return [math.log(0.2 + 0.8 * (37 * i % 97) / 97) for i in range(len(written) + 1)]
 
 
+SCRAMBLED = FakeBackend(scrambled, surer)
+
 # what is kept ----------------------------------------------------------------------------------
 
 
 @given(ODD, st.sampled_from(KINDS), st.booleans(), st.sampled_from([2, 9, 1000]))
 def test_a_model_that_changes_nothing_changes_nothing(line, unit, characters, limit):
-    backend = FakeBackend(copied, limit=limit, characters=characters)
-    correction = one(backend, line, unit)
+    correction = one(FakeBackend(limit=limit, characters=characters), line, unit)
     assert correction.text == line and correction.edits == ()
 
 
@@ -59,45 +59,18 @@ def test_all_edits_together_make_the_text_and_nothing_else_changes(line, unit, l
     place = 0
     for edit in correction.edits:
         assert line[edit.offset : edit.end] == edit.before != edit.after
+        assert edit.applied or (edit.reason == "unknown" and "\ufffd" in edit.after)
         if edit.applied:
-            assert place <= edit.offset
+            assert place <= edit.offset and "\ufffd" not in edit.after
             place = edit.end
     assert apply_edits(line, correction.edits) == correction.text
-    assert all(edit.applied or edit.reason == "unknown" for edit in correction.edits)
-    assert not any("\ufffd" in edit.after for edit in correction.edits if edit.applied)
 
 
 @given(st.lists(ODD, max_size=5), st.integers(1, 3))
 def test_lines_keep_their_number_and_order(lines, batch_size):
-    backend = FakeBackend(scrambled, surer)
-    found = Corrector(backend).correct(lines, batch_size=batch_size)
+    found = Corrector(SCRAMBLED).correct(lines, batch_size=batch_size)
     assert [correction.source for correction in found] == lines
-    assert found == [one(backend, line) for line in lines]
-
-
-def test_spaces_are_read_as_single_spaces_and_stay_as_they_were():
-    backend = FakeBackend(replaced("teh", "the"))
-    correction = one(backend, "\tat \t teh\u2028 end \r", "line")
-    assert backend.seen == [tuple("at▁teh▁end")]
-    assert correction.text == "\tat \t the\u2028 end \r"
-    # one that is deleted goes as a whole run
-    assert one(FakeBackend(replaced("to▁day", "today")), "to \t day").text == "today"
-    assert one(FakeBackend(replaced("today", "to▁day")), "today").text == "to day"
-
-
-def test_empty_lines_and_lines_of_spaces_are_never_read():
-    backend = FakeBackend(scrambled)
-    lines = ["", " \t", "\ufeff"]
-    assert [correction.text for correction in Corrector(backend).correct(lines)] == lines
-    assert backend.seen == []
-
-
-def test_what_is_longer_than_the_model_reads_is_cut_and_joined():
-    backend = FakeBackend(replaced("teh", "the"), limit=7)
-    line = "teh cat  teh mat tehtehtehteh"
-    assert one(backend, line, "line").text == "the cat  the mat thethethethe"
-    seen = ["".join(unit) for unit in backend.seen]
-    assert seen == ["teh▁cat", "teh", "mat", "tehteh"]
+    assert found == [one(SCRAMBLED, line) for line in lines]
 
 
 # what cannot be read or written ------------------------------------------------------------------
@@ -117,48 +90,22 @@ def test_an_unknown_symbol_that_is_copied_stays_as_it_was_typed():
     assert one(words, "teh ☃ cat snowman").text == "the ☃ cat snowman"
 
 
-def test_an_edit_that_would_write_an_unknown_symbol_is_not_made():
-    backend = FakeBackend(lambda unit: ["a", None, "c"])
-    correction = one(backend, "abc")
-    assert correction.text == "abc"
-    (edit,) = correction.edits
-    wanted = ("abc", "a\ufffdc", False, "unknown")
-    assert (edit.before, edit.after, edit.applied, edit.reason) == wanted
-    words = FakeBackend(lambda unit: ["the", None, "act"], characters=False)
-    correction = one(words, "the cat")  # no half of a word either
-    assert correction.text == "the cat"
-    assert {edit.reason for edit in correction.edits} == {"unknown"}
+@pytest.mark.parametrize("line, characters", [("abc", True), ("the cat", False)])
+def test_an_edit_that_would_write_an_unknown_symbol_is_not_made(line, characters):
+    backend = FakeBackend(lambda unit: ["a", None, "c"], characters=characters)
+    correction = one(backend, line)
+    assert correction.text == line  # no half of a word either
+    assert {(edit.applied, edit.reason) for edit in correction.edits} == {(False, "unknown")}
+    assert "\ufffd" in "".join(edit.after for edit in correction.edits)
 
 
-def test_a_unit_whose_answer_has_no_end_stays():
-    backend = FakeBackend(lambda unit: None if "x" in unit else ["y"])
-    correction = one(backend, "a xx b", "word")
-    assert correction.text == "y xx y" and correction.unterminated == ((2, 4),)
-
-
-# normalising text processing ---------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def subwords(tmp_path_factory):
-    """sentencepiece over a few words, which writes ﬁ as fi and … as three dots."""
-    from argparse import Namespace
-
-    from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
-
-    folder = tmp_path_factory.mktemp("pieces")
+def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(tmp_path):
+    """sentencepiece writes ﬁ as fi and … as three dots."""
     lines = ["the cat sat on the mat", "fine cats and the end ..."] * 20
-    path = tiny.sentencepiece_model(folder / "m", lines, vocab_size=40, hard_vocab_limit=False)
-    return SentencepieceBPE(
-        Namespace(
-            sentencepiece_model=str(path),
-            sentencepiece_enable_sampling=False,
-            sentencepiece_alpha=None,
-        )
-    )
+    path = tiny.sentencepiece_model(tmp_path / "m", lines, vocab_size=40, hard_vocab_limit=False)
+    options = {"sentencepiece_enable_sampling": False, "sentencepiece_alpha": None}
+    subwords = SentencepieceBPE(Namespace(sentencepiece_model=str(path), **options))
 
-
-def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(subwords):
     def corrected(unit):
         return subwords.encode(subwords.decode(" ".join(unit)).replace("cta", "cat")).split()
 
@@ -168,18 +115,11 @@ def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(subwords
     assert correction.text == " ﬁne …\u00a0 the  cat ☃ sat\udcff"
     edits = [(edit.offset, edit.before, edit.after) for edit in correction.edits]
     assert edits == [(13, "cta", "cat")]
-    still = FakeBackend(copied, processing=TextProcessing(None, subwords))
     for line in (" ﬁne …\u00a0 ☃\udcff", "\ufeff▁ é😀\r"):
-        assert one(still, line).text == line
+        assert one(backend, line).text == line
 
 
 # edits and their probabilities -------------------------------------------------------------------
-
-
-def test_an_edit_is_a_word_however_many_of_its_letters_change():
-    correction = one(FakeBackend(replaced("accomodatte", "accommodate")), "so accomodatte, it")
-    edits = [(e.offset, e.before, e.after) for e in correction.edits]
-    assert edits == [(3, "accomodatte,", "accommodate,")]
 
 
 def scores(*probabilities):
@@ -201,56 +141,28 @@ def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind(
     assert edit.probability == pytest.approx(wanted)
 
 
-def test_edits_of_one_word_stand_or_fall_together_and_words_by_themselves():
-    backend = FakeBackend(
-        lambda unit: list("the▁hat"), scores(0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
-    )
-    correction = one(backend, "teh hta", "line")
-    assert correction.text == "the hat"
-    first = [edit.probability for edit in correction.edits if edit.offset < 3]
-    second = [edit.probability for edit in correction.edits if edit.offset > 3]
-    assert len(first) == len(second) == 1 and first[0] > second[0]
-    between = (first[0] + second[0]) / 2
-    assert one(backend, "teh hta", "line", min_confidence=between).text == "the hta"
-
-
-def test_the_tokens_of_one_edit_are_its_characters_even_for_subwords():
-    words = FakeBackend(lambda unit: ["cats", *unit[1:]], scores(0.25, 0.5, 0.9), characters=False)
-    correction = one(words, "cat dog")
-    assert [(e.before, e.after) for e in correction.edits] == [("cat", "cats")]
-    assert correction.edits[0].probability == pytest.approx(0.25 * 0.5)
-
-
-def test_words_side_by_side_are_sure_by_themselves():
+def test_words_side_by_side_stand_or_fall_by_themselves():
     words = FakeBackend(
         lambda unit: ["the", "cat", *unit[2:]], scores(0.9, 0.8, 0.7, 0.6), characters=False
     )
-    correction = one(words, "teh cta sat")
-    assert correction.text == "the cat sat"
-    assert [edit.probability for edit in correction.edits] == pytest.approx([0.9, 0.8 * 0.7])
-    assert one(words, "teh cta sat", protect=["cta"]).text == "the cta sat"
+    found = one(words, "teh cta sat").edits
+    assert [edit.probability for edit in found] == pytest.approx([0.9, 0.8 * 0.7])
+    assert one(words, "teh cta sat", min_confidence=0.8).text == "the cta sat"
 
 
-@given(ODD, st.floats(0, 1), st.floats(0, 1))
-def test_the_surer_edits_have_to_be_the_fewer_are_made(line, first, second):
-    low, high = sorted((first, second))
-    backend = FakeBackend(scrambled, surer)
-    few, many = (
-        {edit.offset for edit in one(backend, line, min_confidence=p).edits if edit.applied}
-        for p in (high, low)
-    )
-    assert few <= many
-    for edit in one(backend, line, min_confidence=high).edits:
-        assert 0 <= edit.probability <= 1
-        if edit.reason != "unknown":
-            assert edit.applied == (edit.probability >= high)
-            assert edit.reason == (None if edit.applied else "confidence")
+@given(ODD, st.floats(0, 1))
+def test_edits_are_made_from_the_threshold_on(line, least):
+    edits = one(SCRAMBLED, line, min_confidence=least).edits
+    every = one(SCRAMBLED, line).edits
+    assert [edit.probability for edit in edits] == [edit.probability for edit in every]
+    for edit in (edit for edit in edits if edit.reason != "unknown"):
+        assert 0 <= edit.probability <= 1 and edit.applied == (edit.probability >= least)
+        assert edit.reason == (None if edit.applied else "confidence")
 
 
 @given(ODD)
 def test_no_edit_that_is_made_changes_what_is_protected(line):
-    backend = FakeBackend(scrambled, surer)
-    correction = one(backend, line, protect=["a.", "é+"], protect_words=["ba"])
+    correction = one(SCRAMBLED, line, protect=["a.", "é+"], protect_words=["ba"])
     spans = Protection(["a.", "é+"], ["ba"]).spans(line)
     for edit in correction.edits:
         inner = [one for one in spans if edit.offset <= one[0] and one[1] <= edit.end]
@@ -258,50 +170,50 @@ def test_no_edit_that_is_made_changes_what_is_protected(line):
         assert not edit.applied or all(line[start:end] in edit.after for start, end in inner)
 
 
-# what is refused ---------------------------------------------------------------------------------
-
-
-def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_otherwise():
-    backend = FakeBackend()
-    backend.words_learnt = 3
-    made = Corrector(backend)
-    made.correct(["a b  c d"])
-    assert ["".join(unit) for unit in backend.seen] == ["a▁b▁c", "d"]
-    assert (made.unit, made.window) == ("window", 3)
-    asked = Corrector(backend, "window")
-    assert (asked.unit, asked.window) == ("window", 3)
-    for unit, window in (("line", None), ("window", 2), (None, 5)):
-        told = Corrector(backend, unit, window)
-        assert (told.unit, told.window) == (unit or "window", window or 0)
-    assert Corrector(FakeBackend()).unit == "line"
-    backend.knows_spaces = False
-    assert Corrector(backend).unit == "word"
-    with pytest.raises(UserError, match="unit=line"):
-        Corrector(backend, "line")
+# what is read at once, and what is refused --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "unit, window, message",
+    ("learnt", "spaces", "given", "unit", "window"),
     [
-        ("paragraph", None, "choose one of word, letters, line, window"),
-        ("window", None, "window=N"),
-        ("line", 3, "window=3 is no size of unit=line"),
-        ("window", 0, "must be 1 or more"),
+        (3, True, (), "window", 3),
+        (3, True, ("window",), "window", 3),
+        (3, True, ("line",), "line", 0),
+        (3, True, ("window", 2), "window", 2),
+        (3, True, (None, 5), "window", 5),
+        (None, True, (), "line", 0),
+        (3, False, (), "word", 0),
     ],
 )
-def test_units_that_make_no_sense_are_refused(unit, window, message):
-    with pytest.raises(UserError, match=message):
-        Corrector(FakeBackend(), unit, window)
+def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_otherwise(
+    learnt, spaces, given, unit, window
+):
+    backend = FakeBackend(knows_spaces=spaces)
+    backend.words_learnt = learnt
+    made = Corrector(backend, *given)
+    assert (made.unit, made.window) == (unit, window)
 
 
-def test_what_cannot_be_corrected_is_refused():
-    made = Corrector(FakeBackend())
-    for value in (-0.1, 1.5, math.nan, math.inf):
-        with pytest.raises(UserError, match="min_confidence"):
-            made.correct(["a"], min_confidence=value)
-    with pytest.raises(UserError, match="takes a list"):
-        made.correct("abc")
-    with pytest.raises(UserError, match="line 2: None"):
-        made.correct(["abc", None])
-    with pytest.raises(UserError, match="batch_size=0"):
-        made.correct(["abc"], batch_size=0)
+@pytest.mark.parametrize(
+    ("spaces", "unit", "window", "said"),
+    [
+        (True, "paragraph", None, "unit=paragraph"),
+        (True, "window", None, "window=N"),
+        (True, "line", 3, "window=3"),
+        (True, "window", 0, "window=0"),
+        (False, "line", None, "unit=line"),
+    ],
+)
+def test_units_that_make_no_sense_are_refused(spaces, unit, window, said):
+    with refuses(said):
+        Corrector(FakeBackend(knows_spaces=spaces), unit, window)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "said"),
+    [(["a"], {"min_confidence": value}, "min_confidence") for value in (-0.1, 1.5, math.nan)]
+    + [("abc", {}, "lines"), (["abc", None], {}, "line 2"), (["a"], {"batch_size": 0}, "batch_")],
+)
+def test_what_cannot_be_corrected_is_refused(lines, options, said):
+    with refuses(said):
+        Corrector(FakeBackend()).correct(lines, **options)

@@ -1,79 +1,29 @@
 """Edit models as correctors: their outputs, and edits with the probabilities of their traces."""
 
 import math
-import random
 
 import editors
 import pytest
-import tiny
 import torch
 from closeness import near
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins import LevenshteinEditor
 from lev_plugins.inference.correction.backends import TextProcessing
 from lev_plugins.inference.correction.corrections import apply_edits
-from lev_plugins.inference.correction.levenshtein import (
-    LevenshteinBackend,
-    rewriting,
-    trace_edits,
-)
+from lev_plugins.inference.correction.levenshtein import rewriting, trace_edits
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
-DRAW = random.Random(5)
-WORDS = ["".join(DRAW.choices("abcdefghxyz", k=DRAW.randint(1, 9))) for _ in range(20)]
-PLAIN = TextProcessing()
-
-
-class Letters:
-    """A letter is a token."""
-
-    def encode(self, text):
-        return " ".join(text.replace(" ", "_"))
-
-    def decode(self, text):
-        return text.replace(" ", "").replace("_", " ")
-
-
-def editor(count=1):
-    task = tiny.task()
-    models = [tiny.sharpen(tiny.model(task, seed)) for seed in range(3, 3 + count)]
-    return LevenshteinEditor(models, task, bpe=Letters())
-
-
-def backend(of, **options):
-    return LevenshteinBackend(of, TextProcessing(None, of.bpe), knows_spaces=False, **options)
-
-
-ONE = editor()
-THREE = editor(3)
-
-
-@pytest.mark.parametrize("of", [ONE, THREE], ids=["one", "ensemble"])
-def test_what_it_writes_is_what_the_editor_writes(of):
-    answers = backend(of).write(WORDS, 7)
-    for word, answer, trace in zip(WORDS, answers, of.edit(WORDS, WORDS), strict=True):
-        assert all(0 <= chance <= 1 for chance in answer.values())
-        written = [" ".join(edit.words) for edit in answer] or [word]
-        assert [trace.text.replace("<unk>", "\ufffd")] == written
-
-
-def test_probabilities_do_not_depend_on_the_batch():
-    model, units = backend(ONE), ("abc", "h", "gfedcba", "axyb", "dd", "cafe")
-    together = model.write(units, 64)
-    for unit, answer in zip(units, together):
-        (alone,) = model.write([unit], 1)
-        assert alone == pytest.approx(answer, abs=1e-4)
-    assert sum(map(len, together)) > 3
+ONE = editors.edit_corrector(max_iter=1).backend
+TASK, MODEL = ONE.editor.task, ONE.editor.models[0]
 
 
 @torch.no_grad()
-def by_hand(model, task, word):
+def by_hand(word):
     """The probability of all that one iteration takes away and writes, and its outcome."""
-    tokens = torch.tensor([[0, *(task.tgt_dict.index(letter) for letter in word), 2]])
-    memory = model.encode(tokens)
-    logits = model.deletion_logits(tokens, memory).log_softmax(-1)[0]
+    tokens = torch.tensor([[0, *(TASK.tgt_dict.index(letter) for letter in word), 2]])
+    memory = MODEL.encode(tokens)
+    logits = MODEL.deletion_logits(tokens, memory).log_softmax(-1)[0]
     total, stays = 0.0, [0]
     for place in range(1, tokens.size(1) - 1):
         if logits[place, 1] > math.log(0.5):
@@ -81,15 +31,15 @@ def by_hand(model, task, word):
         else:
             stays.append(place)
     tokens = tokens[:, [*stays, tokens.size(1) - 1]]
-    sizes = model.placeholder_logits(tokens, memory)[0]
+    sizes = MODEL.placeholder_logits(tokens, memory)[0]
     opened = [0]
     for slot, token in enumerate(tokens[0, 1:].tolist()):
-        opened += [task.placeholder] * int(sizes[slot].argmax()) + [token]
+        opened += [TASK.placeholder] * int(sizes[slot].argmax()) + [token]
     tokens = torch.tensor([opened])
-    where = tokens == task.placeholder
+    where = tokens == TASK.placeholder
     if where.any():
-        written = model.token_logits(tokens, memory, where)
-        never = [0, 1, 2, task.placeholder]
+        written = MODEL.token_logits(tokens, memory, where)
+        never = [0, 1, 2, TASK.placeholder]
         best = written.index_fill(1, torch.tensor(never), float("-inf")).log_softmax(-1).max(-1)
         total += float(best.values.sum())
         tokens[where] = best.indices
@@ -98,28 +48,22 @@ def by_hand(model, task, word):
 
 @pytest.mark.parametrize("word", ["abc", "hgf", "aabbcc", "d", "fade", "bead"])
 def test_a_probability_is_the_product_over_deletions_and_tokens_written(word):
-    model = backend(ONE, max_iter=1)
-    (answer,) = model.write([word], 1)
-    sure, numbers = by_hand(ONE.models[0], ONE.task, word)
-    unknown = ONE.task.tgt_dict.unk()
-    written = "".join("\ufffd" if n == unknown else ONE.task.tgt_dict[n] for n in numbers)
+    (answer,) = ONE.write([word], 1)
+    sure, numbers = by_hand(word)
+    unknown = TASK.tgt_dict.unk()
+    written = "".join("\ufffd" if n == unknown else TASK.tgt_dict[n] for n in numbers)
     (edit,) = answer or {None: 1.0}
     assert (word if edit is None else " ".join(edit.words)) == written
     assert edit is None or answer[edit] == pytest.approx(sure, abs=1e-4)
 
 
 def test_a_unit_longer_than_it_was_still_fits():
-    assert backend(ONE).limit == 51  # of 64 positions, with room for a longer correction
-    (answer,) = backend(ONE).write(["abcdefgh" * 6], 1)
+    assert ONE.limit == 51  # of 64 positions, with room for a longer correction
+    (answer,) = ONE.write(["abcdefgh" * 6], 1)
     assert answer is not None
 
 
 # traces -----------------------------------------------------------------------------------------
-
-
-def traced(draft: str, *steps: Iteration) -> EditTrace:
-    end = " ".join(steps[-1].after) if steps else draft
-    return EditTrace("s", draft, end, -1.0, steps, "unchanged")
 
 
 def test_a_token_is_followed_through_all_iterations():
@@ -131,40 +75,20 @@ def test_a_token_is_followed_through_all_iterations():
     second = Iteration(
         tuple("589"), (False, True, False), tuple("59"), (False, False), (0.0, 0.7, 0.1), (0.9, 0.9)
     )
-    found = rewriting(traced("5 6 7", first, second), "9")
+    found = rewriting(EditTrace("s", "5 6 7", "5 9", -1.0, (first, second), "loop"), "9")
     assert found.unit == tuple("567") and found.written == ["5", None]
     assert found.gone == [None, near(math.log(0.9)), near(math.log(0.8))]
     assert found.come == [None, near(math.log(0.6))]
 
 
-def test_an_edit_of_a_trace_has_the_probability_of_its_deletions_and_insertions():
-    step = Iteration(
-        tuple("abc"), (False, True, False), tuple("axc"), (False, True, False),
-        (0.1, 0.8, 0.1), (0.9, 0.5, 0.9),
-    )  # fmt: skip
-    (edit,) = trace_edits(traced("a b c", step), PLAIN)
-    assert (edit.offset, edit.before, edit.after) == (2, "b", "x")
-    assert edit.probability == pytest.approx(0.4)
-    spaced = traced("a   b   c ", step)
-    assert apply_edits(spaced.draft, trace_edits(spaced, PLAIN)) == "a   x   c "
-    come = Iteration(tuple("a"), (False,), tuple("ax"), (False, True))
-    go = Iteration(tuple("ax"), (False, True), tuple("a"), (False,), (0.1, 0.9), (0.9,))
-    for nothing in (
-        traced("a", come, go),
-        traced("a b"),
-        EditTrace("s", None, "a", 0.0, (), "loop"),
-    ):
-        assert trace_edits(nothing, PLAIN) == []
-
-
 EDITORS = {kind: editors.editor(characters=kind, max_insertions=1) for kind in (False, True)}
 
 
-@settings(max_examples=25)
 @given(st.lists(st.text("abcdeé", min_size=1, max_size=3), max_size=6), st.booleans())
 def test_edits_of_any_model_lead_from_the_draft_to_the_text(words, characters):
     of = EDITORS[characters]
     draft = "  ".join(words)
+    assert trace_edits(EditTrace("s", None, "a", 0.0, (), "loop"), TextProcessing()) == []
     (trace,) = of.edit(["a b"], [draft], max_iter=3)
     edits = trace_edits(trace, TextProcessing(of.tokenizer, of.bpe))
     assert apply_edits(draft, edits).split() == trace.text.split()

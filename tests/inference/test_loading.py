@@ -1,10 +1,7 @@
 """Checkpoints of every kind as correctors, and those that are none."""
 
-import io
 import json
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 import tiny
@@ -14,8 +11,6 @@ from saved import changed, save
 
 from lev_plugins import Corrector, UserError
 from lev_plugins.cli import correct
-from lev_plugins.inference.checkpoints import words_learnt
-from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.autoregressive import Autoregressive
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
 from lev_plugins.inference.correction.ranking import Ranker, defaults
@@ -40,9 +35,8 @@ def folder(tmp_path_factory):
 
 def test_a_model_of_an_earlier_version_has_later_options_at_their_defaults(folder, tmp_path):
     state = torch.load(folder / "editor.pt", weights_only=True)
-    settings = state["cfg"]["model"]
     for name in ("deletion_trace", "source_pointer", "source_copy"):
-        del settings[name]
+        del state["cfg"]["model"][name]
     torch.save(state, tmp_path / "editor.pt")
     found, wanted = (
         Corrector.from_pretrained(place / "editor.pt", folder / "bin").correct([LINE])
@@ -104,7 +98,6 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("other.pt", {}, "was trained with --task language_modeling; a corrector is"),
         ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
         ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
-        ("concat.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
         ("stock.pt", {"bpe": "nonsense"}, "bpe 'nonsense' is not one that fairseq has"),
         ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
@@ -128,84 +121,64 @@ def test_an_answer_without_end_leaves_the_unit(folder):
     assert found.text == "abc hgf" and found.unterminated == ((0, 3), (4, 7))
 
 
-@pytest.mark.parametrize("name", ["stock.pt", "stock.pt:second.pt"])
-def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypatch, name):
-    for one in name.split(":"):
-        shutil.copy(folder / one, tmp_path / one)
-    path = ":".join(str(tmp_path / one) for one in name.split(":"))
-    (tmp_path / "words").write_text("abc 9\ndead 5\nbeef 2\n")
-    (tmp_path / "pairs").write_text("dea\tdead\n")
-    (tmp_path / "bigrams").write_text("abc dead 5\nabc beef 2\n")
-    (tmp_path / "noisy").write_text("abc dea\nbeef zzz\n")
-    (tmp_path / "clean").write_text("abc dead\nbeef zzz\n")
-    files = [str(tmp_path / one) for one in ("noisy", "clean")]
-    words = ["--lexicon", str(tmp_path / "words"), "--lookup", str(tmp_path / "pairs")]
-    (tmp_path / "sets").write_text("beef dead\n")
-    words += ["--bigrams", str(tmp_path / "bigrams"), "--confusions", str(tmp_path / "sets")]
-    (tmp_path / "names").write_text("zzz dea\n")
-    words += ["--weight", "lookup=2", "--protect-words", str(tmp_path / "names")]
-    data = ["--data", str(folder / "bin")]
-    assert correct.main(["--path", path, *data, *words, "--tune", *files]) == 0
-    assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in capsys.readouterr().out
-    for one in ("words", "names"):  # copies stand beside the checkpoint
-        (tmp_path / one).unlink()
+def run(capsys, *words):
+    """What the command wrote to standard output, and to standard error."""
+    assert correct.main(list(map(str, words))) == 0
+    return capsys.readouterr()
+
+
+FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "beef dead\n",
+         "bigrams": "abc dead 5\nabc beef 2\n", "names": "zzz dea\n",
+         "noisy": "abc dea\nbeef zzz\n", "clean": "abc dead\nbeef zzz\n"}  # fmt: skip
+
+
+def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
+    path = ":".join(shutil.copy(folder / one, tmp_path) for one in ("stock.pt", "second.pt"))
+    for one, text in FILES.items():
+        (tmp_path / one).write_text(text)
+    model = ["--path", path, "--data", folder / "bin"]
+    flags = {"lexicon": "words", "lookup": "pairs", "bigrams": "bigrams", "confusions": "sets"}
+    flags |= {"protect-words": "names"}
+    more = [word for flag, file in flags.items() for word in (f"--{flag}", tmp_path / file)]
+    more += ["--weight", "lookup=2", "--beam", "7"]
+    tune = ["--tune", tmp_path / "noisy", tmp_path / "clean"]
+    said, _ = run(capsys, *model, *more, *tune)
+    assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in said
+    for file in flags.values():  # copies stand beside the checkpoint
+        (tmp_path / file).unlink()
+    run(capsys, *model, *tune)  # what is not given again stays as it was
     corrector = Corrector.from_pretrained(path, str(folder / "bin"))
-    assert corrector.backend.uses_context
+    assert corrector.backend.uses_context and corrector.backend.model.generator.beam_size == 7
     assert corrector.backend.named_weights()["lookup"] == 2
     assert corrector.backend.confused == {"beef": ("dead",), "dead": ("beef",)}
     assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
     (left,) = corrector.correct(["zzz dea"], min_confidence=0, protect=["[0-9]"])
     assert left.text == "zzz dea" and left.edits[-1].reason == "protected"
-    output = io.TextIOWrapper(io.BytesIO())
-    monkeypatch.setattr(sys, "stdout", output)
-    assert correct.main(["--path", path, *data, files[0]]) == 0
-    assert output.buffer.getvalue().decode() == "abc dead\nbeef zzz\n"
-    said = capsys.readouterr().err
+    text, said = run(capsys, *model, tmp_path / "noisy")
+    assert text == FILES["clean"]
     assert f"settings of {tmp_path}/corrector.json: --unit letters" in said
     assert "protected words (tuned for" in said
     without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
-    assert without.unit == "word" and without.settings is None
+    assert without.unit == "word" and without.settings_file is None
 
 
-def test_a_checkpoint_may_say_nothing_or_nonsense_about_the_words_that_it_learnt():
-    for extra in (None, [], {}, {"words_learnt": True}, {"words_learnt": "3"}):
-        assert words_learnt({"extra_state": extra}) is None
-    assert words_learnt({"extra_state": {"words_learnt": 3}}) == 3
-
-
-def test_the_search_that_was_tuned_is_used(folder, tmp_path):
-    data = str(folder / "bin")
-    file = settings.write(settings.Settings(beam=3), str(tmp_path / "model.pt"))
-    writes = Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
-    assert writes.backend.generator.beam_size == 3
-    Path(file).write_text(Path(file).read_text().replace('"beam": 3', '"beam": 0'))
-    with pytest.raises(UserError, match="beam=0: must be 1 or more"):
-        Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
-
-
-def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folder, tmp_path):
-    shutil.copy(folder / "lines.pt", tmp_path / "lines.pt")
-    path, data = str(tmp_path / "lines.pt"), str(folder / "spaced")
+def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(
+    folder, tmp_path, capsys
+):
+    path, data = shutil.copy(folder / "lines.pt", tmp_path), str(folder / "spaced")
     files = {"words": "abc\ndead\n", "noisy": "abd dea\nabc\n", "clean": "abc dead\nabc\n"}
     for name, lines in files.items():
         (tmp_path / name).write_text(lines)
     lexicon, *texts = (str(tmp_path / name) for name in files)
     words = ["--lexicon", lexicon, "--unit", "window", "--window", "2", "--data", data]
-    tune = ["--path", path, *words, "--tune", *texts]
-    assert correct.main([*tune, "--tune-weights", "--beam", "7"]) == 0
+    run(capsys, "--path", path, *words, "--tune", *texts, "--tune-weights")
     corrector = Corrector.from_pretrained(path, data)
-    assert corrector.backend.model.generator.beam_size == 7
-    given = Corrector.from_pretrained(path, data, beam=3)
-    assert given.backend.model.generator.beam_size == 3
     assert isinstance(corrector.backend, Ranker)
     assert (corrector.unit, corrector.window) == ("window", 2)
     # the weights are random: whether "dead" is among the seven best depends on the CPU's rounding
     assert corrector.correct(["abd dea"])[0].text.split()[0] == "abc", "a word of the lexicon"
     stored = json.loads((tmp_path / "corrector.json").read_text())
     assert corrector.backend.named_weights() == stored["weights"] != defaults(False)
-    assert correct.main(tune) == 0, "what was tuned before and is not given stays"
-    again = json.loads((tmp_path / "corrector.json").read_text())
-    assert (stored["beam"], again["beam"]) == (7, 7)
     with pytest.raises(UserError, match="no space"):
         Corrector.from_pretrained(str(folder / "stock.pt"), unit="line", lexicon=lexicon)

@@ -1,7 +1,6 @@
 """The model that comes with the package, and the script that made it."""
 
 import json
-import os
 import re
 import shutil
 import sys
@@ -51,16 +50,6 @@ def test_it_keeps_the_figures_of_its_card(packaged):
     found = [one.text for one in packaged.correct([wrong for wrong, _ in pairs])]
     share = 100 * sum(a == right for a, (_, right) in zip(found, pairs, strict=True)) / len(pairs)
     assert share == pytest.approx(row("everyday misspellings"), abs=0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("LEV_DATA" not in os.environ, reason="LEV_DATA names no folder of data")
-def test_it_keeps_the_figure_of_peoples_misspellings(packaged):
-    folder = Path(os.environ["LEV_DATA"]) / "misspellings"
-    noisy, clean = (list(read_lines(str(folder / f"dev.{side}"))) for side in ("noisy", "clean"))
-    found = [one.text for one in packaged.correct(noisy)]
-    share = 100 * sum(map(str.__eq__, found, clean)) / len(clean)
-    assert share == pytest.approx(row("misspellings of many people"), abs=0.1)
 
 
 def test_it_is_small_names_no_place_and_has_no_list_that_may_not_be_passed_on():

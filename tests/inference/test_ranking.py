@@ -2,23 +2,17 @@
 
 import math
 
-import numpy as np
 import pytest
-from fake_backend import LEXICON, WEIGHTS, Scripted, ranker_of, ranking
+from fake_backend import LEXICON, WEIGHTS, Scripted, bigrams_of, ranker_of, ranking
 from refusals import refuses
-from test_word_lists import bigrams_of
 
 from lev_plugins.inference.correction import Corrector
-from lev_plugins.inference.correction.lexicon import Confusions, Lexicon
+from lev_plugins.inference.correction.lexicon import Lexicon, confusions
 from lev_plugins.inference.correction.loading import LISTED, ranked
 from lev_plugins.inference.correction.ranking import FEATURES, defaults
 from lev_plugins.inference.correction.settings import Settings
 from lev_plugins.inference.correction.units import NO_CONTEXT, context, spans
-from lev_plugins.inference.correction.vocabulary import (
-    consonants,
-    with_case,
-    without_emphasis,
-)
+from lev_plugins.inference.correction.vocabulary import with_case
 
 
 def texts(made, *lines, **more):
@@ -34,45 +28,35 @@ def features(ranker, unit, text):
 # words one by one -------------------------------------------------------------------------------
 
 
-def test_words_of_the_lexicon_stay_and_the_model_is_not_asked():
-    model = Scripted({"cat": ["cats"]}, {"cats": 0.0})
-    line = "The cat's CATS, to 3cst www.cst.de the cat 's B tehé tEh cAt"
-    assert texts(ranking(model), line) == [line] and model.asked == []
+NAMES = Lexicon({"the": 100.0, "Hund": 9.0, "London": 20.0, "Mark": 2.0, "mark": 3.0, "USA": 5.0})
+SHOUTED = Lexicon({"THE": 9.0, "CAT": 5.0})  # says nothing about capitals
 
 
 @pytest.mark.parametrize(
-    ("line", "right"),
+    ("lexicon", "line", "right"),
     [
-        ("teh Teh (recieve) RECIEVE", "the The (receive) RECEIVE"),
-        ("TEH CTA", "TEH CTA"),  # short and in capitals, like NATO
-        ("HTE CATTS", "THE CATTS"),  # but listed
-        ("Toooooo", "To"),  # five edits away, but for the emphasis
+        (LEXICON, "The cat's CATS, to 3cst www.cst.de the cat 's B tehé tEh cAt", None),
+        (LEXICON, "teh Teh (recieve) RECIEVE", "the The (receive) RECEIVE"),
+        (LEXICON, "TEH CTA", None),  # short and in capitals, like NATO
+        (LEXICON, "HTE CATTS", "THE CATTS"),  # but listed
+        (LEXICON, "Reeeeeeceive", "Receive"),  # five edits away, but for the emphasis
+        (NAMES, "London LONDON London's Mark mark Usa", None),
+        (NAMES, "Lonodn lonodn Hudn LONNDON", "London London Hund LONDON"),
+        (NAMES, "Teh marrk", "The mark"),
+        (SHOUTED, "the cat", None),
+        (SHOUTED, "teh Cat", "the Cat"),
     ],
 )
-def test_a_misspelling_becomes_a_near_word_with_its_capitals(line, right):
-    liked = ["to"] if right == "To" else ["the", "receive"]
-    model = Scripted(likes=dict.fromkeys(liked, 0.0))
-    made = ranking(model, pairs=[("hte", "the")])
-    (found,) = made.correct([line])
-    assert found.text == right and all(0.4 < edit.probability <= 1 for edit in found.edits)
-
-
-NAMES = Lexicon({"the": 100.0, "Hund": 9.0, "London": 20.0, "Mark": 2.0, "mark": 3.0, "USA": 5.0})
-
-
-@pytest.mark.parametrize(
-    ("line", "right"),
-    [("London LONDON London's Mark mark Usa", None), ("Lonodn lonodn", "London London"),
-     ("Hudn LONNDON", "Hund LONDON"), ("Teh marrk", "The mark")],
-)  # fmt: skip
-def test_words_that_a_lexicon_has_with_capitals_stay_and_are_written_so(line, right):
-    model = Scripted(likes={"hund": 0.0, "the": 0.0, "london": 0.0, "mark": 0.0})
-    assert texts(ranking(model, NAMES), line) == [right or line]
+def test_words_of_the_lexicon_stay_unread_and_others_become_near_ones_with_their_capitals(
+    lexicon, line, right
+):
+    liked = ["hund", "the", "london", "mark", "receive"]
+    model = Scripted({"cat": ["cats"]}, dict.fromkeys(liked, 0.0) | {"cats": -9.0})
+    (found,) = ranking(model, lexicon, pairs=[("hte", "the")]).correct([line])
+    assert found.text == (right or line)
+    assert all(0.4 < edit.probability <= 1 for edit in found.edits)
     assert bool(model.asked) == bool(right)
-    shouted = Lexicon({"THE": 9.0, "CAT": 5.0})  # says nothing about capitals
-    assert texts(ranking(Scripted(likes={"the": 0.0}), shouted), "the cat", "teh Cat") == [
-        "the cat", "the Cat"
-    ]  # fmt: skip
+    assert with_case("to", "T") == "To"
 
 
 def test_features_compare_a_candidate_with_the_word():
@@ -93,25 +77,16 @@ def test_features_compare_a_candidate_with_the_word():
     listed, other = features(ranker, "hte", "the"), features(ranker, "tha", "the")
     assert (listed["lookup"], other["lookup"]) == (1.0, 0.0)
     assert listed["misspelt"] == other["misspelt"] == math.log(2) and near["misspelt"] == 0.0
+    counts = [math.log1p(count) for count in LEXICON.counts.values()]
+    assert listed["frequency"] == pytest.approx(math.log1p(100) - sum(counts) / len(counts))
+    assert same["frequency"] == 0.0
     # a capital is an edit where the lexicon has it, and none of its own where the model writes it
     ours, theirs = (
-        ranker_of(ranking(Scripted({"catts": ["Cats"]}), one)) for one in (NAMES, LEXICON)
+        features(ranker_of(ranking(lexicon=NAMES)), "london", "London"),
+        features(ranker, "catts", "Cats"),
     )
-    assert [features(ours, "london", "London")[name] for name in ("lexicon", "edits")] == [
-        1.0, pytest.approx(1 / 6)
-    ]  # fmt: skip
-    assert features(theirs, "catts", "Cats")["edits"] == pytest.approx(2 / 5)
-    assert features(theirs, "catts", "Cats")["lexicon"] == 0.0
-
-
-@pytest.mark.parametrize("scale", [0.0, 1e3, 1e6])
-def test_a_lexicon_needs_no_counts_and_their_size_does_not_matter(scale):
-    counts = {word: scale * count for word, count in LEXICON.counts.items()}
-    ranker = ranker_of(ranking(lexicon=Lexicon(counts)))
-    mean = np.log(list(LEXICON.counts.values())).mean()
-    wanted = math.log(LEXICON.counts["receive"]) - mean if scale else 0.0
-    assert features(ranker, "recieve", "receive")["frequency"] == pytest.approx(wanted, abs=1e-3)
-    assert features(ranker, "recieve", "recieve")["frequency"] == 0.0
+    assert (ours["lexicon"], ours["edits"]) == (1.0, pytest.approx(1 / 6))
+    assert (theirs["lexicon"], theirs["edits"]) == (0.0, pytest.approx(2 / 5))
 
 
 def test_probabilities_add_up_to_one_and_a_capital_favours_the_word():
@@ -132,17 +107,6 @@ def test_what_runs_away_is_no_candidate_unless_it_is_listed(unit):
     assert texts(made, "approrait", "approxly") == ["appropriate", "approximately"]
     model.likes = {"a lot of them": -0.1}  # of a word that the lexicon has
     assert texts(made, "cats") == ["a lot of them"]
-
-
-def test_spelling_helpers():
-    for one, other in [("extordonary", "extraordinary"), ("tute", "tüte"),
-                       ("acomodate", "accommodate"), ("bannana", "banana")]:  # fmt: skip
-        assert consonants(one) == consonants(other) != consonants(one + "x")
-    for word, plain in {"soooo": "soo", "too": "too", "aaabbbb": "aabb", "www": "www"}.items():
-        assert without_emphasis(word) == plain
-    for text, word, written in [("the", "teh", "the"), ("the", "Teh", "The"), ("the", "TEH", "THE"),
-                                ("to", "T", "To"), ("a lot", "Alot", "A lot")]:  # fmt: skip
-        assert with_case(text, word) == written
 
 
 # words in their context -------------------------------------------------------------------------
@@ -177,14 +141,14 @@ def test_the_words_beside_it_decide_what_a_misspelling_becomes():
 
 
 COUNTS = {"then": 5e6, "than": 6e6, "more": 9e6, "that": 2e7, "and": 9e7}
-COUNTS |= {"he": 5e7, "went": 1e6, "zoo": 1e3}
+COUNTS |= {"he": 5e7, "went": 1e6, "zoo": 1e3, "thet": 1.0}
 PAIRS = {("more", "than"): 8e5, ("more", "then"): 9e2, ("than", "that"): 2e5, ("then", "he"): 1e5,
          ("and", "then"): 9e5, ("he", "went"): 9e5, ("and", "than"): 1e3}  # fmt: skip
 
 
 def confused(sets=(("then", "than"),), pairs=(), **weights):
     """A corrector with the usual weights, whose model is asked about nothing."""
-    more = {"bigrams": bigrams_of(PAIRS), "confusions": Confusions(sets)}
+    more = {"bigrams": bigrams_of(PAIRS), "confusions": confusions(sets)}
     return ranking(lexicon=Lexicon(COUNTS), pairs=pairs, weights=defaults(True) | weights, **more)
 
 
@@ -216,9 +180,9 @@ def test_its_probability_is_bayes_rule_with_equal_slips():
 
 
 def test_what_is_listed_as_wrong_is_a_misspelling_and_what_is_in_no_list_is_left_out():
-    confusions = Confusions([("then", "than"), ("that", "thet"), ("he", "she")])
-    known = confusions.known(Lexicon({**COUNTS, "thet": 1.0}), bigrams_of(PAIRS))
-    assert known == {"then": ("than",), "than": ("then",)}  # no pair has thet, no lexicon she
+    sets = [("then", "than"), ("that", "thet"), ("he", "she")]
+    found = ranker_of(confused(sets)).confused
+    assert found == {"then": ("than",), "than": ("then",)}  # no pair has thet, no lexicon she
     assert ranker_of(confused(pairs=[("then", "that")])).confused.keys() == {"than"}
 
 
@@ -233,26 +197,18 @@ def lines(words=None, likes=None, lexicon=LINES, pairs=(), weights=None):
 
 
 def test_candidates_are_the_unit_hypotheses_single_edits_listed_words_and_near_ones():
-    made = ranker_of(lines({"teh kat xat": ["the cat xat"]}, pairs=[("xat", "sat")]))
-    found, near, marks = made.candidates(["teh kat xat", "Ob THB mat", "(caat),"], 9)
-    assert found.texts[0] == "teh kat xat"
-    assert {"the cat xat", "the kat xat", "teh cat xat", "teh kat sat"} <= {*found.texts}
-    assert {"On THB mat", "Ob THE mat", "Ob THB Mat"} <= {*near.texts}
-    assert near.texts.index("On THB mat") < near.texts.index("on THB mat")  # nearer
-    assert "(cat)," in marks.texts
-
-
-def test_a_line_grows_by_so_much_for_each_word_and_has_so_many_candidates():
-    made = ranker_of(
-        lines({"aa bb": [f"{one}a bb" for one in "bcdefghijklmnopqrstuvwxyzABCDEFGHIJ"]})
-    )
-    (many,) = made.candidates(["aa bb"], 1)
-    assert len(many.texts) == 32 and many.texts[0] == "aa bb"
-    longer = ["aaxx bbxx", "aaxxx bbxx"]
+    many = [f"{one}a bb" for one in "bcdefghijklmnopqrstuvwxyzABCDEFGHIJ"]
+    script = {"teh kat xat": ["the cat xat"], "aa bb": many}
+    made = ranker_of(lines(script, pairs=[("xat", "sat")]))
+    units = ["teh kat xat", "Ob THB mat", "(caat),", "aa bb"]
+    found, near, marks, most = (one.texts for one in made.candidates(units, 9))
+    assert found[0] == "teh kat xat"
+    assert {"the cat xat", "the kat xat", "teh cat xat", "teh kat sat"} <= {*found}
+    assert {"On THB mat", "Ob THE mat", "Ob THB Mat"} <= {*near}
+    assert near.index("On THB mat") < near.index("on THB mat")  # nearer
+    assert "(cat)," in marks and most[0] == "aa bb" and len(most) == 32
+    longer = ["aaxx bbxx", "aaxxx bbxx"]  # by so much for each word
     assert {*longer} & {*made.vocabulary.texts("aa bb", longer, ([], []), 2)} == {"aaxx bbxx"}
-    assert made.vocabulary.features("", "on")[2] == -1.0  # a word that comes is a change
-    both = Lexicon({"Mat": 3.0, "mat": 9.0})
-    assert ranker_of(lines(lexicon=both)).vocabulary.count("Mat,") == 9.0
 
 
 def test_features_are_summed_over_the_words():
@@ -266,7 +222,7 @@ def test_features_are_summed_over_the_words():
     assert (changed["model"], changed["lexicon"], changed["unchanged"]) == (-2.5, 2.0, 0.0)
     assert (changed["capital"], changed["lookup"], found["capital"]) == (0.0, 1.0, 1.0)
     assert changed["edits"] == pytest.approx(2 / 3 + 1 / 3)
-    assert features(made, "Teh kat", "Teh cat")["unchanged"] == 1.0
+    assert made.vocabulary.features("", "on")[2] == -1.0  # a word that comes is a change
 
 
 @pytest.mark.parametrize("word, known", [("cat,", 1), ("Cat.", 1), ("«12»", 1), ("MAT", 0),
@@ -284,8 +240,13 @@ def test_a_table_is_followed_with_punctuation_and_capitals_around_its_words(word
     pairs = [("teh", "the"), ("alot", "a lot"), ("i.e", "that is"), ("--", "—"), ("LIM", "lim")]
     made = lines(lexicon=None, pairs=pairs, weights={"model": 1.0, "lookup": 30.0})
     assert texts(made, f"cat {word} sat") == [f"cat {written} sat"]
+
+
+def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alone():
+    made = ranking(pairs=[("Cats", "Katz"), ("Xat", "Katz")], weights={"lookup": 30.0})
+    assert texts(made, "cats Cats Xat") == ["cats Cats Katz"]
     known = lines(pairs=[("mat", "sat"), ("on", "sat")], weights={"lookup": 30.0})
-    assert texts(known, "Mat mat On") == ["Mat sat Sat"]  # not what is listed in small letters
+    assert texts(known, "Mat mat On") == ["Mat sat Sat"]
 
 
 def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
@@ -296,7 +257,7 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
     (found,) = ranker_of(made).candidates(["teh kat"], 9)
     chances = dict(zip(found.texts, ranker_of(made).probabilities(found, ""), strict=True))
     assert line.text == "the cat"
-    assert [*dict.fromkeys(edit.probability for edit in line.edits)] == pytest.approx(
+    assert [edit.probability for edit in line.edits] == pytest.approx(
         [chances["the cat"] + chances["the kat"], chances["the cat"] + chances["teh cat"]]
     )
     assert texts(made, "teh żżż", "") == ["teh żżż", ""]  # what the model cannot spell stays
@@ -309,26 +270,16 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
     ("lexicon", "pairs"),
     [
         (LEXICON, [("catz", "cats"), ("teh", "the"), ("Toe", "Toe")]),
-        (NAMES, [("Hudn", "Hund"), ("lonodn", "London"), ("london", "london")]),
+        (NAMES, [("Hudn", "Hund"), ("lonodn", "London"), ("Londen", "London")]),
     ],
     ids=["small letters", "capitals"],
 )
-def test_fitted_weights_make_the_right_words_most_probable(lexicon, pairs):
-    ranker = ranker_of(ranking(Scripted(likes={"cats": -1.0}), lexicon))
-
-    def chances():
-        found = ranker.candidates([one.lower() for one, _ in pairs], 8)
-        return [
-            ranker.probabilities(one, "x")[
-                one.texts.index(right if right in one.texts else right.lower())
-            ]
-            for one, (_, right) in zip(found, pairs, strict=True)
-        ]
-
-    before = np.log(chances()).sum()
+def test_fitting_makes_the_right_words_win(lexicon, pairs):
+    made = ranking(Scripted(likes={"cats": -1.0}), lexicon, weights={"model": 1.0, "capital": 3.0})
+    ranker, (noisy, clean) = ranker_of(made), map(list, zip(*pairs))
+    assert texts(made, *noisy) != clean
     ranker.fit([(*pair, NO_CONTEXT) for pair in pairs])
-    assert np.log(chances()).sum() > before + 0.1 and min(chances()) > 0.5
-    assert ranker.named_weights()["capital"] == WEIGHTS["capital"]
+    assert texts(made, *noisy) == clean and ranker.named_weights()["capital"] == 3.0
     # what was meant is no candidate of a word, and says nothing of the others
     kept = ranker.weights.copy()
     ranker.fit([("catz", "zoo", NO_CONTEXT), ("cat", "dog", NO_CONTEXT)])
@@ -339,11 +290,9 @@ def test_fitting_makes_the_best_lines_win():
     noisy, clean = ["teh", "kat", "sat", "onn", "Mat"], ["the", "cat", "sat", "on", "Mat"]
     likes = {"teh": -1.0, "kat": -1.0, "the": -4.0, "cat": -4.0, "on": -4.0, "onn": -0.5}
     ranker = ranker_of(lines({"sat": ["cat"]}, likes, weights={"model": 1.0, "unchanged": 0.3}))
-    nothing = dict.fromkeys(ranker.named_weights())
+    kept = ranker.weights.copy()
     ranker.fit([("cat", "cat", NO_CONTEXT)])
-    assert ranker.named_weights() == nothing | dict.fromkeys(nothing, 0.0) | {
-        "model": 1.0, "unchanged": 0.3
-    }  # fmt: skip
+    assert (ranker.weights == kept).all()
     ranker.fit([*zip(noisy, clean, [NO_CONTEXT] * 5, strict=True), ("żżż", "zzz", NO_CONTEXT)])
     found = ranker.candidates(noisy, 9)
     assert [one.texts[ranker.probabilities(one, "").argmax()] for one in found] == clean
@@ -370,28 +319,21 @@ def test_weights_are_those_of_the_unit_and_an_untuned_table_is_followed(tmp_path
         assert texts(other, "Fido hund") == ["Fido hund"]
 
 
-def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alone():
-    made = ranking(pairs=[("Cats", "Katz"), ("Xat", "Katz")], weights={"lookup": 30.0})
-    assert texts(made, "cats Cats Xat") == ["cats Cats Katz"]
-
-
 @pytest.mark.parametrize(
     ("unit", "files", "weights", "said"),
     [
         ("line", {"bigrams": "p", "lexicon": "w"}, {}, "bigrams=p"),
-        ("line", {"confusions": "c", "lexicon": "w", "bigrams": "p"}, {}, "bigrams=p"),
-        ("letters", {"bigrams": "p"}, {}, "bigrams=p: .* lexicon="),
-        ("letters", {"confusions": "c"}, {}, "confusions=c: .* lexicon="),
-        ("letters", {"confusions": "c", "lexicon": "w"}, {}, "confusions=c: .* bigrams="),
+        ("letters", {"bigrams": "p"}, {}, "bigrams=p"),
+        ("letters", {"confusions": "c", "lexicon": "w"}, {}, "confusions=c"),
         ("letters", {"confusions": "c", "lookup": "t", "bigrams": "p"}, {}, "lexicon="),
-        ("letters", {}, {"edits": 1.0}, "weights=edits: .* lexicon="),
+        ("letters", {}, {"edits": 1.0}, "weights=edits"),
         ("letters", {"lexicon": "words"}, {"luck": 1.0}, "'luck'"),
     ],
 )  # fmt: skip
 def test_what_could_not_be_used_is_refused(tmp_path, monkeypatch, unit, files, weights, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words").write_text("the 3\n")
-    with refuses(match=said):
+    with refuses(said):
         ranked(Scripted(), Settings(**files), unit, weights)
     with refuses("unit=line"):
         Corrector(ranking().backend, "line")

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import numpy as np
 import pytest
 import torch
 from editors import writing_corrector
@@ -12,48 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins.inference.correction.autoregressive import LEXICON_BEAM
-from lev_plugins.inference.correction.lexicon import Lexicon
-from lev_plugins.inference.correction.prefix_search import WordTree
-from lev_plugins.inference.correction.ranking import Ranker
-from lev_plugins.inference.correction.vocabulary import Resources
 
 EOS = 2
-
-
-def test_a_score_does_not_depend_on_the_batch_and_texts_share_one_probability():
-    backend = writing_corrector().backend
-    assert backend.knows(("a", "b")) and not backend.knows(("a", "é"))
-    pairs = [(tuple(a), tuple(b)) for a in ("abc", "d", "fade") for b in ("abc", "a", "bead", "ad")]
-    together = backend.score(pairs, 99)
-    alone = [backend.score([pair], 1)[0] for pair in pairs]
-    assert together == pytest.approx(alone, rel=1e-4)
-    assert all(score < 0 for score in together)
-    assert len({round(score, 5) for score in together}) == len(pairs)
-
-
-def test_candidates_have_the_score_of_their_text_whoever_told_it():
-    backend, words = writing_corrector().backend, ["abc", "bead"]
-    ranker = Ranker(backend, Resources(Lexicon(dict.fromkeys(words, 1.0))), {}, False)
-    written = backend.nbest([tuple("abd")], 2)[0]
-    (found,) = ranker.candidates(["abd"], 2)
-    short = {"".join(text) for text in written if 0 < len(text) <= len("abd") + 4}
-    assert short | {"abc", "abd"} <= {*found.texts}
-    asked = backend.score([(tuple("abd"), tuple(text)) for text in found.texts], 4)
-    assert found.features[:, 0].tolist() == pytest.approx(asked, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("written", "allowed"),
-    [("", [5, 7]), ("5", [EOS, 6, 9]), ("56", [EOS]), ("77", [8]), ("59", [EOS])],
-)
-def test_what_may_follow_makes_a_word_or_the_beginning_of_one(written, allowed):
-    words = ["".join(map(chr, word)) for word in [(7, 7, 8), (5,), (5, 6), (5, 9), (5, 6)]]
-    tree, node = WordTree(words, EOS), 0
-    for symbol in map(int, written):
-        _, symbols, children = tree.after(np.array([node]))
-        node = children[symbols.tolist().index(symbol)]
-    which, symbols, _ = tree.after(np.array([node]))
-    assert symbols.tolist() == allowed and not which.any()
 
 
 WORDS = ["abc", "bead", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", "b", "ca", "abe",
@@ -106,19 +65,3 @@ def test_searches_that_share_prefixes_find_what_fairseqs_find_one_by_one(units, 
         scores = backend.score([(unit, text) for text in some], 3)
         assert list(some.values()) == pytest.approx(scores, rel=1e-4)
         assert [some[text] for text in wanted] == pytest.approx(list(wanted.values()), rel=1e-4)
-
-
-def test_the_words_of_a_lexicon_that_a_model_holds_most_probable_are_among_its_candidates():
-    words = ["abc", "bead", "é", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", "b", "ca"]
-    (alone,) = writing_corrector().backend.nbest([tuple("abc")], 4)
-    backend = writing_corrector().backend
-    backend.words = words
-    (found,) = backend.nbest([tuple("abc")], 4)
-    more = list(found)[len(alone) :]
-    assert list(found)[: len(alone)] == list(alone) and 0 < len(more) < len(words)
-    assert {"".join(text) for text in more} <= set(words) - {"é"}
-    every = backend.score([(tuple("abc"), tuple(word)) for word in words if word != "é"], 4)
-    assert max(found[text] for text in more) == pytest.approx(max(every), rel=1e-4)
-    # what writing tells of a text is what the model says when it is asked
-    asked = backend.score([(tuple("abc"), text) for text in found], 4)
-    assert list(found.values()) == pytest.approx(asked, rel=1e-4)

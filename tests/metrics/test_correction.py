@@ -1,10 +1,14 @@
-"""Metrics that need the text that was corrected, and the edits of words that they count."""
+"""Words right, corrected and miscorrected, edits of words, and the metrics that count them."""
 
+from collections.abc import Iterator
+from itertools import combinations
+
+import editdistance
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_plugins.metrics import CORRECTION_METRICS, METRICS, Metric
+from lev_plugins.metrics import CORRECTION_METRICS, CorrectionCounts, Metric, correction_counts
 from lev_plugins.metrics.corpus import add_up
 from lev_plugins.metrics.word_edits import (
     EditMatches,
@@ -15,8 +19,91 @@ from lev_plugins.metrics.word_edits import (
     recall,
     word_edits,
 )
+from lev_plugins.metrics.words import aligned, is_char_tokenized, line_counts, right_words
 
-NAMES = ("correction_rate", "words_broken", "edit_precision", "edit_recall", "edit_f05")
+Words = list[str]
+Pairs = tuple[tuple[int, int], ...]
+
+ABC = st.lists(st.sampled_from("abc"), max_size=4)
+
+
+def alignments(a: Words, b: Words) -> Iterator[Pairs]:
+    """Every alignment of two texts: as many places of one as of the other, in order."""
+    for size in range(min(len(a), len(b)) + 1):
+        for places in combinations(range(len(a)), size):
+            for others in combinations(range(len(b)), size):
+                yield tuple(zip(places, others))
+
+
+def worth(pairs: Pairs, a: Words, b: Words) -> tuple[int, int]:
+    """Errors and equal words; less is better."""
+    equal = sum(a[i] == b[j] for i, j in pairs)
+    return len(a) + len(b) - len(pairs) - equal, -equal
+
+
+def rights(words: Words, reference: Words) -> set[frozenset[int]]:
+    """Words of the reference that are right, by each of the best alignments."""
+    every = [(worth(pairs, words, reference), pairs) for pairs in alignments(words, reference)]
+    best = min(found for found, _ in every)
+    return {
+        frozenset(j for i, j in pairs if words[i] == reference[j])
+        for found, pairs in every
+        if found == best
+    }
+
+
+@given(ABC, ABC)
+@example(list("abcxy"), list("xydef"))  # five errors and no equal word, or six and two
+def test_an_alignment_has_the_fewest_errors_and_of_these_the_most_equal_words(a, b):
+    pairs = aligned(a, b)
+    assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:]))
+    assert worth(tuple(pairs), a, b) == min(worth(one, a, b) for one in alignments(a, b))
+    assert worth(tuple(pairs), a, b)[0] == editdistance.eval(a, b)
+    assert right_words(a, b) in rights(a, b)
+
+
+@given(ABC, ABC, ABC)
+def test_a_word_is_corrected_or_miscorrected_by_one_alignment_of_either_side(before, after, ref):
+    found = [
+        CorrectionCounts(len(ref), len(first), len(second - first), len(first - second))
+        for first in rights(before, ref)
+        for second in rights(after, ref)
+    ]
+    assert line_counts(" ".join(before), " ".join(after), " ".join(ref)) in found
+
+
+def test_counts_by_hand():
+    references = ["the old house", "by the sea", "word", "a lot of it", ""]
+    sources = ["tbe old house", "by tne sea", "word", "alot of it", "dirt"]
+    outputs = ["the old horse", "by the big sea", "word", "a lot of it", ""]
+    counts = correction_counts(sources, outputs, references)
+    # corrected: the, the, a, lot; miscorrected: house
+    assert counts == CorrectionCounts(words=11, right_before=7, corrected=4, miscorrected=1)
+    assert (counts.right, counts.wrong_before) == (10, 4)
+    assert counts.word_accuracy == pytest.approx(1000 / 11)
+    assert counts.correction_rate == 100 and counts.miscorrection_rate == pytest.approx(100 / 7)
+    assert counts + counts == correction_counts(sources * 2, outputs * 2, references * 2)
+    assert CorrectionCounts().correction_rate == CorrectionCounts().miscorrection_rate == 0
+    with pytest.raises(ValueError):
+        correction_counts(sources, outputs, references[1:])
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["n e w", "o n e"], True),
+        (["n e w", "one"], False),
+        (["n e w", "", ""], True),
+        ([], False),
+        ([" ", ""], False),
+    ],
+)
+def test_read_as_characters_text_is_told_from_words(lines, said):
+    assert is_char_tokenized(lines) == said
+
+
+# metrics ------------------------------------------------------------------------------------------
+
 TEXT = st.lists(st.sampled_from("the cat sat on mat".split()), max_size=5).map(" ".join)
 LINES = st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=6)
 # (source, output, reference): two words corrected, one left, one miscorrected
@@ -64,16 +151,7 @@ def test_the_reference_is_worth_all(lines):
     assert found["edit_precision"] == found["edit_recall"] == found["edit_f05"] == 100
     counts = totals(CORRECTION_METRICS["correction_rate"], lines)
     assert found["correction_rate"] == (100 if counts[0] > counts[1] else 0)
-
-
-def test_what_every_metric_promises():
-    assert tuple(CORRECTION_METRICS) == NAMES and not CORRECTION_METRICS.keys() & METRICS.keys()
-    for name in NAMES:
-        metric = CORRECTION_METRICS[name]
-        assert metric.name == name and metric.score([0.0] * metric.size) == 0
-        assert metric.higher_is_better == (name != "words_broken")
-        fields = dict(part.split(":", 1) for part in metric.signature().split("|"))
-        assert fields["tok"] == "whitespace" and fields["library"] == "lev_plugins"
+    assert all(one.score([0.0] * one.size) == 0 for one in CORRECTION_METRICS.values())
 
 
 # edits of words -----------------------------------------------------------------------------------
@@ -81,22 +159,15 @@ def test_what_every_metric_promises():
 FEW = st.lists(st.sampled_from("abcd"), max_size=7)
 
 
-def applied(edits: list[WordEdit], source: list[str]) -> list[str]:
-    """A source with its edits, from the last to the first."""
-    made = list(source)
-    for edit in reversed(edits):
-        made[edit.start : edit.end] = edit.words
-    return made
-
-
 @given(FEW, FEW)
 def test_edits_make_the_target_and_touch_nothing_twice(source, target):
-    edits = word_edits(source, target)
-    assert applied(edits, source) == target
+    edits, made = word_edits(source, target), list(source)
+    for edit in reversed(edits):
+        made[edit.start : edit.end] = edit.words
+    assert made == target
     assert all(one.end <= other.start for one, other in zip(edits, edits[1:]))
     assert len(set(edits)) == len(edits)
     assert all(tuple(source[one.start : one.end]) != one.words for one in edits)
-    assert word_edits(source, source) == []
 
 
 @pytest.mark.parametrize(
@@ -119,23 +190,7 @@ def test_a_span_between_equal_words_is_an_edit_and_word_for_word_ones_are_split(
     assert word_edits(source.split(), target.split()) == expected
 
 
-def test_an_edit_is_right_only_in_its_place_and_with_its_words():
-    source, reference = "tbe old hovse by tne sea", "the old house by the sea"
-    for output, matches in (
-        (source, (0, 0, 3)),
-        (reference, (3, 0, 0)),
-        ("the old horse by tne sea", (1, 1, 2)),
-        ("the odd house by tne see", (2, 2, 1)),
-        ("tbe old hovse by the the sea", (0, 1, 3)),
-    ):
-        assert edit_matches(source, output, reference) == EditMatches(*matches), output
-
-
-def test_rates_by_hand_and_where_nothing_is_divided():
-    assert precision((3, 1, 2)) == 75 and recall((3, 1, 2)) == 60
-    # (1 + 0.25) · 0.75 · 0.6 / (0.25 · 0.75 + 0.6)
-    assert f_half((3, 1, 2)) == pytest.approx(100 * 1.25 * 0.45 / 0.7875)
-    assert [rate((0, 0, 4)) for rate in (precision, recall, f_half)] == [100, 0, 0]
-    assert [rate((0, 4, 0)) for rate in (precision, recall, f_half)] == [0, 100, 0]
+def test_rates_of_nothing_right():
     assert [rate((0, 4, 4)) for rate in (precision, recall, f_half)] == [0, 0, 0]
-    assert [rate((0, 0, 0)) for rate in (precision, recall, f_half)] == [100, 100, 100]
+    assert edit_matches("a b c", "a x c", "a y c") == EditMatches(0, 1, 1)
+    assert edit_matches("a b b", "a c b", "a b c") == EditMatches(0, 1, 1)

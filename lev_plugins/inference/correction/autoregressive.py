@@ -42,7 +42,7 @@ class Autoregressive(Backend):
     The probability of a change is the product of the probabilities, each given the unit and all
     that is written before it, of the tokens that it writes and of the token right behind them,
     with which the model goes back to the unit; a deletion has that token alone. On task
-    ``translation_concat`` the unit is read as source and as draft, and texts cannot be scored.
+    ``translation_concat`` the unit is read as source and as draft.
     """
 
     #: Of a lexicon, among which :meth:`nbest` searches too.
@@ -61,7 +61,6 @@ class Autoregressive(Backend):
     ) -> None:
         self.models, self.task, self.device = list(models), task, torch.device(device)
         self.processing, self.knows_spaces = processing, knows_spaces
-        self.drafted = cfg.task._name == "translation_concat"
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
@@ -90,7 +89,8 @@ class Autoregressive(Backend):
     def batch(self, units: Sequence[Tokens]) -> Batch:
         """fairseq's batch of units; its ``id`` says where each of them stands."""
         sources = [numbered(unit, self.task.source_dictionary) for unit in units]
-        items = [(source, source) for source in sources] if self.drafted else sources
+        drafted = self.task.cfg._name == "translation_concat"
+        items = [(source, source) for source in sources] if drafted else sources
         data = self.task.build_dataset_for_inference(items, [len(source) for source in sources])
         batch = data.collater([data[i] for i in range(len(data))])
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
@@ -100,11 +100,8 @@ class Autoregressive(Backend):
     ) -> list[list[Hypothesis]]:
         """What the beam search finds for each unit of a batch, best first."""
         batch = self.batch(units)
-        constraints = batch.pop("constraints", None)  # here the drafts of translation_concat
         with self.lock, torch.no_grad():
-            found = self.task.inference_step(
-                generator or self.generator, self.models, batch, constraints=constraints
-            )
+            found = self.task.inference_step(generator or self.generator, self.models, batch)
         places = dict(zip(batch["id"].tolist(), found, strict=True))
         return [places[place] for place in range(len(units))]
 

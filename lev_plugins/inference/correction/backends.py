@@ -1,7 +1,7 @@
 """What writes units anew, and how sure it is of each word that it changed."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from fairseq.data.encoders.characters import Characters
@@ -99,18 +99,14 @@ class Backend:
     words_learnt: int | None = None
     uses_context = False
     processing: TextProcessing
+    #: Whether a text is read; one that is not stays as it is.
+    readable: Callable[[str], bool] = staticmethod(lambda text: True)
+    #: Whether there are lists of words and none has a word, neither as right nor as wrong.
+    unknown: Callable[[str], bool] = staticmethod(lambda word: False)
 
     def size(self, text: str) -> int:
         """How many tokens a text has."""
         return len(self.processing.tokens(text))
-
-    def stays(self, text: str) -> bool:
-        """Whether a text is known to stay as it is, so that it need not be read."""
-        return False
-
-    def unknown(self, word: str) -> bool:
-        """Whether there are lists of words and none has a word, neither as right nor as wrong."""
-        return False
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()

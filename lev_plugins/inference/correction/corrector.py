@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ...errors import UserError
+from ...errors import UserError, require_share
 from ...models import ENGLISH_SPELLING, installed_misspellings
 from ..arguments import strings
 from .backends import Answer, Backend
@@ -15,6 +15,7 @@ from .edits import Patch, placed, whole_words
 from .fitting import calibrated
 from .prose import CODE, SURE, Document
 from .protection import Protection, touched
+from .settings import DEFAULTS, Settings, chosen
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
@@ -34,33 +35,25 @@ class Corrector:
             default ``word`` for one that knows no space, else a window, or ``line`` where it is not
             known how many words it learnt to read.
         window: words in a window, which then is the unit; by default as many as it learnt to read.
-        min_confidence: probability of the edits that are made, where a call gives none.
-        longest: characters that an edit may add, at most.
-        temperature: of the model's probabilities (:mod:`.fitting`).
+        settings: threshold, calibration and what is protected; its unit and lists are not used.
 
     Raises:
         UserError: units that are not known or that the model cannot read.
     """
 
-    #: What the corrector was tuned for, in words, and the file that says so.
-    tuned: str | None = None
-    settings: str | None = None
+    #: Where the settings come from, where that is a file.
+    settings_file: str | None = None
 
     def __init__(
         self,
         backend: Backend,
         unit: str | None = None,
         window: int | None = None,
-        min_confidence: float = 0.0,
-        longest: int | None = None,
-        temperature: float = 1.0,
+        settings: Settings = DEFAULTS,
     ):
-        self.backend, self.min_confidence, self.longest = backend, min_confidence, longest
-        self.temperature = temperature
+        self.backend, self.settings = backend, settings
         #: What every call leaves alone, besides what it is given itself.
-        self.protection = Protection()
-        #: Whether code and the like stay as they are (:mod:`.prose`).
-        self.protects_code = False
+        self.protection = settings.protection()
         knows_spaces = backend.knows_spaces
         if unit in (None, "window") and window is None and knows_spaces:
             window = backend.words_learnt
@@ -100,26 +93,25 @@ class Corrector:
                 dictionaries, options that this kind of model has not got.
         """
         from . import loading  # fairseq is slow to import, and tests do without
-        from .settings import chosen
 
         if path is None:
             path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         place, unit = os.fspath(path), check_unit(unit, window)
         use, file = chosen(place, settings, {"beam": beam, **files})
-        protection = use.protection()  # a file that is missing is told before the model loads
+        use.protection()  # a file that is missing is told before the model loads
         folder = os.fspath(data) if data else None
         backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
         backend = loading.ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
-            unit, window = check_unit(use.unit, use.window), use.window
-        made = cls(backend, unit, window, use.min_confidence, use.longest, use.temperature)
-        made.protection, made.protects_code = protection, use.protect_code
-        made.tuned, made.settings = use.tuned if file else None, file
+            unit, window = use.unit, use.window
+        made = cls(backend, unit, window, use)
+        made.settings_file = file
         return made
 
     def __repr__(self) -> str:
-        tuned = f", min_confidence {self.min_confidence:.3g}" if self.min_confidence else ""
+        least = self.settings.min_confidence
+        tuned = f", min_confidence {least:.3g}" if least else ""
         return f"Corrector({type(self.backend).__name__}, unit {self.unit}{tuned})"
 
     def correct(
@@ -147,8 +139,8 @@ class Corrector:
         """
         protection = Protection(protect, protect_words) if protection is None else protection
         lines = strings("lines", "line", lines)
-        least = self.min_confidence if min_confidence is None else min_confidence
-        check_confidence(least)
+        least = self.settings.min_confidence if min_confidence is None else min_confidence
+        require_share("min_confidence=", least, "certainty")
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be 1 or more")
         code = document.read(lines) if document else [False] * len(lines)
@@ -160,7 +152,8 @@ class Corrector:
         contexts = [around for _, around in wanted]
         written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
         answers = dict(zip(wanted, written, strict=True))
-        protections = [self.protection, protection, *([_CODE] if self.protects_code else [])]
+        protections = [self.protection, protection]
+        protections += [_CODE] if self.settings.protect_code else []
         return [
             self._corrected(line, some, answers, least, protections, document)
             if some
@@ -171,16 +164,16 @@ class Corrector:
     def document(self) -> Document | None:
         """A text to correct some lines at a time, which teaches words and says what is code or
         another language (:mod:`.prose`); None where code is not protected."""
-        return Document(self.backend.unknown) if self.protects_code else None
+        return Document(self.backend.unknown) if self.settings.protect_code else None
 
     def _units(self, line: str) -> Iterator[Unit]:
         """The units of a line that the model is given."""
-        size, limit, stays = self.backend.size, self.backend.limit, self.backend.stays
+        size, limit, readable = self.backend.size, self.backend.limit, self.backend.readable
         words = self.unit in ("word", "letters")
         longest = LONGEST_WORD if words else len(line)
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
-            if words and end - start <= limit and stays(line[start:end]):
+            if words and end - start <= limit and not readable(line[start:end]):
                 continue
             for unit in pieces(line, start, end, lambda text: size(text) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
@@ -206,10 +199,10 @@ class Corrector:
                 unterminated.append((unit.start, unit.end))
                 continue
             for edit, probability in answer.items():
-                chance = calibrated(probability, self.temperature)
+                chance = calibrated(probability, self.settings.temperature)
                 chance = document.probability(unit.text, chance) if document else chance
                 wanted.append((placed(line, unit.start, unit.end, edit), chance))
-        edits = []
+        edits, longest = [], self.settings.longest
         protected = [span for one in protections for span in one.spans(line)] if wanted else []
         for (start, end, after), chance in whole_words(line, wanted):
             before = line[start:end]
@@ -220,7 +213,7 @@ class Corrector:
                 reason = "protected"
             elif chance < least:
                 reason = "confidence"
-            elif self.longest is not None and len(after) - len(before) > self.longest:
+            elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"
             edits.append(Edit(start, before, after, chance, reason is None, reason))
         return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
@@ -239,9 +232,3 @@ def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
     if window is not None and window < 1:
         raise UserError(f"window={window}: must be 1 or more")
     return kind
-
-
-def check_confidence(value: float) -> None:
-    """Raises :class:`UserError` unless the value is a probability."""
-    if not 0 <= value <= 1:
-        raise UserError(f"min_confidence={value} is outside [0, 1]; give a probability")

@@ -1,6 +1,7 @@
 """Lists of words: all that there are, misspellings, neighbours, and what is written for another.
 
-``read`` raises :class:`UserError` for a file that is not there, no UTF-8 or of another form.
+``read`` and :func:`read_confusions` raise :class:`UserError` for a file that is not there, no UTF-8
+or of another form.
 """
 
 import math
@@ -177,35 +178,30 @@ class Bigrams:
         return sum(self.association(*pair) for pair in zip(words, words[1:]))
 
 
-class Confusions:
-    """Sets of words in small letters that are written for one another (*then*, *than*); a word may
-    be in several.
+Confusions = Mapping[str, tuple[str, ...]]
+
+
+def confusions(sets: Iterable[Sequence[str]]) -> Confusions:
+    """For each word the others of its sets, in order: words in small letters that are written for
+    one another (*then*, *than*).
 
     Both are equally likely to be slips for each other. Bayes' rule asks which is more probable
     here: by how often it is met, and by what stands beside it.
     """
+    found: dict[str, tuple[str, ...]] = {}
+    for words in sets:
+        for word in words:
+            found[word] = tuple(sorted({*found.get(word, ()), *words} - {word}))
+    return found
 
-    def __init__(self, sets: Iterable[Sequence[str]]) -> None:
-        self.others: dict[str, tuple[str, ...]] = {}
-        for words in sets:
-            for word in words:
-                both = {*self.others.get(word, ()), *words} - {word}
-                self.others[word] = tuple(sorted(both))
 
-    @classmethod
-    def read(cls, path: str) -> "Confusions":
-        """A file of two words or more on each line (``then than``); capitals do not matter."""
+def read_confusions(path: str) -> Confusions:
+    """A file of two words or more on each line (``then than``); capitals do not matter."""
 
-        def parse(line: str) -> list[str]:
-            words = line.lower().split()
-            if len({*words}) < 2:
-                raise ValueError
-            return words
+    def parse(line: str) -> list[str]:
+        words = line.lower().split()
+        if len({*words}) < 2:
+            raise ValueError
+        return words
 
-        return cls(_parsed(path, parse, "two or more words that are written for one another"))
-
-    def known(self, lexicon: Lexicon, bigrams: Bigrams) -> Mapping[str, tuple[str, ...]]:
-        """For each word the others, where the lexicon and the bigrams have it and them."""
-        met = {word for word in self.others if word in lexicon and word in bigrams}
-        found = {word: tuple(one for one in self.others[word] if one in met) for word in met}
-        return {word: others for word, others in found.items() if others}
+    return confusions(_parsed(path, parse, "two or more words that are written for one another"))

@@ -2,12 +2,12 @@
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from fairseq import tasks, utils
-from fairseq.data import Dictionary, data_utils
+from fairseq.data import Dictionary
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import open_dict
@@ -63,8 +63,8 @@ def load_backend(
         made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
     elif name in EDITING:
         editor = LevenshteinEditor.from_state(state, paths, data, place, precision, given)
-        encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
-        made = LevenshteinBackend(editor, *encoders)
+        editor.bpe, spaces = _bpe((editor.tokenizer, editor.bpe), given, editor.task.src_dict)
+        made = LevenshteinBackend(editor, spaces)
     else:
         raise UserError(
             f"{paths[0]} was trained with --task {name}; a corrector is a model of --task "
@@ -95,43 +95,35 @@ def _autoregressive(
             told = f"was trained with --task {kind} and {paths[0]} with {cfg.task._name}"
             raise UserError(f"{one} {told}; the models of an ensemble share their task")
         models.append(load_writer(one, task, loaded))
-    tokenizer, bpe = text_encoders(cfg, given, paths, data)
-    encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
-    return Autoregressive(models, task, cfg, *encoders, beam, device, precision)
+    encoders = text_encoders(cfg, given, paths, data)
+    bpe, spaces = _bpe(encoders, given, task.source_dictionary)
+    processing = TextProcessing(encoders[0], bpe)
+    return Autoregressive(models, task, cfg, processing, spaces, beam, device, precision)
 
 
 def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTask:
     """The task, with the dictionaries of ``data``, else of the training data, else beside it."""
     cfg = copy.deepcopy(state["cfg"].task)
-    folder = data
-    if folder is None:
-        trained = utils.split_paths(cfg.data)[0] if cfg.data else ""
-        folder = trained if os.path.isdir(trained) else os.path.dirname(os.path.abspath(path))
+    trained = utils.split_paths(cfg.data)[0] if cfg.data else ""
+    beside = os.path.dirname(os.path.abspath(path))
     with open_dict(cfg):
-        cfg.data = folder
+        cfg.data = data or (trained if os.path.isdir(trained) else beside)
         if "eval_bleu" in cfg:  # it would ask for a detokenizer that nothing here uses
             cfg.eval_bleu = False
-        if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(folder):
-            cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
-    if None in (cfg.source_lang, cfg.target_lang):
-        raise UserError(f"{path} and {folder} do not tell the languages; give data=DIR")
     require_dictionaries(cfg, f"give the folder with the dictionaries of {path}: data=DIR")
     return tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
 
 
-def _processing(
-    tokenizer: TextEncoder | None,
-    bpe: TextEncoder | None,
-    given: Mapping[str, Any],
-    dictionary: Dictionary,
-) -> tuple[TextProcessing, bool]:
-    """As the checkpoint or the user says; characters where neither does and all symbols are such,
-    as data with spaces between characters leave no other trace. Also: whether the model was trained
-    on more than single words, as far as can be told."""
-    if "bpe" not in given and tokenizer is None and bpe is None and single_characters(dictionary):
+def _bpe(
+    encoders: Sequence[TextEncoder | None], given: Mapping[str, Any], dictionary: Dictionary
+) -> tuple[TextEncoder | None, bool]:
+    """The subwords, of a tokenizer and these, as the checkpoint or the user says; characters where
+    neither does and all symbols are such, as data with spaces between characters leave no other
+    trace. Also: whether the model was trained on more than single words, as far as can be told."""
+    bpe = encoders[1]
+    if "bpe" not in given and not any(encoders) and single_characters(dictionary):
         bpe = Characters()
-    knows_spaces = not isinstance(bpe, Characters) or SPACE_ESCAPE in dictionary.indices
-    return TextProcessing(tokenizer, bpe), knows_spaces
+    return bpe, not isinstance(bpe, Characters) or SPACE_ESCAPE in dictionary.indices
 
 
 def single_characters(dictionary: Dictionary) -> bool:
@@ -148,11 +140,10 @@ def ranked(
     come before those that were tuned.
 
     Raises:
-        UserError: weights, bigrams or confusions where they would be of no use, or a model that
-            cannot say how probable a text is.
+        UserError: weights, bigrams or confusions where they would be of no use, or an edit model.
     """
-    files = {one: file for one in ("bigrams", "confusions") if (file := getattr(use, one))}
-    given = [*map("=".join, files.items()), *(f"weights={name}" for name in weights)]
+    files = [f"{one}={file}" for one in ("bigrams", "confusions") if (file := getattr(use, one))]
+    given = [*files, *(f"weights={name}" for name in weights)]
     by_word = unit in WORDS
     whole = not use.confusions or (use.bigrams and use.lexicon)
     if given and not (use.ranks and whole and (by_word or not files)):
@@ -162,8 +153,8 @@ def ranked(
         )
     if not use.ranks:
         return backend
-    if not isinstance(backend, Autoregressive) or backend.drafted:
-        raise UserError("--lexicon, --lookup: need a model of task translation, noisy_translation")
+    if not isinstance(backend, Autoregressive):
+        raise UserError("--lexicon, --lookup: need a model that writes from left to right")
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
-    return Ranker(backend, use.resources(), weights, by_word)
+    return Ranker(backend, use.vocabulary(by_word), weights, use.longest)

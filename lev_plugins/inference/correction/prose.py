@@ -46,44 +46,19 @@ _INDENTED = re.compile(r" {4}| {0,3}\t")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 
 
-class Blocks:
-    """Which lines of a text are code in Markdown, read one after the other."""
-
-    def __init__(self) -> None:
-        self.fence, self.blank, self.indented = "", False, False
-
-    def code(self, line: str) -> bool:
-        """Whether the next line is code: a fence or between fences, indented by four spaces or a
-        tab behind an empty line, or behind a prompt."""
-        mark = _FENCE.fullmatch(line.rstrip())
-        if self.fence:
-            if mark and mark["mark"].startswith(self.fence) and not mark["told"].strip():
-                self.fence = ""
-            return True
-        if mark and "`" not in mark["told"] and (mark["mark"][0] == "`" or self.blank):
-            self.fence = mark["mark"]  # a row of ~ below a line is a heading of other markups
-            return True
-        blank = not line.strip()
-        if not blank:
-            begins = bool(_INDENTED.match(line))
-            self.indented = begins and (self.blank or self.indented)
-        self.blank = blank
-        return not blank and (self.indented or bool(_PROMPT.match(line)))
-
-
 class Document:
     """What the lines of one text tell together; they are read in order, some at a time.
-    ``unknown``: as of :meth:`.Backend.unknown`."""
+    ``unknown``: as of :attr:`.Backend.unknown`."""
 
     def __init__(self, unknown: Callable[[str], bool]) -> None:
         self._unknown = unknown
-        self._blocks = Blocks()
+        self._fence, self._blank, self._indented = "", False, False
         self._words = self._strange = 0  # in lines of several words, not in lists of single ones
         self._met: Counter[str] = Counter()  # unknown words, as they are spelt
 
     def read(self, lines: Sequence[str]) -> list[bool]:
         """Which of the next lines are code; the words of the others are counted."""
-        code = [self._blocks.code(line) for line in lines]
+        code = list(map(self._is_code, lines))
         for line in (line for line, no_prose in zip(lines, code, strict=True) if not no_prose):
             words = [line[start:end] for start, end in spans(line, "letters")]
             unknown = [word for word in words if self._unknown(word)]
@@ -92,6 +67,23 @@ class Document:
                 self._words += len(words)
                 self._strange += len(unknown)
         return code
+
+    def _is_code(self, line: str) -> bool:
+        """Whether the next line is code in Markdown: a fence or between fences, indented by four
+        spaces or a tab behind an empty line, or behind a prompt."""
+        mark = _FENCE.fullmatch(line.rstrip())
+        if self._fence:
+            if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():
+                self._fence = ""
+            return True
+        if mark and "`" not in mark["told"] and (mark["mark"][0] == "`" or self._blank):
+            self._fence = mark["mark"]  # a row of ~ below a line is a heading of other markups
+            return True
+        blank = not line.strip()
+        if not blank:
+            self._indented = bool(_INDENTED.match(line)) and (self._blank or self._indented)
+        self._blank = blank
+        return not blank and (self._indented or bool(_PROMPT.match(line)))
 
     def probability(self, word: str, chance: float) -> float:
         """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from os.path import commonprefix
 
 from ...errors import UserError
 from ..arguments import strings
-from .edits import script
 
-_LONG = 5000  # characters of an edit
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 Span = tuple[int, int]
@@ -55,18 +54,18 @@ def touched(spans: Collection[Span], start: int, before: str, after: str) -> boo
     """Whether an edit changes a character of a span, or writes into one or onto its border.
 
     Args:
-        start: where ``before`` stands. What it has in common with ``after`` is not touched.
+        start: where ``before`` stands. What both begin and end with is not touched.
     """
     if not spans:
         return False
-    # a script of very long texts would take the square of their length in memory
-    whole = [(0, len(before), 0, len(after))]
-    changes = whole if len(before) + len(after) > _LONG else script(before, after)
+    same = len(commonprefix([before, after]))
+    alike = len(commonprefix([before[same:][::-1], after[same:][::-1]]))
+    new = after[same : len(after) - alike]
+    i, j = start + same, start + len(before) - alike
     return any(
-        (start + i < end and start + j > first)
-        or (i == j and start + i == end and not after[k].isspace())
-        or (i == j and start + i == first and not after[m - 1].isspace())
-        for i, j, k, m in changes
+        (i < end and j > first)
+        or (i == j == end and not new[0].isspace())
+        or (i == j == first and not new[-1].isspace())
         for first, end in spans
     )
 

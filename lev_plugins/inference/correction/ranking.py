@@ -19,7 +19,7 @@ from .autoregressive import Autoregressive
 from .backends import Answer, Backend
 from .fitting import most_likely
 from .units import NO_CONTEXT, Context
-from .vocabulary import ACRONYM, MOST_KEPT, Resources, Vocabulary, with_case, without_emphasis
+from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, changes, with_case, without_emphasis
 
 #: Name of a feature → its weights where nothing was tuned: of words that are ranked one by one
 #: (found on misspellings of English words), and of lines and windows.
@@ -51,8 +51,8 @@ CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
 )
 #: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
 KEPT = ("capital", "short", "confused", "likelier")
-#: Candidates of a line, at most.
-MOST = 32
+#: Candidates of a line, at most, and letters that one may have more for each word.
+MOST, LONGEST = 32, 4
 
 
 def defaults(by_word: bool) -> dict[str, float]:
@@ -63,11 +63,11 @@ def defaults(by_word: bool) -> dict[str, float]:
 @dataclass(frozen=True)
 class Candidates:
     """Of a unit: the texts it may become, itself first, their features (texts ×
-    :data:`FEATURES`; of words those of their place are 0), and of lines their word edits."""
+    :data:`FEATURES`; of words those of their place are 0), and their edits of words."""
 
     texts: tuple[str, ...]
     features: np.ndarray
-    edits: tuple[tuple[WordEdit, ...], ...] = ()
+    edits: Sequence[Sequence[WordEdit]]
 
 
 class Ranker(Backend):
@@ -75,58 +75,43 @@ class Ranker(Backend):
 
     The probability of an edit is that of all candidates together that have it. Units that are
     words, ``by_word``, are asked for in small letters, judged in their context, and get the
-    capitals back that they had. What is not :meth:`readable` stays.
+    capitals back that they had. What is not :attr:`readable` stays.
 
     Args:
         model: asked for texts and their log-probabilities.
         weights: of features; those that are not named are 0.
+        longest: letters that a correction of a word may have more.
 
     Raises:
         UserError: a weight that there is not.
     """
 
     def __init__(
-        self, model: Autoregressive, resources: Resources, weights: Mapping[str, float],
-        by_word: bool,
+        self, model: Autoregressive, vocabulary: Vocabulary, weights: Mapping[str, float],
+        longest: int | None = None,
     ) -> None:  # fmt: skip
         if unknown := weights.keys() - {*FEATURES}:
             known = ", ".join(FEATURES)
             raise UserError(f"there is no weight {sorted(unknown)[0]!r}; there are {known}")
         self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
-        self.model, self.resources, self.by_word = model, resources, by_word
-        self.tokens, self.limit = model.processing.tokens, model.limit
-        self.knows_spaces = model.knows_spaces and not by_word
+        self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
+        self.longest = LONGEST if longest is None else longest
+        self.processing, self.tokens = model.processing, model.processing.tokens
+        self.limit = model.limit
+        self.knows_spaces = model.knows_spaces and not self.by_word
         self.words_learnt = model.words_learnt
-        self.uses_context = by_word and resources.bigrams is not None
-        self.vocabulary = Vocabulary(resources, by_word)
-        self.confused: Mapping[str, tuple[str, ...]] = {}
-        lexicon, lookup = self.vocabulary.lexicon, self.vocabulary.lookup
-        if by_word and lexicon:
-            model.words = lexicon.words
-            if resources.confusions and resources.bigrams:
-                pairs = resources.confusions.known(lexicon, resources.bigrams).items()
-                listed = lookup.corrections if lookup else {}
-                self.confused = {word: some for word, some in pairs if word not in listed}
+        self.uses_context = self.by_word and vocabulary.bigrams is not None
+        self.confused = vocabulary.confused
+        if self.by_word and vocabulary.lexicon:
+            model.words = vocabulary.lexicon.words
         self._found: dict[str, Candidates] = {}
         self.readable = lru_cache(MOST_KEPT)(self._readable)
-        self._strange = lru_cache(MOST_KEPT)(self._in_no_list)
+        self.unknown = lru_cache(MOST_KEPT)(self._in_no_list)
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
         found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
-        return {k: one for k, one in found.items() if k != "lookup" or self.resources.lookup}
-
-    def size(self, text: str) -> int:
-        """Characters."""
-        return len(text)
-
-    def stays(self, text: str) -> bool:
-        """See :class:`~.backends.Backend`."""
-        return not self.readable(text)
-
-    def unknown(self, word: str) -> bool:
-        """See :class:`~.backends.Backend`."""
-        return self._strange(word)
+        return {k: one for k, one in found.items() if k != "lookup" or self.vocabulary.lookup}
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
@@ -143,46 +128,48 @@ class Ranker(Backend):
     def _answer(self, unit: str, found: Candidates, context: Context) -> Answer:
         chances = self.probabilities(found, unit, context)
         best = int(chances.argmax())
-        if not self.by_word:
-            return {
-                edit: float(sum(chances[i] for i, some in enumerate(found.edits) if edit in some))
-                for edit in found.edits[best]
-            }
-        text = self.cased(found.texts[best], unit)
-        edit = WordEdit(0, 1, tuple(text.split()))
-        return {} if text == unit else {edit: float(chances[best])}
+        if self.cased(found.texts[best], unit) == unit:
+            return {}
+        answer = {}
+        for edit in found.edits[best]:
+            written = tuple(self.cased(" ".join(edit.words), unit).split())
+            every = (chances[i] for i, some in enumerate(found.edits) if edit in some)
+            answer[edit._replace(words=written)] = float(sum(every))
+        return answer
 
     # which units are ranked -----------------------------------------------------------------------
 
     def _readable(self, unit: str) -> bool:
-        """Whether a unit is one to rank: its model can spell it and, of words, it is not settled
-        and has no capitals but of the first letter or of all, if it is not short (NATO)."""
+        """Whether a unit is one to rank: its model can spell it and, of words, it is not right and
+        has no capitals but of the first letter or of all, if it is not short (NATO)."""
         if self.by_word:
             plain = unit.lower()
             forms = [plain, plain.capitalize()]
-            listed = self.vocabulary.corrections(plain)
-            if len(unit) > ACRONYM or listed or plain in self.confused:
+            if len(unit) > ACRONYM or self._listed(plain):
                 forms.append(plain.upper())
-            if unit not in forms or self._settled(unit):
+            if unit not in forms or (self._known(unit) and not self._listed(plain)):
                 return False
             unit = plain
         return self._spelt(unit)
 
     def _in_no_list(self, word: str) -> bool:
-        small = word.lower()
-        listed = self.vocabulary.corrections(small) or small in self.confused
-        return not (listed or self._settled(word))
+        return not (self._known(word) or self._listed(word.lower()))
 
-    def _settled(self, word: str) -> bool:
+    def _listed(self, small: str) -> bool:
+        """Whether a word is known to be wrong, or to be written for another."""
+        return small in self.confused or bool(self.vocabulary.corrections(small))
+
+    def _known(self, word: str) -> bool:
         """Whether a word is one letter, such as the *s* of *it 's*, or stands in the lexicon, with
-        what an apostrophe adds to it or without, and is not known to be wrong or written for
-        another. Small letters are unknown where it has capitals alone (*London*)."""
-        small, known = word.lower(), self.vocabulary
-        if known.lexicon is None or known.corrections(small) or small in self.confused:
-            return False
-        return len(word) == 1 or any(
-            one.lower() in known.lexicon and one not in known.spelled
-            for one in (word, re.split("['’]", word)[0])
+        what an apostrophe adds to it or without. Small letters are unknown where it has capitals
+        alone (*London*)."""
+        lexicon, spelled = self.vocabulary.lexicon, self.vocabulary.spelled
+        return lexicon is not None and (
+            len(word) == 1
+            or any(
+                one.lower() in lexicon and one not in spelled
+                for one in (word, re.split("['’]", word)[0])
+            )
         )
 
     def _spelt(self, text: str) -> bool:
@@ -208,7 +195,7 @@ class Ranker(Backend):
         features[1:, CONFUSED] = 1
         met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
         features[:, LIKELIER] = met - met[0]
-        return Candidates(texts, features)
+        return Candidates(texts, features, [self._edits(word, text) for text in texts])
 
     def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
         """Of what the model writes and the lists have."""
@@ -219,7 +206,7 @@ class Ranker(Backend):
         others = [list(map(self.tokens, some)) for some in listed] if self.by_word else ()
         written = self.model.nbest(tokens, batch_size, others)
         texts = [
-            self._texts(unit, map(self.model.processing.text, some), more)
+            self._texts(unit, map(self.processing.text, some), more)
             for unit, some, more in zip(units, written, edits, strict=True)
         ]
         pairs = [[(unit, self.tokens(text)) for text in some] for unit, some in zip(tokens, texts)]
@@ -240,7 +227,7 @@ class Ranker(Backend):
         edits: tuple[Sequence[WordEdit], Sequence[WordEdit]],
     ) -> list[str]:
         """Those of :meth:`.Vocabulary.texts` that can be spelt; of a line the first few."""
-        found = self.vocabulary.texts(unit, written, edits, self.resources.longest)
+        found = self.vocabulary.texts(unit, written, edits, self.longest)
         kept = [text for text in found if text == unit or self._spelt(text)]
         return kept if self.by_word else kept[:MOST]
 
@@ -249,16 +236,18 @@ class Ranker(Backend):
         for text, score in zip(texts, scores, strict=True):
             spelled = self.vocabulary.spelled.get(text, text)
             found[spelled] = max(score, found.get(spelled, score))
+        words, edits = unit.split(), [self._edits(unit, text) for text in found]
         features = np.zeros((len(found), len(FEATURES)))
         features[:, 0] = list(found.values())
-        if self.by_word:
-            features[:, OF_WORDS] = [self.vocabulary.features(unit, text) for text in found]
-            return Candidates(tuple(found), features)
-        words = unit.split()
-        edits = [word_edits(words, text.split()) for text in found]
         for row, some in zip(features, edits, strict=True):
             row[OF_WORDS] = sum(self.vocabulary.features(*one) for one in changes(words, some))
-        return Candidates(tuple(found), features, tuple(map(tuple, edits)))
+        return Candidates(tuple(found), features, edits)
+
+    def _edits(self, unit: str, text: str) -> list[WordEdit]:
+        """Of its words, which make a unit into a text; a word that is ranked alone is one."""
+        alone = self.by_word and text != unit
+        words = text.split()
+        return [WordEdit(0, 1, tuple(words))] if alone else word_edits(unit.split(), words)
 
     def features(self, found: Candidates, unit: str, context: Context) -> np.ndarray:
         """Of the candidates at the place of a unit, as it is written there."""
@@ -269,10 +258,8 @@ class Ranker(Backend):
         # another word that exists is written where both neighbours are there and speak for it: how
         # often it is met is no reason by itself
         enough = all(context) if found.features[-1, CONFUSED] else any(context)
-        if self.resources.bigrams and enough:
-            features[:, BIGRAMS] = [
-                self.resources.bigrams.score(one.lower(), *context) for one in found.texts
-            ]
+        if (bigrams := self.vocabulary.bigrams) and enough:
+            features[:, BIGRAMS] = [bigrams.score(one.lower(), *context) for one in found.texts]
         features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
         return features
 
@@ -319,13 +306,3 @@ class Ranker(Backend):
     def cased(self, text: str, unit: str) -> str:
         """A candidate as it is written for a unit."""
         return with_case(text, unit) if self.by_word else text
-
-
-def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
-    """Each word that stays, with itself, and the words of each edit before and after it."""
-    place = 0
-    for edit in edits:
-        yield from ((word, word) for word in words[place : edit.start])
-        yield " ".join(words[edit.start : edit.end]), " ".join(edit.words)
-        place = edit.end
-    yield from ((word, word) for word in words[place:])

@@ -9,10 +9,10 @@ from typing import Any
 
 from ...errors import UserError
 from ...io.output import whole_file
-from ...io.text_files import read_lines
-from .lexicon import Bigrams, Confusions, Lexicon, Lookup
+from ...io.text_files import read_lines, reading
+from .lexicon import Bigrams, Lexicon, Lookup, read_confusions
 from .protection import Protection
-from .vocabulary import Resources
+from .vocabulary import Vocabulary
 
 NAME = "corrector.json"
 #: Settings that name a file → its name beside the checkpoint.
@@ -20,16 +20,17 @@ FILES: Mapping[str, str] = {
     **{one: f"corrector.{one}" for one in ("lexicon", "lookup", "bigrams", "confusions")},
     "protect_words": "corrector.protected",
 }
-_NUMBERS = ("beam", "window", "min_confidence", "longest", "temperature")
 
 
 @dataclass(frozen=True)
 class Settings:
     """What ``correct`` uses unless it is told otherwise.
 
-    unit, window, min_confidence, longest, temperature, protect_code: as of
-    :class:`~.corrector.Corrector`. weights: of the ranking (:data:`.ranking.WEIGHTS`). tuned: what
-    for. beam: width of the search of a left-to-right model (default 5). Paths of lists
+    unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
+    that are made, where a call gives none. longest: characters that an edit may add, at most.
+    temperature: of the model's probabilities (:mod:`.fitting`). protect_code: whether code and the
+    like stay as they are (:mod:`.prose`). weights: of the ranking (:data:`.ranking.WEIGHTS`).
+    tuned: what for. beam: width of the search of a left-to-right model (default 5). Paths of lists
     (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; protect_words: words that stay.
     """
 
@@ -57,15 +58,18 @@ class Settings:
         """Of the words of :attr:`protect_words`; raises UserError where they cannot be read."""
         return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
 
-    def resources(self) -> Resources:
+    def vocabulary(self, by_word: bool) -> Vocabulary:
         """The files of words; raises UserError where one cannot be read."""
-        return Resources(
+        return Vocabulary(
+            by_word,
             Lexicon.read(self.lexicon) if self.lexicon else None,
             Lookup.read(self.lookup) if self.lookup else None,
-            Resources.longest if self.longest is None else self.longest,
             Bigrams.read(self.bigrams) if self.bigrams else None,
-            Confusions.read(self.confusions) if self.confusions else None,
+            read_confusions(self.confusions) if self.confusions else {},
         )
+
+
+DEFAULTS = Settings()
 
 
 def beside(checkpoint: str) -> str | None:
@@ -89,7 +93,7 @@ def chosen(path: str, file: str | None, given: Mapping[str, Any]) -> tuple[Setti
     found = file or beside(separate_paths(path)[0])
     if found == "none":
         found = None
-    stored = Settings() if found is None else read(found)
+    stored = DEFAULTS if found is None else read(found)
     use = replace(stored, **{key: one for key, one in given.items() if one is not None})
     one_by_one = (None,) if stored.ranks else (None, "word")
     if use.ranks and use.unit in one_by_one:  # lists are of words without punctuation
@@ -105,30 +109,20 @@ def _folder(checkpoint: str) -> str:
 def read(path: str) -> Settings:
     """A settings file, beside which the files lie that it names; raises UserError for none and a
     broken one."""
+    folder = os.path.dirname(os.path.abspath(path))
+    with reading(path), open(path, "rb") as file:
+        raw = file.read()
     try:
-        with open(path, encoding="utf-8") as file:
-            stored = json.load(file)
-        stored.pop("files", None)  # checksums, of older versions
-        settings = Settings(**{key: one for key, one in stored.items() if one is not None})
-        for one in (*(getattr(settings, name) for name in _NUMBERS), *settings.weights.values()):
-            if not isinstance(one, int | float | None):
-                raise ValueError(f"{one!r} is no number")
-        if not settings.temperature > 0:
-            raise ValueError(f"a temperature of {settings.temperature}")
-        folder = os.path.dirname(os.path.abspath(path))
-        found: dict[str, Any] = {
-            key: os.path.join(folder, os.path.basename(one))
-            for key in FILES
-            if (one := getattr(settings, key))
-        }
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+        stored = {key: one for key, one in json.loads(raw).items() if one is not None}
+        stored.pop("files", None)  # checksums, of 0.5
+        for key in stored.keys() & FILES.keys():
+            stored[key] = os.path.join(folder, os.path.basename(stored[key]))
+        return Settings(**stored)
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} is no settings file ({error}); leave it out with --settings none, also to "
             "write it anew: --settings none --tune NOISY CLEAN"
         ) from error
-    return replace(settings, **found)
 
 
 def write(settings: Settings, checkpoint: str) -> str:
@@ -136,18 +130,15 @@ def write(settings: Settings, checkpoint: str) -> str:
     whole or not at all; returns the path of the settings file. Raises UserError where it cannot."""
     folder = _folder(checkpoint)
     stored = asdict(settings)
-    try:
-        for key, name in FILES.items():
-            source, target = getattr(settings, key), os.path.join(folder, name)
-            if source:
-                stored[key] = name
-                if not (os.path.exists(target) and os.path.samefile(source, target)):
-                    with open(source, "rb") as file, whole_file(target) as copy:
-                        shutil.copyfileobj(file, copy.buffer)
-        path = os.path.join(folder, NAME)
-        with whole_file(path) as stream:
-            json.dump(stored, stream, indent=1, ensure_ascii=False)
-            stream.write("\n")
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    for key, name in FILES.items():
+        source, target = stored[key], os.path.join(folder, name)
+        if source:
+            stored[key] = name
+            if not (os.path.exists(target) and os.path.samefile(source, target)):
+                with reading(source), open(source, "rb") as file, whole_file(target) as copy:
+                    shutil.copyfileobj(file, copy.buffer)
+    path = os.path.join(folder, NAME)
+    with whole_file(path) as stream:
+        json.dump(stored, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
     return path

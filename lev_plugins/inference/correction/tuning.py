@@ -1,13 +1,16 @@
 """Choosing threshold and weights on a development set, for a goal."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import UserError
+from ...metrics.words import CorrectionCounts
 from .corrections import Correction, Edit
 from .corrector import Corrector
 from .fitting import calibrated, temperature
@@ -18,62 +21,39 @@ from .units import NO_CONTEXT, Context, context, spans
 STEPS = 40
 OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
 UNCHANGED = FEATURES.index("unchanged")
-GOALS = ("changed", "accuracy")
 #: A unit, as it should be, and its context.
 Example = tuple[str, str, Context]
-#: Threshold, and what it gives.
-Point = tuple[float, "Counts"]
+#: Threshold, and what it gives; words that are not as many as they were are wrong.
+Point = tuple[float, CorrectionCounts]
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Words of a development set: right ones, of them changed; wrong ones, of them corrected and
-    of them changed into something else that is wrong."""
+class Goal(NamedTuple):
+    """Most words corrected with at most ``limit`` per cent of the right words changed; without a
+    limit most words right."""
 
-    right: int
-    changed: int
-    wrong: int
-    corrected: int
-    miscorrected: int
-
-    @property
-    def accuracy(self) -> float:
-        """Share of all words that are right afterwards."""
-        return (self.right + self.gained) / max(self.right + self.wrong, 1)
-
-    @property
-    def gained(self) -> int:
-        """Words that are right afterwards, less those that were right before."""
-        return self.corrected - self.changed
-
-
-@dataclass(frozen=True)
-class Goal:
-    """``changed``: most words corrected with at most ``limit`` per cent of the right words changed;
-    ``accuracy``: most words right."""
-
-    name: str = "changed"
-    limit: float = 1.0
+    limit: float | None = 1.0
 
     @classmethod
     def parse(cls, text: str) -> "Goal":
         """``changed:1`` or ``accuracy``; raises UserError for another text."""
-        name, _, limit = text.partition(":")
+        if text == "accuracy":
+            return cls(None)
+        name, _, given = text.partition(":")
         try:
-            goal = cls(name, float(limit)) if limit else cls(name)
+            limit = float(given or 1)
         except ValueError:
-            goal = cls("", 0)
-        if goal.name not in GOALS or not 0 <= goal.limit <= 100:
+            limit = math.nan
+        if name != "changed" or not 0 <= limit <= 100:
             said = "changed:N (at most N per cent of the right words changed) or accuracy"
             raise UserError(f"goal={text}: give {said}")
-        return goal
+        return cls(limit)
 
-    def value(self, counts: Counts) -> float:
+    def value(self, counts: CorrectionCounts) -> float:
         """The higher, the better."""
-        if self.name == "accuracy":
-            return counts.accuracy
-        over = counts.changed - self.limit / 100 * counts.right
-        return -over if over > 0 else counts.corrected / max(counts.wrong, 1)
+        if self.limit is None:
+            return counts.word_accuracy
+        over = counts.miscorrected - self.limit / 100 * counts.right_before
+        return -over if over > 0 else counts.correction_rate
 
     def best(self, curve: Sequence[Point]) -> Point:
         """The best point; of equal ones that of the highest threshold."""
@@ -86,7 +66,7 @@ def tune(
     clean: Sequence[str],
     goal: Goal,
     weights_too: bool = False,
-) -> tuple[Counts, list[int]]:
+) -> tuple[CorrectionCounts, list[int]]:
     """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
     temperature (:mod:`.fitting`), and the weights of its ranking.
 
@@ -101,14 +81,14 @@ def tune(
         What the choice gives, and the numbers of the lines left out, from 1.
 
     Raises:
-        UserError: lines that do not correspond, or in which no word is wrong, or for the goal
-            ``changed`` none right.
+        UserError: lines that do not correspond, or in which no word is wrong.
     """
-    noisy, clean, left_out, longest = _same_words(noisy, clean, goal)
+    noisy, clean, left_out, longest = _same_words(noisy, clean)
     ranker = corrector.backend
-    corrector.longest, corrector.temperature, corrector.min_confidence = longest, 1.0, 0.0
+    use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
+    corrector.settings = use
     if isinstance(ranker, Ranker):
-        ranker.resources = replace(ranker.resources, longest=longest)
+        ranker.longest = longest
         if weights_too:
             lines = noisy, clean
             ranker.fit(_words(*lines) if ranker.by_word else _units(*lines, corrector.window))
@@ -122,24 +102,10 @@ def tune(
     done = corrector.correct(noisy)
     best, counts = goal.best(curve(done, clean))
     found = [(edit.probability, meant == edit.after.split()) for edit, meant in made(done, clean)]
-    corrector.temperature = temperature(found)
-    corrector.min_confidence = calibrated(best, corrector.temperature)
+    warmth = temperature(found)
+    least = calibrated(best, warmth)
+    corrector.settings = replace(use, temperature=warmth, min_confidence=least)
     return counts, left_out
-
-
-def verdict(counts: Counts) -> str:
-    """Whether the corrector helps."""
-    if counts.gained > 0:
-        return (
-            f"verdict: {counts.gained:,} words more are right than without edits "
-            f"({counts.corrected:,} corrected, {counts.changed:,} right ones changed), in text of "
-            f"this kind, of whose words {counts.wrong / (counts.wrong + counts.right):.1%} are "
-            "wrong; fewer wrong words want a higher --min-confidence"
-        )
-    return (
-        f"verdict: no better than the no-edit baseline yet ({counts.corrected:,} words corrected, "
-        f"{counts.changed:,} right ones changed): train longer, or on more pairs"
-    )
 
 
 def made(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[Edit, list[str]]]:
@@ -162,24 +128,21 @@ def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
         for pair in zip(one.source.split(), meant.split(), strict=True)
     ]
     right = sum(one == meant for one, meant in every)
-    rows = []  # of each edit its words that were right, that were wrong, that are put right
+    rows = []  # of each edit its words that are wrong now, and those that are put right
     for edit, meant in made(done, clean):
         before, after = edit.before.split(), edit.after.split()
         same = after if len(after) == len(before) else [""] * len(before)
         was = [one == wanted for one, wanted in zip(before, meant, strict=True)]
         now = [one == wanted for one, wanted in zip(same, meant, strict=True)]
         lost = sum(a and not b for a, b in zip(was, now, strict=True))
-        corrected = sum(b and not a for a, b in zip(was, now, strict=True))
-        rows.append((lost or int(not before), corrected, was.count(False) - corrected))
+        rows.append((sum(now) - sum(was) + lost, lost or int(not before)))
     chances = np.array([edit.probability for edit, _ in made(done, clean)])
-    table = np.array(rows, dtype=int).reshape(-1, 3)
+    table = np.array(rows, dtype=int).reshape(-1, 2)
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if rows else []
-    found = []
-    for threshold in [0.0, *sorted(set(steps)), 1.0]:
-        lost, corrected, other = table[chances >= threshold].sum(0).tolist()
-        counts = Counts(right, lost, len(every) - right, corrected, other)
-        found.append((threshold, counts))
-    return found
+    return [
+        (one, CorrectionCounts(len(every), right, *table[chances >= one].sum(0).tolist()))
+        for one in (0.0, *sorted(set(steps)), 1.0)
+    ]
 
 
 def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[Example]:
@@ -204,7 +167,7 @@ def _units(noisy: Sequence[str], clean: Sequence[str], window: int) -> Iterator[
 
 
 def _same_words(
-    noisy: Sequence[str], clean: Sequence[str], goal: Goal
+    noisy: Sequence[str], clean: Sequence[str]
 ) -> tuple[list[str], list[str], list[int], int]:
     """The lines with as many noisy as clean words, the numbers of the others, from 1, and how many
     characters a correction of one word adds at most, 1 or more; errors of :func:`tune`."""
@@ -214,18 +177,13 @@ def _same_words(
     sides = [(one.split(), other.split()) for one, other in zip(noisy, clean, strict=True)]
     same = [len(before) == len(after) for before, after in sides]
     words = [both for some in compress(sides, same) for both in zip(*some, strict=True)]
-    if not any(same):
-        raise UserError(f"{said}, no line with as many words in both; give lines that have")
     grown = [len(meant) - len(one) for one, meant in words if one != meant]
     if not grown:
-        raise UserError(
-            f"tuning: none of {len(words)} words is wrong; give text with errors, and the same "
-            "corrected"
+        what = (
+            f"none of {len(words)} words is wrong"
+            if any(same)
+            else "none with as many words in both"
         )
-    if len(grown) == len(words) and goal.name == "changed":
-        raise UserError(
-            f"tuning: all {len(words)} words are wrong, so goal=changed cannot be judged; add "
-            "lines that are right, or give goal=accuracy"
-        )
+        raise UserError(f"{said}, {what}; give text with errors, and the same corrected")
     others = [number for number, one in enumerate(same, start=1) if not one]
     return list(compress(noisy, same)), list(compress(clean, same)), others, max(1, *grown)

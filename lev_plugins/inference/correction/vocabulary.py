@@ -3,9 +3,9 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,24 +27,20 @@ NEAR_ALONE, NEAR_IN_LINE = 12, 3
 MOST_KEPT = 100_000
 
 
-@dataclass(frozen=True)
-class Resources:
-    """What is known about words; ``longest``: letters that a correction may have more."""
-
-    lexicon: Lexicon | None = None
-    lookup: Lookup | None = None
-    longest: int = 4
-    bigrams: Bigrams | None = None
-    confusions: Confusions | None = None
-
-
 class Vocabulary:
     """Lists as words are looked up in them: alone and in small letters (``by_word``), or in a line,
     with the punctuation and the capitals that they have there."""
 
-    def __init__(self, resources: Resources, by_word: bool) -> None:
-        self.by_word = by_word
-        self.lexicon, self.lookup = resources.lexicon, resources.lookup
+    def __init__(
+        self,
+        by_word: bool,
+        lexicon: Lexicon | None = None,
+        lookup: Lookup | None = None,
+        bigrams: Bigrams | None = None,
+        confusions: Confusions = MappingProxyType({}),
+    ) -> None:
+        self.by_word, self.lexicon, self.lookup = by_word, lexicon, lookup
+        self.bigrams = bigrams
         self.spelled: Mapping[str, str] = {}  # small letters → as the lexicon has it
         if by_word and self.lookup:
             self.lookup = self.lookup.in_small_letters(self.lexicon.counts if self.lexicon else ())
@@ -54,6 +50,14 @@ class Vocabulary:
         self.often_wrong = Lexicon(self.lookup.misspellings) if self.lookup else None
         counts = self.lexicon.counts.values() if self.lexicon else ()
         self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
+        #: Words of the lexicon and the bigrams, and others of these that are written for them.
+        self.confused: dict[str, tuple[str, ...]] = {}
+        if self.lexicon and bigrams:
+            met = {one for one in confusions if one in self.lexicon and one in bigrams}
+            listed = self.lookup.corrections if self.lookup else {}
+            for word in met.difference(listed):
+                if others := tuple(one for one in confusions[word] if one in met):
+                    self.confused[word] = others
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
         self.features = lru_cache(MOST_KEPT)(self._measured)
         #: What the table has for a text.
@@ -93,9 +97,12 @@ class Vocabulary:
         return tuple(text.replace(core, one, 1) for one in found or ())
 
     def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
-        """What the table and the lists have for the words of a unit: listed, and near ones."""
-        words = unit.split()
-        return list(self._listed(words)), list(self._near(words))
+        """What the table and the lists have for the words of a unit: listed, and near ones, the
+        nearest first; in a line for words that the lexicon lacks."""
+        words = list(enumerate(unit.split()))
+        listed = ((n, one) for n, word in words for one in sorted(self.corrections(word)))
+        near = ((n, one) for n, word in words for one in self._near(word))
+        return _single(listed), _single(near)
 
     def texts(
         self,
@@ -121,21 +128,11 @@ class Vocabulary:
         kept = {unit, *(edited(words, edits) for edits in (*([edit] for edit in listed), alone))}
         return [one for one in found if one in kept or 0 < len(one) <= limit]
 
-    def _listed(self, words: Sequence[str]) -> Iterator[WordEdit]:
-        for place, word in enumerate(words):
-            for one in sorted(self.corrections(word)):
-                yield WordEdit(place, place + 1, (one,))
-
-    def _near(self, words: Sequence[str]) -> Iterator[WordEdit]:
-        """Near words, the nearest first; in a line for those that the lexicon lacks."""
-        for place, word in enumerate(words):
-            if self.by_word:
-                plain = without_emphasis(word)
-                lists = filter(None, (self.often_wrong, self.lexicon))
-                near = [one for some in lists for one in some.near(plain, NEAR_ALONE)]
-            else:
-                near = self._near_in_line(word) if self.count(word) < 0 else []
-            yield from (WordEdit(place, place + 1, (one,)) for one in near)
+    def _near(self, word: str) -> Iterable[str]:
+        if not self.by_word:
+            return self._near_in_line(word) if self.count(word) < 0 else ()
+        lists = filter(None, (self.often_wrong, self.lexicon))
+        return (one for some in lists for one in some.near(without_emphasis(word), NEAR_ALONE))
 
     def _near_in_line(self, word: str) -> list[str]:
         """Near words, also those in small letters with the capitals of the word."""
@@ -178,13 +175,23 @@ class Vocabulary:
         return np.array(found)
 
 
-def edited(words: Sequence[str], edits: Iterable[WordEdit]) -> str:
-    """A text of words with edits made, which are in order and do not overlap."""
-    made, place = [], 0
+def _single(words: Iterable[tuple[int, str]]) -> list[WordEdit]:
+    return [WordEdit(place, place + 1, (word,)) for place, word in words]
+
+
+def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
+    """Each word that stays, with itself, and the words of each edit before and after it."""
+    place = 0
     for edit in edits:
-        made += [*words[place : edit.start], *edit.words]
+        yield from ((word, word) for word in words[place : edit.start])
+        yield " ".join(words[edit.start : edit.end]), " ".join(edit.words)
         place = edit.end
-    return " ".join([*made, *words[place:]])
+    yield from ((word, word) for word in words[place:])
+
+
+def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> str:
+    """A text of words with edits made, which are in order and do not overlap."""
+    return " ".join(after for _, after in changes(words, edits) if after)
 
 
 @lru_cache(MOST_KEPT)

@@ -14,16 +14,12 @@ from lev_plugins.inference.correction.autoregressive import (
     rewriting,
 )
 from lev_plugins.inference.correction.backends import Answer, Backend, TextProcessing, Tokens
-from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
+from lev_plugins.inference.correction.lexicon import Bigrams, Lexicon, Lookup
 from lev_plugins.inference.correction.ranking import Ranker
-from lev_plugins.inference.correction.vocabulary import Resources
+from lev_plugins.inference.correction.vocabulary import Vocabulary
 
 Writing = Callable[[Tokens], Sequence[str | None] | None]
 Scoring = Callable[[Sequence[str | None]], Sequence[float]]
-
-
-def copied(unit: Tokens) -> Tokens:
-    return unit
 
 
 def even(written: Sequence[str | None]) -> list[float]:
@@ -47,7 +43,7 @@ class FakeBackend(Backend):
 
     def __init__(
         self,
-        writing: Writing = copied,
+        writing: Writing = lambda unit: unit,
         scoring: Scoring = even,
         limit: int = 10_000,
         knows_spaces: bool = True,
@@ -89,22 +85,22 @@ class Scripted(Autoregressive):
         likes: Mapping[str, float] | None = None,
     ) -> None:
         self.script, self.likes, self.asked = words or {}, likes or {}, list[str]()
-        self.limit, self.knows_spaces, self.drafted = 40, True, False
+        self.limit, self.knows_spaces = 40, True
         self.processing = TextProcessing(None, Characters())
 
-    def knows(self, tokens: Tokens) -> bool:
+    def knows(self, tokens: Iterable[str]) -> bool:
         text = "".join(tokens).replace("▁", "")
-        return text.isascii() or "—" in tokens
+        return text.isascii() or "—" in text
 
     def nbest(
         self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
     ) -> list[Written]:
-        found = []
-        for unit in map(self.processing.text, units):
-            self.asked.append(unit)
-            some = self.script.get(unit, [])
-            found.append({self.processing.tokens(one): self.likes.get(one, -5.0) for one in some})
-        return found
+        asked = list(map(self.processing.text, units))
+        self.asked += asked
+        return [
+            {self.processing.tokens(one): self.likes.get(one, -5.0) for one in some}
+            for some in (self.script.get(unit, ()) for unit in asked)
+        ]
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
         return [self.likes.get(self.processing.text(text), -5.0) for _, text in pairs]
@@ -121,17 +117,24 @@ def ranking(
     lexicon: Lexicon | None = LEXICON,
     pairs: Iterable[tuple[str, str]] = (),
     unit: str = "letters",
-    weights: Mapping[str, float] | None = None,
+    weights: Mapping[str, float] = WEIGHTS,
+    longest: int | None = None,
     **more: Any,
 ) -> Corrector:
     """A corrector that ranks what a scripted model and some lists propose."""
     table = Lookup(pairs) if (pairs := list(pairs)) else None
-    known, by_word = Resources(lexicon, table, **more), unit in ("letters", "word")
-    weights = WEIGHTS if weights is None else weights
-    return Corrector(Ranker(model or Scripted(), known, weights, by_word), unit)
+    known = Vocabulary(unit in ("letters", "word"), lexicon, table, **more)
+    return Corrector(Ranker(model or Scripted(), known, weights, longest), unit)
 
 
 def ranker_of(corrector: Corrector) -> Ranker:
     ranker = corrector.backend
     assert isinstance(ranker, Ranker)
     return ranker
+
+
+def bigrams_of(pairs: Mapping[tuple[str, str], float]) -> Bigrams:
+    counts: dict[str, dict[str, float]] = {}
+    for (left, right), count in pairs.items():
+        counts.setdefault(left, {})[right] = count
+    return Bigrams(counts)
