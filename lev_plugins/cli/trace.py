@@ -132,7 +132,7 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
         steps = args.max_iter or 10
         return editor.edit(*sides, markup=args.markup, max_iter=steps, batch_size=size)
 
-    return edited, traces, editor.draft_lang
+    return edited, traces, editor.task.draft_lang
 
 
 def _pairs(path: str) -> Iterator[Pair]:

@@ -1,6 +1,6 @@
 """The mean of several checkpoints of one training."""
 
-import os
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,36 +11,30 @@ from torch import Tensor
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import read_checkpoint
 
-# checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
-_NUMBERED = (r"checkpoint_\d+_(\d+)\.pt", r"checkpoint(\d+)\.pt")
+# checkpoint_EPOCH_UPDATES.pt, and checkpointEPOCH.pt at its end
+_NUMBERED = re.compile(r"checkpoint(_\d+_)?\d+\.pt")
 
 
 def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
-    """The checkpoints to average, the newest last: files, or those of one folder that have a number
-    of updates, else of epochs; ``last``: how many.
+    """The checkpoints to average, the newest last: files, or the numbered ones of one folder;
+    ``last``: how many.
 
     Raises:
-        UserError: a file that is not there or named twice, or fewer than are wanted.
+        UserError: fewer than are wanted.
     """
     paths = [Path(name) for name in named]
     if len(paths) == 1 and paths[0].is_dir():
-        paths = _numbered(paths[0])
-    for i, path in enumerate(paths):
-        if not path.is_file():
-            raise UserError(f"checkpoint {path} does not exist")
-        if any(os.path.samefile(path, other) for other in paths[:i]):
-            raise UserError(f"checkpoint {path} is named twice")
-    if last is not None and not 1 <= last <= len(paths):
-        raise UserError(f"--last {last}: give 1 to {len(paths)}, the number of checkpoints")
-    return paths if last is None else paths[-last:]
+        paths = sorted(
+            filter(lambda one: _NUMBERED.fullmatch(one.name), paths[0].iterdir()), key=_time
+        )
+    if not 1 <= (last or 1) <= len(paths):
+        raise UserError(f"--last {last}: {named[0]} has {len(paths)} numbered checkpoints")
+    return paths[-(last or 0) :]
 
 
-def _numbered(folder: Path) -> list[Path]:
-    for form in _NUMBERED:
-        found = [(re.fullmatch(form, path.name), path) for path in folder.iterdir()]
-        if numbered := sorted((int(match[1]), path) for match, path in found if match):
-            return [path for _, path in numbered]
-    raise UserError(f"{folder} holds no numbered checkpoints; name the files")
+def _time(path: Path) -> list[float]:
+    """Epoch and updates; the end of an epoch comes behind all of it."""
+    return [*map(int, re.findall(r"\d+", path.name)), math.inf]
 
 
 def average(paths: Sequence[Path]) -> dict[str, Any]:
@@ -65,11 +59,8 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
                 "one or has another shape"
             )
         sums = {name: total + other[name] for name, total in sums.items()}
-    means: dict[object, Tensor] = {}  # a parameter with several names is one tensor, and stays one
-    for name, total in sums.items():
-        one = newest[name]
-        key = one.data_ptr(), one.shape, one.stride()
-        newest[name] = means.setdefault(key, (total / len(paths)).to(one.dtype))
+    for name, total in sums.items():  # in place: a parameter with several names stays one
+        newest[name].copy_(total / len(paths))
     state.pop("last_optimizer_state", None)
     return state
 

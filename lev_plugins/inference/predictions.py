@@ -8,7 +8,6 @@ from torch import Tensor
 
 from ..systems.enct5.metrics import Entity, entities, marks_entities
 from ..systems.enct5.problem_types import ProblemType
-from ..systems.enct5.tokenizer import Encoding
 
 _DIGITS = 6
 
@@ -82,49 +81,32 @@ class Tagged:
         return found
 
 
-class Reading(NamedTuple):
-    """A text, two, or words as the model reads them: one cut, or for tagging the windows; and
-    whether an end was cut off."""
-
-    texts: tuple[str, ...]
-    cuts: list[Encoding]
-    cut: bool
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is made of scores."""
+class Wanted(NamedTuple):
+    """What is made of the scores of a text: the kind, names of labels and the caller's options."""
 
     kind: ProblemType
     names: Sequence[str]
     top_k: int | None
     threshold: float
 
-    def prediction(self, reading: Reading, scores: Sequence[Tensor]) -> Prediction:
-        """From scores 1 × N."""
+    def record(self, texts: tuple[str, ...], scores: Sequence[Tensor], cut: bool) -> Any:
+        """A :class:`Prediction` or :class:`Tagged` of texts or words, from the scores of each
+        window, W × N; of what is not tagged there is one, 1 × N.
+        """
         if self.kind is ProblemType.REGRESSION:
-            return Prediction(reading.texts, value=scores[0].item(), cut=reading.cut)
-        ranked = self._ranked(scores[0])[0]
-        top = None if self.top_k is None else tuple(ranked[: self.top_k])
+            return Prediction(texts, value=scores[0].item(), cut=cut)
+        ranked = [row for window in scores for row in self._ranked(window)]
+        tops = tuple(tuple(row[: self.top_k]) for row in ranked) if self.top_k else None
+        if self.kind is ProblemType.TAGGING:
+            tags, chances = tuple(zip(*(row[0] for row in ranked))) or ((), ())
+            marked = tuple(entities(tags)) if marks_entities(self.names) else None
+            return Tagged(texts, tags, chances, tops, marked, len(scores), cut)
+        top, best = tops and tops[0], ranked[0]
         if not self.kind.many:
-            return Prediction(reading.texts, *ranked[0], top=top, cut=reading.cut)
-        holding = [one for one in ranked if one.score > self.threshold]
-        labels, scored = tuple(zip(*holding)) or ((), ())
-        return Prediction(reading.texts, labels=labels, scores=scored, top=top, cut=reading.cut)
-
-    def tagged(self, reading: Reading, scores: Sequence[Tensor]) -> Tagged:
-        """From scores W × N of each window."""
-        ranked = [word for window in scores for word in self._ranked(window)]
-        tags = tuple(word[0].label for word in ranked)
-        return Tagged(
-            words=reading.texts,
-            tags=tags,
-            scores=tuple(word[0].score for word in ranked),
-            top=None if self.top_k is None else tuple(tuple(w[: self.top_k]) for w in ranked),
-            windows=len(scores),
-            cut=reading.cut,
-            entities=tuple(entities(tags)) if marks_entities(self.names) else None,
-        )
+            return Prediction(texts, *best[0], top=top, cut=cut)
+        holding = [one for one in best if one.score > self.threshold]
+        labels, chances = tuple(zip(*holding)) or ((), ())
+        return Prediction(texts, labels=labels, scores=chances, top=top, cut=cut)
 
     def _ranked(self, scores: Tensor) -> list[list[Scored]]:
         """Row by row the labels, the likeliest first; of equals the one that comes first."""

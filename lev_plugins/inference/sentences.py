@@ -13,10 +13,9 @@ from ..errors import UserError
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration
 from ..systems.levenshtein.decoding.state import EditHypothesis, Step
 from ..systems.levenshtein.task import Draft
-from .arguments import listed, strings
+from .arguments import strings
 
 Terms = Iterable[Iterable[str] | None]
-Row = tuple[str, str | None, Sequence[str] | None, str | None]
 _DIGITS = 6
 
 
@@ -25,24 +24,25 @@ def read_rows(
     drafts: Iterable[str | None] | None,
     terms: Terms | None,
     old_sources: Iterable[str | None] | None = None,
-) -> list[Row]:
+) -> list[tuple[Any, ...]]:
     """Source, draft, terms and older source of every sentence.
 
     Raises:
         UserError: what is no list of strings, or of another length.
     """
-    read = strings("sources", "source", sources)
-    nothing: list[Any] = [None] * len(read)
-    beside = nothing if drafts is None else strings("drafts", "draft", drafts, optional=True)
-    lists = nothing if terms is None else listed("terms", terms)
-    wanted = [row if row is None else strings("terms", "term", row) for row in lists]
-    older = nothing
+    sides: dict[str, list[Any]] = {"sources": strings("sources", "source", sources)}
+    if drafts is not None:
+        sides["drafts"] = strings("drafts", "draft", drafts, optional=True)
+    if terms is not None:
+        sides["terms"] = [row if row is None else strings("terms", "term", row) for row in terms]
     if old_sources is not None:
-        older = strings("old_sources", "old source", old_sources, optional=True)
-    for others, name in ((beside, "drafts"), (wanted, "lists of terms"), (older, "old sources")):
-        if len(others) != len(read):
-            raise UserError(f"{len(read)} sources but {len(others)} {name}")
-    return list(zip(read, beside, wanted, older))
+        sides["old_sources"] = strings("old_sources", "old source", old_sources, optional=True)
+    count = len(sides["sources"])
+    for name, side in sides.items():
+        if len(side) != count:
+            raise UserError(f"{count} sources but {len(side)} {name}")
+    names = ("sources", "drafts", "terms", "old_sources")
+    return list(zip(*(sides.get(name, [None] * count) for name in names)))
 
 
 class Sentence(NamedTuple):

@@ -48,7 +48,7 @@ class ReadingReport:
     """What was read only in part, and how fast it went."""
 
     def __init__(self, model: EncT5) -> None:
-        self.longer = f"longer than {model.max_length} subwords"
+        self.longer = f"longer than {model.metadata.max_length} subwords"
         self.lines, self.started = 0, time.perf_counter()
         self.split, self.cut = list[int](), list[int]()
 

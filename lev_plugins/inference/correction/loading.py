@@ -9,6 +9,7 @@ import torch
 from fairseq import tasks, utils
 from fairseq.data import Dictionary, data_utils
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
+from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import open_dict
 
@@ -21,8 +22,8 @@ from ..checkpoints import (
     CheckpointState,
     device_named,
     find_checkpoints,
+    load_model,
     load_state,
-    load_writer,
     text_encoders,
     words_learnt,
 )
@@ -62,7 +63,9 @@ def load_backend(
     if name in WRITING:
         made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
     elif name in EDITING:
-        editor = LevenshteinEditor.from_state(state, paths, data, place, precision, given)
+        editor = LevenshteinEditor.from_pretrained(
+            path, data, place, precision, state=state, **given
+        )
         encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
         made = LevenshteinBackend(editor, *encoders)
     else:
@@ -94,7 +97,7 @@ def _autoregressive(
         if kind != cfg.task._name:
             told = f"was trained with --task {kind} and {paths[0]} with {cfg.task._name}"
             raise UserError(f"{one} {told}; the models of an ensemble share their task")
-        models.append(load_writer(one, task, loaded))
+        models.append(load_model(one, task, loaded, FairseqEncoderDecoderModel))
     tokenizer, bpe = text_encoders(cfg, given, paths, data)
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
     return Autoregressive(models, task, cfg, *encoders, beam, device, precision)
