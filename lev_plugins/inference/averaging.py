@@ -1,9 +1,6 @@
 """The mean of several checkpoints of one training."""
 
-import math
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -11,33 +8,8 @@ from torch import Tensor
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import read_checkpoint
 
-# checkpoint_EPOCH_UPDATES.pt, and checkpointEPOCH.pt at its end
-_NUMBERED = re.compile(r"checkpoint(_\d+_)?\d+\.pt")
 
-
-def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
-    """The checkpoints to average, the newest last: files, or the numbered ones of one folder;
-    ``last``: how many.
-
-    Raises:
-        UserError: fewer than are wanted.
-    """
-    paths = [Path(name) for name in named]
-    if len(paths) == 1 and paths[0].is_dir():
-        paths = sorted(
-            filter(lambda one: _NUMBERED.fullmatch(one.name), paths[0].iterdir()), key=_time
-        )
-    if not 1 <= (last or 1) <= len(paths):
-        raise UserError(f"--last {last}: {named[0]} has {len(paths)} numbered checkpoints")
-    return paths[-(last or 0) :]
-
-
-def _time(path: Path) -> list[float]:
-    """Epoch and updates; the end of an epoch comes behind all of it."""
-    return [*map(int, re.findall(r"\d+", path.name)), math.inf]
-
-
-def average(paths: Sequence[Path]) -> dict[str, Any]:
+def average(paths: Sequence[str]) -> dict[str, Any]:
     """The newest checkpoint's content, the last of ``paths``, with the mean of all parameters.
 
     Means are taken in double precision and kept in the parameters' own. What is no floating point
@@ -65,7 +37,7 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     return state
 
 
-def load(path: Path) -> dict[str, Any]:
+def load(path: str) -> dict[str, Any]:
     """A checkpoint's content, on the CPU; raises UserError for what is none of fairseq's."""
     state = read_checkpoint(path)
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):

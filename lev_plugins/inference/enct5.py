@@ -11,7 +11,7 @@ or classes, W words.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import torch
 from fairseq.dataclass.utils import merge_with_parent
@@ -28,7 +28,7 @@ from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.task import TASK
 from ..systems.enct5.tokenizer import Encoding
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
-from .predictions import Prediction, Tagged, Wanted
+from .predictions import Prediction, Wanted
 
 Text = str | Sequence[str]
 BATCH_TOKENS = 4096
@@ -92,7 +92,7 @@ class EncT5:
         """:meth:`stream` as a list, of a model that does not tag."""
         return list(self.stream(texts, top_k, threshold))
 
-    def predict_tags(self, sentences: Iterable[Text], top_k: int | None = None) -> list[Tagged]:
+    def predict_tags(self, sentences: Iterable[Text], top_k: int | None = None) -> list[Prediction]:
         """:meth:`stream` as a list, of a model that tags."""
         return list(self.stream(sentences, top_k))
 
@@ -102,7 +102,7 @@ class EncT5:
         top_k: int | None = None,
         threshold: float | None = None,
         buffer: int = BUFFER,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Prediction]:
         """The class, the value, the labels or the tags of every text, in order.
 
         Args:

@@ -35,49 +35,36 @@ class Prediction:
     """What a model says of one text, or of a pair; None is what its kind does not say.
 
     label, score: the best class and its probability. labels, scores: of many labels those above the
-    threshold, the likeliest first. value: of regression. top: the likeliest labels, where they were
-    asked for. cut: whether the text was longer than the model reads, so that its end was not.
+    threshold, the likeliest first. value: of regression. top: the likeliest labels (of each word),
+    where they were asked for. cut: whether the text, or a word, was longer than the model reads, so
+    that its end was not.
+
+    Of a sentence that was tagged, which has words in the place of texts: tags, scores: of each
+    word. entities: that the tags mark; None where they are of another kind. windows: how many parts
+    the sentence was read in.
     """
 
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    words: tuple[str, ...] | None = None
     label: str | None = None
     score: float | None = None
+    tags: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
     scores: tuple[float, ...] | None = None
     value: float | None = None
-    top: tuple[Scored, ...] | None = None
+    top: tuple[Any, ...] | None = None
+    entities: tuple[Entity, ...] | None = None
+    windows: int | None = None
     cut: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
         found: dict[str, Any] = _plain(vars(self))
-        if len(self.texts) == 1:
-            found = {"text": found.pop("texts")[0], **found}
+        texts = found.pop("texts")
         if self.value is not None:
             found["value"] = float(f"{self.value:.7g}")
-        return found
-
-
-@dataclass(frozen=True)
-class Tagged:
-    """The tags of one sentence, and their probabilities.
-
-    top: the likeliest tags of each word, where they were asked for. entities: that the tags mark;
-    None where the tags are of another kind. windows: how many parts the sentence was read in. cut:
-    whether a word was longer than the model reads, so that its end was not.
-    """
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    scores: tuple[float, ...]
-    top: tuple[tuple[Scored, ...], ...] | None = None
-    entities: tuple[Entity, ...] | None = None
-    windows: int = 1
-    cut: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; probabilities have six digits."""
-        found: dict[str, Any] = _plain(vars(self))
+        if self.words is None:
+            found = {**({"text": texts[0]} if len(texts) == 1 else {"texts": texts}), **found}
         return found
 
 
@@ -89,21 +76,28 @@ class Wanted(NamedTuple):
     top_k: int | None
     threshold: float
 
-    def record(self, texts: tuple[str, ...], scores: Sequence[Tensor], cut: bool) -> Any:
-        """A :class:`Prediction` or :class:`Tagged` of texts or words, from the scores of each
-        window, W × N; of what is not tagged there is one, 1 × N.
+    def record(self, texts: tuple[str, ...], scores: Sequence[Tensor], cut: bool) -> Prediction:
+        """Of texts, or words, from the scores of each window, W × N; of what is not tagged there is
+        one, 1 × N.
         """
         if self.kind is ProblemType.REGRESSION:
             return Prediction(texts, value=scores[0].item(), cut=cut)
         ranked = [row for window in scores for row in self._ranked(window)]
-        tops = tuple(tuple(row[: self.top_k]) for row in ranked) if self.top_k else None
+        top = tuple(tuple(row[: self.top_k]) for row in ranked) if self.top_k else None
         if self.kind is ProblemType.TAGGING:
-            tags, chances = tuple(zip(*(row[0] for row in ranked))) or ((), ())
-            marked = tuple(entities(tags)) if marks_entities(self.names) else None
-            return Tagged(texts, tags, chances, tops, marked, len(scores), cut)
-        top, best = tops and tops[0], ranked[0]
+            tags = tuple(row[0].label for row in ranked)
+            return Prediction(
+                words=texts,
+                tags=tags,
+                scores=tuple(row[0].score for row in ranked),
+                top=top,
+                entities=tuple(entities(tags)) if marks_entities(self.names) else None,
+                windows=len(scores),
+                cut=cut,
+            )
+        best, top = ranked[0], top and top[0]
         if not self.kind.many:
-            return Prediction(texts, *best[0], top=top, cut=cut)
+            return Prediction(texts, label=best[0].label, score=best[0].score, top=top, cut=cut)
         holding = [one for one in best if one.score > self.threshold]
         labels, chances = tuple(zip(*holding)) or ((), ())
         return Prediction(texts, labels=labels, scores=chances, top=top, cut=cut)

@@ -106,7 +106,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
         ("concat.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
-        ("stock.pt", {"bpe": "nonsense"}, "bpe 'nonsense' is not one that fairseq has"),
+        ("stock.pt", {"bpe": "nonsense"}, "bpe: 'nonsense'"),
         ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
         ("stock.pt", {"unit": "page"}, "unit=page: choose one of"),
         ("stock.pt:concat.pt", {}, "was trained with --task translation_concat and .*stock.pt"),

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from ...errors import UserError
 from ...io.program import running_command
-from .baselines import linear_score, usual_score
 from .config import EncT5TaskConfig
 from .criterion import CRITERION
 from .dataset import EncT5Dataset, read_column
@@ -71,7 +70,6 @@ class EncT5Task(FairseqTask):
         none = self.statistics(no_scores, nothing, {"sentences": []})
         self.metric_names = list(summary(self.kind, none))
         self.state.merge_state_dict({"description": asdict(metadata), NEITHER: 0.5})
-        self.trains = False
         self.first_subset = False
 
     def _check(self) -> None:
@@ -119,8 +117,7 @@ class EncT5Task(FairseqTask):
         found = ARCH_MODEL_REGISTRY.get(name)
         if found is not None and not issubclass(found, EncT5Model):
             raise UserError(f"--arch {name} is no EncT5; --task {TASK} goes with --arch enct5_…")
-        self.trains = not from_checkpoint
-        if self.trains:
+        if not from_checkpoint:
             self._check_best_metric(self.cfg.best_checkpoint_metric)
         return super().build_model(cfg, from_checkpoint)
 
@@ -198,23 +195,16 @@ class EncT5Task(FairseqTask):
             shuffle=training,
         )
         if not training and self.metadata.counts:
-            self._log_baselines(split, columns[PIECES], columns[LABELS])
+            self._log_baseline(split, columns[LABELS])
 
-    def _log_baselines(
-        self, split: str, pieces: Sequence[Tensor], labels: Sequence[Tensor]
-    ) -> None:
-        """What scores a set without EncT5: the most frequent label, and before a training a line
-        of what a linear model learns from the subwords."""
-        name, counts = self.metric_names[0], self.metadata.counts
+    def _log_baseline(self, split: str, labels: Sequence[Tensor]) -> None:
+        """The accuracy, or micro-F1, of one label that is said of every text or word."""
+        counts, ids = self.metadata.counts, torch.cat([labels[i] for i in range(len(labels))])
         usual = counts.index(max(counts))
-        score, label = usual_score(self.kind, usual, labels), self.metadata.labels[usual]
+        said = len(labels) if self.kind.many else len(ids)
+        score = 200 * int((ids == usual).sum()) / max(said + len(ids), 1)
+        label, name = self.metadata.labels[usual], self.metric_names[0]
         logger.info("%s: always %s, the most frequent label: %s %.2f", split, label, name, score)
-        prefix = os.path.join(self.cfg.data or "", "train")
-        if self.trains and self.kind is not ProblemType.TAGGING:
-            train = read_column(f"{prefix}.{PIECES}"), read_column(f"{prefix}.{LABELS}")
-            found = linear_score(self.kind, self.number, train, (pieces, labels))
-            if found is not None:
-                logger.info("%s: a linear model of the subwords: %s %.2f", split, name, found)
 
     def max_positions(self) -> tuple[int, int]:
         """Most subwords and decoder positions in a row."""
