@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
-from ..data.batch import TextEncoder
+from ..data.batch import Batch, TextEncoder
 from ..data.batching import in_batches
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
@@ -31,7 +32,7 @@ from .checkpoints import (
     load_state,
     text_encoders,
 )
-from .sentences import Sentence, Terms, collated, read_rows
+from .sentences import Sentence, Terms, read_rows
 
 
 class LevenshteinEditor:
@@ -176,8 +177,14 @@ class LevenshteinEditor:
         self, generator: RefinementGenerator, sentences: Sequence[Sentence]
     ) -> list[list[EditTrace]]:
         """The n-best of one batch."""
-        sides = [one.tokens for one in sentences], [one.coded for one in sentences]
-        batch = collated(*sides, self.task.tgt_dict.pad(), self.device)
+        pad = self.task.tgt_dict.pad()
+        rows = zip(*((one.tokens, *one.coded) for one in sentences), strict=True)
+        tokens, draft, marks = (
+            pad_sequence(side, batch_first=True, padding_value=fill).to(self.device)
+            for side, fill in zip(rows, (pad, pad, 0))
+        )
+        inputs = {"src_tokens": tokens, "src_lengths": None}
+        batch: Batch = {"net_input": inputs, "draft": draft, "marks": marks}
         found = generator.generate(self.models, batch)
         return [
             [sentence.trace(self._text(sentence.symbols(one)), one) for one in hypotheses]

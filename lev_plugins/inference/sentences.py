@@ -3,12 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import torch
 from fairseq.data import Dictionary
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
-from ..data.batch import Batch
 from ..errors import UserError
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration
 from ..systems.levenshtein.decoding.state import EditHypothesis, Step
@@ -88,18 +85,3 @@ class Sentence(NamedTuple):
 def _probabilities(scores: Tensor) -> tuple[float, ...]:
     """Of log-probabilities, those of <s> and </s> left out."""
     return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())
-
-
-def collated(
-    sources: Sequence[Tensor], drafts: Sequence[Draft], pad: int, device: torch.device
-) -> Batch:
-    """A batch to decode."""
-
-    def padded(rows: Iterable[Tensor], value: int) -> Tensor:
-        return pad_sequence(list(rows), batch_first=True, padding_value=value).to(device)
-
-    return {
-        "net_input": {"src_tokens": padded(sources, pad), "src_lengths": None},
-        "draft": padded((draft.tokens for draft in drafts), pad),
-        "marks": padded((draft.marks for draft in drafts), 0),
-    }

@@ -10,7 +10,6 @@ import saved
 import tiny
 import torch
 from closeness import near
-from fairseq.data.encoders.characters import Characters
 from refusals import refuses
 from tiny import holds
 
@@ -193,19 +192,6 @@ def test_candidates_come_best_first_and_depend_on_the_seed_alone(editor):
     assert list(map(texts, other)) != list(map(texts, groups))
 
 
-def test_models_may_come_in_any_order_and_all_have_their_say():
-    made = editors.editor(3, max_insertions=3)
-    one, two, three = made.models
-
-    def edited(*models: torch.nn.Module) -> list[EditTrace]:
-        return LevenshteinEditor(models, made.task).edit(SOURCES, DRAFTS, max_iter=3)
-
-    together = edited(one, two, three)
-    assert_same(edited(three, one, two), together)
-    for models in ((one, two), (two, three), (one, three)):
-        assert texts(edited(*models)) != texts(together)
-
-
 # terms and marks ------------------------------------------------------------------------------
 
 TERMS = [["a b"], ["h", "g f"], None, ["c c c"], [], ["b", "b"], ["e"], ["a b c d", "e f", "a"]]
@@ -258,16 +244,3 @@ def test_marks_are_orders_only_where_they_are_asked_for(editor):
         (typed,) = editor.edit(["a b"], [draft], delete_threshold=threshold)
         before = typed.iterations[0].before if typed.iterations else tuple(typed.text.split())
         assert before == tuple(draft.split())
-
-
-def test_characters_can_be_marked_alone(editor):
-    spelling = LevenshteinEditor(editor.models, editor.task, bpe=Characters())
-    for threshold in (0.0, 1.0):
-        options = {"markup": True, "delete_threshold": threshold, "max_iter": 1}
-        (trace,) = spelling.edit(["abc"], ["a[=bc=]d[-e-]"], **options)
-        assert trace.iterations[0].before == ("a", "b", "c", "d", "e")
-        gone = not threshold
-        assert trace.iterations[0].deleted == (gone, False, False, gone, True)
-    (trace,) = spelling.edit(["abc"], terms=[["bc"]], delete_threshold=0.0)
-    (plain,) = editor.edit(["a b c"], terms=[["b c"]], delete_threshold=0.0)
-    assert "bc" in trace.text and trace.text == plain.text.replace(" ", "")

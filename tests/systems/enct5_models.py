@@ -82,18 +82,6 @@ def example(kind: ProblemType, pieces: int, number: int = NUMBER) -> Example:
     return Example(text, spans, torch.randint(0, number, (1,)))
 
 
-def widened(batch: dict[str, Tensor], pieces: int, latents: int) -> dict[str, Tensor]:
-    """A batch with more padding, on which anything may stand but segment and span 0."""
-    found = {}
-    for name, value in batch.items():
-        more = latents if name.startswith("latent") else pieces
-        filler = torch.zeros(len(value), more, dtype=torch.long)
-        if name == "tokens":
-            filler = torch.randint(0, ROWS, filler.shape)
-        found[name] = torch.cat([value, filler], 1)
-    return found
-
-
 def answers(
     model: EncT5Model, rows: Sequence[Row], kind: ProblemType, number: int = NUMBER
 ) -> Tensor:

@@ -105,23 +105,19 @@ def test_dropout_falls_on_the_berts_states_in_training_alone(bert):
         assert same is not trains
 
 
-@pytest.mark.parametrize("prefix", ["", "transformer."])
-def test_an_encoder_alone_is_enough(tmp_path, prefix):
-    """As ``T5EncoderModel`` is written, or with the head of a classifier."""
-    expected = build(t5(tmp_path / "t5"))
-    whole = load_file(str(tmp_path / "t5" / "model.safetensors"))
-    tensors = {f"{prefix}{name}": one for name, one in whole.items() if name[:3] in ("enc", "sha")}
-    if prefix:
-        tensors["classifier.weight"] = torch.randn(2, 8)
+def test_an_encoder_alone_is_enough(folder, tmp_path):
+    """With the head of a classifier."""
+    expected, whole = build(folder), load_file(str(folder / "model.safetensors"))
+    parts = {name: one for name, one in whole.items() if name.startswith(("encoder", "shared"))}
+    tensors = {f"transformer.{name}": one for name, one in parts.items()}
+    tensors["classifier.weight"] = torch.randn(2, 8)
     config = {**T5_1, "layer_norm_epsilon": 1e-3, "is_encoder_decoder": False}
-    folder = checkpoints.write(tmp_path / "encoder", config, tensors)
-    found = build(folder)
-    states = [
-        one.encoder(one.embed(TEXT[None]), torch.ones(1, 11).bool()) for one in (found, expected)
-    ]
+    alone = checkpoints.write(tmp_path / "encoder", config, tensors)
+    real = torch.ones(1, len(TEXT)).bool()
+    states = [one.encoder(one.embed(TEXT[None]), real) for one in (build(alone), expected)]
     assert torch.equal(*states)
-    with refuses(folder, "decoder.block.0"):
-        build(folder, decoder_init="t5")
+    with refuses(alone, "decoder.block.0"):
+        build(alone, decoder_init="t5")
 
 
 def test_the_folders_sizes_win_over_those_of_options(folder, monkeypatch):

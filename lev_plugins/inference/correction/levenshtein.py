@@ -3,13 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from ...data.batching import in_batches
 from ...systems.levenshtein.decoding.history import EditTrace
-from ...systems.levenshtein.decoding.policy import EditPolicy, EnsemblePolicy
 from ..editor import LevenshteinEditor
-from ..sentences import Sentence, collated
 from .autoregressive import LENGTH_SHARE
-from .backends import Answer, Backend, Rewriting, TextProcessing, Tokens
+from .backends import Answer, Backend, Rewriting, TextProcessing
 from .corrections import Edit
 from .edits import placed, whole_words
 
@@ -34,38 +31,20 @@ class LevenshteinBackend(Backend):
         encoders = processing.tokenizer, processing.bpe
         #: The same models, as an editor that reads text as this backend does.
         self.editor = LevenshteinEditor(editor.models, editor.task, *encoders)
-        models = editor.models
-        self.policy: EditPolicy = models[0] if len(models) == 1 else EnsemblePolicy(models)
         source, target = self.editor.limits
         self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
-        self.generator = self.editor.generator(max_iter=max_iter, retain_history=True)
+        self.max_iter = max_iter
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
-        read = [(unit, self.processing.tokens(unit)) for unit in units]
-        return in_batches(self._answers, read, (len(tokens) for _, tokens in read), batch_size)
-
-    def _answers(self, units: Sequence[tuple[str, Tokens]]) -> list[Answer | None]:
-        """Of one batch."""
-        sentences = [self._sentence(tokens) for _, tokens in units]
-        sides = [one.tokens for one in sentences], [one.coded for one in sentences]
-        batch = collated(*sides, self.task.tgt_dict.pad(), self.device)
-        found = self.generator.generate([self.policy], batch)
-        traces = (one.trace("", best) for one, (best,) in zip(sentences, found, strict=True))
+        traces = self.editor.edit(units, units, max_iter=self.max_iter, batch_size=batch_size)
         unknown = self.task.tgt_dict.unk_word
         return [
             rewriting(trace, unknown).answer(text, self.processing)
-            for (text, _), trace in zip(units, traces, strict=True)
+            for text, trace in zip(units, traces, strict=True)
         ]
-
-    def _sentence(self, unit: Tokens) -> Sentence:
-        """A unit as source and as draft."""
-        task, text = self.task, " ".join(unit)  # as the model cuts it
-        source = task.encode_text(text, str, task.src_dict)
-        draft = task.encode_draft(text, str, markup=False)
-        return Sentence(text, text, unit, source, draft, task.tgt_dict)
 
 
 def rewriting(trace: EditTrace, unknown: str | None = None) -> Rewriting:
