@@ -24,7 +24,6 @@ from ..systems.levenshtein.decoding.history import EditTrace
 from ..systems.levenshtein.markup import parse_markup
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
-    CheckpointState,
     device_named,
     editing_task,
     find_checkpoints,
@@ -61,7 +60,7 @@ class LevenshteinEditor:
         data: str | os.PathLike[str] | None = None,
         device: str | torch.device | None = None,
         precision: str = "fp32",
-        state: CheckpointState | None = None,
+        state: Any = None,
         **overrides: Any,
     ) -> Self:
         """Loads a checkpoint.
@@ -83,13 +82,14 @@ class LevenshteinEditor:
             TypeError: an option that fairseq's text processing does not have.
         """
         place, paths = device_named(device), find_checkpoints(path)
-        first, *others = state or load_state(paths[0]), *map(load_state, paths[1:])
+        states = [state or load_state(paths[0]), *map(load_state, paths[1:])]
         with wrap_checkpoint_errors(paths[0]):
-            task = editing_task(first, paths[0], data)
-        states = zip(paths, [first, *others])
-        loaded = [load_model(one, task, its, LevenshteinEditorModel) for one, its in states]
-        models = [model.to(place) for model in loaded]
-        encoders = text_encoders(first["cfg"], overrides, paths, data)
+            task = editing_task(states[0], paths[0], data)
+        models = [
+            load_model(one, task, its, LevenshteinEditorModel).to(place)
+            for one, its in zip(paths, states)
+        ]
+        encoders = text_encoders(states[0]["cfg"], overrides, paths, data)
         quantize(models, precision)
         return cls(models, task, *encoders)
 
@@ -140,7 +140,7 @@ class LevenshteinEditor:
         sentences = []
         for number, row in enumerate(rows, start=1):
             try:
-                sentences.append(self._sentence(*row, markup))
+                sentences.append(self._sentence(*row, markup=markup))
             except UserError as error:
                 raise UserError(f"sentence {number}: {error}") from error
         sizes = (len(one.tokens) + len(one.coded.tokens) for one in sentences)
@@ -180,7 +180,7 @@ class LevenshteinEditor:
         pad = self.task.tgt_dict.pad()
         rows = zip(*((one.tokens, *one.coded) for one in sentences), strict=True)
         tokens, draft, marks = (
-            pad_sequence(side, batch_first=True, padding_value=fill).to(self.device)
+            pad_sequence(list(side), batch_first=True, padding_value=fill).to(self.device)
             for side, fill in zip(rows, (pad, pad, 0))
         )
         inputs = {"src_tokens": tokens, "src_lengths": None}

@@ -83,19 +83,19 @@ class Wanted(NamedTuple):
         if self.kind is ProblemType.REGRESSION:
             return Prediction(texts, value=scores[0].item(), cut=cut)
         ranked = [row for window in scores for row in self._ranked(window)]
-        top = tuple(tuple(row[: self.top_k]) for row in ranked) if self.top_k else None
+        tops = tuple(tuple(row[: self.top_k]) for row in ranked) if self.top_k else None
         if self.kind is ProblemType.TAGGING:
             tags = tuple(row[0].label for row in ranked)
             return Prediction(
                 words=texts,
                 tags=tags,
                 scores=tuple(row[0].score for row in ranked),
-                top=top,
+                top=tops,
                 entities=tuple(entities(tags)) if marks_entities(self.names) else None,
                 windows=len(scores),
                 cut=cut,
             )
-        best, top = ranked[0], top and top[0]
+        best, top = ranked[0], tops and tops[0]
         if not self.kind.many:
             return Prediction(texts, label=best[0].label, score=best[0].score, top=top, cut=cut)
         holding = [one for one in best if one.score > self.threshold]

@@ -2,7 +2,6 @@
 
 import itertools
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import checkpoints
@@ -78,16 +77,13 @@ class Folder:
 
     def prepare(self, kind: str, flags: str = "", pieces: str = "--bytes") -> str:
         """Runs the command over train, and what it said."""
-        main([*self.words(kind), *pieces.split(), *flags.split()])
+        main(f"--kind {kind} --train train --destdir data {pieces} {flags}".split())
         return self.capsys.readouterr().err
 
     def refused(self, kind: str, flags: str = "", pieces: str = "--bytes") -> str:
         """The one line of a refusal, which leaves the folder as it was."""
-        return refusal(main, *self.words(kind), *pieces.split(), *flags.split())
-
-    @staticmethod
-    def words(kind: str) -> Sequence[str]:
-        return ["--kind", kind, "--train", "train", "--destdir", "data"]
+        words = f"--kind {kind} --train train --destdir data {pieces} {flags}"
+        return refusal(main, *words.split())
 
     def description(self) -> Metadata:
         return Metadata.read("data")

@@ -94,17 +94,6 @@ def test_what_is_not_asked_for_is_sampled(folder, init):
         assert all(bool((found[0][name] == 1).all()) for name in norms)
 
 
-def test_dropout_falls_on_the_berts_states_in_training_alone(bert):
-    model = EncT5Model.build_model(settled("bert_dir", bert, dropout=0.5), a_task("bert_dir"))
-    pieces, real = example(4).pieces[None], torch.ones(1, 6).bool()
-    text = model.train().embed(pieces)
-    assert torch.equal(text, model.embed.table.weight[pieces])  # behind its positions alone
-    for trains in (True, False):
-        model.train(trains)
-        same = torch.equal(model.encoder(text, real), model.encoder(text, real))
-        assert same is not trains
-
-
 def test_an_encoder_alone_is_enough(folder, tmp_path):
     """With the head of a classifier."""
     expected, whole = build(folder), load_file(str(folder / "model.safetensors"))
