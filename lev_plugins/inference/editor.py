@@ -122,25 +122,27 @@ class LevenshteinEditor:
                 :class:`.RefinementOptions`; the threshold is the task's by default.
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
                 (:mod:`lev_plugins.systems.levenshtein.markup`).
-            terms: for every source the terms that have to be in its output, each whole, in their
-                order, or None; such a source has no draft.
+            terms: for every source those that have to be in its output, each whole, in their order,
+                or None; such a source has no draft.
             old_sources: for every source the older one that its draft translates, or None, for a
                 model that was trained with ``--old-source``.
 
         Raises:
-            UserError: as many drafts (terms) as sources are needed, all of them strings; an option
-                that cannot be; a sentence beyond the model's limit; marks that cannot be read; a
-                term that is not in the vocabulary.
+            UserError: lists of other lengths, or of what is no text; an option that cannot be; a
+                sentence beyond the model's limit; marks that cannot be read; an unknown term.
         """
-        generator = self.generator(
-            delete_threshold, empty_penalty=empty_penalty or 0.0, max_iter=max_iter, nbest=nbest,
-            candidates=candidates or nbest, noise_scale=noise_scale, seed=seed, retain_history=True,
+        threshold = (delete_threshold, self.task.cfg.delete_threshold, 0.5)
+        options = RefinementOptions(
+            max_iter, empty_penalty or 0.0, next(one for one in threshold if one is not None),
+            max_len_b=max(200, self.task.cfg.max_target_positions), candidates=candidates or nbest,
+            nbest=nbest, noise_scale=noise_scale, seed=seed, retain_history=True,
         )  # fmt: skip
+        generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, options)
         rows = read_rows(sources, drafts, terms, old_sources)
         sentences = []
         for number, row in enumerate(rows, start=1):
             try:
-                sentences.append(self._sentence(*row, markup=markup))
+                sentences.append(self._sentence(*row, markup))
             except UserError as error:
                 raise UserError(f"sentence {number}: {error}") from error
         sizes = (len(one.tokens) + len(one.coded.tokens) for one in sentences)
@@ -160,18 +162,6 @@ class LevenshteinEditor:
             :class:`.RefinementGenerator` rates them) and the iterations.
         """
         return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
-
-    def generator(
-        self, delete_threshold: float | None = None, **options: Any
-    ) -> RefinementGenerator:
-        """A generator with options of :class:`RefinementOptions`."""
-        threshold = (delete_threshold, self.task.cfg.delete_threshold, 0.5)
-        chosen = RefinementOptions(
-            delete_threshold=next(one for one in threshold if one is not None),
-            max_len_b=max(200, self.task.cfg.max_target_positions),
-            **options,
-        )
-        return RefinementGenerator(self.task.tgt_dict, self.task.placeholder, chosen)
 
     def _decode(
         self, generator: RefinementGenerator, sentences: Sequence[Sentence]

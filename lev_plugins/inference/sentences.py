@@ -13,6 +13,7 @@ from ..systems.levenshtein.task import Draft
 from .arguments import strings
 
 Terms = Iterable[Iterable[str] | None]
+Row = tuple[str, str | None, Sequence[str] | None, str | None]
 _DIGITS = 6
 
 
@@ -21,7 +22,7 @@ def read_rows(
     drafts: Iterable[str | None] | None,
     terms: Terms | None,
     old_sources: Iterable[str | None] | None = None,
-) -> list[tuple[Any, ...]]:
+) -> list[Row]:
     """Source, draft, terms and older source of every sentence.
 
     Raises:
@@ -39,7 +40,8 @@ def read_rows(
         if len(side) != count:
             raise UserError(f"{count} sources but {len(side)} {name}")
     names = ("sources", "drafts", "terms", "old_sources")
-    return list(zip(*(sides.get(name, [None] * count) for name in names)))
+    rows: Any = zip(*(sides.get(name, [None] * count) for name in names))
+    return list(rows)
 
 
 class Sentence(NamedTuple):

@@ -20,7 +20,6 @@ from safetensors.torch import load_file
 
 from lev_plugins.fairseq_patches.trust import settings_of
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
-from lev_plugins.systems.enct5.dataset import Example
 from lev_plugins.systems.enct5.directory import EncoderDirectory
 from lev_plugins.systems.enct5.metadata import Metadata
 from lev_plugins.systems.enct5.network import BertEncoder
@@ -68,15 +67,6 @@ def build(folder: Path | None, option: str = "t5_dir", **values: Any) -> EncT5Mo
     return EncT5Model.build_model(settled(option, folder, **values), a_task(option)).eval()
 
 
-def example(*words: int) -> Example:
-    """A text of so many subwords each word, between ``<s>`` and ``</s>``; which ones is random."""
-    inside = torch.randint(4, len(PIECES), (sum(words),))
-    pieces = torch.cat([torch.tensor([3]), inside, torch.tensor([1])])
-    none = torch.zeros(1, dtype=torch.long)
-    spans = torch.arange(1, len(words) + 1).repeat_interleave(torch.tensor(words))
-    return Example(pieces, torch.cat([none, spans, none]), torch.zeros(len(words)).long())
-
-
 @pytest.mark.parametrize("init", ["scratch", "t5"])
 def test_what_is_not_asked_for_is_sampled(folder, init):
     found = []
@@ -120,7 +110,7 @@ def test_the_folders_sizes_win_over_those_of_options(folder, monkeypatch):
 
 @pytest.mark.parametrize(
     ("option", "values"),
-    [("t5_dir", {}), ("t5_dir", {"decoder_init": "t5"}), ("bert_dir", {})],
+    [("t5_dir", {"decoder_init": "t5"}), ("bert_dir", {})],
 )
 def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
     folder = MAKERS[option](tmp_path / "model")
@@ -129,7 +119,7 @@ def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
     model = EncT5Model.build_model(dataclasses.replace(cfg), task).eval()
     state = io.BytesIO()
     torch.save(model.state_dict(), state)
-    rows = [[example(2, 1)]]
+    rows = [[enct5_models.example(TAGGING, 5)]]
     expected = enct5_models.answers(model, rows, TAGGING)
 
     def same(cfg: EncT5Config) -> None:
