@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protection") -> int:
     """Choose, write the settings beside the checkpoint, say what they give."""
-    from ..inference.checkpoints import find_checkpoint, separate_paths
+    from ..inference.checkpoints import find_checkpoint
     from ..inference.correction import settings, tuning
     from ..inference.correction.ranking import Ranker
 
@@ -27,7 +27,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         f"{counts.wrong:,} wrong ones corrected, {counts.changed:,} of {counts.right:,} right ones "
         "changed"
     )
-    checkpoint, ranker = find_checkpoint(separate_paths(args.path)[0]), corrector.backend
+    checkpoint, ranker = find_checkpoint(args.path), corrector.backend
     stored = {} if corrector.settings is None else vars(settings.read(corrector.settings))
     path = settings.write(
         settings.Settings(

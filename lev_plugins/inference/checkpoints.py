@@ -46,12 +46,6 @@ def device_named(name: str | torch.device | None) -> torch.device:
         raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
 
 
-def separate_paths(path: AnyPath) -> list[str]:
-    """The paths in ``one.pt:other.pt``; a path that exists is one path."""
-    path = os.fspath(path)
-    return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
-
-
 def find_checkpoint(path: AnyPath) -> str:
     """A checkpoint: the file itself, or the first of ``CHECKPOINTS`` in a folder.
 
@@ -65,11 +59,6 @@ def find_checkpoint(path: AnyPath) -> str:
     if folder:
         raise UserError(f"{path} holds none of {', '.join(CHECKPOINTS)}; name the checkpoint")
     raise UserError(f"checkpoint {path} does not exist")
-
-
-def find_checkpoints(path: AnyPath) -> list[str]:
-    """One or several joined by ``:``, each as of :func:`find_checkpoint`, which raises."""
-    return [find_checkpoint(one) for one in separate_paths(path)]
 
 
 def load_state(path: str) -> CheckpointState:

@@ -26,7 +26,7 @@ from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
     device_named,
     editing_task,
-    find_checkpoints,
+    find_checkpoint,
     load_model,
     load_state,
     text_encoders,
@@ -67,11 +67,11 @@ class LevenshteinEditor:
 
         Args:
             path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt (the first that is there); several joined by ``:`` are averaged.
+                model.pt (the first that is there).
             data: folder with the dictionaries; by default those that the checkpoint carries.
             device: such as ``cuda``; the CPU by default.
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
-            state: what the first checkpoint holds, where it has been read.
+            state: what the checkpoint holds, where it has been read.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``, ``tokenizer="moses"``; by default what the model was
                 trained with. ``bpe="none"``, or None: the text is cut already; so ``tokenizer``.
@@ -81,17 +81,14 @@ class LevenshteinEditor:
                 other dictionaries; a device that is not here.
             TypeError: an option that fairseq's text processing does not have.
         """
-        place, paths = device_named(device), find_checkpoints(path)
-        states = [state or load_state(paths[0]), *map(load_state, paths[1:])]
-        with wrap_checkpoint_errors(paths[0]):
-            task = editing_task(states[0], paths[0], data)
-        models = [
-            load_model(one, task, its, LevenshteinEditorModel).to(place)
-            for one, its in zip(paths, states)
-        ]
-        encoders = text_encoders(states[0]["cfg"], overrides, paths, data)
-        quantize(models, precision)
-        return cls(models, task, *encoders)
+        place, path = device_named(device), find_checkpoint(path)
+        state = state or load_state(path)
+        with wrap_checkpoint_errors(path):
+            task = editing_task(state, path, data)
+        model = load_model(path, task, state, LevenshteinEditorModel).to(place)
+        encoders = text_encoders(state["cfg"], overrides, [path], data)
+        quantize([model], precision)
+        return cls([model], task, *encoders)
 
     @property
     def device(self) -> torch.device:

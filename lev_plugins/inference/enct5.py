@@ -11,7 +11,7 @@ or classes, W words.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, Self
+from typing import Self
 
 import torch
 from fairseq.dataclass.utils import merge_with_parent
@@ -27,6 +27,7 @@ from ..systems.enct5.metadata import Metadata
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.task import TASK
 from ..systems.enct5.tokenizer import Encoding
+from .arguments import strings
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
 from .predictions import Prediction, Wanted
 
@@ -35,13 +36,8 @@ BATCH_TOKENS = 4096
 BUFFER = 1024
 
 
-class Reading(NamedTuple):
-    """A text, two, or words; as the model reads them: at once, or for tagging in windows; whether
-    an end was cut off."""
-
-    texts: tuple[str, ...]
-    parts: list[Example]
-    cut: bool
+#: texts or words; as the model reads them: at once, or in windows; whether an end was cut off
+Reading = tuple[tuple[str, ...], list[Example], bool]
 
 
 class EncT5:
@@ -135,7 +131,7 @@ class EncT5:
         wanted = Wanted(self.kind, self.labels, top_k, threshold)
         readings = map(self._sentence if self.tags else self._text, texts)
         while chunk := list(islice(readings, max(1, buffer))):
-            scores = iter(self._scores([one for reading in chunk for one in reading.parts]))
+            scores = iter(self._scores([one for _, parts, _ in chunk for one in parts]))
             for words, parts, cut in chunk:
                 yield wanted.record(words, list(islice(scores, len(parts))), cut)
 
@@ -143,16 +139,17 @@ class EncT5:
 
     def _text(self, given: Text) -> Reading:
         """A text or a pair."""
-        texts, wanted = _strings(given), self.metadata.texts
+        texts = strings("texts", "text", [given] if isinstance(given, str) else given)
+        wanted = self.metadata.texts
         if len(texts) != wanted:
             trained = "single texts" if wanted == 1 else "pairs of texts"
             raise UserError(f"{given!r:.60}: the model was trained on {trained}")
         cut = self.tokenizer.texts(texts, self.metadata.max_length)
-        return Reading(texts, [_example(cut)], cut.cut_off)
+        return tuple(texts), [_example(cut)], cut.cut_off
 
     def _sentence(self, given: Text) -> Reading:
         """Words in as many windows as they need."""
-        words = _strings(given.split() if isinstance(given, str) else given)
+        words = strings("words", "word", given.split() if isinstance(given, str) else given)
         most, windows = self.metadata.max_length, list[Example]()
         done, too_long = 0, False
         while done < len(words):
@@ -162,7 +159,7 @@ class EncT5:
                 too_long |= self.tokenizer.words(words[done : done + 1], most).cut_off
             windows.append(_example(window))
             done += window.reached
-        return Reading(words, windows, too_long)
+        return tuple(words), windows, too_long
 
     # subwords to scores -------------------------------------------------------------------------
 
@@ -184,14 +181,6 @@ class EncT5:
             rows = scores.split([parts[i].words or 1 for i in numbers])
             found |= zip(numbers, rows, strict=True)
         return [found[i] for i in range(len(parts))]
-
-
-def _strings(given: Text) -> tuple[str, ...]:
-    """One text or several."""
-    texts = (given,) if isinstance(given, str) else given
-    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-        raise UserError(f"{given!r:.60} is no text; give strings, or lists of them")
-    return tuple(texts)
 
 
 def _example(cut: Encoding) -> Example:

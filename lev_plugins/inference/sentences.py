@@ -38,7 +38,7 @@ def read_rows(
     count = len(sides["sources"])
     for name, side in sides.items():
         if len(side) != count:
-            raise UserError(f"{count} sources but {len(side)} {name}")
+            raise UserError(f"{count} sources but {len(side)} {name.replace('_', ' ')}")
     names = ("sources", "drafts", "terms", "old_sources")
     rows: Any = zip(*(sides.get(name, [None] * count) for name in names))
     return list(rows)

@@ -76,9 +76,8 @@ def test_a_checkpoint_needs_not_its_data_and_has_the_options_of_its_training(fol
     bold = changed.edit(SOURCES, DRAFTS, max_iter=1, delete_threshold=0.0)
     drafted = [trace for trace in bold if trace.draft]
     assert drafted and all(all(trace.iterations[0].deleted) for trace in drafted)
-    both = LevenshteinEditor.from_pretrained(f"{path}:{path}", data=folder / "bin")
-    assert len(both.models) == 2
-    assert_same(both.edit(SOURCES, DRAFTS), changed.edit(SOURCES, DRAFTS))
+    given = LevenshteinEditor.from_pretrained(path, data=folder / "bin")
+    assert_same(given.edit(SOURCES, DRAFTS), changed.edit(SOURCES, DRAFTS))
 
 
 def test_what_cannot_be_loaded_is_named(folder):
@@ -88,7 +87,7 @@ def test_what_cannot_be_loaded_is_named(folder):
     del state["model"]["deletion_head.weight"]
     torch.save(state, folder / "model.pt")
     for path, options, named in (
-        (f"{ours}:none.pt", {}, "none.pt"),
+        ("none.pt", {}, "none.pt"),
         (folder / "bin", {}, "checkpoint_best.pt"),
         (folder, {}, "deletion_head.weight"),
         (ours, {"data": folder / "other"}, "source dictionary (symbol 4 is 'a' there and 'x'"),

@@ -21,7 +21,7 @@ from ...tasks.post_editing import require_dictionaries
 from ..checkpoints import (
     CheckpointState,
     device_named,
-    find_checkpoints,
+    find_checkpoint,
     load_model,
     load_state,
     text_encoders,
@@ -50,10 +50,9 @@ def load_backend(
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
 ) -> Backend:
-    """Loads a checkpoint, or several joined by ``:``; arguments and errors are those of
-    :meth:`.Corrector.from_pretrained`."""
+    """Loads a checkpoint; arguments and errors are those of :meth:`.Corrector.from_pretrained`."""
     given = {name: value for name, value in (processing or {}).items() if value is not None}
-    place, paths = device_named(device), find_checkpoints(path)
+    place, paths = device_named(device), [find_checkpoint(path)]
     state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
     if beam is not None and (beam < 1 or name in EDITING):
