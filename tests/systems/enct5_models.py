@@ -33,20 +33,16 @@ Row = list[Example]
 def task(kind: ProblemType, number: int = NUMBER, pieces: Sequence[str] = ()) -> Namespace:
     """All of a task that a model looks at."""
     data = Namespace(pieces=list(pieces) or [f"piece{i}" for i in range(ROWS)])
-    return Namespace(kind=kind, number=number, metadata=data, trains=False)
+    return Namespace(kind=kind, number=number, metadata=data)
 
 
 def build(
-    kind: ProblemType,
-    number: int = NUMBER,
-    decoder_layers: int = 1,
-    dropout: float = 0.0,
-    **size: Any,
+    kind: ProblemType, decoder_layers: int = 1, dropout: float = 0.0, **size: Any
 ) -> EncT5Model:
     """A model as it is initialised."""
     plan = json.dumps({"kind": "t5", "mask": None, "plan": {**SIZE, **size}})
     cfg = EncT5Config(backbone_plan=plan, decoder_layers=decoder_layers, dropout=dropout)
-    return EncT5Model.build_model(cfg, task(kind, number))
+    return EncT5Model.build_model(cfg, task(kind))
 
 
 def opinionated(model: EncT5Model) -> EncT5Model:
@@ -82,37 +78,27 @@ def example(kind: ProblemType, pieces: int, number: int = NUMBER) -> Example:
     return Example(text, spans, torch.randint(0, number, (1,)))
 
 
-def answers(
-    model: EncT5Model, rows: Sequence[Row], kind: ProblemType, number: int = NUMBER
-) -> Tensor:
+def answers(model: EncT5Model, rows: Sequence[Row], kind: ProblemType) -> Tensor:
     """Logits of all examples, row after row."""
-    return model(**collate(rows, kind, number))
+    return model(**collate(rows, kind, NUMBER))
 
 
-def loss(model: EncT5Model, rows: Sequence[Row], kind: ProblemType, number: int = NUMBER) -> Tensor:
-    """The summed loss of all examples."""
-    return kind.loss(answers(model, rows, kind, number), labelled(kind, rows, number))
+def loss(model: EncT5Model, rows: Sequence[Row], kind: ProblemType) -> Tensor:
+    """The summed loss of all examples, of whose words none was cut off."""
+    targets = kind.targets([one.labels for row in rows for one in row], NUMBER)
+    return kind.loss(answers(model, rows, kind), targets)
 
 
-def labelled(kind: ProblemType, rows: Sequence[Row], number: int = NUMBER) -> Tensor:
-    """The targets of rows, words that were cut off left out."""
-    tagging = kind is ProblemType.TAGGING
-    labels = [one.labels[: one.words] if tagging else one.labels for row in rows for one in row]
-    return kind.targets(labels, number)
-
-
-def slow_answers(
-    model: EncT5Model, kind: ProblemType, examples: Sequence[Example], number: int = NUMBER
-) -> Tensor:
+def slow_answers(model: EncT5Model, kind: ProblemType, examples: Sequence[Example]) -> Tensor:
     """Logits of examples from EncT5's equations, one after the other, head by head."""
-    return torch.cat([slow_answer(model, kind, one, number) for one in examples])
+    return torch.cat([slow_answer(model, kind, one) for one in examples])
 
 
-def slow_answer(model: EncT5Model, kind: ProblemType, one: Example, number: int) -> Tensor:
+def slow_answer(model: EncT5Model, kind: ProblemType, one: Example) -> Tensor:
     """P × C, or 1 × N × 2 for multilabel."""
     states = run(model.encoder, model.embed.table.weight[one.pieces])
     words = one.words if kind is ProblemType.TAGGING else 1
-    latents = list(range(number)) if kind is ProblemType.MULTILABEL else [0] * words
+    latents = list(range(NUMBER)) if kind is ProblemType.MULTILABEL else [0] * words
     reads = torch.ones(len(latents), len(states), dtype=torch.bool)
     if kind is ProblemType.TAGGING:
         reads = torch.arange(1, words + 1).unsqueeze(1) == one.spans
@@ -120,7 +106,7 @@ def slow_answer(model: EncT5Model, kind: ProblemType, one: Example, number: int)
     head = model.head
     if kind is not ProblemType.MULTILABEL:
         return x @ head.weight.T + head.bias
-    each = [head.weight[i] @ x[i] + head.bias[i] for i in range(number)]
+    each = [head.weight[i] @ x[i] + head.bias[i] for i in range(NUMBER)]
     return torch.stack(each).unsqueeze(0)
 
 

@@ -56,13 +56,6 @@ def test_pieces_are_those_of_the_model_whatever_its_order(text):
         assert not {PAD, EOS} & set(found), order
 
 
-@given(text=ANY_TEXT)
-def test_an_index_of_bytes_is_the_byte_and_three(text):
-    made = tokenizer(None)
-    assert len(made.pieces) == 259 and made.pieces[0xC3 + 3] == "<0xC3>"
-    assert made.cut(text) == [byte + 3 for byte in text.encode("utf-8", "replace")]
-
-
 def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
     """One subword after the other is taken off the longest text, of equal ones off the last."""
     parts = [made.cut(text) for text in texts]
