@@ -32,8 +32,6 @@ from .checkpoints import CheckpointState, device_named, find_checkpoint, load_mo
 from .predictions import Prediction, Wanted
 
 Text = str | Sequence[str]
-BATCH_TOKENS = 4096
-BUFFER = 1024
 
 
 #: texts or words; as the model reads them: at once, or in windows; whether an end was cut off
@@ -48,9 +46,7 @@ class EncT5:
             once, padding included; does not change the outcome.
     """
 
-    def __init__(
-        self, model: EncT5Model, task: EncT5Task, batch_tokens: int = BATCH_TOKENS
-    ) -> None:
+    def __init__(self, model: EncT5Model, task: EncT5Task, batch_tokens: int = 4096) -> None:
         self.model, self.task = model.eval(), task
         quantize([self.model], "fp32")
         self.kind, self.metadata = task.kind, task.metadata
@@ -77,11 +73,6 @@ class EncT5:
             model = load_model(path, task, state, EncT5Model).to(place)
             return cls(model, task)
 
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return next(self.model.parameters()).device
-
     def predict(
         self, texts: Iterable[Text], top_k: int | None = None, threshold: float | None = None
     ) -> list[Prediction]:
@@ -97,7 +88,7 @@ class EncT5:
         texts: Iterable[Text],
         top_k: int | None = None,
         threshold: float | None = None,
-        buffer: int = BUFFER,
+        buffer: int = 1024,
     ) -> Iterator[Prediction]:
         """The class, the value, the labels or the tags of every text, in order.
 
@@ -161,8 +152,6 @@ class EncT5:
             done += window.reached
         return tuple(words), windows, too_long
 
-    # subwords to scores -------------------------------------------------------------------------
-
     @torch.inference_mode()
     def _scores(self, parts: Sequence[Example]) -> list[Tensor]:
         """Probabilities or values of each text, 1 × N, or of its words, W × N.
@@ -172,11 +161,11 @@ class EncT5:
         positions = [len(self.kind.latents(one.words, self.task.number)) for one in parts]
         sizes = [(len(one.pieces), latents) for one, latents in zip(parts, positions)]
         order = sorted(range(len(parts)), key=sizes.__getitem__)
-        found = dict[int, Tensor]()
+        found, device = dict[int, Tensor](), next(self.model.parameters()).device
         for batch in by_budget([max(sizes[i]) for i in order], self.batch_tokens):
             numbers = [order[place] for place in batch]
             columns = collate([[parts[i]] for i in numbers], self.kind, self.task.number)
-            logits = self.model(**{name: one.to(self.device) for name, one in columns.items()})
+            logits = self.model(**{name: one.to(device) for name, one in columns.items()})
             scores = self.kind.scores(logits.float()).cpu()
             rows = scores.split([parts[i].words or 1 for i in numbers])
             found |= zip(numbers, rows, strict=True)

@@ -9,8 +9,6 @@ from torch import Tensor
 from ..systems.enct5.metrics import Entity, entities, marks_entities
 from ..systems.enct5.problem_types import ProblemType
 
-_DIGITS = 6
-
 
 class Scored(NamedTuple):
     """A label and its probability, in [0, 1]."""
@@ -27,7 +25,7 @@ def _plain(value: Any) -> Any:
         return {name: _plain(one) for name, one in value.items() if one is not None}
     if isinstance(value, tuple):
         return list(map(_plain, value))
-    return round(value, _DIGITS) if isinstance(value, float) else value
+    return round(value, 6) if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)

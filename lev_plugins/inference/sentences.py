@@ -14,7 +14,6 @@ from .arguments import strings
 
 Terms = Iterable[Iterable[str] | None]
 Row = tuple[str, str | None, Sequence[str] | None, str | None]
-_DIGITS = 6
 
 
 def read_rows(
@@ -86,4 +85,4 @@ class Sentence(NamedTuple):
 
 def _probabilities(scores: Tensor) -> tuple[float, ...]:
     """Of log-probabilities, those of <s> and </s> left out."""
-    return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())
+    return tuple(round(value, 6) for value in scores[1:-1].exp().tolist())
