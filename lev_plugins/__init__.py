@@ -17,7 +17,7 @@ if not starts_own_command(__name__):
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from .inference.correction import Correction, Corrector, Edit  # noqa: F401
     from .inference.editor import LevenshteinEditor  # noqa: F401
-    from .inference.enct5 import EncT5, Prediction, Tagged  # noqa: F401
+    from .inference.enct5 import EncT5, Prediction  # noqa: F401
     from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401
 
 __version__ = "0.6.0"
@@ -25,7 +25,7 @@ __version__ = "0.6.0"
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "inference.correction"),
     **dict.fromkeys(("EditTrace", "Iteration"), "systems.levenshtein.decoding.history"),
-    **dict.fromkeys(("EncT5", "Prediction", "Tagged"), "inference.enct5"),
+    **dict.fromkeys(("EncT5", "Prediction"), "inference.enct5"),
     "LevenshteinEditor": "inference.editor",
 }
 __all__ = sorted([*_HOMES, "UserError"])

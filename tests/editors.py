@@ -1,6 +1,7 @@
 """Small objects of the Python interface, made without a file: untrained, and with opinions."""
 
 import copy
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -81,11 +82,11 @@ def writing_corrector(
     return Corrector(backend, unit, window)
 
 
-def enct5(kind: str, texts: int = 1, limit: int = 24) -> EncT5:
-    """Reads bytes, at most so many; classes, labels or tags are :data:`LABELS`."""
-    labels = [] if kind == "regression" else LABELS
-    counts = [1] * len(labels)
-    known = Metadata(kind, labels, Tokenizer(None).pieces, counts, texts=texts, max_length=limit)
+def enct5(kind: str, texts: int = 1, limit: int = 24, labels: Sequence[str] = LABELS) -> EncT5:
+    """Reads bytes, at most so many; ``labels`` are its classes, labels or tags."""
+    names = [] if kind == "regression" else list(labels)
+    prepared, counts = kind.removesuffix("_pooled"), [1] * len(names)
+    known = Metadata(prepared, names, Tokenizer(None).pieces, counts, texts=texts, max_length=limit)
     task = EncT5Task(EncT5TaskConfig(kind=kind), known)
     torch.manual_seed(1)
     model = EncT5Model.build_model(EncT5Config(**ENCT5), task)

@@ -105,7 +105,7 @@ LOADS: list[Callable[[str], Any]] = [
     Corrector.from_pretrained,
     EncT5.from_pretrained,
     load_state,
-    lambda path: averaging.load(Path(path)),
+    averaging.load,
     lambda path: checkpoint_utils.load_model_ensemble([path]),
 ]
 PARTS = ("args", "cfg", "model", "extra_state", "task_state", "last_optimizer_state", "new")

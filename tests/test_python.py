@@ -50,17 +50,6 @@ def test_a_type_checker_knows_what_calls_return(root: Path, tmp_path: Path):
     assert 'Unexpected keyword argument "max_iters"' in told
 
 
-def test_a_repr_names_model_task_and_device():
-    editor = editors.editor(2)
-    size = sum(one.numel() for one in editor.models[0].parameters())
-    told = f"2 × {size:,} parameters, task translation_edit, device cpu"
-    assert repr(editor) == f"LevenshteinEditor({told})"
-    assert repr(editors.edit_corrector()) == "Corrector(LevenshteinBackend, unit line)"
-    model = editors.enct5("tagging")
-    size = sum(one.numel() for one in model.model.parameters())
-    assert repr(model) == f"EncT5(tagging, 3 labels, {size:,} parameters, device cpu)"
-
-
 def trace(word: str) -> EditTrace:
     step = Iteration((word, "b"), (True, False), ("b", word), (False, True))
     return EditTrace(word, word, word, -1.0, (step,), "unchanged")
@@ -107,14 +96,3 @@ def test_the_notebook_runs(root: Path, monkeypatch):
     for number, cell in enumerate(cells):
         exec(compile(cell, f"cell {number}", "exec"), names)
     assert len(cells) > 5 and "x" in names["locked"].text and names["hypotheses"]
-
-
-def test_drafts_that_a_model_was_trained_with_and_a_call_lacks_are_noted_once(capsys):
-    made = editors.editor()
-    made.edit(["a"])
-    assert not capsys.readouterr().err
-    made.task.cfg.draft_lang = "mt"
-    for drafts in (["b"], [None], None, None):
-        made.edit(["a"], drafts)
-    said = capsys.readouterr().err
-    assert said.count("note: ") == said.count("note: no drafts were given, and the model was") == 1

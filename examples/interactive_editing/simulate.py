@@ -51,7 +51,7 @@ def main() -> int:
         wanted = [some_words(reference, args.terms, rng) for reference in references]
         ways = {
             "the model alone": {},
-            f"{args.terms} soft terms": {"terms": wanted, "hard_terms": False},
+            f"{args.terms} soft terms": {"drafts": list(map(" ".join, wanted))},
             f"{args.terms} hard terms": {"terms": wanted},
         }
     for name, options in ways.items():

@@ -1,7 +1,7 @@
 """Average the parameters of several checkpoints of one training.
 
 The mean of the last checkpoints often does better than each of them (Vaswani et al., 2017, §6.1).
-Everything but the parameters (options, dictionaries) is that of the newest checkpoint; the
+Everything but the parameters (options, dictionaries) is that of the last one named; the
 optimizer's state, of which there is no mean, is left out: the result is for decoding, or to start
 another training from.
 """
@@ -20,13 +20,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "average",
         "Average the parameters of several checkpoints of one training.",
-        "checkpoints --last 5 --output checkpoints/average.pt",
+        "checkpoints/checkpoint_1_*.pt --output checkpoints/average.pt",
     )
     add = adder(parser)
-    add("checkpoints PATH", "checkpoints, the newest last; or a folder, which stands for its "
-        "numbered ones (checkpoint_1_500.pt …, else checkpoint1.pt …)", nargs="+")  # fmt: skip
+    add("checkpoints FILE", "checkpoints; what has no mean is the last one's", nargs="+")
     add("--output FILE", "the average; written whole or not at all", required=True)
-    add("--last N", "only the last N of them (default: all)", type=int)
     return parser
 
 
@@ -37,11 +35,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     import torch
 
     from ..fairseq_patches.checkpoints import atomic_save
-    from ..inference.averaging import average, chosen
+    from ..inference.averaging import average
 
-    paths = chosen(args.checkpoints, args.last)
-    refuse_overwriting({"--output": args.output}, (("the checkpoint", str(one)) for one in paths))
+    paths = args.checkpoints
+    refuse_overwriting({"--output": args.output}, (("the checkpoint", one) for one in paths))
     state = average(paths)
     with atomic_save(os.path.realpath(args.output)) as file:  # whole or not at all
         torch.save(state, file)
-    print(f"{args.output}: the average of {', '.join(map(str, paths))}")
+    print(f"{args.output}: the average of {', '.join(paths)}")

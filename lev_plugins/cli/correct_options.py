@@ -28,7 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = adder(parser)
     add("files FILE", "noisy text; - is standard input (default)", nargs="*")
-    add("--path CHECKPOINT", "or folder, or a.pt:b.pt (default: English spelling)")
+    add("--path CHECKPOINT", "or its folder (default: English spelling)")
     add("--min-confidence P", "make no edit less probable (default: as tuned, else 0)", type=float)
     add("--protect REGEX", "no edit in what this matches; code, none; repeatable", action="append")
     add("--protect-words FILE", "words and phrases, one a line, that stay as they are")

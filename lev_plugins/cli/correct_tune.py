@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protection") -> int:
     """Choose, write the settings beside the checkpoint, say what they give."""
-    from ..inference.checkpoints import find_checkpoint, separate_paths
+    from ..inference.checkpoints import find_checkpoint
     from ..inference.correction import settings, tuning
     from ..inference.correction.ranking import Ranker
 
@@ -28,7 +28,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "
         f"{counts.right_before:,} right ones changed"
     )
-    checkpoint, ranker = find_checkpoint(separate_paths(args.path)[0]), corrector.backend
+    checkpoint, ranker = find_checkpoint(args.path), corrector.backend
     use = replace(
         corrector.settings,
         unit=corrector.unit,

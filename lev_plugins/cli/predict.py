@@ -1,8 +1,7 @@
 """Say what an EncT5 predicts of text: classes, values, labels or tags.
 
 One record an input line, in order: a JSON object (the keys of
-:meth:`lev_plugins.inference.enct5.Prediction.to_dict` and
-:meth:`lev_plugins.inference.enct5.Tagged.to_dict`, and the number of the ``line``), or with
+:meth:`lev_plugins.inference.enct5.Prediction.to_dict` and the number of the ``line``), or with
 ``--format tsv`` answer, tab and score. The checkpoint is all that is needed.
 """
 
@@ -20,7 +19,7 @@ from ..registration import register
 from .options import adder, at_least_one, make_parser, say, say_what_to_type
 
 if TYPE_CHECKING:
-    from ..inference.enct5 import EncT5, Prediction, Tagged
+    from ..inference.enct5 import EncT5, Prediction
 
 BUFFER = 1024  # lines that are in memory and sorted by length
 
@@ -74,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     say(*notes, last if args.output == STANDARD_STREAM else f"{last} written to {args.output}")
 
 
-def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction | Tagged]":
+def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction]":
     """What is found in all lines; for a model that reads one text a tab is a space."""
     texts: Iterator[str | list[str]] = lines.input_lines(args.input)
     if model.metadata.texts > 1:

@@ -100,9 +100,9 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
         what answers lines, the module that renders answers, and the suffix of the drafts that the
         model was trained with.
     """
-    from ..inference.checkpoints import find_checkpoints, names_in
+    from ..inference.checkpoints import find_checkpoint, names_in
 
-    gated = names_in(find_checkpoints(args.path)[0])["model"].startswith("gated_transformer")
+    gated = names_in(find_checkpoint(args.path))["model"].startswith("gated_transformer")
     for name in ("max_iter", "markup") if gated else ("beam",):
         if getattr(args, name):
             other = "an edit model" if gated else "a model with gates"
@@ -132,7 +132,7 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
         steps = args.max_iter or 10
         return editor.edit(*sides, markup=args.markup, max_iter=steps, batch_size=size)
 
-    return edited, traces, editor.draft_lang
+    return edited, traces, editor.task.draft_lang
 
 
 def _pairs(path: str) -> Iterator[Pair]:

@@ -28,11 +28,11 @@ def build_parser() -> argparse.ArgumentParser:
         "tune",
         "Chooses the empty penalty and the deletion threshold on a validation set.",
         "data --path checkpoint_last.pt --draft-lang mt --remove-bpe sentencepiece",
-        "DATA --path FILES [options]",
+        "DATA --path FILE [options]",
     )
     add = adder(parser)
     add("data DATA", "folder that preprocess wrote")
-    add("--path FILES", "checkpoint or its folder; a.pt:b.pt is an ensemble", required=True)
+    add("--path FILE", "checkpoint or its folder", required=True)
     add("--draft-lang LANG", "suffix of the drafts (default: as the model was trained)")
     add("--metric NAME", "such as bleu, ter, chrf, accuracy (default: bleu)", "bleu")
     subwords = "join sentencepiece, subword_nmt or characters"

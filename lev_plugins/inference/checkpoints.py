@@ -3,14 +3,15 @@
 import os
 import zipfile
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
 import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.data import Dictionary, encoders
-from fairseq.models import BaseFairseqModel, FairseqEncoderDecoderModel, FairseqIncrementalDecoder
+from fairseq.dataclass.utils import merge_with_parent
+from fairseq.models import BaseFairseqModel
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig, OmegaConf
@@ -24,7 +25,8 @@ from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTas
 
 #: what a folder stands for, the first of them that is there
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
-SWITCHED_OFF = ("none", None)  # of tokenizer and bpe: the text is cut already
+ENCODERS = {"tokenizer": encoders.build_tokenizer, "bpe": encoders.build_bpe}
+SWITCHED_OFF = ("none", None)  # of these: the text is cut already
 AnyPath = str | os.PathLike[str]
 M = TypeVar("M", bound=BaseFairseqModel)
 #: What fairseq saves: ``cfg``, ``model`` and what task and trainer keep.
@@ -38,18 +40,10 @@ def device_named(name: str | torch.device | None) -> torch.device:
         UserError: there is none of that name.
     """
     try:
-        device = torch.device(name or "cpu")
-        torch.empty(0, device=device)
+        return torch.empty(0, device=name or "cpu").device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0][:120]
         raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
-    return device
-
-
-def separate_paths(path: AnyPath) -> list[str]:
-    """The paths in ``one.pt:other.pt``; a path that exists is one path."""
-    path = os.fspath(path)
-    return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
 
 
 def find_checkpoint(path: AnyPath) -> str:
@@ -65,11 +59,6 @@ def find_checkpoint(path: AnyPath) -> str:
     if folder:
         raise UserError(f"{path} holds none of {', '.join(CHECKPOINTS)}; name the checkpoint")
     raise UserError(f"checkpoint {path} does not exist")
-
-
-def find_checkpoints(path: AnyPath) -> list[str]:
-    """One or several joined by ``:``, each as of :func:`find_checkpoint`, which raises."""
-    return [find_checkpoint(one) for one in separate_paths(path)]
 
 
 def load_state(path: str) -> CheckpointState:
@@ -123,15 +112,6 @@ def load_model(path: str, task: FairseqTask, state: CheckpointState, kind: type[
     return model
 
 
-def load_writer(path: str, task: FairseqTask, state: CheckpointState) -> FairseqEncoderDecoderModel:
-    """:func:`load_model` of one that writes from left to right."""
-    model = load_model(path, task, state, FairseqEncoderDecoderModel)
-    if not isinstance(model.decoder, FairseqIncrementalDecoder):
-        name = type(model).__name__
-        raise UserError(f"{path} holds a model that does not write from left to right ({name})")
-    return model
-
-
 def editing_task(
     state: CheckpointState, path: str, data: AnyPath | None = None
 ) -> TranslationEditTask:
@@ -139,12 +119,7 @@ def editing_task(
     cfg, symbols = state["cfg"].task, (state.get("task_state") or {}).get("symbols")
     if cfg._name not in ("translation_edit", "translation_lev"):
         raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
-    config = TranslationEditConfig()
-    for name, default in vars(config).items():
-        if name in cfg and name != "_name":
-            setattr(config, name, cfg[name])
-        elif isinstance(default, str) and default.startswith("${"):  # of another part of cfg
-            setattr(config, name, 1 if name == "seed" else None)
+    config = merge_with_parent(TranslationEditConfig(), cfg, remove_missing=True)
     if data is None and symbols:
         sides = (_dictionary(symbols[side]) for side in ("source", "target"))
         return TranslationEditTask(config, *sides)
@@ -175,37 +150,28 @@ def text_encoders(
         UserError: a name that is not known, a file or package that is not there, or a file of the
             checkpoint's choice that lies neither beside it nor beside its data.
     """
-    if unknown := overrides.keys() - set(_text_processing()):
+    classes = [one for kind in ENCODERS for one in REGISTRIES[kind]["dataclass_registry"].values()]
+    known = {*ENCODERS, *(one.name for options in filter(None, classes) for one in fields(options))}
+    if unknown := overrides.keys() - known:
         raise TypeError(f"from_pretrained() has no argument {', '.join(sorted(unknown))}")
     origin = Origin(tuple(paths), overrides)
     folder = os.fspath(data) if data else getattr(cfg.task, "data", None)
     built: list[TextEncoder | None] = []
-    for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
-        wanted = cfg.get(kind)
+    for kind, build in ENCODERS.items():
+        wanted, off = cfg.get(kind), overrides.get(kind, kind) in SWITCHED_OFF
         try:
             if kind in overrides:
-                off = overrides[kind] in SWITCHED_OFF
-                wanted = None if off else Namespace(**overrides)
+                wanted = Namespace(**overrides)
             elif wanted is not None:
-                known = {name: value for name, value in overrides.items() if name in wanted}
-                wanted = OmegaConf.merge(wanted, known)
+                given = {name: value for name, value in overrides.items() if name in wanted}
+                wanted = OmegaConf.merge(wanted, given)
                 origin.check_encoder(kind, wanted, folder)
-            built.append(None if wanted is None else build(wanted))
+            built.append(None if off or wanted is None else build(wanted))
         except UserError:
             raise
-        except KeyError as error:
-            raise UserError(f"{kind} {error} is not one that fairseq has") from error
-        except Exception as error:  # no such file or package, or a damaged setting
+        except Exception as error:  # not of fairseq, no such file or package, a damaged setting
             raise UserError(
-                f"{kind}: {error}; name its file (--sentencepiece-model FILE or --bpe-codes FILE; "
-                "in Python sentencepiece_model=… or bpe_codes=…)"
+                f"{kind}: {error}; name one of fairseq's and its file (--sentencepiece-model FILE, "
+                "--bpe-codes FILE; in Python sentencepiece_model=…, bpe_codes=…)"
             ) from error
     return built
-
-
-def _text_processing() -> Iterator[str]:
-    """The names of fairseq's options of text processing, such as ``bpe``, and of our own."""
-    for kind in ("tokenizer", "bpe"):
-        yield kind
-        for options in filter(None, REGISTRIES[kind]["dataclass_registry"].values()):
-            yield from (one.name for one in fields(options) if one.name != "_name")

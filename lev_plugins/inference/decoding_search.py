@@ -42,17 +42,14 @@ class Search:
         self, editor: LevenshteinEditor, split: str, metric: Metric, symbol: str | None
     ) -> None:
         self.editor, self.metric, self.symbol = editor, metric, symbol
-        task, (source_limit, draft_limit, *_) = editor.task, editor.limits
+        task = editor.task
         task.load_dataset(split)
         data = task.dataset(split)
         if data.tgt is None:
             raise UserError(f"{task.cfg.data}: {split} has no {task.cfg.target_lang} side")
-        rows = [
-            i
-            for i in range(len(data))
-            if len(data.src[i]) <= source_limit
-            and (data.draft is None or len(data.draft[i]) <= draft_limit)
-        ]
+        sides = [data.src] if data.draft is None else [data.src, data.draft]
+        limits = list(zip(sides, editor.limits))
+        rows = [i for i in range(len(data)) if all(len(side[i]) <= most for side, most in limits)]
         if not rows:
             raise UserError(f"{task.cfg.data}: {split} has no sentence that the model can read")
         text, self.left_out = task.tgt_dict.string, len(data) - len(rows)

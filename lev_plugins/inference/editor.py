@@ -7,17 +7,16 @@
 
 import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
-from ..data.batch import TextEncoder
+from ..data.batch import Batch, TextEncoder
 from ..data.batching import in_batches
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
-from ..io.lines import say_no_draft
 from ..nn.precision import quantize
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
@@ -25,15 +24,14 @@ from ..systems.levenshtein.decoding.history import EditTrace
 from ..systems.levenshtein.markup import parse_markup
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
-    CheckpointState,
     device_named,
     editing_task,
-    find_checkpoints,
+    find_checkpoint,
     load_model,
     load_state,
     text_encoders,
 )
-from .sentences import Sentence, Terms, collated, read_rows
+from .sentences import Sentence, Terms, read_rows
 
 
 class LevenshteinEditor:
@@ -52,10 +50,8 @@ class LevenshteinEditor:
         tokenizer: TextEncoder | None = None,
         bpe: TextEncoder | None = None,
     ) -> None:
-        self.models = [one.eval() for one in models]
-        self.task = task
+        self.models, self.task = [one.eval() for one in models], task
         self.tokenizer, self.bpe = tokenizer, bpe
-        self._told = False  # whether it was noted that there are no drafts
 
     @classmethod
     def from_pretrained(
@@ -64,16 +60,18 @@ class LevenshteinEditor:
         data: str | os.PathLike[str] | None = None,
         device: str | torch.device | None = None,
         precision: str = "fp32",
+        state: Any = None,
         **overrides: Any,
-    ) -> "LevenshteinEditor":
+    ) -> Self:
         """Loads a checkpoint.
 
         Args:
             path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt (the first that is there); several joined by ``:`` are averaged.
+                model.pt (the first that is there).
             data: folder with the dictionaries; by default those that the checkpoint carries.
             device: such as ``cuda``; the CPU by default.
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+            state: what the checkpoint holds, where it has been read.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``, ``tokenizer="moses"``; by default what the model was
                 trained with. ``bpe="none"``, or None: the text is cut already; so ``tokenizer``.
@@ -83,46 +81,19 @@ class LevenshteinEditor:
                 other dictionaries; a device that is not here.
             TypeError: an option that fairseq's text processing does not have.
         """
-        place, paths = device_named(device), find_checkpoints(os.fspath(path))
-        state = load_state(paths[0])
-        return cls.from_state(state, paths, data, place, precision, overrides)
-
-    @classmethod
-    def from_state(
-        cls,
-        state: CheckpointState,
-        paths: Sequence[str],
-        data: str | os.PathLike[str] | None,
-        place: torch.device,
-        precision: str = "fp32",
-        overrides: Mapping[str, Any] = MappingProxyType({}),
-    ) -> "LevenshteinEditor":
-        """:meth:`from_pretrained` where the first of the checkpoints has been read."""
-        with wrap_checkpoint_errors(paths[0]):
-            task = editing_task(state, paths[0], data)
-        states = [state, *map(load_state, paths[1:])]
-        loaded = (
-            load_model(one, task, its, LevenshteinEditorModel) for one, its in zip(paths, states)
-        )
-        models = [model.to(place) for model in loaded]
-        tokenizer, bpe = text_encoders(state["cfg"], overrides, paths, data)
-        quantize(models, precision)
-        return cls(models, task, tokenizer, bpe)
-
-    def __repr__(self) -> str:
-        size = sum(parameter.numel() for parameter in self.models[0].parameters())
-        count = f"{len(self.models)} × {size:,} parameters"
-        return f"LevenshteinEditor({count}, task translation_edit, device {self.device})"
+        place, path = device_named(device), find_checkpoint(path)
+        state = state or load_state(path)
+        with wrap_checkpoint_errors(path):
+            task = editing_task(state, path, data)
+        model = load_model(path, task, state, LevenshteinEditorModel).to(place)
+        encoders = text_encoders(state["cfg"], overrides, [path], data)
+        quantize([model], precision)
+        return cls([model], task, *encoders)
 
     @property
     def device(self) -> torch.device:
         """Where the models are."""
         return next(self.models[0].parameters()).device
-
-    @property
-    def draft_lang(self) -> str | None:
-        """Suffix of the drafts that the model was trained with, None without."""
-        return self.task.cfg.draft_lang
 
     @property
     def limits(self) -> tuple[int, ...]:
@@ -135,7 +106,7 @@ class LevenshteinEditor:
         max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
         delete_threshold: float | None = None, candidates: int | None = None,
         noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
-        hard_terms: bool = True, old_sources: Iterable[str | None] | None = None,
+        old_sources: Iterable[str | None] | None = None,
     ) -> list[list[EditTrace]]:  # fmt: skip
         """An n-best list for every source, the best first, none twice.
 
@@ -148,32 +119,29 @@ class LevenshteinEditor:
                 :class:`.RefinementOptions`; the threshold is the task's by default.
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
                 (:mod:`lev_plugins.systems.levenshtein.markup`).
-            terms: for every source the terms to start from, in their order, or None; such a
-                source has no draft. With ``hard_terms`` each is in the output, whole; else the
-                model may delete them.
+            terms: for every source those that have to be in its output, each whole, in their order,
+                or None; such a source has no draft.
             old_sources: for every source the older one that its draft translates, or None, for a
                 model that was trained with ``--old-source``.
 
         Raises:
-            UserError: as many drafts (terms) as sources are needed, all of them strings; an option
-                that cannot be; a sentence beyond the model's limit; marks that cannot be read; a
-                hard term that is not in the vocabulary.
+            UserError: lists of other lengths, or of what is no text; an option that cannot be; a
+                sentence beyond the model's limit; marks that cannot be read; an unknown term.
         """
-        count = nbest if candidates is None else candidates
-        generator = self.generator(
-            delete_threshold, empty_penalty=empty_penalty or 0.0, max_iter=max_iter,
-            candidates=count, noise_scale=noise_scale, seed=seed, nbest=nbest,
-            retain_history=True,
+        threshold = (delete_threshold, self.task.cfg.delete_threshold, 0.5)
+        options = RefinementOptions(
+            max_iter, empty_penalty or 0.0, next(one for one in threshold if one is not None),
+            max_len_b=max(200, self.task.cfg.max_target_positions), candidates=candidates or nbest,
+            nbest=nbest, noise_scale=noise_scale, seed=seed, retain_history=True,
         )  # fmt: skip
+        generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, options)
         rows = read_rows(sources, drafts, terms, old_sources)
-        lang = self.draft_lang if drafts is None and terms is None else None
-        if rows and lang and not self._told:
-            say_no_draft("no drafts were given", lang, "Give edit(sources, drafts)")
-            self._told = True
-        sentences = [
-            self._sentence(number, *row, markup, hard_terms)
-            for number, row in enumerate(rows, start=1)
-        ]
+        sentences = []
+        for number, row in enumerate(rows, start=1):
+            try:
+                sentences.append(self._sentence(*row, markup))
+            except UserError as error:
+                raise UserError(f"sentence {number}: {error}") from error
         sizes = (len(one.tokens) + len(one.coded.tokens) for one in sentences)
         work = functools.partial(self._decode, generator)
         return in_batches(work, sentences, sizes, batch_size)
@@ -192,25 +160,18 @@ class LevenshteinEditor:
         """
         return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
 
-    def generator(
-        self, delete_threshold: float | None = None, **options: Any
-    ) -> RefinementGenerator:
-        """A generator with options of :class:`RefinementOptions`."""
-        if delete_threshold is None:
-            delete_threshold = self.task.cfg.delete_threshold
-        chosen = RefinementOptions(
-            delete_threshold=0.5 if delete_threshold is None else delete_threshold,
-            max_len_b=max(200, self.task.cfg.max_target_positions),
-            **options,
-        )
-        return RefinementGenerator(self.task.tgt_dict, self.task.placeholder, chosen)
-
     def _decode(
         self, generator: RefinementGenerator, sentences: Sequence[Sentence]
     ) -> list[list[EditTrace]]:
         """The n-best of one batch."""
-        sides = [one.tokens for one in sentences], [one.coded for one in sentences]
-        batch = collated(*sides, self.task.tgt_dict.pad(), self.device)
+        pad = self.task.tgt_dict.pad()
+        rows = zip(*((one.tokens, *one.coded) for one in sentences), strict=True)
+        tokens, draft, marks = (
+            pad_sequence(list(side), batch_first=True, padding_value=fill).to(self.device)
+            for side, fill in zip(rows, (pad, pad, 0))
+        )
+        inputs = {"src_tokens": tokens, "src_lengths": None}
+        batch: Batch = {"net_input": inputs, "draft": draft, "marks": marks}
         found = generator.generate(self.models, batch)
         return [
             [sentence.trace(self._text(sentence.symbols(one)), one) for one in hypotheses]
@@ -221,36 +182,25 @@ class LevenshteinEditor:
 
     def _sentence(
         self,
-        number: int,
         source: str,
         draft: str | None,
         terms: Sequence[str] | None,
         old: str | None,
         markup: bool,
-        hard: bool,
     ) -> Sentence:
-        """A sentence as tokens, none longer than the model's limits; ``number`` counts from 1."""
+        """A sentence as tokens, none longer than the model's limits."""
         if draft is not None and terms:
-            raise UserError(
-                f"sentence {number} has a draft and terms; mark the terms in the draft: [+term+]"
-            )
-        text, markup = " ".join(terms) if terms else draft or "", markup and not terms
-        try:
-            if terms and hard:
-                coded = self.task.encode_terms(terms, self._cut)
-            else:
-                coded = self.task.encode_draft(text, self._cut, markup)
-            marked = self.task.mark_change(source, old)
-        except UserError as error:
-            raise UserError(f"sentence {number}: {error}") from error
-        words = self._cut(parse_markup(text)[0] if markup else text).split()
+            raise UserError("has a draft and terms; mark the terms in the draft: [+term+]")
+        if terms:
+            plain, coded = " ".join(terms), self.task.encode_terms(terms, self._cut)
+        else:
+            plain = parse_markup(draft or "")[0] if markup else draft or ""
+            coded = self.task.encode_draft(draft or "", self._cut, markup)
+        marked, words = self.task.mark_change(source, old), self._cut(plain).split()
         tokens = self.task.encode_text(marked, self._cut, self.task.src_dict)
         for name, side, limit in zip(("source", "draft"), (tokens, coded.tokens), self.limits):
             if len(side) > limit:
-                raise UserError(
-                    f"{name} {number} has {len(side)} tokens where the model's limit is {limit}; "
-                    "split it into sentences"
-                )
+                raise UserError(f"{len(side)} {name} tokens where the model's limit is {limit}")
         return Sentence(source, draft, words, tokens, coded, self.task.tgt_dict)
 
     def _cut(self, text: str) -> str:

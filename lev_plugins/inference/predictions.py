@@ -8,9 +8,6 @@ from torch import Tensor
 
 from ..systems.enct5.metrics import Entity, entities, marks_entities
 from ..systems.enct5.problem_types import ProblemType
-from ..systems.enct5.tokenizer import Encoding
-
-_DIGITS = 6
 
 
 class Scored(NamedTuple):
@@ -28,7 +25,7 @@ def _plain(value: Any) -> Any:
         return {name: _plain(one) for name, one in value.items() if one is not None}
     if isinstance(value, tuple):
         return list(map(_plain, value))
-    return round(value, _DIGITS) if isinstance(value, float) else value
+    return round(value, 6) if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)
@@ -36,95 +33,72 @@ class Prediction:
     """What a model says of one text, or of a pair; None is what its kind does not say.
 
     label, score: the best class and its probability. labels, scores: of many labels those above the
-    threshold, the likeliest first. value: of regression. top: the likeliest labels, where they were
-    asked for. cut: whether the text was longer than the model reads, so that its end was not.
+    threshold, the likeliest first. value: of regression. top: the likeliest labels (of each word),
+    where they were asked for. cut: whether the text, or a word, was longer than the model reads, so
+    that its end was not.
+
+    Of a sentence that was tagged, which has words in the place of texts: tags, scores: of each
+    word. entities: that the tags mark; None where they are of another kind. windows: how many parts
+    the sentence was read in.
     """
 
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    words: tuple[str, ...] | None = None
     label: str | None = None
     score: float | None = None
+    tags: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
     scores: tuple[float, ...] | None = None
     value: float | None = None
-    top: tuple[Scored, ...] | None = None
+    top: tuple[Any, ...] | None = None
+    entities: tuple[Entity, ...] | None = None
+    windows: int | None = None
     cut: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
         found: dict[str, Any] = _plain(vars(self))
-        if len(self.texts) == 1:
-            found = {"text": found.pop("texts")[0], **found}
+        texts = found.pop("texts")
         if self.value is not None:
             found["value"] = float(f"{self.value:.7g}")
+        if self.words is None:
+            found = {**({"text": texts[0]} if len(texts) == 1 else {"texts": texts}), **found}
         return found
 
 
-@dataclass(frozen=True)
-class Tagged:
-    """The tags of one sentence, and their probabilities.
-
-    top: the likeliest tags of each word, where they were asked for. entities: that the tags mark;
-    None where the tags are of another kind. windows: how many parts the sentence was read in. cut:
-    whether a word was longer than the model reads, so that its end was not.
-    """
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    scores: tuple[float, ...]
-    top: tuple[tuple[Scored, ...], ...] | None = None
-    entities: tuple[Entity, ...] | None = None
-    windows: int = 1
-    cut: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; probabilities have six digits."""
-        found: dict[str, Any] = _plain(vars(self))
-        return found
-
-
-class Reading(NamedTuple):
-    """A text, two, or words as the model reads them: one cut, or for tagging the windows; and
-    whether an end was cut off."""
-
-    texts: tuple[str, ...]
-    cuts: list[Encoding]
-    cut: bool
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is made of scores."""
+class Wanted(NamedTuple):
+    """What is made of the scores of a text: the kind, names of labels and the caller's options."""
 
     kind: ProblemType
     names: Sequence[str]
     top_k: int | None
     threshold: float
 
-    def prediction(self, reading: Reading, scores: Sequence[Tensor]) -> Prediction:
-        """From scores 1 × N."""
+    def record(self, texts: tuple[str, ...], scores: Sequence[Tensor], cut: bool) -> Prediction:
+        """Of texts, or words, from the scores of each window, W × N; of what is not tagged there is
+        one, 1 × N.
+        """
         if self.kind is ProblemType.REGRESSION:
-            return Prediction(reading.texts, value=scores[0].item(), cut=reading.cut)
-        ranked = self._ranked(scores[0])[0]
-        top = None if self.top_k is None else tuple(ranked[: self.top_k])
+            return Prediction(texts, value=scores[0].item(), cut=cut)
+        ranked = [row for window in scores for row in self._ranked(window)]
+        tops = tuple(tuple(row[: self.top_k]) for row in ranked) if self.top_k else None
+        if self.kind is ProblemType.TAGGING:
+            tags = tuple(row[0].label for row in ranked)
+            return Prediction(
+                words=texts,
+                tags=tags,
+                scores=tuple(row[0].score for row in ranked),
+                top=tops,
+                entities=tuple(entities(tags)) if marks_entities(self.names) else None,
+                windows=len(scores),
+                cut=cut,
+            )
+        best, top = ranked[0], tops and tops[0]
         if not self.kind.many:
-            return Prediction(reading.texts, *ranked[0], top=top, cut=reading.cut)
-        holding = [one for one in ranked if one.score > self.threshold]
-        labels, scored = tuple(zip(*holding)) or ((), ())
-        return Prediction(reading.texts, labels=labels, scores=scored, top=top, cut=reading.cut)
-
-    def tagged(self, reading: Reading, scores: Sequence[Tensor]) -> Tagged:
-        """From scores W × N of each window."""
-        ranked = [word for window in scores for word in self._ranked(window)]
-        tags = tuple(word[0].label for word in ranked)
-        return Tagged(
-            words=reading.texts,
-            tags=tags,
-            scores=tuple(word[0].score for word in ranked),
-            top=None if self.top_k is None else tuple(tuple(w[: self.top_k]) for w in ranked),
-            windows=len(scores),
-            cut=reading.cut,
-            entities=tuple(entities(tags)) if marks_entities(self.names) else None,
-        )
+            return Prediction(texts, label=best[0].label, score=best[0].score, top=top, cut=cut)
+        holding = [one for one in best if one.score > self.threshold]
+        labels, chances = tuple(zip(*holding)) or ((), ())
+        return Prediction(texts, labels=labels, scores=chances, top=top, cut=cut)
 
     def _ranked(self, scores: Tensor) -> list[list[Scored]]:
         """Row by row the labels, the likeliest first; of equals the one that comes first."""

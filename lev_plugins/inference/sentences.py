@@ -3,21 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import torch
 from fairseq.data import Dictionary
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
-from ..data.batch import Batch
 from ..errors import UserError
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration
 from ..systems.levenshtein.decoding.state import EditHypothesis, Step
 from ..systems.levenshtein.task import Draft
-from .arguments import listed, strings
+from .arguments import strings
 
 Terms = Iterable[Iterable[str] | None]
 Row = tuple[str, str | None, Sequence[str] | None, str | None]
-_DIGITS = 6
 
 
 def read_rows(
@@ -31,18 +27,20 @@ def read_rows(
     Raises:
         UserError: what is no list of strings, or of another length.
     """
-    read = strings("sources", "source", sources)
-    nothing: list[Any] = [None] * len(read)
-    beside = nothing if drafts is None else strings("drafts", "draft", drafts, optional=True)
-    lists = nothing if terms is None else listed("terms", terms)
-    wanted = [row if row is None else strings("terms", "term", row) for row in lists]
-    older = nothing
+    sides: dict[str, list[Any]] = {"sources": strings("sources", "source", sources)}
+    if drafts is not None:
+        sides["drafts"] = strings("drafts", "draft", drafts, optional=True)
+    if terms is not None:
+        sides["terms"] = [row if row is None else strings("terms", "term", row) for row in terms]
     if old_sources is not None:
-        older = strings("old_sources", "old source", old_sources, optional=True)
-    for others, name in ((beside, "drafts"), (wanted, "lists of terms"), (older, "old sources")):
-        if len(others) != len(read):
-            raise UserError(f"{len(read)} sources but {len(others)} {name}")
-    return list(zip(read, beside, wanted, older))
+        sides["old_sources"] = strings("old_sources", "old source", old_sources, optional=True)
+    count = len(sides["sources"])
+    for name, side in sides.items():
+        if len(side) != count:
+            raise UserError(f"{count} sources but {len(side)} {name.replace('_', ' ')}")
+    names = ("sources", "drafts", "terms", "old_sources")
+    rows: Any = zip(*(sides.get(name, [None] * count) for name in names))
+    return list(rows)
 
 
 class Sentence(NamedTuple):
@@ -87,19 +85,4 @@ class Sentence(NamedTuple):
 
 def _probabilities(scores: Tensor) -> tuple[float, ...]:
     """Of log-probabilities, those of <s> and </s> left out."""
-    return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())
-
-
-def collated(
-    sources: Sequence[Tensor], drafts: Sequence[Draft], pad: int, device: torch.device
-) -> Batch:
-    """A batch to decode."""
-
-    def padded(rows: Iterable[Tensor], value: int) -> Tensor:
-        return pad_sequence(list(rows), batch_first=True, padding_value=value).to(device)
-
-    return {
-        "net_input": {"src_tokens": padded(sources, pad), "src_lengths": None},
-        "draft": padded((draft.tokens for draft in drafts), pad),
-        "marks": padded((draft.marks for draft in drafts), 0),
-    }
+    return tuple(round(value, 6) for value in scores[1:-1].exp().tolist())

@@ -4,19 +4,19 @@ import time
 from collections.abc import Callable, Iterator
 
 from ..errors import UserError, counted
-from ..inference.enct5 import EncT5, Prediction, Tagged
+from ..inference.enct5 import EncT5, Prediction
 from ..io.lines import json_line
 from ..io.output import printable
 from ..io.text_files import few
 from ..systems.enct5.problem_types import ProblemType
 
 
-def json_record(number: int, found: Prediction | Tagged) -> str:
+def json_record(number: int, found: Prediction) -> str:
     """A line of JSON."""
     return json_line({"line": number, **found.to_dict()})
 
 
-def tsv_record(model: EncT5) -> Callable[[int, Prediction | Tagged], str]:
+def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
     """What makes a line of TSV, answer, tab and score, of an answer.
 
     Raises:
@@ -31,7 +31,7 @@ def tsv_record(model: EncT5) -> Callable[[int, Prediction | Tagged], str]:
                     "--format jsonl"
                 )
 
-    def line(_: int, found: Prediction | Tagged) -> str:
+    def line(_: int, found: Prediction) -> str:
         values = found.to_dict()
         if "value" in values:
             return f"{values['value']}\n"
@@ -48,14 +48,14 @@ class ReadingReport:
     """What was read only in part, and how fast it went."""
 
     def __init__(self, model: EncT5) -> None:
-        self.longer = f"longer than {model.max_length} subwords"
+        self.longer = f"longer than {model.metadata.max_length} subwords"
         self.lines, self.started = 0, time.perf_counter()
         self.split, self.cut = list[int](), list[int]()
 
-    def add(self, found: Prediction | Tagged) -> None:
+    def add(self, found: Prediction) -> None:
         """Note the next line."""
         self.lines += 1
-        if getattr(found, "windows", 1) > 1:
+        if (found.windows or 1) > 1:
             self.split.append(self.lines)
         if found.cut:
             self.cut.append(self.lines)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import UserError
-from ..inference.checkpoints import find_checkpoint, names_in, separate_paths
+from ..inference.checkpoints import find_checkpoint, names_in
 from ..inference.correction import Corrector, Edit
 from ..inference.correction.levenshtein import LevenshteinBackend, trace_edits
 from ..inference.enct5 import EncT5
@@ -40,7 +40,7 @@ def load(
         served = serve_corrector(Corrector.from_pretrained(device=device))
         served.info["example"] = EXAMPLE
         return served
-    if names_in(find_checkpoint(separate_paths(path)[0]))["task"] != "enct5":
+    if names_in(find_checkpoint(path))["task"] != "enct5":
         more: dict[str, Any] = {"settings": settings, **processing}
         return serve_corrector(Corrector.from_pretrained(path, data, device, **more))
     for name in (*processing, *(["data"] if data else [])):

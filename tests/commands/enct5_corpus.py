@@ -25,13 +25,11 @@ LENGTHS = {"train": 192, "valid": 21, "valid1": 11}
 def labelled(kind: str, words: list[str]) -> str:
     """What is to be found out: a rule that a tiny model learns at once.
 
-    Classes: whether there is an ``a``. Values: the share of ``a``. Labels: which of a to d are
-    there. Tags: the letter itself, in capitals.
+    Classes: whether there is an ``a``. Labels: which of a to d are there. Tags: the letter itself,
+    in capitals.
     """
     if kind == "classification":
         return "yes" if "a" in words else "no"
-    if kind == "regression":
-        return str(words.count("a") / len(words))
     if kind == "tagging":
         return " ".join(word.upper() for word in words)
     return ",".join(letter for letter in "abcd" if letter in words)
@@ -77,16 +75,9 @@ class Corpus(NamedTuple):
 def prepared(commands: Commands, folder: Path, kind: str, subwords: str = "--bytes") -> Corpus:
     """Writes text and prepares it: train, valid and valid1."""
     write_corpus(folder, kind)
-    files = {split: str(folder / f"{split}.tsv") for split in LENGTHS}
-    arguments = [
-        "--kind",
-        kind.removesuffix("_pooled"),
-        *subwords.split(),
-        "--train",
-        files["train"],
-    ]
-    arguments += ["--valid", f"{files['valid']},{files['valid1']}"]
-    enct5_prepare.main([*arguments, "--destdir", str(folder / "data")])
+    train, valid, more = (f"{folder}/{split}.tsv" for split in LENGTHS)
+    words = f"--kind {kind.removesuffix('_pooled')} {subwords} --train {train}"
+    enct5_prepare.main(f"{words} --valid {valid},{more} --destdir {folder}/data".split())
     return Corpus(commands, folder, kind)
 
 

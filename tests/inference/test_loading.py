@@ -51,12 +51,10 @@ def test_a_model_of_an_earlier_version_has_later_options_at_their_defaults(folde
         ("editor.pt", LevenshteinBackend),
         ("stock.pt", Autoregressive),
         ("concat.pt", Autoregressive),
-        ("stock.pt:second.pt", Autoregressive),
     ],
 )
 def test_every_kind_of_model_corrects(folder, name, backend):
-    path = ":".join(str(folder / one) for one in name.split(":"))
-    corrector = Corrector.from_pretrained(path)
+    corrector = Corrector.from_pretrained(folder / name)
     assert isinstance(corrector.backend, backend) and corrector.backend.words_learnt is None
     assert corrector.unit == "word"  # letters, and no space among them
     (found,) = corrector.correct([LINE])
@@ -99,17 +97,14 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
         ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
-        ("stock.pt", {"bpe": "nonsense"}, "bpe 'nonsense' is not one that fairseq has"),
+        ("stock.pt", {"bpe": "nonsense"}, "bpe: 'nonsense'"),
         ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
         ("stock.pt", {"unit": "page"}, "unit=page: choose one of"),
-        ("stock.pt:concat.pt", {}, "was trained with --task translation_concat and .*stock.pt"),
-        ("stock.pt:lines.pt", {}, "was trained with another source dictionary"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
-    path = ":".join(str(folder / one) for one in name.split(":"))
     with refuses(match=message):
-        Corrector.from_pretrained(path, **given)
+        Corrector.from_pretrained(folder / name, **given)
 
 
 def test_an_answer_without_end_leaves_the_unit(folder):
@@ -133,7 +128,7 @@ FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "be
 
 
 def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
-    path = ":".join(shutil.copy(folder / one, tmp_path) for one in ("stock.pt", "second.pt"))
+    path = str(shutil.copy(folder / "stock.pt", tmp_path))
     for one, text in FILES.items():
         (tmp_path / one).write_text(text)
     model = ["--path", path, "--data", folder / "bin"]

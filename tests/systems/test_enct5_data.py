@@ -1,11 +1,10 @@
 """EncT5's data: its description, rows that lose nothing, and batches of them."""
 
-import random
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
+import enct5_models
 import numpy as np
 import pytest
 import torch
@@ -14,35 +13,18 @@ from hypothesis import strategies as st
 from refusals import refuses
 from torch import Tensor
 
-from lev_plugins.systems.enct5.dataset import (
-    COLUMNS,
-    EncT5Dataset,
-    Example,
-    collate,
-    pack,
-)
+from lev_plugins.systems.enct5.dataset import EncT5Dataset, Example, pack
 from lev_plugins.systems.enct5.metadata import DESCRIPTION, Metadata
-from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType, bits_of
+from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.enct5.tokenizer import Tokenizer
 
 LABELS = 5
-EOS = 1
+TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
 
 
-def metadata(**changes: Any) -> Metadata:
-    values = {"kind": "multilabel", "labels": ["joy", "ärger"], "pieces": Tokenizer(None).pieces}
-    return Metadata(**{**values, "counts": [3, 0], "texts": 2, "max_length": 99, **changes})
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"kind": "tagging", "labels": ["a", "b c", "\u2028"], "counts": [1, 2, 3], "texts": 1},
-        {"kind": "regression", "labels": [], "counts": [], "low": -1.5, "high": 0.1 + 0.2},
-    ],
-)
-def test_a_description_comes_back_as_it_was_written(tmp_path: Path, changes: dict[str, Any]):
-    written = metadata(**changes)
+def test_a_description_comes_back_as_it_was_written(tmp_path):
+    pieces = Tokenizer(None).pieces
+    written = Metadata("tagging", ["a", "b ä", "\u2028"], pieces, [1, 2, 3], low=-1.5, high=0.1)
     written.write(str(tmp_path))
     kept = {"description": asdict(written)}
     assert Metadata.read(str(tmp_path)) == written == Metadata.of(kept, "a checkpoint")
@@ -50,7 +32,7 @@ def test_a_description_comes_back_as_it_was_written(tmp_path: Path, changes: dic
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "null", "{}", '{"kind": "tag"}'])
-def test_what_is_no_description_is_named(tmp_path: Path, content: str | None):
+def test_what_is_no_description_is_named(tmp_path, content):
     path = tmp_path / DESCRIPTION
     if content is not None:
         path.write_text(content)
@@ -92,103 +74,51 @@ class Memory(list[Tensor]):
         return np.array([len(one) for one in self], dtype=np.int32)
 
 
-def examples(kind: ProblemType, count: int, seed: int, longest: int = 12) -> list[Example]:
+def examples(kind: ProblemType, count: int, longest: int) -> list[Example]:
     """Random ones as enct5_prepare writes them; some taggers' words were cut off."""
-    rng = random.Random(seed)
     made = []
-    for _ in range(count):
-        length = rng.randint(1, longest)
-        pieces = [rng.randint(3, 90) for _ in range(length)]
-        words = [1]
-        for _ in range(length - 1):
-            words.append(words[-1] + rng.randint(0, 1))
-        lost = rng.choice((0, 0, 2))
-        labels = {
-            ProblemType.CLASSIFICATION: [rng.randrange(LABELS)],
-            ProblemType.REGRESSION: bits_of([rng.uniform(-9, 9)]).tolist(),
-            ProblemType.TAGGING: [rng.randrange(LABELS) for _ in range(words[-1] + lost)],
-        }.get(kind, rng.sample(range(LABELS), rng.randint(0, 3)))
-        spans = [*words, 0] if kind is ProblemType.TAGGING else []
-        tensors = (torch.tensor(one, dtype=torch.long) for one in ([*pieces, EOS], spans, labels))
-        made.append(Example(*tensors))
+    for length in torch.randint(1, longest + 1, (count,)).tolist():
+        one = enct5_models.example(kind, length, LABELS)
+        lost = one.labels[:1] if kind is TAGGING and length % 2 else one.labels[:0]
+        made.append(one._replace(labels=torch.cat([one.labels, lost])))
     return made
 
 
 def dataset(kind: ProblemType, made: Sequence[Example], **options: Any) -> EncT5Dataset:
-    pieces, spans, labels = (Memory(column) for column in zip(*made)) if made else [Memory()] * 3
-    return EncT5Dataset(
-        pieces, spans if kind is ProblemType.TAGGING else None, labels, kind, LABELS, **options
-    )
-
-
-def slow_row(row: Sequence[Example], kind: ProblemType) -> dict[str, list[int]]:
-    """A row subword by piece."""
-    found: dict[str, list[int]] = {name: [] for name in COLUMNS}
-    words = 0
-    for segment, one in enumerate(row, start=1):
-        spans = one.spans.tolist() or [0] * len(one.pieces)
-        for piece, span in zip(one.pieces.tolist(), spans, strict=True):
-            found["tokens"].append(piece)
-            found["segments"].append(segment)
-            found["spans"].append(span + words if span else 0)
-        here = max(spans) if kind is ProblemType.TAGGING else 0
-        asked = LABELS if kind is ProblemType.MULTILABEL else here or 1
-        for place in range(asked):
-            found["latents"].append(place if kind is ProblemType.MULTILABEL else 0)
-            found["latent_segments"].append(segment)
-            found["latent_spans"].append(words + place + 1 if kind is ProblemType.TAGGING else 0)
-        words += here
-    return found
+    pieces, spans, labels = (Memory(column) for column in zip(*made))
+    return EncT5Dataset(pieces, spans if kind is TAGGING else None, labels, kind, LABELS, **options)
 
 
 @given(
     kind=st.sampled_from(list(ProblemType)),
-    sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    limits=st.sampled_from([None, (30, 40), (1, 1)]),
     seed=st.integers(0, 10**6),
 )
-def test_a_batch_is_its_rows_with_zeros_behind_them(kind, sizes, seed):
-    made = examples(kind, sum(sizes), seed)
-    rows = [[made.pop() for _ in range(size)] for size in sizes]
-    found = collate(rows, kind, LABELS)
-    assert list(found) == list(COLUMNS)
-    for number, row in enumerate(rows):
-        for name, values in slow_row(row, kind).items():
-            column = found[name][number].tolist()
-            assert found[name].dtype == torch.long
-            assert column == values + [0] * (len(column) - len(values)), name
-    for name in COLUMNS:
-        assert found[name].shape[1] == max(len(slow_row(row, kind)[name]) for row in rows)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("limits", [None, (30, 40), (1, 1)])
-def test_rows_know_their_size_and_targets_stand_in_the_order_of_the_predictions(kind, limits):
-    kind = ProblemType(kind)
-    made = examples(kind, 25, 5)
+def test_a_batch_is_as_large_as_its_rows_say_and_has_the_targets_in_order(kind, limits, seed):
+    torch.manual_seed(seed)
+    made = examples(kind, 25, 12)
     data = dataset(kind, made, limits=limits)
     assert sorted(i for inside in data.rows for i in inside) == list(range(25))
-    for number in range(len(data)):
-        columns = slow_row(data[number], kind)
-        size = len(columns["tokens"]), len(columns["latents"])
-        assert tuple(data.sizes[number].tolist()) == size
-        assert data.num_tokens(number) == max(size) == data.num_tokens_vec([number])[0]
-    batch = data.collater([data[i] for i in (3, 0, 1)])
-    inside = [made[i] for number in (3, 0, 1) for i in data.rows[number]]
-    tagging = kind is ProblemType.TAGGING
-    wanted = [one.labels[: int(one.spans.max())] if tagging else one.labels for one in inside]
-    assert batch["target"].equal(kind.targets(wanted, LABELS))
-    assert batch["nsentences"] == len(inside)
-    assert batch["ntokens"] == sum(len(one.pieces) for one in inside)
-    asked = batch["net_input"]["latent_segments"].ne(0).sum()
-    pooled = kind is ProblemType.MULTILABEL_POOLED
-    assert asked == (len(inside) if pooled else batch["target"].numel())
-    told = [(one.labels.tolist(), int(one.spans.max())) for one in inside if tagging]
-    assert batch["sentences"] == told
+    numbers = torch.randperm(len(data))[:4].tolist()
+    batch = data.collater([data[i] for i in numbers])
+    columns = batch["net_input"]
+    assert all(one.dtype == torch.long for one in columns.values())
+    filled = torch.stack([columns[name].ne(0).sum(1) for name in ("segments", "latent_segments")])
+    assert filled.T.tolist() == data.sizes[numbers].tolist()
+    assert data.num_tokens_vec(numbers).tolist() == [data.num_tokens(i) for i in numbers]
+    assert data.num_tokens_vec(numbers).tolist() == filled.max(0).values.tolist()
+    inside = [made[i] for number in numbers for i in data.rows[number]]
+    pieces = torch.cat([one.pieces for one in inside])
+    assert columns["tokens"][columns["segments"].ne(0)].equal(pieces)
+    reached = [one.labels[: one.words] if kind is TAGGING else one.labels for one in inside]
+    assert batch["target"].equal(kind.targets(reached, LABELS))
+    told = [(one.labels.tolist(), one.words) for one in inside if kind is TAGGING]
+    assert batch["sentences"] == told and batch["nsentences"] == len(inside)
+    assert batch["ntokens"] == len(pieces)
 
 
 def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
-    made = examples(ProblemType.MULTILABEL, 60, 11, longest=4)
-    data = dataset(ProblemType.MULTILABEL, made, shuffle=True)
+    data = dataset(MULTILABEL, examples(MULTILABEL, 60, 4), shuffle=True)
     np.random.seed(1)
     first, second = data.ordered_indices().tolist(), data.ordered_indices().tolist()
     assert first != second and sorted(first) == sorted(second) == list(range(60))

@@ -5,6 +5,7 @@ import functools
 import io
 from collections.abc import Sequence
 
+import checkpoints
 import sentencepiece
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -19,10 +20,7 @@ TEXT = [
     "on the mat, the dog; the cat!",
 ]
 #: how models may number their special subwords; None: bytes
-ORDERS: dict[str, dict[str, int]] = {
-    "t5": {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
-    "its own": {},
-}
+ORDERS: dict[str, dict[str, int]] = {"t5": checkpoints.T5_ORDER, "its own": {}}
 #: text of all sorts: words of the model, special subwords, zero bytes, halves of surrogate pairs
 ANY_TEXT = st.one_of(
     st.text(st.characters(), max_size=20),
@@ -56,15 +54,6 @@ def test_pieces_are_those_of_the_model_whatever_its_order(text):
             "<unk>" if i == unknown else own[i] for i in wanted
         ]
         assert not {PAD, EOS} & set(found), order
-
-
-@given(text=ANY_TEXT)
-@example("\ud800 \udfff")
-@example("\ud83d\ude00")
-def test_an_index_of_bytes_is_the_byte_and_three(text):
-    made = tokenizer(None)
-    assert len(made.pieces) == 259 and made.pieces[0xC3 + 3] == "<0xC3>"
-    assert made.cut(text) == [byte + 3 for byte in text.encode("utf-8", "replace")]
 
 
 def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:

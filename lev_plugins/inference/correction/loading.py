@@ -9,6 +9,7 @@ import torch
 from fairseq import tasks, utils
 from fairseq.data import Dictionary
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
+from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import open_dict
 
@@ -20,9 +21,9 @@ from ...tasks.post_editing import require_dictionaries
 from ..checkpoints import (
     CheckpointState,
     device_named,
-    find_checkpoints,
+    find_checkpoint,
+    load_model,
     load_state,
-    load_writer,
     text_encoders,
     words_learnt,
 )
@@ -49,25 +50,26 @@ def load_backend(
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
 ) -> Backend:
-    """Loads a checkpoint, or several joined by ``:``; arguments and errors are those of
-    :meth:`.Corrector.from_pretrained`."""
+    """Loads a checkpoint; arguments and errors are those of :meth:`.Corrector.from_pretrained`."""
     given = {name: value for name, value in (processing or {}).items() if value is not None}
-    place, paths = device_named(device), find_checkpoints(path)
-    state = load_state(paths[0])
+    place, path = device_named(device), find_checkpoint(path)
+    state = load_state(path)
     name = getattr(state["cfg"].task, "_name", None)
     if beam is not None and (beam < 1 or name in EDITING):
         why = "must be 1 or more" if beam < 1 else f"{path} is an edit model and searches none"
         raise UserError(f"beam={beam}: {why}")
     made: Autoregressive | LevenshteinBackend
     if name in WRITING:
-        made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
+        made = _autoregressive(path, state, data, place, beam or 5, precision, given)
     elif name in EDITING:
-        editor = LevenshteinEditor.from_state(state, paths, data, place, precision, given)
+        editor = LevenshteinEditor.from_pretrained(
+            path, data, place, precision, state=state, **given
+        )
         editor.bpe, spaces = _bpe((editor.tokenizer, editor.bpe), given, editor.task.src_dict)
         made = LevenshteinBackend(editor, spaces)
     else:
         raise UserError(
-            f"{paths[0]} was trained with --task {name}; a corrector is a model of --task "
+            f"{path} was trained with --task {name}; a corrector is a model of --task "
             f"{', '.join(('translation_edit', *WRITING))}"
         )
     made.words_learnt = words_learnt(state)
@@ -75,7 +77,7 @@ def load_backend(
 
 
 def _autoregressive(
-    paths: list[str],
+    path: str,
     state: CheckpointState,
     data: str | None,
     device: torch.device,
@@ -83,22 +85,15 @@ def _autoregressive(
     precision: str,
     given: Mapping[str, Any],
 ) -> Autoregressive:
-    """Task, models and text processing of left-to-right checkpoints."""
+    """Task, model and text processing of a left-to-right checkpoint."""
     cfg = state["cfg"]
-    with wrap_checkpoint_errors(paths[0]), settings_of(paths, given):
-        task = _task(state, paths[0], data)
-    models = []
-    for one in paths:
-        loaded = state if one == paths[0] else load_state(one)
-        kind = getattr(loaded["cfg"].task, "_name", None)
-        if kind != cfg.task._name:
-            told = f"was trained with --task {kind} and {paths[0]} with {cfg.task._name}"
-            raise UserError(f"{one} {told}; the models of an ensemble share their task")
-        models.append(load_writer(one, task, loaded))
-    encoders = text_encoders(cfg, given, paths, data)
+    with wrap_checkpoint_errors(path), settings_of([path], given):
+        task = _task(state, path, data)
+    model = load_model(path, task, state, FairseqEncoderDecoderModel)
+    encoders = text_encoders(cfg, given, [path], data)
     bpe, spaces = _bpe(encoders, given, task.source_dictionary)
     processing = TextProcessing(encoders[0], bpe)
-    return Autoregressive(models, task, cfg, processing, spaces, beam, device, precision)
+    return Autoregressive([model], task, cfg, processing, spaces, beam, device, precision)
 
 
 def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTask:

@@ -88,9 +88,7 @@ def chosen(path: str, file: str | None, given: Mapping[str, Any]) -> tuple[Setti
     Raises:
         UserError: settings that cannot be read.
     """
-    from ..checkpoints import separate_paths  # slow to import
-
-    found = file or beside(separate_paths(path)[0])
+    found = file or beside(path)
     if found == "none":
         found = None
     stored = DEFAULTS if found is None else read(found)

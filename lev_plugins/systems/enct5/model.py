@@ -149,14 +149,13 @@ def cross_attention_mask(
 ) -> Tensor:
     """Which subwords each decoder position reads: B × L × S, bool; one at least.
 
-    The text of its example; of that, where it has a span, the subwords of this span. A word without
-    subwords reads the whole text, and padding what it likes: there is no softmax over nothing.
+    The text of its example; of that, where it has a span, the subwords of this span. Padding reads
+    everything: there is no softmax over nothing.
     """
     text = latent_segments.unsqueeze(2) == segments.unsqueeze(1)
     words = latent_spans.unsqueeze(2)
     seen = text & ((words == 0) | (words == spans.unsqueeze(1)))
-    padding = latent_segments.eq(0).unsqueeze(2)
-    return seen | (~seen.any(2, keepdim=True) & (text | padding))
+    return seen | latent_segments.eq(0).unsqueeze(2)
 
 
 # The model's own name is also the name of the base size, which are the defaults of its options.
