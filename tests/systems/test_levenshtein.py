@@ -37,12 +37,14 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "share_all_embeddings": True,
         "weight_sharing": "plh-del",
         "activation_fn": "gelu",
+        "rotary_positions": True,
     },
     "deletions leave a trace, joined, pointer": {
         **PRE_NORM,
         "share_all_embeddings": True,
         "deletion_trace": True,
         "source_pointer": True,
+        "rotary_positions": True,
     },
     "nothing shared": {
         **PRE_NORM,
