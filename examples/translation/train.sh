@@ -32,7 +32,7 @@ stock) recipe=(--task translation_lev --noise random_delete --arch levenshtein_t
 *) # by these weights each head counts as much as it does in fairseq's, where each loss is a mean
   recipe=(--task translation_edit --arch levenshtein_editor --criterion edit_policy_loss
     --label-smoothing 0 --placeholder-weight 2 --token-weight 2
-    --beta 0.25 --kept-tokens incomplete --token-masking uniform)
+    --beta 0.25 --kept-tokens incomplete --token-masking uniform --rotary-positions)
   optimizer=(--optimizer muon --muon-update-rms 0.4 --lr 0.004)
   ;;
 esac

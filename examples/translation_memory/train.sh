@@ -5,9 +5,9 @@
 #     MINUTES=60 SEED=2 bash examples/translation_memory/train.sh WORK concat
 #
 # A translation model learns for 30 % of the time, from sources with their change marked; LevT starts from it and learns
-# to edit drafts. With `concat` it is the autoregressive baseline, which reads source and draft; it starts from the same
-# translation model. MINUTES (60) are the processor's, not the clock's: the learning rate falls to zero just then.
-# WORK/translation, model or concat gets the checkpoint; a second call goes on from there. Flags given here come last
+# to edit drafts. With `concat` it is the autoregressive baseline, which reads source and draft; it starts from fairseq's
+# own translation model of the same minutes. MINUTES (60) are the processor's, not the clock's: the learning rate falls to zero just then.
+# WORK/translation and model, or WORK/transformer and concat, get the checkpoints; a second call goes on from there. Flags given here come last
 # and win: `--dropout 0.1` where the data are small, or the minutes many (five passes over the data are too few for any).
 set -euo pipefail
 unset CDPATH
@@ -28,7 +28,7 @@ stage() { # stage FOLDER DATA SHARE FLAGS…: a training of SHARE of the minutes
   local saved="$work/$1" data="$work/$2" hours
   hours="$(awk "BEGIN { print $3 * $minutes / 60 }")"
   shift 3
-  fairseq-train "$data" --user-dir "$root/lev_plugins" --source-lang src --target-lang tgt "$@" "${sizes[@]}" \
+  fairseq-train "$data" --user-dir "$root/lev_plugins" --source-lang src --target-lang tgt "$@" \
     --share-all-embeddings --dropout 0 --bpe sentencepiece --sentencepiece-model "$work/spm.model" \
     --max-source-positions 512 --max-target-positions 512 --skip-invalid-size-inputs-valid-test \
     --optimizer muon --muon-update-rms 0.4 --lr 0.004 --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --bf16 \
@@ -38,14 +38,18 @@ stage() { # stage FOLDER DATA SHARE FLAGS…: a training of SHARE of the minutes
 }
 
 smoothed=(--criterion label_smoothed_cross_entropy --label-smoothing 0.1)
-start=(--finetune-from-model "$work/translation/checkpoint_last.pt" --draft-lang draft --old-source)
-stage translation all 0.3 --task translation --arch transformer "${smoothed[@]}"
+drafts=(--draft-lang draft --old-source "${sizes[@]}")
 if [ "$way" = concat ]; then
-  stage concat data 0.7 "${start[@]}" --task translation_concat --arch transformer_concat "${smoothed[@]}"
+  stage transformer all 0.3 --task translation --arch transformer "${sizes[@]}" "${smoothed[@]}"
+  stage concat data 0.7 "${drafts[@]}" --task translation_concat --arch transformer_concat "${smoothed[@]}" \
+    --finetune-from-model "$work/transformer/checkpoint_last.pt"
   exit
 fi
-stage model data 0.7 "${start[@]}" \
-  --task translation_edit --arch levenshtein_editor \
+# from left to right, in blocks like LevT's, with rotary positions, which fairseq's own does not have
+stage translation all 0.3 --task translation --arch pbd_transformer "${sizes[@]:0:9}" "${smoothed[@]}" \
+  --no-parameter-sharing --no-future-modelling --rotary-positions
+stage model data 0.7 "${drafts[@]}" --finetune-from-model "$work/translation/checkpoint_last.pt" \
+  --task translation_edit --arch levenshtein_editor --rotary-positions \
   --criterion edit_policy_loss --label-smoothing 0 --placeholder-weight 2 --token-weight 2 \
   --deletion-trace --source-pointer --delete-words --kept-tokens incomplete --token-masking uniform --max-insertions 63 \
   --alpha-start 0.3 --alpha 0.8 --beta-start 0.3 --beta 0.8 --roll-in-updates 0.5

@@ -49,7 +49,7 @@ class DecoderBlock(nn.Module):
     ) -> tuple[Tensor, KeysValues]:
         """The newest tokens attend to all: what ``x`` is shaped like, keys and values of all."""
         attention = self.block.self_attention
-        query, key, value = attention.project(x, layout.packing)
+        query, key, value = attention.project(x, layout)
         key, value = joined(before, (key, value))
         return attention.attend(query, key, value, layout), (key, value)
 

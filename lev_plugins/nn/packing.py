@@ -55,11 +55,12 @@ class Layout(NamedTuple):
     """How a batch is read.
 
     mask: what attention sees, bool or to be added to the scores, expands to B × H × T × keys; None
-    for all. packing: None where padding is kept.
+    for all. packing: None where padding is kept. turns: of rotary positions, B × 1 × T × D/2.
     """
 
     mask: Tensor | None
     packing: Packing | None
+    turns: Tensor | None = None
 
     @classmethod
     def of(cls, real: Tensor, waits: bool = True) -> "Layout":

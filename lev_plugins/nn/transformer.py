@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from .cpu import Linear, attend_bf16, dropout, fits_bf16, linear, needs_upcast, upcast
 from .packing import Layout, Packing
+from .rotary import turned
 
 #: as configurations name them
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -123,13 +124,12 @@ class Attention(nn.Module):
             memory.cache[id(self)] = (key, value)
         return memory.cache[id(self)]
 
-    def project(self, x: Tensor, packing: Packing | None = None) -> tuple[Tensor, ...]:
+    def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
         """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
-        return self._split(_unpacked(self.inputs(x), packing), 3)
+        query, key, value = self._split(_unpacked(self.inputs(x), layout.packing), 3)
+        return turned(query, layout.turns), turned(key, layout.turns), value
 
-    def project_keys_values(
-        self, x: Tensor, packing: Packing | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def project_keys_values(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """:meth:`project` for states that ask nothing: B × S × C → two B × H × S × D."""
         rows = 2 * self.output.in_features
         layer: nn.Module = self.inputs
@@ -138,12 +138,12 @@ class Attention(nn.Module):
             x = linear(x, layer.weight[-rows:], bias)
         else:  # in 8 bits there is no part of a layer
             x = layer(x)[..., -rows:]
-        key, value = self._split(_unpacked(x, packing), 2)
-        return key, value
+        key, value = self._split(_unpacked(x, layout.packing), 2)
+        return turned(key, layout.turns), value
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
-        mask, packing = layout
+        mask, packing, _ = layout
         if query.size(2) == 1 and not self.training:
             return self.attend_parts(query, [(key, value)], mask)
         share, kind = self.dropout if self.training else 0.0, query.dtype
@@ -207,7 +207,7 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, layout: Layout, memory: Memory | None = None) -> Tensor:
         """B × T × C → B × T × C, or packed, N × C → N × C; a memory has a mask of its own."""
         if memory is None:
-            query, key, value = self.project(x, layout.packing)
+            query, key, value = self.project(x, layout)
             return self.attend(query, key, value, layout)
         key, value = self.keys_values(memory)
         query = self._queries(x, layout.packing)

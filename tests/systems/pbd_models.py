@@ -35,12 +35,14 @@ KINDS: dict[str, dict[str, Any]] = {
         "activation_fn": "gelu",
         **PRE,
     },
+    "rotary positions, pre-norm": {"rotary_positions": True, **PRE},
     "no segments, pre-norm": {"no_segment_embedding": True, **PRE},
     "no sharing, no future, deep decoder, post-norm": {
         "no_parameter_sharing": True,
         "no_future_modelling": True,
         "share_decoder_input_output_embed": True,
         "decoder_layers": 3,
+        "rotary_positions": True,
     },
 }
 NORMS: dict[str, dict[str, Any]] = {"post-norm": {}, "pre-norm": PRE}
@@ -53,8 +55,9 @@ PBD = Seq2Seq(
     search=(
         "as published, post-norm",
         "as published, pre-norm",
+        "rotary positions, pre-norm",
         "no sharing, outputs copied, one table, pre-norm",
     ),
-    seeds=(3, 3, 4),
+    seeds=(3, 3, 3, 4),
 )
 build, batch, logits = PBD.build, PBD.batch, PBD.logits

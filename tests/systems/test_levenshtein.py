@@ -31,12 +31,18 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "weight_sharing": "tok-del",
         "early_exit": "1,2",
     },
-    "joined, tokens apart, gelu": {**JOINED, "weight_sharing": "plh-del", "activation_fn": "gelu"},
+    "joined, tokens apart, gelu": {
+        **JOINED,
+        "weight_sharing": "plh-del",
+        "activation_fn": "gelu",
+        "rotary_positions": True,
+    },
     "deletions leave a trace, joined, pointer": {
         **PRE_NORM,
         **JOINED,
         "deletion_trace": True,
         "source_pointer": True,
+        "rotary_positions": True,
     },
     "nothing shared": {
         **PRE_NORM,

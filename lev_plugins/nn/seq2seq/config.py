@@ -40,6 +40,17 @@ class Seq2SeqConfig(FairseqDataclass):
 
 
 @dataclass
+class RotaryConfig(FairseqDataclass):
+    """What a Transformer of blocks of our own can do besides."""
+
+    rotary_positions: bool = option(
+        False,
+        "self-attention knows how far apart two tokens are (Su et al., 2021), besides the "
+        "positions that are added to the embeddings",
+    )
+
+
+@dataclass
 class TwoSidedConfig(Seq2SeqConfig):
     """A Transformer whose decoder has options of its own."""
 
@@ -88,6 +99,23 @@ def check_heads(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> None:
         raise UserError(
             f"--{side}-attention-heads {heads} does not divide --{side}-embed-dim {width}"
         )
+
+
+def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int | None:
+    """Channels of a side's heads where they are turned by their places, else None.
+
+    Raises:
+        UserError: an odd number of them, which are no pairs.
+    """
+    if not getattr(cfg, "rotary_positions", False):  # older checkpoints do not have the option
+        return None
+    heads, width = getattr(cfg, f"{side}_attention_heads"), getattr(cfg, f"{side}_embed_dim")
+    if width // heads % 2:
+        raise UserError(
+            f"--rotary-positions needs heads of an even width, not of {width // heads}: "
+            f"--{side}-embed-dim {width}, --{side}-attention-heads {heads}"
+        )
+    return int(width // heads)
 
 
 def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> None:

@@ -20,6 +20,7 @@ from ..decoding import KeysValues, TiedOutput, causal_mask
 from ..embedding import TokenEmbedding
 from ..packing import Layout, Packing
 from ..precision import decoding_precision, quantize
+from ..rotary import turns, turns_at
 from ..transformer import Memory, rename_old
 
 IncrementalState = dict[str, dict[str, Any]]
@@ -49,12 +50,15 @@ class TransformerEncoder(FairseqEncoder):
 class TransformerDecoder(FairseqIncrementalDecoder):
     """Embeds what was generated, runs it through the blocks, and says what comes next.
 
-    ``parts``: of the decoder's side. ``limit``: the longest target, in tokens.
+    ``parts``: of the decoder's side. ``limit``: the longest target, in tokens. ``rotary``: D of
+    rotary positions, None without.
     """
 
-    def __init__(self, dictionary: Dictionary, parts: Backbone, limit: int) -> None:
+    def __init__(
+        self, dictionary: Dictionary, parts: Backbone, limit: int, rotary: int | None = None
+    ) -> None:
         super().__init__(dictionary)
-        self.pad, self.limit = dictionary.pad(), limit
+        self.pad, self.limit, self.rotary = dictionary.pad(), limit, rotary
         self.embed, self.norm, self.output = parts.target, parts.norm, parts.output
         self.bias, self.blocks = parts.bias, nn.ModuleList(parts.blocks)
 
@@ -86,8 +90,10 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         saved = self._saved(incremental_state)
         first = saved[0][0].size(2) if saved else 0
         x = self.embed(prev_output_tokens, first)
-        packing = Packing.maybe_pack(prev_output_tokens.ne(self.pad)) if self.training else None
-        layout = Layout(self.mask(prev_output_tokens, memory, first), packing)
+        real = prev_output_tokens.ne(self.pad)
+        packing = Packing.maybe_pack(real) if self.training else None
+        by = None if self.rotary is None else turns(real, self.rotary)[:, :, first:]
+        layout = Layout(self.mask(prev_output_tokens, memory, first), packing, by)
         x = x if packing is None else packing.pack(x)
         generated, weights = [], None
         for i, block in enumerate(self.blocks):
@@ -119,7 +125,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         """
         (memory,) = encoder_out["memory"]
         x = self.embed.branches(tokens, place)
-        layout = Layout(self.branched(seen, place, memory), None)
+        by = None if self.rotary is None else turns_at(tokens.new_tensor([[place]]), self.rotary)
+        layout = Layout(self.branched(seen, place, memory), None, by)
         generated = []
         for i, block in enumerate(self.blocks):
             x, pair, _ = block(x, layout, memory, before[i] if before else None)

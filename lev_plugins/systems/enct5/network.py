@@ -38,7 +38,7 @@ class LatentDecoder(nn.Module):
         """V × C: what each latent hears from all in the first block's self-attention."""
         attention = block.block.self_attention
         x = block.block.self_norm(self.table.weight).unsqueeze(0)
-        query, key, value = attention.project(x, None)
+        query, key, value = attention.project(x, Layout(None, None))
         # the bias of T5's decoder: whoever comes later is at distance 0
         bias = self.bias.places(x.size(1), x.size(1)).unsqueeze(0)
         return attention.attend_parts(query, [(key, value)], bias.to(query.dtype)).squeeze(0)

@@ -7,7 +7,7 @@ from fairseq.dataclass import ChoiceEnum
 from omegaconf import II
 
 from ...errors import UserError
-from ...nn.seq2seq.config import TwoSidedConfig
+from ...nn.seq2seq.config import RotaryConfig, TwoSidedConfig
 from ...options import OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
@@ -28,7 +28,7 @@ TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
 
 
 @dataclass
-class LevenshteinEditorConfig(TwoSidedConfig):
+class LevenshteinEditorConfig(RotaryConfig, TwoSidedConfig):
     """Options of the model."""
 
     decoder_embed_dim: int = option(512, "width of the decoder; has to equal the encoder's")

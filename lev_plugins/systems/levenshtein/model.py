@@ -21,7 +21,8 @@ from ...nn.cpu import Int8Linear, dropout, linear
 from ...nn.embedding import token_table
 from ...nn.packing import Layout, rows_at
 from ...nn.precision import decoding_precision, quantize
-from ...nn.seq2seq.config import block_size, check_shared, set_both_sides
+from ...nn.rotary import turns
+from ...nn.seq2seq.config import block_size, check_shared, rotary_width, set_both_sides
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
@@ -74,6 +75,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         # with a trace a draft stands beside what takes its place
         tokens = longest[1] * (2 if cfg.deletion_trace else 1)
         self.decoder_positions = Positions(tokens, dim, self.pad, cfg.decoder_learned_pos)
+        self.rotary = [rotary_width(cfg, side) for side in ("encoder", "decoder")]
         self.encoder = _stack(cfg, "encoder", cfg.encoder_layers)
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
         self._build_decoder(cfg, dim, len(target_dictionary))
@@ -130,7 +132,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
 
     def encode(self, src_tokens: Tensor) -> EditMemory:
         """B × S tokens → what every decoder pass reads."""
-        layout = Layout.of(src_tokens.ne(self.pad), self.training)
+        layout = self._layout(src_tokens, self.rotary[0])
         x = self.scale * self.encoder_embed(src_tokens) + self.encoder_positions(src_tokens)
         x = dropout(x, self.cfg.dropout, self.training)
         x = self.encoder(x, layout)
@@ -203,9 +205,14 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         if head == "token" and self.copies_source:
             x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = dropout(x, self.cfg.dropout, self.training)
-        layout = Layout.of(tokens.ne(self.pad), self.training)
+        layout = self._layout(tokens, self.rotary[1])
         x = self.decoder[self.stack_of[head]](x, layout, memory, self.depths[head])
         return x if self.decoder_norm is None else self.decoder_norm(x)
+
+    def _layout(self, tokens: Tensor, rotary: int | None) -> Layout:
+        real = tokens.ne(self.pad)
+        layout = Layout.of(real, self.training)
+        return layout if rotary is None else layout._replace(turns=turns(real, rotary))
 
     def _known_features(
         self, tokens: Tensor, memory: EditMemory, deleted: Tensor | None = None
@@ -278,7 +285,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """Takes fairseq's own parameters too; refuses embeddings for other dictionaries."""
-        if "decoder.embed_tokens.weight" in state_dict:
+        if {"decoder.embed_tokens.weight", "encoder.embed.table.weight"} & state_dict.keys():
             converted = convert_parameters(state_dict, self.unk)
             if "deletion_head.weight" not in converted:
                 complete(converted, self.state_dict())

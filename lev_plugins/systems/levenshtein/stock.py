@@ -1,5 +1,5 @@
 """Options and parameters of fairseq's ``levenshtein_transformer`` as ours; and parameters of its
-autoregressive ``transformer`` (``--finetune-from-model``).
+autoregressive ``transformer``, or of a ``pbd_transformer`` (``--finetune-from-model``).
 
 The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, whose embedding is
 made a copy of the unknown symbol's, so the network computes what it was trained to compute.
@@ -64,6 +64,12 @@ _RENAMES = (
     (r"^decoder\.layers\.", "decoder.token.blocks."),
     (r"^decoder\.layers_msk\.", "decoder.placeholder.blocks."),
     (r"^decoder\.layers_del\.", "decoder.deletion.blocks."),
+    # of a pbd_transformer, whose blocks are ours
+    (r"^(encoder|decoder)\.embed\.table\.", r"\1_embed."),
+    (r"^(encoder|decoder)\.embed\.positions\.", r"\1_positions."),
+    (r"^(encoder|decoder)\.norm\.", r"\1_norm."),
+    (r"^decoder\.output\.table\.", "token_head."),
+    (r"^decoder\.blocks\.(\d+)\.(block\.)?", r"decoder.token.blocks.\1."),
     (r"\.self_attn_layer_norm\.", ".self_norm."),
     (r"\.encoder_attn_layer_norm\.", ".cross_norm."),
     (r"\.final_layer_norm\.", ".feed_norm."),
@@ -82,7 +88,7 @@ _IGNORED = re.compile(
 
 
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
-    """Stock parameters under our names, with the row of ``unk`` for the placeholder as well."""
+    """Another model's parameters under our names; the placeholder gets ``unk``'s row as well."""
     converted: dict[str, Tensor] = {}
     repeated = _repeated(state)
     for name, value in state.items():
@@ -100,6 +106,8 @@ def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
         if name in converted:
             table = converted[name]
             converted[name] = torch.cat([table, table[unk : unk + 1]])
+    if "encoder_embed.weight" in converted:  # a table that both sides share may have one name
+        converted.setdefault("decoder_embed.weight", converted["encoder_embed.weight"])
     return converted
 
 

@@ -13,7 +13,7 @@ S source tokens, C channels, H heads, D = C / H.
 from torch import Tensor, nn
 
 from ...nn.decoding import KeysValues, joined
-from ...nn.packing import Layout, Packing
+from ...nn.packing import Layout
 from ...nn.transformer import Attention
 
 GENERATED, COPIED = 0, 1
@@ -46,9 +46,9 @@ class PseudoBidirectionalAttention(nn.Module):
     def _mark(self, x: Tensor, segment: int) -> Tensor:
         return x if self.segment is None else x + self.segment.weight[segment]
 
-    def copied(self, states: Tensor, packing: Packing | None) -> KeysValues:
+    def copied(self, states: Tensor, layout: Layout) -> KeysValues:
         """Keys and values of encoder states: B × S × C, or packed, → two B × H × S × D."""
-        key, value = self.attention.project_keys_values(self._mark(states, COPIED), packing)
+        key, value = self.attention.project_keys_values(self._mark(states, COPIED), layout)
         if not self.training:  # read at every step
             key, value = key.contiguous(), value.contiguous()
         return key, value
@@ -70,7 +70,7 @@ class PseudoBidirectionalAttention(nn.Module):
         Returns:
             what ``x`` is shaped like, and the keys and values of all tokens generated.
         """
-        query, key, value = self.attention.project(self._mark(x, GENERATED), layout.packing)
+        query, key, value = self.attention.project(self._mark(x, GENERATED), layout)
         generated = joined(before, (key, value))
         if copied is None:
             return self.attention.attend(query, *generated, layout), generated

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from fairseq.dataclass import ChoiceEnum
 
 from ...errors import UserError
-from ...nn.seq2seq.config import Seq2SeqConfig
+from ...nn.seq2seq.config import RotaryConfig, Seq2SeqConfig
 from ...options import OptionalInt, option
 
 COPIED_STATES = ChoiceEnum(["input", "output"])
 
 
 @dataclass
-class PBDTransformerConfig(Seq2SeqConfig):
+class PBDTransformerConfig(RotaryConfig, Seq2SeqConfig):
     """Options of the model."""
 
     decoder_layers: OptionalInt = option(

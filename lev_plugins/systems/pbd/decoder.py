@@ -11,6 +11,7 @@ from ...nn import Memory, TransformerBlock
 from ...nn.backbone import Backbone
 from ...nn.decoding import DecoderBlock, KeysValues
 from ...nn.packing import Layout
+from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import TransformerDecoder
 from ...nn.transformer import Attention
 from .attention import PseudoBidirectionalAttention, future_mask
@@ -51,7 +52,8 @@ class PBDDecoderBlock(DecoderBlock):
         if key not in memory.cache:
             states, norm = memory.copied[self.index], self.block.self_norm
             states = norm(states) if self.block.pre_norm else states
-            memory.cache[key] = self.self_attention.copied(states, memory.packing)
+            layout = Layout(None, memory.packing, memory.turns)
+            memory.cache[key] = self.self_attention.copied(states, layout)
         return memory.cache[key]
 
 
@@ -59,7 +61,7 @@ class PBDDecoder(TransformerDecoder):
     """A Transformer's decoder whose self-attention sees the source that is ahead."""
 
     def __init__(self, cfg: PBDTransformerConfig, dictionary: Dictionary, parts: Backbone) -> None:
-        super().__init__(dictionary, parts, cfg.max_target_positions)
+        super().__init__(dictionary, parts, cfg.max_target_positions, rotary_width(cfg))
         self.future = not cfg.no_future_modelling
 
     def mask(self, tokens: Tensor, memory: Memory, first: int) -> Tensor:

@@ -15,6 +15,8 @@ from ...nn import Memory, TransformerBlock
 from ...nn.backbone import TransformerSize
 from ...nn.embedding import TokenEmbedding
 from ...nn.packing import Layout, Packing
+from ...nn.rotary import turns
+from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
 from ...nn.transformer import attention_mask
 from .config import PBDTransformerConfig
@@ -25,11 +27,12 @@ class PBDMemory(Memory):
     """What the encoder leaves for the decoder.
 
     copied: for each block the states that the decoder's block sees as its future, B × S × C, or
-    packed in training, N × C. packing: where those are. real: B × S, bool.
+    packed in training, N × C. packing: where those are. turns: of their places. real: B × S, bool.
     """
 
     copied: list[Tensor] = field(default_factory=list)
     packing: Packing | None = None
+    turns: Tensor | None = None
     real: Tensor = field(default_factory=lambda: torch.empty(0))
 
 
@@ -47,7 +50,7 @@ class PBDEncoder(TransformerEncoder):
         self.copies_output = str(cfg.copied_states) == "output"
         blocks = [TransformerBlock(size) for _ in range(size.encoder_layers)]
         self.blocks: Sequence[Any] = nn.ModuleList(blocks)  # type: ignore[assignment]
-        self.norm = size.final_norm()
+        self.norm, self.rotary = size.final_norm(), rotary_width(cfg)
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
@@ -57,16 +60,19 @@ class PBDEncoder(TransformerEncoder):
         mask = attention_mask(real)
         x = self.embed(src_tokens)
         packing = Packing.maybe_pack(real) if self.training else None
+        by = None if self.rotary is None else turns(real, self.rotary)
+        layout = Layout(mask, packing, by)
         x = x if packing is None else packing.pack(x)
         states = [x]
         for block in self.blocks:
-            states.append(block(states[-1], Layout(mask, packing)))
+            states.append(block(states[-1], layout))
         x = states[-1] if self.norm is None else self.norm(states[-1])
         memory = PBDMemory(
             states=x if packing is None else packing.unpack(x),
             mask=mask,
             copied=states[1:] if self.copies_output else states[:-1],
             packing=packing,
+            turns=by,
             real=real,
             rows=torch.arange(len(src_tokens), device=src_tokens.device),
         )
