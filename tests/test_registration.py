@@ -3,10 +3,8 @@
 import dataclasses
 import json
 import logging
-import os
 import subprocess
 import sys
-import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
 from enum import Enum
@@ -14,11 +12,12 @@ from typing import Any
 
 import pytest
 import saved
-from fairseq import criterions, models, options, registry, scoring, tasks
+from fairseq import criterions, models, options, registry, scoring, tasks, utils
 from fairseq.data import encoders
 from fairseq.dataclass import FairseqDataclass
 
 import lev_plugins  # noqa: F401  (registers everything)
+from lev_plugins.fairseq_patches.imports import accept_imported_package
 
 SYSTEMS = {
     "enct5": "enct5",
@@ -27,75 +26,58 @@ SYSTEMS = {
     "pbd_transformer": "translation",
     "transformer_concat": "translation_concat",
 }
-SIZES = {  # blocks and width
-    "enct5": (12, 768),
-    "enct5_base": (12, 768),
-    "enct5_large": (24, 1024),
-    "enct5_small": (8, 512),
-    "enct5_tiny": (2, 128),
-    "enct5_xl": (24, 2048),
-    "enct5_xxl": (24, 4096),
-    "gated_transformer": (6, 512),
-    "gated_transformer_char": (2, 256),
-    "levenshtein_editor": (6, 512),
-    "levenshtein_editor_char": (2, 128),
-    "levenshtein_editor_small": (3, 256),
-    "pbd_transformer": (6, 512),
-    "pbd_transformer_big": (6, 1024),
-    "pbd_transformer_char": (2, 256),
-    "transformer_concat": (6, 512),
-    "transformer_concat_char": (2, 128),
-    "transformer_concat_small": (3, 256),
-}
-PLANNED = {  # as a pre-trained model
-    "gated_bart_base": (6, 768),
-    "gated_bert_base": (12, 768),
-    "gated_bert_minilm": (6, 384),
-    "gated_t5_base": (12, 768),
-}
+#: an arch, its blocks and its width; those of pre-trained models are planned
+SIZES = """
+enct5_tiny 2 128
+enct5_xxl 24 4096
+gated_transformer 6 512
+gated_transformer_char 2 256
+gated_bart_base 6 768
+gated_bert_minilm 6 384
+gated_t5_base 12 768
+levenshtein_editor 6 512
+levenshtein_editor_char 2 128
+pbd_transformer_big 6 1024
+transformer_concat_small 3 256
+"""
 OWN = "lev_plugins."  # modules of ours
 # Imports the package, then loads it as fairseq's commands do, and says what was registered.
 LOADER = """
-    import json, logging, os, sys
-    from argparse import Namespace
+import json, logging, os
+from argparse import Namespace
 
-    import lev_plugins
-    print(logging.getLogger().level, len(logging.getLogger().handlers))
-    from fairseq import criterions, models, scoring, tasks, utils
-    from fairseq.data import encoders
-    for place in (sys.argv[1], sys.argv[1], os.path.abspath(sys.argv[1])):
-        utils.import_user_module(Namespace(user_dir=place))
-
-    def ours(registry):
-        return sorted(n for n, c in registry.items() if c.__module__.startswith("lev_plugins."))
-
-    print(json.dumps({
-        "tasks": ours(tasks.TASK_REGISTRY),
-        "models": ours(models.MODEL_REGISTRY),
-        "archs": ours(models.ARCH_MODEL_REGISTRY),
-        "criterions": ours(criterions.CRITERION_REGISTRY),
-        "scorers": ours(scoring.SCORER_REGISTRY),
-        "encoders": ours(encoders.BPE_REGISTRY),
-    }))
+import lev_plugins
+print(logging.getLogger().level, len(logging.getLogger().handlers))
+from fairseq import models, tasks, utils
+for place in ("lev_plugins", "lev_plugins", os.path.abspath("lev_plugins")):
+    utils.import_user_module(Namespace(user_dir=place))
+both = {**tasks.TASK_REGISTRY, **models.ARCH_MODEL_REGISTRY}
+print(json.dumps(sorted(n for n, c in both.items() if c.__module__.startswith("lev_plugins."))))
 """
 
 
 def test_the_package_registers_everything_once_says_nothing_and_leaves_logging_alone(root):
     """Imported before fairseq, then given as a relative user directory, twice, and an absolute."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(LOADER), "lev_plugins"],
-        cwd=root,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=240,
+        [sys.executable, "-c", LOADER], cwd=root, capture_output=True, text=True, timeout=240
     )
     logs, found = done.stdout.splitlines()
     assert (logs, done.stderr) == (f"{logging.WARNING} 0", "")
-    here = {kind: sorted(ours(kind)) for kind in REGISTRIES}
-    archs = models.ARCH_MODEL_REGISTRY
-    here["archs"] = sorted(name for name, one in archs.items() if one.__module__.startswith(OWN))
-    assert json.loads(found) == here and all(here.values())
+    both = {**tasks.TASK_REGISTRY, **models.ARCH_MODEL_REGISTRY}
+    here = sorted(name for name, one in both.items() if one.__module__.startswith(OWN))
+    assert json.loads(found) == here and len(here) > 20
+
+
+def test_a_package_that_is_imported_already_is_the_one_that_is_meant(tmp_path, monkeypatch):
+    for name in ("fairseq", "lev_plugins"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "fairseq")
+    monkeypatch.setattr(utils, "__file__", str(tmp_path / "fairseq" / "utils.py"))
+    monkeypatch.setattr(utils.import_user_module, "memo", set(), raising=False)
+    with pytest.raises(ImportError, match="not globally unique"):
+        utils.import_user_module(Namespace(user_dir="lev_plugins"))
+    accept_imported_package()
+    utils.import_user_module(Namespace(user_dir="lev_plugins"))
 
 
 # what is registered ---------------------------------------------------------------------------
@@ -225,22 +207,20 @@ def sized(arch: str, *flags: str) -> Namespace:
 
 
 def test_an_architecture_sets_the_sizes_that_the_user_does_not():
-    for arch, size in PLANNED.items():
-        plan = json.loads(sized(arch).backbone_plan)["plan"]
-        layers = plan.get("layers") or plan["encoder_layers"]
-        assert (layers, plan["dim"]) == size
     given = ("--decoder-layers", "7", "--encoder-embed-dim", "64")
-    for arch, (layers, width) in SIZES.items():
-        for flags in ((), given) if arch in SYSTEMS else ((),):
-            model = sized(arch, *flags)
-            assert model.encoder_embed_dim == (64 if flags else width)
-            assert model.encoder_layers == layers
-            if arch.startswith("enct5"):
-                assert model.decoder_layers == (7 if flags else 1)
-                continue
+    for arch, layers, width in map(str.split, filter(None, SIZES.splitlines())):
+        model = sized(arch)
+        if "backbone_plan" in model and model.backbone_plan:
+            plan = json.loads(model.backbone_plan)["plan"]
+            found = plan.get("layers") or plan["encoder_layers"], plan["dim"]
+        else:
+            found = model.encoder_layers, model.encoder_embed_dim
             # without a number of its own a decoder has as many blocks as the encoder
-            assert (model.decoder_layers or model.encoder_layers) == (7 if flags else layers)
-    words = command_line("levenshtein_editor_char", "--decoder-layers", "7")
-    model = saved.configuration(words).model
-    assert (model.decoder_layers, model.encoder_layers, model.encoder_embed_dim) == (7, 2, 128)
+            own = 1 if arch.startswith("enct5") else model.encoder_layers
+            assert (model.decoder_layers or model.encoder_layers) == own
+            changed = sized(arch, *given)
+            assert (changed.decoder_layers, changed.encoder_embed_dim) == (7, 64)
+        assert found == (int(layers), int(width)), arch
+    model = saved.configuration(command_line("levenshtein_editor_char", *given)).model
+    assert (model.decoder_layers, model.encoder_layers, model.encoder_embed_dim) == (7, 2, 64)
     assert model.max_source_positions == 1024, "taken from the task"
