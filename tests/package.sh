@@ -29,8 +29,8 @@ tar -C "$work/dist" -xzf "$work"/dist/lev_plugins-*.tar.gz
 wheel="$(ls "$work"/dist/lev_plugins-*.whl)"
 # what git knows, no more and no fewer: all of it in the sdist, of the package in the wheel
 diff <(git -C "$root" ls-files | grep -v '^\.gitignore$') \
-  <(cd "$work"/dist/lev_plugins-*/ && find . -type f ! -path './*.egg-info/*' ! -name PKG-INFO ! -name setup.cfg |
-    cut -c 3- | LC_ALL=C sort)
+  <(tar -tzf "$work"/dist/lev_plugins-*.tar.gz | grep -v '/$' | cut -d / -f 2- |
+    grep -vE '\.egg-info/|^(PKG-INFO|setup.cfg)$' | LC_ALL=C sort)
 diff <(git -C "$root" ls-files lev_plugins) \
   <("$built_with" -m zipfile -l "$wheel" | awk 'NR > 1 && !/\.dist-info\// { print $1 }' | LC_ALL=C sort)
 

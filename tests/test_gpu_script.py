@@ -38,12 +38,6 @@ def test_a_step_that_fails_stops_no_other_and_what_has_passed_is_not_run_again(t
     assert "--bf16" in again
 
 
-def test_a_step_alone_runs_what_measures_speed(tmp_path: Path):
-    run = gpu(tmp_path / "out", "speed-fp32")
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "decoding" in (tmp_path / "out" / "speed-fp32.txt").read_text()
-
-
 def test_a_device_that_is_none_is_refused(tmp_path: Path):
     run = gpu(tmp_path / "out", LEV_DEVICE="tpu")
     assert run.returncode == 1 and "LEV_DEVICE" in run.stderr and not (tmp_path / "out").exists()

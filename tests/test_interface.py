@@ -3,9 +3,8 @@
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import editors
@@ -22,56 +21,46 @@ from lev_plugins import Corrector, EncT5, LevenshteinEditor
 @pytest.mark.parametrize("kind", [LevenshteinEditor, Corrector, EncT5])
 def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):
     for device in ("cuda:99", "abacus"):
-        with refuses(match=f"^device {device} cannot be used here .*leave it out"):
+        with refuses(match=f"^device {device} "):
             kind.from_pretrained("nowhere.pt", device=device)
 
 
 EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("saved")
-    tiny.dictionaries(made / "bin")
-    saved.save(made / "editor.pt", made / "bin", "editor")
-    return made
-
-
-def test_an_option_that_fairseqs_text_processing_does_not_have_is_refused(folder):
+def test_an_option_that_fairseqs_text_processing_does_not_have_is_refused(tmp_path):
+    data = tiny.dictionaries(tmp_path / "bin")
     for kind in (LevenshteinEditor, Corrector):
         with pytest.raises(TypeError, match="bep"):
-            kind.from_pretrained(folder / "editor.pt", bep="characters")
+            kind.from_pretrained(saved.save(tmp_path / "m.pt", data, "editor"), bep="characters")
 
 
-def test_an_editor_takes_any_iterable_of_strings_and_nothing_else():
-    for arguments, named in (
-        ((None,), "sources"),
-        (("a b",), "sources"),
-        ((b"a b",), "sources"),
-        ((["a", None],), "source 2"),
-        ((["a"], "a"), "drafts"),
-        ((["a", "a"], [None, 3.5]), "draft 2"),
-    ):
-        for edit in (EDITOR().edit, EDITOR().edit_nbest):
-            with refuses(named):
-                edit(*arguments)
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"sources": None}, "sources"),
+        ({"sources": "a b"}, "sources"),
+        ({"sources": ["a", None]}, "source 2"),
+        ({"sources": ["a"], "drafts": "a"}, "drafts"),
+        ({"sources": ["a", "a"], "drafts": [None, 3.5]}, "draft 2"),
+        ({"nbest": 0}, ""),
+        ({"nbest": 5, "candidates": 3}, ""),
+        ({"max_iter": 0}, ""),
+        ({"delete_threshold": float("nan")}, ""),
+        ({"empty_penalty": float("inf")}, ""),
+        ({"noise_scale": -1.0}, ""),
+    ],
+)
+def test_what_nothing_can_be_edited_with_is_named_before_anything_is_read(given, named):
+    with refuses(named):
+        EDITOR().edit_nbest(**{"sources": [], **given})
+
+
+def test_an_editor_takes_any_iterable_of_strings():
     words, drafts = ["a b", "c"], ["b", None]
     assert EDITOR().edit(iter(words), iter(drafts)) == EDITOR().edit(words, drafts)
     terms = ((one for one in ["a"]), None)
     assert EDITOR().edit(words, terms=iter(terms)) == EDITOR().edit(words, terms=[["a"], None])
-
-
-def test_an_option_that_nothing_can_be_edited_with_is_refused_before_anything_is_read():
-    for options in (
-        {"max_iter": 0},
-        {"nbest": 0},
-        {"nbest": 5, "candidates": 3},
-        {"delete_threshold": float("nan")},
-        {"empty_penalty": float("inf")},
-        {"noise_scale": -1.0},
-    ):
-        with refuses():
-            EDITOR().edit_nbest([], **options)
 
 
 def test_what_is_no_list_of_strings_is_named():
@@ -101,15 +90,6 @@ def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path)
 # threads --------------------------------------------------------------------------------------
 
 THREADS = 4
-
-
-@pytest.fixture
-def often() -> Iterator[None]:
-    """Threads change places as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def sentences(thread: int, count: int = 12) -> list[str]:
@@ -161,19 +141,23 @@ ASKED: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Any], int]] = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_every_thread_gets_what_it_gets_alone(often, name):
+def test_every_thread_gets_what_it_gets_alone(name):
     make, ask, rounds = ASKED[name]
     made = make()
     alone = [ask(made, thread) for thread in range(THREADS)]
     assert alone[0] != alone[1]
-    together = threading.Barrier(THREADS)
+    together, before = threading.Barrier(THREADS), sys.getswitchinterval()
 
     def work(thread: int) -> list[Any]:
         together.wait()
         return [ask(made, thread) for _ in range(rounds)]
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert list(pool.map(work, range(THREADS))) == [[one] * rounds for one in alone]
+    sys.setswitchinterval(1e-6)  # threads change places as often as they can
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert list(pool.map(work, range(THREADS))) == [[one] * rounds for one in alone]
+    finally:
+        sys.setswitchinterval(before)
 
 
 #: the model within, and what of it is called

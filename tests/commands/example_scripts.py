@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -12,32 +13,27 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
 
-def run(
-    script: str, *arguments: object, programs: Path | None = None, **environ: str
+def bash(
+    words: Sequence[str], programs: Path | None = None, cwd: Path | None = None, **environ: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs ``FOLDER/NAME.sh``; programs in the folder ``programs`` are found before all others."""
+    """Runs bash; programs in the folder ``programs`` are found before all others."""
     places = [str(programs or ""), str(Path(sys.executable).parent), os.environ["PATH"]]
-    found = os.pathsep.join(filter(None, places))
-    return subprocess.run(
-        ["bash", str(EXAMPLES / script), *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
-        timeout=900,
-    )
+    more = {"PATH": os.pathsep.join(filter(None, places)), "OMP_NUM_THREADS": "1"}
+    streams = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    env = {**os.environ, **more, "LC_ALL": "C.UTF-8", **environ}
+    return subprocess.run(["bash", *words], cwd=cwd, env=env, timeout=900, **streams)
 
 
 def succeed(script: str, *arguments: object, programs: Path | None = None, **environ: str) -> str:
     """What a script prints, which has to succeed."""
-    done = run(script, *arguments, programs=programs, **environ)
+    done = bash([str(EXAMPLES / script), *map(str, arguments)], programs, **environ)
     assert done.returncode == 0, f"{script}: {done.stdout[-800:]} {done.stderr[-2000:]}"
     return done.stdout
 
 
 def refusal(script: str, *arguments: object, **environ: str) -> str:
     """The one line of a script that refuses, without ``error:``."""
-    done = run(script, *arguments, **environ)
+    done = bash([str(EXAMPLES / script), *map(str, arguments)], **environ)
     assert done.returncode == 1 and done.stdout == "", done.stdout + done.stderr
     line = re.fullmatch(r"error: ([^\n]*)\n", done.stderr)
     assert line, done.stderr

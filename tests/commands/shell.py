@@ -7,10 +7,9 @@ the other (see warm.py), so nothing waits for torch to be imported. A script mus
 
 import contextlib
 import os
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,32 +61,17 @@ class Programs:
                 return
             ask = self.folder / number[0]
             folder, *words = ask.with_suffix(".words").read_text().split("\0")[:-1]
-            words[:1] = self._program(words[0])
-            done = self.commands(
-                change(words),
-                Path(folder),
-                stdin=ask.with_suffix(".in").read_bytes(),
-                environ=self._environ(
-                    ask.with_suffix(".environ").read_text("utf-8", "surrogateescape")
-                ),
-            )
+            if words[0].startswith("lev-"):
+                words[:0] = ["python", "-m", "lev_plugins"]
+            environ = ask.with_suffix(".environ").read_text("utf-8", "surrogateescape")
+            pairs = [one.split("=", 1) for one in environ.split("\0")[:-1]]
+            # what the script has set itself
+            own = {a: b for a, b in pairs if a not in OWN and os.environ.get(a) != b}
+            typed = ask.with_suffix(".in").read_bytes()
+            done = self.commands(change(words), Path(folder), stdin=typed, environ=own)
             ask.with_suffix(".out").write_text(done.out, "utf-8", "surrogateescape")
             ask.with_suffix(".err").write_text(done.err, "utf-8")
             ask.with_suffix(".reply").write_text(f"{done.code}\n")
-
-    @staticmethod
-    def _program(name: str) -> Sequence[str]:
-        return ["python", "-m", "lev_plugins", name] if name.startswith("lev-") else [name]
-
-    @staticmethod
-    def _environ(text: str) -> dict[str, str]:
-        """What a script has set itself."""
-        found = dict(line.split("=", 1) for line in text.split("\0")[:-1])
-        return {
-            name: value
-            for name, value in found.items()
-            if name not in OWN and os.environ.get(name) != value
-        }
 
     @contextlib.contextmanager
     def serving(self, change: Callable[[list[str]], list[str]] = list) -> Iterator[Path]:
@@ -99,27 +83,3 @@ class Programs:
         finally:
             (self.folder / "pipe").write_text("end\n")
             thread.join(timeout=300)
-
-
-class Shell:
-    """bash in a folder, in which these programs are ours."""
-
-    def __init__(self, commands: "Commands", folder: Path, requests: Path) -> None:
-        self.folder = folder
-        self.programs = Programs(commands, requests)
-
-    def run(
-        self, script: str, change: Callable[[list[str]], list[str]], environ: Mapping[str, str]
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a script until the first command that fails; ``change`` sees every call of ours."""
-        with self.programs.serving(change) as found:
-            extra = {"PATH": f"{found}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
-            return subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", script],
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                env={**os.environ, **extra, **environ},
-                timeout=300,
-            )

@@ -79,28 +79,26 @@ def test_translation_goes_the_whole_way(translation, succeed):
     assert "sentences:3|" in said
 
 
+LONG = pytest.mark.long
+
+
 @pytest.mark.slow
-def test_drafts_are_post_edited(tmp_path, succeed):
+@pytest.mark.parametrize(
+    "ways",
+    [["scratch"], pytest.param(["translation", "finetuned"], marks=LONG),
+     pytest.param(["concat"], marks=LONG)],
+)  # fmt: skip
+def test_drafts_are_post_edited(tmp_path, succeed, ways):
     parts = {"train": 40, "dev": 9, "test": 11}
     data, work = write_text(tmp_path / "data", parts, ("src", "pe", "mt")), tmp_path / "work"
     succeed("post_editing/prepare.sh", data, work, VOCABULARY="90")
-    succeed("post_editing/train.sh", work, *BOTH, **TWO)
-    said = succeed("post_editing/evaluate.sh", work, "--iter-decode-max-iter", "2")
+    for way in ways:
+        succeed("post_editing/train.sh", work, way, *BOTH, **TWO)
+    flags = [] if way == "concat" else ["--iter-decode-max-iter", "2"]
+    said = succeed("post_editing/evaluate.sh", work, way, *flags)
     assert "11 sentences" in said and "no-edit baseline" in said, said
-    systems = json.loads((work / "report.scratch.json").read_text())["systems"]
-    assert [one["name"] for one in systems][-1] == "scratch"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("way", ["finetuned", "concat"])
-def test_drafts_are_post_edited_in_other_ways(tmp_path, succeed, way):
-    parts = {"train": 40, "dev": 9, "test": 11}
-    data, work = write_text(tmp_path / "data", parts, ("src", "pe", "mt")), tmp_path / "work"
-    succeed("post_editing/prepare.sh", data, work, VOCABULARY="90")
-    for one in ("translation", "finetuned") if way == "finetuned" else (way,):
-        succeed("post_editing/train.sh", work, one, *BOTH, **TWO)
-    said = succeed("post_editing/evaluate.sh", work, way, SUBSET="valid")
-    assert "9 sentences" in said, said
+    systems = json.loads((work / f"report.{way}.json").read_text())["systems"]
+    assert [one["name"] for one in systems][-1] == way
 
 
 @pytest.mark.slow
@@ -173,9 +171,6 @@ def test_tags_labels_and_classes_are_learnt_and_scored(kind, tmp_path, succeed):
     assert f"## {kind}: {count} test examples" in said and list(systems)[-1] == f"{kind}-1"
     assert systems[f"{kind}-1"]["updates"] in (1, 2, 3)
     assert len(read(work / "output" / f"{kind}-1.jsonl")) == count
-    if kind == "multilabel":
-        assert {label for row in read(work / "text" / "test.tsv") for label in
-                row.split("\t")[0].split(",")} <= {*WORDS[:4], ""}  # fmt: skip
     if kind == "classification":  # of train every tenth line chooses
         assert count == 6 and len(read(work / "text" / "valid.tsv")) == 4
 
@@ -202,13 +197,10 @@ def test_ocr_is_corrected_and_ranked(tmp_path, succeed):
 
 @pytest.mark.slow
 def test_the_quickstart_trains_with_a_budget_of_seconds(tmp_path, commands):
-    lines = [f"{'a b c' if n % 2 else 'a x c'} {'d' * (n % 5)}".strip() for n in range(60)]
-    for part in ("train", "valid", "test"):
-        for side in ("typo", "draft", "word"):
-            put(tmp_path / f"{part}.{side}", [one.replace("x", "b") for one in lines])
-    places = " ".join(f"--{part}pref {part}" for part in ("train", "valid", "test"))
+    for side in ("typo", "draft", "word"):
+        put(tmp_path / f"train.{side}", [f"a b c {'d' * (n % 5)}".strip() for n in range(60)])
     sides = "--source-lang typo --target-lang word --draft-lang draft --joined-dictionary"
-    commands.preprocess(f"{sides} {places} --destdir data", tmp_path)
+    commands.preprocess(f"{sides} --trainpref train --destdir data", tmp_path)
     script = EXAMPLES / "spelling_and_ocr" / "train.py"
     words = [sys.executable, script, "data", "model", "--minutes", "0.05", "--", "--log-interval=1"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=300)
@@ -242,30 +234,25 @@ def test_labels_and_classes_are_scored_as_in_training():
     from lev_plugins.systems.enct5 import metrics
     from lev_plugins.systems.enct5.problem_types import ProblemType
 
+    def summed(kind: ProblemType, found: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:
+        groups = metrics.label_groups([60, 5, 0])
+        return metrics.summary(kind, metrics.statistics(kind, found, truth, groups=groups))
+
     (evaluate,) = modules("classification", "evaluate")
     draw = random.Random(1)
     for _ in range(20):
         size = draw.randint(1, 8)
         found, truth = ([draw.randrange(3) for _ in range(size)] for _ in "ab")
-        chances = torch.eye(3)[found]
-        sums = metrics.statistics(ProblemType.CLASSIFICATION, chances, torch.tensor(truth))
-        wanted = metrics.summary(ProblemType.CLASSIFICATION, sums)
+        wanted = summed(ProblemType.CLASSIFICATION, torch.eye(3)[found], torch.tensor(truth))
         texts = [evaluate.Example("text", [str(one)]) for one in truth]
         got = evaluate.class_scores([str(one) for one in found], texts)
         assert got["accuracy"] == pytest.approx(wanted["accuracy"])
         assert got["Matthews"] == pytest.approx(wanted["mcc"], abs=1e-9)
         sides = [[draw.choices("abc", k=draw.randint(0, 3)) for _ in range(size)] for _ in "ab"]
         rows = [torch.tensor([[name in one for name in "abc"] for one in side]) for side in sides]
-        sums = metrics.statistics(
-            ProblemType.MULTILABEL_POOLED,
-            rows[0].float(),
-            rows[1],
-            groups=metrics.label_groups([60, 5, 0]),
-        )
-        texts = [evaluate.Example("text", one) for one in sides[1]]
-        got = evaluate.label_scores(sides[0], texts)
-        wanted = metrics.summary(ProblemType.MULTILABEL, sums)["micro_f1"]
-        assert got["micro-F1"] == pytest.approx(wanted)
+        wanted = summed(ProblemType.MULTILABEL, rows[0].float(), rows[1])
+        got = evaluate.label_scores(sides[0], [evaluate.Example("text", one) for one in sides[1]])
+        assert got["micro-F1"] == pytest.approx(wanted["micro_f1"])
 
 
 def test_pairs_of_segments_lose_nothing_on_either_side():
@@ -284,9 +271,7 @@ def test_pairs_of_segments_lose_nothing_on_either_side():
         (["a b", "c d"], "x y", "c d", False, "a b"),
         (["a b", "c d"], "x y", "c d", True, "c d"),
         (["a"], "", "r", False, ""),
-        (["", "b"], "x", "r", False, "r"),
         (["", "b"], "x", "r", True, "b"),
-        (["a " * 9], "x", "r", False, "r"),
         (["a"] * 2, "x " * 9, "r", False, "r"),
         (["a"], "x " * 8, "r", False, "a"),
         (["a " * 10], "x " * 10, "r", False, "r"),
@@ -305,24 +290,18 @@ classification/prepare.sh tagging | what, from where, to where
 VOCAB=few classification/prepare.sh tagging {tmp} {tmp}/work | VOCAB=few
 BERT=no classification/prepare.sh tagging {tmp} {tmp}/work | no folder no
 classification/prepare.sh tagging {tmp} {tmp}/work | .* lacks train.conllu
-classification/train.sh {tmp} | no kind in
 KIND=tagging classification/train.sh {work} | KIND=tagging: .* was prepared for classification
-denoising/prepare.sh gone {tmp}/work | no folder gone
 CLEAN=tok denoising/prepare.sh {tmp} {tmp}/work | .* lacks train.tok
 VARIANT=mine denoising/train.sh {work} all | VARIANT mine
 denoising/evaluate.sh {work} none | no .*/none/checkpoint_last
-post_editing/train.sh gone | no data in gone
 SUBSET=train post_editing/evaluate.sh {work} | SUBSET train: give one of test
 WORDS=x spelling_and_ocr/prepare_ocr.sh {tmp} {tmp}/work | WORDS=x
 UPDATES=0 spelling_and_ocr/train_ocr.sh {work} ar | UPDATES=0
-spelling_and_ocr/evaluate_ocr.sh {work} pbd | no .*/pbd/checkpoint_last
 spelling_and_ocr/make_corrector.sh de gone.txt | gone.txt: no such file
-translation/prepare.sh {tmp} {work} | .*/data is there already
 TARGET=fr translation/prepare.sh {tmp} {tmp}/w | .* lacks .*test.fr
 translation/train.sh {work} mine | system mine: give one of ar
 TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
 SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
-campaign.sh {tmp} | a folder and a table
 campaign.sh {tmp}/w none | no table none
 """
 
@@ -343,18 +322,13 @@ def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_the_campaign_runs_the_commands_of_a_row(tmp_path, succeed):
+def test_the_campaign_runs_the_commands_of_a_row(succeed):
     listed = [line.split("\t") for line in succeed("campaign.sh").splitlines()]
     assert ["tagging", "most frequent tag"] in listed
     said = succeed("campaign.sh", "-n", "W", "tagging", "most frequent tag", DATA="my/ewt")
     assert said.splitlines()[0] == "bash examples/classification/prepare.sh tagging my/ewt W"
-    rows = [json.loads(line) for line in read(ROOT / "benchmarks" / "results.jsonl")]
-    scripts = {
-        script
-        for row in rows
-        for line in row.get("command", ())
-        for script in re.findall(r"(?:examples|benchmarks)/\S+\.(?:sh|py)", line)
-    }
+    rows = (ROOT / "benchmarks" / "results.jsonl").read_text(encoding="utf-8")
+    scripts = set(re.findall(r"(?:examples|benchmarks)/[\w/]+\.(?:sh|py)", rows))
     assert scripts and all((ROOT / one).is_file() for one in scripts)
 
 
@@ -374,23 +348,3 @@ def test_a_configuration_names_options_that_exist(name):
     ):
         known = {field.name for field in dataclasses.fields(registered[config[part]._name])}
         assert set(config[part]) <= known | {"_name"}, part
-
-
-def test_a_configuration_trains_with_hydra(commands, triples, tmp_path):
-    sizes = [
-        f"+model.{side}_{name}={size}"
-        for side in ("encoder", "decoder")
-        for name, size in (("embed_dim", 16), ("ffn_embed_dim", 16), ("attention_heads", 2))
-    ]
-    words = ["fairseq-hydra-train", "--config-path", str(EXAMPLES / "translation")]
-    words += ["--config-name", "config", f"common.user_dir={ROOT / 'lev_plugins'}", *sizes]
-    words += ["task.source_lang=src", "task.target_lang=tgt", f"task.data={triples.data}"]
-    words += ["+model.weight_sharing=plh-tok", "+model.early_exit='3,2'", "common.cpu=true"]
-    words += ["+task.roll_in_tokens=random", "task.eval_bleu=false", "common.bf16=false"]
-    words += ["optimization.update_freq=[1]", "optimization.max_update=1", "dataset.max_tokens=200"]
-    words += ["dataset.num_workers=0", "bpe.sentencepiece_model=spm.model"]
-    words += ["checkpoint.best_checkpoint_metric=loss"]
-    words += ["checkpoint.maximize_best_checkpoint_metric=false"]
-    commands.ok([*words, f"checkpoint.save_dir={tmp_path / 'saved'}"], tmp_path)
-    saved = torch.load(tmp_path / "saved" / "checkpoint_last.pt", weights_only=True)
-    assert saved["optimizer_history"][-1]["num_updates"] == 1

@@ -9,8 +9,9 @@ import checkpoints
 import pytest
 from conftest import ROOT, Commands
 from enct5_corpus import write_corpus
+from example_scripts import bash
 from plain_files import put
-from shell import Shell
+from shell import Programs
 
 pytestmark = pytest.mark.slow  # every page trains something
 GUIDES = ROOT / "examples" / "guides"
@@ -28,16 +29,11 @@ SIZES = {
 SHORT = "--max-update 4 --num-workers 0 --log-format simple --save-interval-updates 0".split()
 
 
-def blocks(page: str) -> list[tuple[str, str]]:
-    """The language and the text of each fenced block that is run."""
-    text = (GUIDES / f"{page}.md").read_text("utf-8")
-    return re.findall(r"^```(bash|python)\n(.*?)^```", text, re.M | re.S)
-
-
 def script(page: str, folder: Path) -> str:
     """The blocks of a page in their order; those of Python become files."""
-    lines = []
-    for number, (language, text) in enumerate(blocks(page)):
+    lines, page = [], (GUIDES / f"{page}.md").read_text("utf-8")
+    blocks = re.findall(r"^```(bash|python)\n(.*?)^```", page, re.M | re.S)
+    for number, (language, text) in enumerate(blocks):
         if language == "python":
             (folder / f"block{number}.py").write_text(text, "utf-8")
             text = f"python block{number}.py\n"
@@ -128,33 +124,19 @@ def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Pa
         "--max-tokens 500 --max-update 30 --num-workers 0 --cpu --no-epoch-checkpoints "
         "--source-lang src --target-lang pe --disable-validation"
     )
-    done = commands.plugin(
-        f"{training} --draft-lang mt --arch levenshtein_editor_char --criterion edit_policy_loss "
-        f"--save-dir {folder}/levt",
-        folder,
-    )
-    assert done.code == 0, done.err
+    levt = "--draft-lang mt --arch levenshtein_editor_char --criterion edit_policy_loss"
+    commands.done(f"{training} {levt} --save-dir {folder}/levt", folder)
     shutil.copy(folder / "levt/checkpoint_last.pt", folder / "levt/checkpoint_best.pt")
-    done = commands.plugin(
-        f"{training} --arch levenshtein_transformer --early-exit 1,1,1 --criterion nat_loss "
-        f"--save-dir {folder}/stock",
-        folder,
-        task="translation_lev",
-    )
-    assert done.code == 0, done.err
+    stock = "--arch levenshtein_transformer --early-exit 1,1,1 --criterion nat_loss"
+    commands.done(f"{training} {stock} --save-dir {folder}/stock", folder, task="translation_lev")
     return folder
 
 
 #: What the pages that train by themselves begin without.
-OWN = {
-    "post_editing": ("data", "levt", "stock"),
-    "correcting_text": ("data", "levt", "stock"),
-    "denoising": ("data", "levt", "stock"),
-    "tagging": ("data", "levt", "stock"),
-    "pretrained": ("data", "levt", "stock"),
-    "resuming": ("levt",),
-    "precision_and_speed": ("levt",),
-}
+OWN = dict.fromkeys(
+    ("post_editing", "correcting_text", "denoising", "tagging", "pretrained"),
+    ("data", "levt", "stock"),
+) | dict.fromkeys(("resuming", "precision_and_speed"), ("levt",))
 LONG = ("pretrained", "processes")
 
 
@@ -167,7 +149,7 @@ def test_the_commands_of_a_guide_run(page, commands, prepared, tmp_path):
     for name in ("examples", "lev_plugins"):
         (home / name).symlink_to(ROOT / name)
     (tmp_path / "requests").mkdir()
-    shell = Shell(commands, home, tmp_path / "requests")
-    small = " ".join([BOTH, *SHORT])
-    done = shell.run(script(page, home), smaller, {"GUIDE_TORCHRUN": small})
+    words, small = ["-euo", "pipefail", "-c", script(page, home)], " ".join([BOTH, *SHORT])
+    with Programs(commands, tmp_path / "requests").serving(smaller) as programs:
+        done = bash(words, programs, home, GUIDE_TORCHRUN=small)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
