@@ -16,7 +16,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from lev_plugins.reports import next_command as recipes
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.append(str(ROOT / "docs"))
 import reference  # noqa: E402
 
 PLACES = ("", "docs/**/", "examples/**/", "benchmarks/**/")

@@ -6,18 +6,18 @@ import logging
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
 import pytest
 import saved
-from fairseq import criterions, models, options, registry, scoring, tasks, utils
-from fairseq.data import encoders
-from fairseq.dataclass import FairseqDataclass
+from fairseq import models, options, tasks, utils
 
-import lev_plugins  # noqa: F401  (registers everything)
 from lev_plugins.fairseq_patches.imports import accept_imported_package
+from tests.conftest import ROOT
+
+sys.path.append(str(ROOT / "docs"))
+import reference  # noqa: E402
 
 SYSTEMS = {
     "enct5": "enct5",
@@ -82,39 +82,12 @@ def test_a_package_that_is_imported_already_is_the_one_that_is_meant(tmp_path, m
 
 # what is registered ---------------------------------------------------------------------------
 
-REGISTRIES = {
-    "tasks": (tasks.TASK_REGISTRY, tasks.TASK_DATACLASS_REGISTRY),
-    "models": (models.MODEL_REGISTRY, models.MODEL_DATACLASS_REGISTRY),
-    "criterions": (criterions.CRITERION_REGISTRY, criterions.CRITERION_DATACLASS_REGISTRY),
-    "scorers": (scoring.SCORER_REGISTRY, registry.REGISTRIES["scoring"]["dataclass_registry"]),
-    "encoders": (encoders.BPE_REGISTRY, registry.REGISTRIES["bpe"]["dataclass_registry"]),
+#: flag and name of a component → the options that are its own
+FIELDS = {
+    (one.flag, one.name): reference.own_fields(one.configuration)
+    for one in reference.components()
+    if one.configuration is not None
 }
-
-
-def ours(kind: str) -> dict[str, type]:
-    """Name → component, of the components that this package registered."""
-    return {
-        name: component
-        for name, component in REGISTRIES[kind][0].items()
-        if component.__module__.startswith(OWN)
-    }
-
-
-def configurations() -> Iterator[tuple[str, str, type]]:
-    for kind, (_, classes) in REGISTRIES.items():
-        for name in ours(kind):
-            yield kind, name, classes[name]
-
-
-def own_fields(config: type) -> list[dataclasses.Field]:
-    """Fields that this package declares; those of fairseq's configurations are fairseq's."""
-    stock = {
-        field.name
-        for base in config.__mro__
-        if base.__module__.startswith("fairseq.") and dataclasses.is_dataclass(base)
-        for field in dataclasses.fields(base)
-    }
-    return [field for field in dataclasses.fields(config) if field.name not in stock]
 
 
 def interpolated(field: dataclasses.Field) -> bool:
@@ -122,39 +95,22 @@ def interpolated(field: dataclasses.Field) -> bool:
     return isinstance(field.default, str) and field.default.startswith("${")
 
 
-@pytest.mark.parametrize("kind", REGISTRIES)
-def test_every_component_has_options_of_its_own_that_fairseq_understands(kind):
-    assert ours(kind)
-    for name in ours(kind):
-        config = REGISTRIES[kind][1][name]
-        assert issubclass(config, FairseqDataclass)
-        if config is FairseqDataclass:  # without options
-            continue
-        assert config.__module__.startswith("lev_plugins."), name
-        for field in own_fields(config):
-            where, explained = f"{name}.{field.name}", field.metadata.get("help", "")
-            if interpolated(field):
-                assert not explained, f"{where}: a help would show a flag that clashes"
-            else:
-                assert len(explained) > 10, where
-                assert field.default is not True, f"{where}: its flag would turn it off"
-            text = str(field.type)
-            assert not isinstance(field.type, str) and "|" not in text, where
-            assert not text.startswith(("list[", "dict[", "tuple[")), where
-
-
-def test_no_option_has_the_name_of_one_of_fairseqs():
+def test_every_option_is_one_that_fairseq_understands_and_none_of_its_own():
     """fairseq drops the second flag of a name without a word."""
     parsers = (options.get_training_parser(), options.get_generation_parser(interactive=True))
     stock = {action.dest for parser in parsers for action in parser._actions}
-    assert {"seed", "user_dir", "iter_decode_max_iter"} <= stock
-    clashes = [
-        f"{name}.{field.name}"
-        for kind, name, config in configurations()
-        for field in own_fields(config)
-        if kind != "scorers" and not interpolated(field) and field.name in stock
-    ]
-    assert not clashes
+    assert {"seed", "user_dir", "iter_decode_max_iter"} <= stock and len(FIELDS) > 15
+    for (flag, name), fields in FIELDS.items():
+        for field in fields:
+            where, explained = f"{flag} {name}: {field.name}", field.metadata.get("help", "")
+            if interpolated(field):
+                assert not explained, f"{where}: a help would show a flag that clashes"
+            else:
+                assert len(explained) > 10 and field.default is not True, where
+                assert flag == "--scoring" or field.name not in stock, where
+            text = str(field.type)
+            assert not isinstance(field.type, str) and "|" not in text, where
+            assert not text.startswith(("list[", "dict[", "tuple[")), where
 
 
 def other_value(field: dataclasses.Field) -> Any:
@@ -168,40 +124,42 @@ def other_value(field: dataclasses.Field) -> Any:
     return {int: 3, float: 0.25, str: "x"}[kind]
 
 
+def criterion_of(system: str) -> str:
+    return "enct5" if system == "enct5" else "edit_policy_loss"
+
+
 def command_line(arch: str, *flags: str) -> list[str]:
     """A training."""
     system = models.ARCH_MODEL_NAME_REGISTRY[arch]
-    criterion = "enct5" if system == "enct5" else "edit_policy_loss"
-    words = f"data --task {SYSTEMS[system]} --criterion {criterion} --arch {arch}".split()
-    return [*words, *flags]
+    words = f"data --task {SYSTEMS[system]} --criterion {criterion_of(system)} --arch {arch}"
+    return [*words.split(), *flags]
 
 
 def test_every_option_arrives_from_the_command_line():
-    seen: dict[str, set[str]] = {"tasks": set(), "models": set(), "criterions": set()}
+    seen = set()
     for arch, task in SYSTEMS.items():
-        criterion = "enct5" if arch == "enct5" else "edit_policy_loss"
+        names = {"task": task, "arch": arch, "criterion": criterion_of(arch)}
         expected: dict[str, dict[str, Any]] = {}
         flags: list[str] = []
-        for kind, name in zip(seen, (task, arch, criterion), strict=True):
-            seen[kind].add(name)
-            part = expected[kind.removesuffix("s")] = {}
-            for field in own_fields(REGISTRIES[kind][1][name]):
-                if interpolated(field) or field.name == "data":  # data is no option
-                    continue
-                value = part[field.name] = other_value(field)
-                flags.append("--" + field.name.replace("_", "-"))
-                flags += [] if value is True else [str(value)]
+        for kind, name in names.items():
+            part = expected["model" if kind == "arch" else kind] = {}
+            seen.add((f"--{kind}", name))
+            for field in FIELDS.get((f"--{kind}", name), ()):
+                if not interpolated(field):
+                    value = part[field.name] = other_value(field)
+                    flags.append("--" + field.name.replace("_", "-"))
+                    flags += [] if value is True else [str(value)]
         config = saved.configuration(command_line(arch, *flags))
         for kind, part in expected.items():
             assert {key: config[kind][key] for key in part} == part, arch
-    assert all(set(ours(kind)) <= names for kind, names in seen.items())
+    assert {one for one in FIELDS if one[0] in ("--task", "--arch", "--criterion")} <= seen
 
 
 def sized(arch: str, *flags: str) -> Namespace:
     """What the architecture makes of a command line; defaults are those of its dataclass."""
     parser = options.get_training_parser()
     args = options.parse_args_and_arch(parser, command_line(arch, *flags))
-    config = REGISTRIES["models"][1][models.ARCH_MODEL_NAME_REGISTRY[arch]]
+    config = models.MODEL_DATACLASS_REGISTRY[models.ARCH_MODEL_NAME_REGISTRY[arch]]
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     return Namespace(**{**defaults, **vars(args)})
 

@@ -57,6 +57,11 @@ class Result(NamedTuple):
         assert sorted(found) == list(range(len(found)))
         return [found[number][-1] for number in sorted(found)]
 
+    def succeeded(self, command: object) -> "Result":
+        """Itself, of a command that has to succeed."""
+        assert self.code == 0, f"{command}\n{self.out[-3000:]}\n{self.err[-3000:]}"
+        return self
+
     @property
     def error(self) -> str:
         """The one line of a refused command, without ``error:``."""
@@ -87,22 +92,17 @@ class Commands:
         self._answer()
 
     def _answer(self) -> str:
-        assert self.server.stdout is not None
-        answer = self.server.stdout.readline().strip()
+        answer = self.server.stdout.readline().strip()  # type: ignore[union-attr]
         assert answer, "the process that runs the commands has died"
         return answer
 
     def _ask(self, request: Mapping[str, Any]) -> int:
-        assert self.server.stdin is not None
-        self.server.stdin.write(json.dumps(request) + "\n")
-        self.server.stdin.flush()
+        print(json.dumps(request), file=self.server.stdin, flush=True)
         return int(self._answer())
 
     def close(self) -> None:
         """End the process."""
-        assert self.server.stdin is not None
-        self.server.stdin.close()
-        self.server.wait()
+        self.server.communicate()
 
     def start(
         self,
@@ -120,13 +120,8 @@ class Commands:
             path.touch()
         # only our own commands have to find the package; fairseq's are told where it is
         ours = {"PYTHONPATH": str(ROOT)} if words[0] == "python" else {}
-        start = {
-            "argv": words,
-            "cwd": str(cwd),
-            "environ": {**ours, **(environ or {})},
-            "streams": [str(path) for path in streams],
-        }
-        return self._ask({"start": start}), streams
+        start = {"argv": words, "cwd": str(cwd), "environ": {**ours, **(environ or {})}}
+        return self._ask({"start": {**start, "streams": list(map(str, streams))}}), streams
 
     def finish(self, started: tuple[int, list[Path]]) -> Result:
         """Wait for a command; one that hangs is killed, which gives a negative status."""
@@ -141,9 +136,7 @@ class Commands:
 
     def ok(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
         """Run a command as it is; it has to succeed."""
-        result = self(command, cwd, **options)
-        assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
-        return result
+        return self(command, cwd, **options).succeeded(command)
 
     def plugin(
         self,
@@ -159,9 +152,7 @@ class Commands:
 
     def done(self, command: str, cwd: Path, **options: Any) -> Result:
         """Run a fairseq command as :meth:`plugin` does; it has to succeed."""
-        result = self.plugin(command, cwd, **options)
-        assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
-        return result
+        return self.plugin(command, cwd, **options).succeeded(command)
 
     def ranks(self, command: str, cwd: Path, task: str = "translation_edit") -> list[Result]:
         """Run a command as two processes, told what torchrun would tell them."""
@@ -253,6 +244,16 @@ def triple(draw: random.Random) -> tuple[str, str, str]:
         draft += [] if token == "." and draw.random() < 0.3 else [token]
         draft += ["!"] if draw.random() < 0.2 else []
     return " ".join(source), " ".join(target), " ".join(draft)
+
+
+def conllu(sentences: Sequence[Sequence[str]], tags: Mapping[str, str]) -> list[str]:
+    """The lines of a CoNLL-U file of words with these tags."""
+    rows = []
+    for words in sentences:
+        for place, word in enumerate(words, start=1):
+            rows.append("\t".join([str(place), word, "_", tags[word], *"______"]))
+        rows.append("")
+    return rows
 
 
 def write_corpus(folder: Path) -> None:

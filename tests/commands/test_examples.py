@@ -13,6 +13,7 @@ from pathlib import Path
 import checkpoints
 import pytest
 import torch
+from conftest import conllu
 from example_scripts import EXAMPLES, ROOT, modules, refusal
 from fairseq import criterions, models, tasks
 from omegaconf import OmegaConf
@@ -136,12 +137,8 @@ def write_labels(folder: Path, kind: str) -> Path:
         lines = [draw.choices(WORDS, k=draw.randint(1, 7)) for _ in range(count)]
         joined = [" ".join(words) for words in lines]
         if kind == "tagging":
-            rows: list[str] = []
-            for line in lines:
-                for place, word in enumerate(line, start=1):
-                    rows.append("\t".join([str(place), word, "_", word[0].upper(), *"______"]))
-                rows.append("")
-            put(folder / f"x.{part}.conllu", rows)
+            tags = {word: word[0].upper() for word in WORDS}
+            put(folder / f"x.{part}.conllu", conllu(lines, tags))
         elif kind == "multilabel":
             labels = [",".join(str(n) for n in range(4) if WORDS[n] in words) for words in lines]
             put(folder / f"x.{part}.tsv", [f"{a}\t{b}" for a, b in zip(labels, joined)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-from conftest import ROOT, Commands
+from conftest import ROOT, Commands, conllu, triple
 from enct5_corpus import write_corpus
 from example_scripts import bash
 from plain_files import put
@@ -56,25 +56,22 @@ def smaller(words: list[str]) -> list[str]:
     return [*words, *size.split(), *SHORT, "--cpu"]
 
 
+PARTS = {"train": 48, "valid": 8, "test": 8}
+
+
 def triples(folder: Path, rng: random.Random) -> None:
     """my/text/PART.src, .mt and .pe, and few.tsv: source, tab, draft."""
-    for part, count in (("train", 48), ("valid", 8), ("test", 8)):
-        sources = [rng.choices("abcdefgh", k=rng.randint(2, 5)) for _ in range(count)]
-        sides = {
-            "src": [" ".join(one) for one in sources],
-            "pe": [" ".join(one).upper() + " ." for one in sources],
-            "mt": [" ".join(one[1:]).upper() + " ! ." for one in sources],
-        }
-        for side, texts in sides.items():
+    for part, count in PARTS.items():
+        rows = [triple(rng) for _ in range(count)]
+        for side, texts in zip(("src", "pe", "mt"), zip(*rows, strict=True), strict=True):
             put(folder / f"text/{part}.{side}", texts)
-    pairs = zip(sides["src"], sides["mt"], strict=True)
-    put(folder / "text/few.tsv", ["\t".join(pair) for pair in pairs][:2])
+    put(folder / "text/few.tsv", [f"{source}\t{draft}" for source, _, draft in rows[:2]])
 
 
 def noisy(folder: Path, rng: random.Random) -> None:
     """my/PART.noisy and .clean, my/text/PART.clean, files to correct, and names."""
     words = checkpoints.WORDS[:6]
-    for part, count in (("train", 48), ("valid", 8), ("test", 8)):
+    for part, count in PARTS.items():
         clean = [" ".join(rng.choices(words, k=rng.randint(1, 4))) for _ in range(count)]
         put(folder / f"{part}.clean", clean)
         put(folder / f"{part}.noisy", [text.replace("a", "e", 1) for text in clean])
@@ -88,16 +85,9 @@ def noisy(folder: Path, rng: random.Random) -> None:
 
 def labelled(folder: Path, rng: random.Random) -> None:
     """my/train.conllu, dev and test; my/train.tsv and dev.tsv; my/lines.txt."""
-    for part, count in (("train", 24), ("dev", 6), ("test", 6)):
-        rows = []
-        for _ in range(count):
-            words = rng.choices(["the", "cat", "sat"], k=3)
-            tags = {"the": "DET", "cat": "NOUN", "sat": "VERB"}
-            for place, word in enumerate(words, start=1):
-                rows.append("\t".join([str(place), word, "_", tags[word], *"______"]))
-            rows.append("")
-        put(folder / f"{part}.conllu", rows)
-    shutil.copy(folder / "test.conllu", folder / "raw.conllu")
+    tags = {"the": "DET", "cat": "NOUN", "sat": "VERB"}
+    for part in ("train", "dev", "test", "raw"):
+        put(folder / f"{part}.conllu", conllu([rng.choices([*tags], k=3) for _ in range(12)], tags))
     write_corpus(folder, "classification")
     shutil.copy(folder / "valid.tsv", folder / "dev.tsv")
     put(folder / "lines.txt", ["the cat", "", "a b"])
