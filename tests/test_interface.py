@@ -107,11 +107,6 @@ def edited(made: LevenshteinEditor, thread: int) -> Any:
     return found
 
 
-def n_best(made: LevenshteinEditor, thread: int) -> Any:
-    options = {"nbest": 2, "candidates": 3, "max_iter": 2, "seed": thread}
-    return made.edit_nbest(sentences(thread, 4), sentences(thread + 9, 4), **options)
-
-
 def beside_an_error(made: LevenshteinEditor, thread: int) -> Any:
     """Which holds up no other thread."""
     lines = sentences(thread, 3)
@@ -130,11 +125,9 @@ def corrected(made: Corrector, thread: int) -> Any:
 ASKED: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Any], int]] = {
     "editor": (editors.editor, edited, 6),
     "ensemble": (lambda: editors.editor(2), edited, 6),
-    "n-best": (editors.editor, n_best, 3),
     "error": (editors.editor, beside_an_error, 6),
     "edits": (editors.edit_corrector, corrected, 4),
     "translation": (editors.writing_corrector, corrected, 2),
-    "concat": (lambda: editors.writing_corrector("translation_concat"), corrected, 2),
     "labels": (lambda: editors.enct5("multilabel"), lambda m, n: m.predict(sentences(n)), 6),
     "tags": (lambda: editors.enct5("tagging"), lambda m, n: m.predict_tags(sentences(n)), 6),
 }

@@ -26,20 +26,6 @@ SYSTEMS = {
     "pbd_transformer": "translation",
     "transformer_concat": "translation_concat",
 }
-#: an arch, its blocks and its width; those of pre-trained models are planned
-SIZES = """
-enct5_tiny 2 128
-enct5_xxl 24 4096
-gated_transformer 6 512
-gated_transformer_char 2 256
-gated_bart_base 6 768
-gated_bert_minilm 6 384
-gated_t5_base 12 768
-levenshtein_editor 6 512
-levenshtein_editor_char 2 128
-pbd_transformer_big 6 1024
-transformer_concat_small 3 256
-"""
 OWN = "lev_plugins."  # modules of ours
 # Imports the package, then loads it as fairseq's commands do, and says what was registered.
 LOADER = """
@@ -155,30 +141,10 @@ def test_every_option_arrives_from_the_command_line():
     assert {one for one in FIELDS if one[0] in ("--task", "--arch", "--criterion")} <= seen
 
 
-def sized(arch: str, *flags: str) -> Namespace:
-    """What the architecture makes of a command line; defaults are those of its dataclass."""
-    parser = options.get_training_parser()
-    args = options.parse_args_and_arch(parser, command_line(arch, *flags))
-    config = models.MODEL_DATACLASS_REGISTRY[models.ARCH_MODEL_NAME_REGISTRY[arch]]
-    defaults = {field.name: field.default for field in dataclasses.fields(config)}
-    return Namespace(**{**defaults, **vars(args)})
-
-
 def test_an_architecture_sets_the_sizes_that_the_user_does_not():
+    """Those of all stand in user_dir.md, which tests/test_docs.py compares."""
     given = ("--decoder-layers", "7", "--encoder-embed-dim", "64")
-    for arch, layers, width in map(str.split, filter(None, SIZES.splitlines())):
-        model = sized(arch)
-        if "backbone_plan" in model and model.backbone_plan:
-            plan = json.loads(model.backbone_plan)["plan"]
-            found = plan.get("layers") or plan["encoder_layers"], plan["dim"]
-        else:
-            found = model.encoder_layers, model.encoder_embed_dim
-            # without a number of its own a decoder has as many blocks as the encoder
-            own = 1 if arch.startswith("enct5") else model.encoder_layers
-            assert (model.decoder_layers or model.encoder_layers) == own
-            changed = sized(arch, *given)
-            assert (changed.decoder_layers, changed.encoder_embed_dim) == (7, 64)
-        assert found == (int(layers), int(width)), arch
-    model = saved.configuration(command_line("levenshtein_editor_char", *given)).model
-    assert (model.decoder_layers, model.encoder_layers, model.encoder_embed_dim) == (7, 2, 64)
-    assert model.max_source_positions == 1024, "taken from the task"
+    for arch in (*SYSTEMS, "levenshtein_editor_char"):
+        model = saved.configuration(command_line(arch, *given)).model
+        assert (model.decoder_layers, model.encoder_embed_dim) == (7, 64), arch
+    assert model.encoder_layers == 2 and model.max_source_positions == 1024

@@ -27,6 +27,14 @@ def row(right: Any, system: str = "PBD", **fields: Any) -> dict[str, Any]:
     return {**one, "metrics": {"right": right}, **fields}
 
 
+def put(repository: Path, *records: dict[str, Any]) -> None:
+    results.write(repository / results.LIST, records)
+
+
+def run(repository: Path, *flags: str) -> int:
+    return results.main(["--root", str(repository), *flags])
+
+
 BASELINE = row(80.0, "no-edit baseline", kind="no-edit", seeds=[])
 
 
@@ -38,14 +46,6 @@ def repository(tmp_path):
     (tmp_path / "RESULTS.md").write_text(text)
     put(tmp_path, HEAD, row(84.04), BASELINE)
     return tmp_path
-
-
-def put(repository: Path, *records: dict[str, Any]) -> None:
-    results.write(repository / results.LIST, records)
-
-
-def run(repository: Path, *flags: str) -> int:
-    return results.main(["--root", str(repository), *flags])
 
 
 def test_the_documents_show_every_table_as_the_list_says(capsys):
@@ -89,7 +89,6 @@ def test_the_numbers_of_an_evaluation_become_a_row(repository, capsys):
     "fields",
     [
         {"kind": "oracle"},
-        {"speed": 3},
         {"seeds": [1, 2]},
         {"metrics": {"right": {"mean": 3.0, "lowest": 4.0, "highest": 5.0}}},
         {"metrics": {"right": float("nan")}},

@@ -215,7 +215,9 @@ def test_a_correction_is_scored_against_its_drafts():
         assert [one["words"] for one in alone] == [nothing["words"], ours["words"]]
 
 
-def test_systems_stand_side_by_side_under_their_names(example, capsys):
+def test_systems_stand_side_by_side_under_their_names_and_empty_drafts_are_no_evidence(
+    example, capsys
+):
     targets = ["a b c", "a b c", "a b c", "a b"]
     second = printed("b/out", *targets, targets=targets, steps=3)
     found = systems("out", second, *MT)
@@ -228,11 +230,7 @@ def test_systems_stand_side_by_side_under_their_names(example, capsys):
     assert re.search(r"^ +no-edit baseline +ours +\\x1b\[31m$", table, re.M)
     assert row(table, "accuracy ↑") == ["25.00", "25.00", "100.00"]
     assert row(table, "3  ") == ["–", "0", "0.0", "4", "100.0"]
-
-
-def test_empty_drafts_are_no_evidence_in_the_verdict(capsys):
-    path = printed("out", "a b", "a c")
-    (_, ours) = systems(path, "--drafts", text("mt", "", "a b"), *QUICK)
+    (_, ours) = systems(printed("out", "a b", "a c"), "--drafts", text("mt", "", "a b"), *QUICK)
     assert list(ours["against_draft"].values()) == [0, 2, 0, 1, 0, 1]
     last = capsys.readouterr().out.splitlines()[-1]
     assert "worse than the no-edit baseline" in last and "without 1 empty draft" in last

@@ -179,19 +179,16 @@ def test_many_lines_are_numbered_across_chunks_and_marks_are_obeyed(trace):
     assert out.count("[-b-]") >= lines and "[-a" not in out
 
 
-@pytest.mark.parametrize("drafted", [True, False])
-def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(
-    trace, model, drafted, tmp_path
-):
-    path = saved.changed(model, tmp_path / "mt.pt", "task", "draft_lang", "mt" if drafted else None)
-    _, said = trace("a\tb\na\t\na\na\n", "--path", str(path))
-    assert said.count("\n") == said.count("note: line 3 ") == drafted
+def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(trace, model):
+    path = saved.changed(model, Path("mt.pt"), "task", "draft_lang", "mt")
+    for name, count in ((path, 1), (model, 0)):
+        _, said = trace("a\tb\na\t\na\na\n", "--path", str(name))
+        assert said.count("\n") == said.count("note: line 3 ") == count
 
 
 def test_page_and_json_are_written_beside_the_text(trace):
     out, err = trace("a \u2028 b\t<b>\nb\u0085\n", "--html", "page", "--json", "lines")
-    assert out.count("(sentence ") == 2
-    assert err.splitlines()[-2:] == [f"2 sentences written to {name}" for name in ("lines", "page")]
+    assert out.count("(sentence ") == 2 and err.count(" written to ") == 2
     records = [json.loads(line) for line in Path("lines").read_text("utf-8").splitlines()]
     assert [record["source"] for record in records] == ["a \u2028 b", "b\u0085"]
     page = Path("page").read_text("utf-8")

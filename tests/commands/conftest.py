@@ -274,14 +274,6 @@ def write_corpus(folder: Path) -> None:
             (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
 
 
-def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None:
-    write_corpus(folder)
-    languages = flags + (" --joined-dictionary" if joined else "")
-    commands.preprocess(
-        f"{languages} --trainpref train --validpref valid --testpref test,few --destdir bin", folder
-    )
-
-
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder that the first process of all of xdist's which asks for it fills."""
     base = factory.getbasetemp()
@@ -303,7 +295,10 @@ def trained(
     """The corpus with its data, its model in ``trained`` and the log in ``train.log``."""
 
     def make(folder: Path) -> None:
-        prepared(commands, folder, corpus.flags, joined="--share-all" in corpus.arch)
+        write_corpus(folder)
+        joined = "--joined-dictionary" if "--share-all" in corpus.arch else ""
+        places = "--trainpref train --validpref valid --testpref test,few --destdir bin"
+        commands.preprocess(f"{corpus.flags} {joined} {places}", folder)
         command = corpus._replace(folder=folder).train(f"{training} --save-dir trained")
         (folder / "train.log").write_text(commands.done(command, folder).out)
 
@@ -342,11 +337,9 @@ def transformer(
     command = (
         f"fairseq-train {triples.data} --source-lang src --target-lang tgt --task translation "
         f"--arch transformer {SIZES} --share-all-embeddings --dropout 0 --criterion cross_entropy "
-        f"{TRAINING} --max-update 40 --disable-validation --save-dir"
+        f"{TRAINING} --max-update 40 --disable-validation --save-dir ."
     )
-    folder = once(
-        tmp_path_factory, "transformer", lambda path: commands.ok(f"{command} {path}", path)
-    )
+    folder = once(tmp_path_factory, "transformer", lambda path: commands.ok(command, path))
     return folder / "checkpoint_last.pt"
 
 
@@ -373,7 +366,7 @@ def stock(commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPath
     flags = "--source-lang src --target-lang tgt"
     command = (
         f"fairseq-train {triples.data} {flags} --task translation_lev {STOCK} {TRAINING} "
-        f"--max-update 200 --user-dir {PACKAGE} --save-dir"
+        f"--max-update 200 --user-dir {PACKAGE} --save-dir ."
     )
-    folder = once(tmp_path_factory, "stock", lambda path: commands.ok(f"{command} {path}", path))
+    folder = once(tmp_path_factory, "stock", lambda path: commands.ok(command, path))
     return Corpus(triples.folder, flags, STOCK, str(folder))

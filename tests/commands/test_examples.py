@@ -12,7 +12,6 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-import torch
 from conftest import conllu
 from example_scripts import EXAMPLES, ROOT, modules, refusal
 from fairseq import criterions, models, tasks
@@ -27,6 +26,7 @@ ENCODER = [*SIDE("encoder").split(), "--num-workers=0", "--disable-validation", 
 BOTH = [*ENCODER, *SIDE("decoder").split()]
 TWO = {"UPDATES": "2"}
 Succeed = Callable[..., str]
+LONG = pytest.mark.long
 
 
 def write_text(folder: Path, parts: dict[str, int], sides: tuple[str, ...]) -> Path:
@@ -68,7 +68,7 @@ def test_levt_translates(translation, succeed):
     assert "11 sentences" in said and re.search(r"^bleu ↑ +[\d.]+$", said, re.M), said
 
 
-@pytest.mark.long
+@LONG
 def test_translation_goes_the_whole_way(translation, succeed):
     for system in ("ar", "stock", "levt"):
         succeed("translation/train.sh", translation, system, *BOTH, **TWO)
@@ -77,10 +77,6 @@ def test_translation_goes_the_whole_way(translation, succeed):
     succeed("translation/train.sh", translation, "distilled", *BOTH, "--max-update=2", MINUTES="1")
     said = succeed("translation/evaluate.sh", translation, LATENCY="3")
     assert re.search(r"ar-greedy +ar-beam-4 +stock +levt +distilled$", said, re.M), said
-    assert "sentences:3|" in said
-
-
-LONG = pytest.mark.long
 
 
 @pytest.mark.slow
@@ -108,15 +104,14 @@ def test_a_denoiser_is_scored_with_and_without_a_dictionary(tmp_path, succeed):
     data, work = write_text(tmp_path / "data", parts, ("clean",)), tmp_path / "work"
     other = put(tmp_path / "other.txt", ["one two three", "four zebra six"])
     lexicon = put(tmp_path / "words.txt", ["zebra 3", "four"])
-    sizes = {"WIDTH": "16", "LAYERS": "1", **TWO}
     given = {"WORDS": "2", "TEST_LINES": "3", "ELSEWHERE": str(other)}
     succeed("denoising/prepare.sh", data, work, **given)
-    succeed("denoising/train.sh", work, "mask,copy,generate", *ENCODER, RUN="1", **sizes)
+    sizes = {"WIDTH": "16", "LAYERS": "1", "RUN": "1", **TWO}
+    succeed("denoising/train.sh", work, "mask,copy,generate", *ENCODER, **sizes)
     said = succeed("denoising/evaluate.sh", work, "--lexicon", lexicon, BEAM="1")
     name = "mask-copy-generate-pointer-1"
-    for kind in ("random", "keyboard", "swap", "delete"):
-        noisy, clean = (read(work / "data" / f"test-{kind}.{side}") for side in ("noisy", "clean"))
-        assert len(noisy) == 3 and noisy != clean
+    noisy, clean = (read(work / "data" / f"test-swap.{side}") for side in ("noisy", "clean"))
+    assert len(noisy) == 3 and noisy != clean
     assert "zebra" in " ".join(read(work / "data" / "test-elsewhere-swap.clean"))
     for one in ("test", "test-elsewhere"):  # three lines of each kind of noise
         systems = json.loads((work / "output" / f"{one}.json").read_text())["systems"]
@@ -207,49 +202,29 @@ def test_the_quickstart_trains_with_a_budget_of_seconds(tmp_path, commands):
     assert (tmp_path / "model" / "checkpoint_best.pt").is_file()
 
 
-def test_help_of_a_person_is_worth_something(triples, monkeypatch, capsys):
-    (simulate,) = modules("interactive_editing", "simulate")
-
-    def run(*words: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["script", *map(str, words)])
-        assert simulate.main() == 0
-        return capsys.readouterr().out
-
+def test_help_of_a_person_is_worth_something(commands, triples):
     sources, references, drafts = (triples.folder / f"valid.{one}" for one in ("src", "tgt", "mt"))
-    given = (triples.checkpoint, "--sources", sources, "--references", references)
-    said = run(*given, "--drafts", drafts)
+    script = f"python {EXAMPLES / 'interactive_editing' / 'simulate.py'} {triples.checkpoint}"
+    given = f"{script} --sources {sources} --references {references}"
+    said = commands.ok(f"{given} --drafts {drafts}", triples.folder).out
     rows = {line[:28].strip(): line[28:].split() for line in said.splitlines()}
     assert rows["no-edit baseline"][3] == rows["right words locked"][3] == "100.0%"
     assert float(rows["right words locked"][0]) > float(rows["no-edit baseline"][0])
-    assert re.search(r"^1 hard terms .* 100.0%$", run(*given, "--terms", 1), re.M)
+    said = commands.ok(f"{given} --terms 1", triples.folder).out
+    assert re.search(r"^1 hard terms .* 100.0%$", said, re.M)
 
 
 # ---------------------------------------------------------------- what is computed by hand
 
 
-def test_labels_and_classes_are_scored_as_in_training():
-    from lev_plugins.systems.enct5 import metrics
-    from lev_plugins.systems.enct5.problem_types import ProblemType
-
-    def summed(kind: ProblemType, found: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:
-        groups = metrics.label_groups([60, 5, 0])
-        return metrics.summary(kind, metrics.statistics(kind, found, truth, groups=groups))
-
+def test_labels_and_classes_are_scored():
     (evaluate,) = modules("classification", "evaluate")
-    draw = random.Random(1)
-    for _ in range(20):
-        size = draw.randint(1, 8)
-        found, truth = ([draw.randrange(3) for _ in range(size)] for _ in "ab")
-        wanted = summed(ProblemType.CLASSIFICATION, torch.eye(3)[found], torch.tensor(truth))
-        texts = [evaluate.Example("text", [str(one)]) for one in truth]
-        got = evaluate.class_scores([str(one) for one in found], texts)
-        assert got["accuracy"] == pytest.approx(wanted["accuracy"])
-        assert got["Matthews"] == pytest.approx(wanted["mcc"], abs=1e-9)
-        sides = [[draw.choices("abc", k=draw.randint(0, 3)) for _ in range(size)] for _ in "ab"]
-        rows = [torch.tensor([[name in one for name in "abc"] for one in side]) for side in sides]
-        wanted = summed(ProblemType.MULTILABEL, rows[0].float(), rows[1])
-        got = evaluate.label_scores(sides[0], [evaluate.Example("text", one) for one in sides[1]])
-        assert got["micro-F1"] == pytest.approx(wanted["micro_f1"])
+    texts = [evaluate.Example("text", labels) for labels in (["a"], ["b", "a"], ["c"], [])]
+    found = evaluate.label_scores([["a"], ["b"], ["b"], []], texts)
+    assert found == pytest.approx(
+        {"micro-F1": 200 * 2 / 7, "macro-F1": 100 * 4 / 9, "texts right": 50}
+    )
+    assert evaluate.class_scores(["a", "b", "c"], texts[:3]) == {"accuracy": 100, "Matthews": 100}
 
 
 def test_pairs_of_segments_lose_nothing_on_either_side():
