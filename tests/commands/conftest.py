@@ -274,6 +274,13 @@ def write_corpus(folder: Path) -> None:
             (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
 
 
+def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None:
+    write_corpus(folder)
+    languages = flags + (" --joined-dictionary" if joined else "")
+    places = "--trainpref train --validpref valid --testpref test,few --destdir bin"
+    commands.preprocess(f"{languages} {places}", folder)
+
+
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder that the first process of all of xdist's which asks for it fills."""
     base = factory.getbasetemp()
@@ -295,10 +302,7 @@ def trained(
     """The corpus with its data, its model in ``trained`` and the log in ``train.log``."""
 
     def make(folder: Path) -> None:
-        write_corpus(folder)
-        joined = "--joined-dictionary" if "--share-all" in corpus.arch else ""
-        places = "--trainpref train --validpref valid --testpref test,few --destdir bin"
-        commands.preprocess(f"{corpus.flags} {joined} {places}", folder)
+        prepared(commands, folder, corpus.flags, joined="--share-all" in corpus.arch)
         command = corpus._replace(folder=folder).train(f"{training} --save-dir trained")
         (folder / "train.log").write_text(commands.done(command, folder).out)
 
