@@ -107,17 +107,11 @@ class Ruler:
 
     def __init__(self, args: argparse.Namespace, state: Mapping[str, Any]) -> None:
         cfg = state["cfg"].task
-        config = TranslationEditConfig(
-            data=str(Path(args.data) / "data"),
-            source_lang=cfg.source_lang,
-            target_lang=cfg.target_lang,
-            dataset_impl=None,
-            num_batch_buckets=0,
-            required_seq_len_multiple=1,
-            max_source_positions=1024,
-            max_target_positions=1024,
-            seed=1,
-        )
+        sides = {name: getattr(cfg, name) for name in ("source_lang", "target_lang")}
+        limits = {"max_source_positions": 1024, "max_target_positions": 1024, "seed": 1}
+        plain = {"dataset_impl": None, "num_batch_buckets": 0, "required_seq_len_multiple": 1}
+        data = str(Path(args.data) / "data")
+        config = TranslationEditConfig(data=data, **sides, **limits, **plain)
         self.task = TranslationEditTask.setup_task(config)
         self.references = {}
         for split in ("valid", "test"):
@@ -161,15 +155,9 @@ class Ruler:
         options = RollInOptions(0.5, beta, "argmax", 1)
         for epoch in range(1, EPOCHS + 1):
             for sample in self.samples("valid"):
-                states = build_roll_in(
-                    sample["target"],
-                    None,
-                    sample["id"],
-                    epoch,
-                    options,
-                    self.task.target_dictionary,
-                    self.task.placeholder,
-                )
+                given = sample["target"], None, sample["id"], epoch, options
+                symbols = self.task.target_dictionary, self.task.placeholder
+                states = build_roll_in(*given, *symbols)
                 log = criterion(model, {**sample, "roll_in": states})[2]
                 for head in heads:
                     totals[head][0] += float(log[f"{head}_nll"])

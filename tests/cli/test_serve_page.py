@@ -166,8 +166,7 @@ class Page:
         """What a button saves."""
         self[button].click()
         path: Path = self.driver.downloads / name
-        self.until(path.exists)
-        content = path.read_bytes()
+        content = self.until(lambda: path.exists() and path.read_bytes())
         path.unlink()
         return content
 
