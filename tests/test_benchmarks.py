@@ -19,7 +19,7 @@ TINY = (
 ).split()
 #: a name, two numbers with their unit, their ratio, from … to
 ROW = re.compile(r"^(.*?) {2,}([\d.]+) +ms +([\d.]+) +ms +([\d.]+) +([\d.]+) … ([\d.]+)$", re.M)
-SCRIPTS = ("levt_speed", "levt_against_ar", "levt_learning")
+SCRIPTS = ("levt_speed", "levt_against_ar")
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,6 @@ def measured(script: ModuleType, *words: str, capsys: Any) -> dict[str, float]:
     assert script.main([*TINY, *words]) == 0
     out = capsys.readouterr().out
     assert "|threads:1|" in out.splitlines()[-1] and "|dim:32|" in out.splitlines()[-1]
-    for match in ROW.finditer(out):
-        low, ratio, high = (float(match[group]) for group in (5, 4, 6))
-        assert 0 < low <= ratio * 1.01 and ratio <= high * 1.01, match[0]
     return {match[1]: float(match[4]) for match in ROW.finditer(out)}
 
 
@@ -61,18 +58,6 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "lost 0, mixed up 0, " in done.stdout and "alone: 6 words" in done.stdout
-
-
-def test_what_cannot_be_measured_is_refused(scripts, tmp_path):
-    (tmp_path / "data").mkdir()
-    for script, words, said in (
-        (scripts.levt_speed, "--batches 4,0", "--batches 4,0"),
-        (scripts.levt_speed, "--less all", "--less all"),
-        (scripts.levt_learning, f"{tmp_path} --row beta", "--row beta"),
-        (scripts.levt_learning, "gone", "no gone/data"),
-    ):
-        with refuses(said):
-            script.checked(words.split())
 
 
 # fair races ----------------------------------------------------------------------------------
