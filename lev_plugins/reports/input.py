@@ -106,7 +106,7 @@ def _look_for_subwords(sides: Sequence[tuple[str, Texts]], notes: list[str]) -> 
             f"{kinds['subwords']} has subwords or characters, {kinds['words']} words: give text, "
             "or generate it again with --post-process KIND or --bpe characters"
         )
-    if said := sorted(kinds.keys() & {"subwords", "characters"}):
+    if said := [kind for kind in ("characters", "subwords") if kind in kinds]:
         way = "--post-process of fairseq-generate joins them"
         notes.append(f"{' and '.join(said)} are counted as words; {way}")
 
