@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import example_scripts
 import pytest
-from shell import Programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lev_plugins"
@@ -184,7 +183,9 @@ def succeed(
     commands: Commands, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., str]]:
     """Runs a script of examples/, whose programs don't wait for torch to be imported."""
-    with Programs(commands, tmp_path_factory.mktemp("programs")).serving() as folder:
+    with example_scripts.Programs(
+        commands, tmp_path_factory.mktemp("programs")
+    ).serving() as folder:
         yield functools.partial(example_scripts.succeed, programs=folder)
 
 

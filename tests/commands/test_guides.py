@@ -9,9 +9,8 @@ import checkpoints
 import pytest
 from conftest import ROOT, Commands, conllu, triple
 from enct5_corpus import write_corpus
-from example_scripts import bash
+from example_scripts import Programs, bash
 from plain_files import put
-from shell import Programs
 
 pytestmark = pytest.mark.slow  # every page trains something
 GUIDES = ROOT / "examples" / "guides"
