@@ -173,14 +173,9 @@ make_venv() {
 }
 
 explain() { # one line from the log: what went wrong in $1, and the way out
-  local last why="see the log and run this again"
+  local last why="see the log (full disk, no network?) and run this again"
   last="$(grep -E 'fatal error: |^ *[A-Za-z]+Error: |^ *(ERROR|error):' "$log" | tail -n 1 || true)"
   last="$(tr -s '[:space:]' ' ' <<<"${last:-$(tail -n 1 "$log")}" | cut -c 1-300)"
-  if grep -qE 'No space left on device|Disk quota exceeded' "$log"; then
-    why="the disk is full: about 2 GB are needed in $venv; free some space and run this again"
-  elif grep -qE 'NewConnectionError|Failed to establish a new connection|TimeoutError|ProxyError|SSLError|[Nn]ame resolution' "$log"; then
-    why="the package index cannot be reached: check the network or pip's proxy and index settings and run this again"
-  fi
   printf '%s failed: %s (log: %s; its last word: %s)' "$1" "$why" "$log" "${last# }"
 }
 

@@ -255,21 +255,18 @@ def test_a_translation_that_cannot_be_right_gives_way():
 REFUSED = """
 classification/prepare.sh tagging | what, from where, to where
 VOCAB=few classification/prepare.sh tagging {tmp} {tmp}/work | VOCAB=few
-BERT=no classification/prepare.sh tagging {tmp} {tmp}/work | no folder no
 classification/prepare.sh tagging {tmp} {tmp}/work | .* lacks train.conllu
 KIND=tagging classification/train.sh {work} | KIND=tagging: .* was prepared for classification
 CLEAN=tok denoising/prepare.sh {tmp} {tmp}/work | .* lacks train.tok
 VARIANT=mine denoising/train.sh {work} all | VARIANT mine
 denoising/evaluate.sh {work} none | no .*/none/checkpoint_last
 SUBSET=train post_editing/evaluate.sh {work} | SUBSET train: give one of test
-WORDS=x spelling_and_ocr/prepare_ocr.sh {tmp} {tmp}/work | WORDS=x
 UPDATES=0 spelling_and_ocr/train_ocr.sh {work} ar | UPDATES=0
 spelling_and_ocr/make_corrector.sh de gone.txt | gone.txt: no such file
 TARGET=fr translation/prepare.sh {tmp} {tmp}/w | .* lacks .*test.fr
 translation/train.sh {work} mine | system mine: give one of ar
 TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
 SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
-campaign.sh {tmp}/w none | no table none
 """
 
 
