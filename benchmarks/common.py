@@ -29,14 +29,13 @@ from lev_plugins.errors import UserError
 Contestant = TypeVar("Contestant")
 Sample = TypeVar("Sample")
 
-CPUINFO = Path("/proc/cpuinfo")
 
-
-def processor(described: Path = CPUINFO) -> str:
+def processor() -> str:
     """The CPU's name and, where the system tells them, its family and model.
 
     The name alone does not say how wide a CPU computes: "AMD EPYC" stands for several generations.
     """
+    described = Path("/proc/cpuinfo")
     first = described.read_text(errors="replace") if described.is_file() else ""
     fields = re.findall(r"^([\w ]+?)\s*: (.+)$", first.partition("\n\n")[0], re.M)
     told = {key: value.strip() for key, value in fields}

@@ -107,17 +107,11 @@ class Ruler:
 
     def __init__(self, args: argparse.Namespace, state: Mapping[str, Any]) -> None:
         cfg = state["cfg"].task
-        config = TranslationEditConfig(
-            data=str(Path(args.data) / "data"),
-            source_lang=cfg.source_lang,
-            target_lang=cfg.target_lang,
-            dataset_impl=None,
-            num_batch_buckets=0,
-            required_seq_len_multiple=1,
-            max_source_positions=1024,
-            max_target_positions=1024,
-            seed=1,
-        )
+        sides = {name: getattr(cfg, name) for name in ("source_lang", "target_lang")}
+        limits = {"max_source_positions": 1024, "max_target_positions": 1024, "seed": 1}
+        plain = {"dataset_impl": None, "num_batch_buckets": 0, "required_seq_len_multiple": 1}
+        data = str(Path(args.data) / "data")
+        config = TranslationEditConfig(data=data, **sides, **limits, **plain)
         self.task = TranslationEditTask.setup_task(config)
         self.references = {}
         for split in ("valid", "test"):

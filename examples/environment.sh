@@ -66,10 +66,6 @@ recent() { # is this version 3.11 or newer?
   [ "$major" -gt 3 ] || { [ "$major" -eq 3 ] && [ "$minor" -ge 11 ]; }
 }
 
-describe() {
-  "$python" -I -c 'import sys, torch; print("Python %d.%d.%d" % sys.version_info[:3] + ", torch " + torch.__version__)'
-}
-
 # --- what is needed ------------------------------------------------------------------------------
 
 find_python() { # sets base and base_version
@@ -131,14 +127,6 @@ find_headers() { # Python.h
   fi
 }
 
-find_room() {
-  local free
-  free="$(df -Pk "$root" | awk 'NR == 2 { print $4 }')"
-  if [ "${free:-9999999}" -lt 2000000 ]; then
-    fail "the disk is too full: about 2 GB are needed in $venv and $((free / 1024)) MB are free: free some space and run this again"
-  fi
-}
-
 # --- making it -----------------------------------------------------------------------------------
 
 in_place() { # was .venv made here? Its commands name the interpreter by its full path.
@@ -185,16 +173,9 @@ make_venv() {
 }
 
 explain() { # one line from the log: what went wrong in $1, and the way out
-  local last why="see the log and run this again"
+  local last why="see the log (full disk, no network?) and run this again"
   last="$(grep -E 'fatal error: |^ *[A-Za-z]+Error: |^ *(ERROR|error):' "$log" | tail -n 1 || true)"
   last="$(tr -s '[:space:]' ' ' <<<"${last:-$(tail -n 1 "$log")}" | cut -c 1-300)"
-  if grep -qE 'No space left on device|Disk quota exceeded' "$log"; then
-    why="the disk is full: about 2 GB are needed in $venv; free some space and run this again"
-  elif grep -qE 'NewConnectionError|Failed to establish a new connection|TimeoutError|ProxyError|SSLError|[Nn]ame resolution' "$log"; then
-    why="the package index cannot be reached: check the network or pip's proxy and index settings and run this again"
-  elif grep -qE 'Killed signal|MemoryError|virtual memory exhausted|out of memory' "$log"; then
-    why="too little memory to compile: close other programs and run this again with MAX_JOBS=1"
-  fi
   printf '%s failed: %s (log: %s; its last word: %s)' "$1" "$why" "$log" "${last# }"
 }
 
@@ -253,7 +234,6 @@ if installed; then
 fi
 plan_venv
 find_compiler
-find_room
 echo "[1/3] $plan"
 make_venv
 rm -f "$stamp"
@@ -264,4 +244,4 @@ echo "[3/3] compiling fairseq and installing lev_plugins (about two minutes)"
 install_package
 fingerprint >"$stamp.new" || fail "$(explain "checking the packages")"
 mv "$stamp.new" "$stamp"
-echo "environment: .venv is ready ($(describe))"
+echo "environment: .venv is ready (Python $(version_of "$python"), $(pin torch))"

@@ -111,14 +111,8 @@ Correct your own files with it:
 
   .venv/bin/python -m lev_plugins correct --path $save/checkpoint_best.pt --data $data FILE > CORRECTED
 
-Train on your own text: files with as many lines each, characters separated by spaces, for train, valid
-and test: my/train.src (with errors), my/train.mt (the same again, the draft that an editor starts from)
-and my/train.pe (without errors). Then:
-
-  .venv/bin/python -m lev_plugins preprocess --source-lang src --target-lang pe --draft-lang mt \\
-    --joined-dictionary --trainpref my/train --validpref my/valid --testpref my/test --destdir my/data
-  .venv/bin/python examples/spelling_and_ocr/train.py my/data my/run --minutes 10
-  .venv/bin/python -m lev_plugins correct --path my/run/checkpoint_best.pt --data my/data FILE > CORRECTED
+Train on your own text: with and without errors, examples/guides/correcting_text.md; without errors alone,
+bash examples/spelling_and_ocr/make_corrector.sh LANGUAGE CLEAN.txt
 
 TEXT
 }

@@ -11,7 +11,6 @@ os.environ["OMP_NUM_THREADS"] = THREADS
 # Our modules are compiled once, and not in each of the hundreds of processes that tests start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-import contextlib  # noqa: E402
 import importlib.util  # noqa: E402
 import random  # noqa: E402
 import signal  # noqa: E402
@@ -37,42 +36,26 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # The same examples in every run and on any machine, however busy it is; more of them with
 # --hypothesis-profile=thorough.
-EXAMPLES = {"lev_plugins": 25, "thorough": 200}
-for name, count in EXAMPLES.items():
-    settings.register_profile(
-        name,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        max_examples=count,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
+SAME = {"derandomize": True, "database": None, "deadline": None}
+SAME["suppress_health_check"] = [HealthCheck.too_slow]
+for name, count in {"lev_plugins": 25, "thorough": 200}.items():
+    settings.register_profile(name, max_examples=count, **SAME)
 settings.load_profile("lev_plugins")
-
 
 DEVICE = os.environ.get("LEV_DEVICE", "cpu")
 #: folders of tests whose tensors are made on DEVICE; batches of data sets are made on the CPU
 COMPUTING = {"ops", "nn", "systems", "decoding"}
 
 
-@contextlib.contextmanager
-def on_device(path: Path, device: str) -> Iterator[None]:
-    """Inside, what a test of this file makes without naming a device is made on ``device``."""
-    if device == "cpu" or not COMPUTING & set(path.relative_to(ROOT).parts):
-        yield
-        return
-    torch.set_default_device(device)
-    try:
-        yield
-    finally:
-        torch.set_default_device(None)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Around a test and what its fixtures make."""
-    with on_device(item.path, DEVICE):
+    """What a test that computes and its fixtures make without naming a device is made on DEVICE."""
+    if DEVICE != "cpu" and COMPUTING & set(item.path.relative_to(ROOT).parts):
+        torch.set_default_device(DEVICE)
+    try:
         return (yield)
+    finally:
+        torch.set_default_device(None)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -27,6 +27,12 @@ tar -C "$work/dist" -xzf "$work"/dist/lev_plugins-*.tar.gz
 (cd "$work"/dist/lev_plugins-*/ && "$built_with" -c "$build" build_wheel "$work/dist") \
   >"$work/log" 2>&1 || { cat "$work/log" >&2 && exit 1; }
 wheel="$(ls "$work"/dist/lev_plugins-*.whl)"
+# what git knows, no more and no fewer: all of it in the sdist, of the package in the wheel
+diff <(git -C "$root" ls-files | grep -v '^\.gitignore$') \
+  <(tar -tzf "$work"/dist/lev_plugins-*.tar.gz | grep -v '/$' | cut -d / -f 2- |
+    grep -vE '\.egg-info/|^(PKG-INFO|setup.cfg)$' | LC_ALL=C sort)
+diff <(git -C "$root" ls-files lev_plugins) \
+  <("$built_with" -m zipfile -l "$wheel" | awk 'NR > 1 && !/\.dist-info\// { print $1 }' | LC_ALL=C sort)
 
 echo "[2/3] installing the wheel into a fresh environment"
 "$built_with" -m venv "$work/venv"

@@ -4,16 +4,13 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-
-from lev_plugins.errors import UserError
-from tests.conftest import ROOT, on_device
+from refusals import refuses
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 TINY = (
@@ -22,17 +19,14 @@ TINY = (
 ).split()
 #: a name, two numbers with their unit, their ratio, from … to
 ROW = re.compile(r"^(.*?) {2,}([\d.]+) +ms +([\d.]+) +ms +([\d.]+) +([\d.]+) … ([\d.]+)$", re.M)
-SCRIPTS = ("levt_speed", "levt_against_ar", "levt_learning")
+SCRIPTS = ("levt_speed", "levt_against_ar")
 
 
 @pytest.fixture(scope="module")
-def scripts() -> Iterator[SimpleNamespace]:
-    """Scripts as modules, with the place they import from gone at the end."""
-    sys.path.insert(0, str(BENCHMARKS))
-    yield SimpleNamespace(**{name: importlib.import_module(name) for name in SCRIPTS})
-    sys.path.remove(str(BENCHMARKS))
-    for name in (*SCRIPTS, "common", "scripted"):
-        del sys.modules[name]
+def scripts() -> SimpleNamespace:
+    """Scripts as modules."""
+    sys.path.append(str(BENCHMARKS))
+    return SimpleNamespace(**{name: importlib.import_module(name) for name in SCRIPTS})
 
 
 def measured(script: ModuleType, *words: str, capsys: Any) -> dict[str, float]:
@@ -40,9 +34,6 @@ def measured(script: ModuleType, *words: str, capsys: Any) -> dict[str, float]:
     assert script.main([*TINY, *words]) == 0
     out = capsys.readouterr().out
     assert "|threads:1|" in out.splitlines()[-1] and "|dim:32|" in out.splitlines()[-1]
-    for match in ROW.finditer(out):
-        low, ratio, high = (float(match[group]) for group in (5, 4, 6))
-        assert 0 < low <= ratio * 1.01 and ratio <= high * 1.01, match[0]
     return {match[1]: float(match[4]) for match in ROW.finditer(out)}
 
 
@@ -69,24 +60,6 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
     assert "lost 0, mixed up 0, " in done.stdout and "alone: 6 words" in done.stdout
 
 
-#: a script with words that it cannot take | how its refusal begins
-REFUSED = """
-levt_speed --batches 4,0 | --batches 4,0
-levt_speed --less all | --less all
-levt_learning {tmp} --row beta | --row beta
-levt_learning gone | no gone/data
-"""
-
-
-@pytest.mark.parametrize("row", [row for row in REFUSED.splitlines() if row])
-def test_what_cannot_be_measured_is_refused(scripts, row, tmp_path):
-    (tmp_path / "data").mkdir()
-    command, said = row.split(" | ")
-    name, *words = command.format(tmp=tmp_path).split()
-    with pytest.raises(UserError, match=f"^{re.escape(said)}"):
-        getattr(scripts, name).checked(words)
-
-
 # fair races ----------------------------------------------------------------------------------
 
 
@@ -96,7 +69,7 @@ def test_a_difference_in_the_weights_is_noticed(scripts):
     assert "labels equal" in scripts.levt_speed.check_training(peers, args)
     with torch.no_grad():
         peers.ours.placeholder_head.weight.mul_(1.1)
-    with pytest.raises(UserError, match="logits differ"):
+    with refuses("logits differ"):
         scripts.levt_speed.check_training(peers, args)
 
 
@@ -104,7 +77,7 @@ def test_outputs_that_differ_stop_the_race(scripts):
     right, wrong = ([[{"tokens": torch.tensor([0, n, 2]), "steps": 1}]] for n in (5, 6))
     decode = {"stock": lambda sample: right, "same": lambda sample: wrong}
     agreement = scripts.levt_speed.agreement
-    with pytest.raises(UserError, match="0 of 1 outputs"):
+    with refuses("0 of 1 outputs"):
         agreement(decode, "same", [{}], required=True)
     assert agreement(decode, "same", [{}], required=False).startswith("0 of 1")
 
@@ -122,15 +95,5 @@ def test_an_output_of_another_length_stops_the_race(scripts, monkeypatch):
         return generator(*given, max_len_b=max_len_b - 1, min_len=1, **options)
 
     monkeypatch.setattr(against, "SequenceGenerator", shorter)
-    with pytest.raises(UserError, match=rf"an output of \d+ tokens for a source of {words + 1}"):
+    with refuses(match=rf"\d+ tokens for a source of {words + 1}"):
         against.search(model, task.tgt_dict, sample, 1)
-
-
-# a machine with a GPU ------------------------------------------------------------------------
-
-
-def test_tests_of_what_computes_are_run_on_the_device():
-    for folder, kind in (("ops", "meta"), ("cli", "cpu")):
-        with on_device(ROOT / "tests" / folder / "test_some.py", "meta"):
-            assert torch.zeros(1).device.type == kind
-    assert torch.zeros(1).device.type == "cpu"

@@ -1,60 +1,54 @@
-"""What the three objects of the Python interface share: arguments, devices, threads."""
+"""The Python interface: arguments, devices, what a notebook shows, threads."""
 
+import json
+import pickle
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import editors
 import pytest
-import saved
 import tiny
 import torch
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig
 from refusals import refuses
 
-from lev_plugins import Corrector, EncT5, LevenshteinEditor
+import lev_plugins
+from lev_plugins import Correction, Corrector, Edit, EditTrace, EncT5, Iteration, LevenshteinEditor
 
 
 @pytest.mark.parametrize("kind", [LevenshteinEditor, Corrector, EncT5])
 def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):
     for device in ("cuda:99", "abacus"):
-        with refuses(match=f"^device {device} cannot be used here .*leave it out"):
+        with refuses(match=f"^device {device} "):
             kind.from_pretrained("nowhere.pt", device=device)
 
 
 EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("saved")
-    tiny.dictionaries(made / "bin")
-    saved.save(made / "editor.pt", made / "bin", "editor")
-    return made
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"sources": None}, "sources"),
+        ({"sources": "a b"}, "sources"),
+        ({"sources": ["a", None]}, "source 2"),
+        ({"sources": ["a"], "drafts": "a"}, "drafts"),
+        ({"sources": ["a", "a"], "drafts": [None, 3.5]}, "draft 2"),
+        ({"nbest": 5, "candidates": 3}, ""),
+        ({"noise_scale": -1.0}, ""),
+    ],
+)
+def test_what_nothing_can_be_edited_with_is_named_before_anything_is_read(given, named):
+    with refuses(named):
+        EDITOR().edit_nbest(**{"sources": [], **given})
 
 
-def test_an_option_that_fairseqs_text_processing_does_not_have_is_refused(folder):
-    for kind in (LevenshteinEditor, Corrector):
-        with pytest.raises(TypeError, match="bep"):
-            kind.from_pretrained(folder / "editor.pt", bep="characters")
-
-
-def test_an_editor_takes_any_iterable_of_strings_and_nothing_else():
-    for arguments, named in (
-        ((None,), "sources"),
-        (("a b",), "sources"),
-        ((b"a b",), "sources"),
-        ((["a", None],), "source 2"),
-        ((["a"], "a"), "drafts"),
-        ((["a", "a"], [None, 3.5]), "draft 2"),
-    ):
-        for edit in (EDITOR().edit, EDITOR().edit_nbest):
-            with refuses(named):
-                edit(*arguments)
+def test_an_editor_takes_any_iterable_of_strings():
     words, drafts = ["a b", "c"], ["b", None]
     assert EDITOR().edit(iter(words), iter(drafts)) == EDITOR().edit(words, drafts)
     terms = ((one for one in ["a"]), None)
@@ -97,18 +91,52 @@ def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path)
     assert [(one.source, one.draft) for one in found] == list(zip(halves, halves))
 
 
+# what a notebook shows ------------------------------------------------------------------------
+
+HOSTILE = "<b>&\"'\x1b\u202e"
+SHOWN = "&lt;b&gt;&amp;&quot;&#x27;\\x1b\\u202e"
+
+
+def traced(word: str) -> EditTrace:
+    step = Iteration((word, "b"), (True, False), ("b", word), (False, True))
+    return EditTrace(word, word, word, -1.0, (step,), "unchanged")
+
+
+def test_a_notebook_shows_what_went_and_what_came_and_no_markup_of_its_own():
+    for one in (traced(HOSTILE), Correction(HOSTILE, HOSTILE, (Edit(0, HOSTILE, HOSTILE, 0.5),))):
+        html = one._repr_html_()
+        assert html.count(SHOWN) >= 2 and "<b>" not in html and "\x1b" not in html
+    html = traced("word")._repr_html_()
+    assert html.index(">word</del>") < html.index(">word</ins>")
+    line = Correction("a b c", "a x c", (Edit(2, "b", "x", 0.75), Edit(4, "c", "z", 0.1, False)))
+    html = line._repr_html_()
+    assert ">b</del>" in html and ">x</ins><sub>0.75</sub> c</p>" in html and "z" not in html
+
+
+def test_results_are_plain_data_for_tables_and_survive_pickling():
+    corrector, editor = editors.edit_corrector(), editors.editor(max_insertions=1)
+    for one in (*corrector.correct(["a b"]), *editor.edit(["a b"], ["b c"])):
+        record = json.loads(json.dumps(one.to_dict()))
+        assert record["source"] == one.source and record["text"] == one.text
+        assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_the_notebook_runs(root: Path, monkeypatch):
+    """Cell by cell, as a notebook would; the models are untrained."""
+    made, corrector = editors.editor(max_insertions=1), editors.edit_corrector()
+    monkeypatch.setattr(lev_plugins.LevenshteinEditor, "from_pretrained", lambda path: made)
+    monkeypatch.setattr(lev_plugins.Corrector, "from_pretrained", lambda path: corrector)
+    notebook = json.loads((root / "examples/python/edits.ipynb").read_text("utf-8"))
+    cells = ["".join(one["source"]) for one in notebook["cells"] if one["cell_type"] == "code"]
+    names: dict = {}
+    for number, cell in enumerate(cells):
+        exec(compile(cell, f"cell {number}", "exec"), names)
+    assert len(cells) > 5 and "x" in names["locked"].text and names["hypotheses"]
+
+
 # threads --------------------------------------------------------------------------------------
 
-THREADS = 4
-
-
-@pytest.fixture
-def often() -> Iterator[None]:
-    """Threads change places as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
+THREADS, ROUNDS = 4, 4
 
 
 def sentences(thread: int, count: int = 12) -> list[str]:
@@ -126,53 +154,38 @@ def edited(made: LevenshteinEditor, thread: int) -> Any:
     return found
 
 
-def n_best(made: LevenshteinEditor, thread: int) -> Any:
-    options = {"nbest": 2, "candidates": 3, "max_iter": 2, "seed": thread}
-    return made.edit_nbest(sentences(thread, 4), sentences(thread + 9, 4), **options)
-
-
-def beside_an_error(made: LevenshteinEditor, thread: int) -> Any:
-    """Which holds up no other thread."""
-    lines = sentences(thread, 3)
-    if thread % 2:
-        with pytest.raises(ValueError, match="tokens where the model's limit is"):
-            made.edit(lines, [None, None, "a " * 100])
-        return thread
-    return made.edit(lines, lines)
-
-
 def corrected(made: Corrector, thread: int) -> Any:
     return made.correct(sentences(thread, 3), batch_size=2)
 
 
-#: what is made, what each thread asks of it, and how often
-ASKED: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Any], int]] = {
-    "editor": (editors.editor, edited, 6),
-    "ensemble": (lambda: editors.editor(2), edited, 6),
-    "n-best": (editors.editor, n_best, 3),
-    "error": (editors.editor, beside_an_error, 6),
-    "edits": (editors.edit_corrector, corrected, 4),
-    "translation": (editors.writing_corrector, corrected, 2),
-    "concat": (lambda: editors.writing_corrector("translation_concat"), corrected, 2),
-    "labels": (lambda: editors.enct5("multilabel"), lambda m, n: m.predict(sentences(n)), 6),
-    "tags": (lambda: editors.enct5("tagging"), lambda m, n: m.predict_tags(sentences(n)), 6),
+#: what is made, and what each thread asks of it
+ASKED: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Any]]] = {
+    "editor": (lambda: editors.editor(2), edited),
+    "edits": (editors.edit_corrector, corrected),
+    "translation": (editors.writing_corrector, corrected),
+    "labels": (lambda: editors.enct5("multilabel"), lambda m, n: m.predict(sentences(n))),
+    "tags": (lambda: editors.enct5("tagging"), lambda m, n: m.predict_tags(sentences(n))),
 }
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_every_thread_gets_what_it_gets_alone(often, name):
-    make, ask, rounds = ASKED[name]
+def test_every_thread_gets_what_it_gets_alone(name):
+    make, ask = ASKED[name]
     made = make()
     alone = [ask(made, thread) for thread in range(THREADS)]
     assert alone[0] != alone[1]
-    together = threading.Barrier(THREADS)
+    together, before = threading.Barrier(THREADS), sys.getswitchinterval()
 
     def work(thread: int) -> list[Any]:
         together.wait()
-        return [ask(made, thread) for _ in range(rounds)]
+        return [ask(made, thread) for _ in range(ROUNDS)]
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert list(pool.map(work, range(THREADS))) == [[one] * rounds for one in alone]
+    sys.setswitchinterval(1e-6)  # threads change places as often as they can
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert list(pool.map(work, range(THREADS))) == [[one] * ROUNDS for one in alone]
+    finally:
+        sys.setswitchinterval(before)
 
 
 #: the model within, and what of it is called
@@ -185,7 +198,7 @@ INNER: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 @pytest.mark.parametrize("name", INNER)
 def test_threads_are_served_at_once_and_not_in_turn(name):
-    (make, ask, _), (model_of, called) = ASKED[name], INNER[name]
+    (make, ask), (model_of, called) = ASKED[name], INNER[name]
     made = make()
     model, alone = model_of(made), ask(made, 1)
     together, inner = threading.Barrier(2), getattr(model, called)

@@ -3,22 +3,19 @@
 import dataclasses
 import json
 import logging
-import os
 import subprocess
 import sys
-import textwrap
 from argparse import Namespace
-from collections.abc import Iterator
-from enum import Enum
-from typing import Any
 
 import pytest
 import saved
-from fairseq import criterions, models, options, registry, scoring, tasks
-from fairseq.data import encoders
-from fairseq.dataclass import FairseqDataclass
+from fairseq import models, options, tasks, utils
 
-import lev_plugins  # noqa: F401  (registers everything)
+from lev_plugins.fairseq_patches.imports import accept_imported_package
+from tests.conftest import ROOT
+
+sys.path.append(str(ROOT / "docs"))
+import reference  # noqa: E402
 
 SYSTEMS = {
     "enct5": "enct5",
@@ -26,113 +23,56 @@ SYSTEMS = {
     "levenshtein_editor": "translation_edit",
     "pbd_transformer": "translation",
     "transformer_concat": "translation_concat",
-}
-SIZES = {  # blocks and width
-    "enct5": (12, 768),
-    "enct5_base": (12, 768),
-    "enct5_large": (24, 1024),
-    "enct5_small": (8, 512),
-    "enct5_tiny": (2, 128),
-    "enct5_xl": (24, 2048),
-    "enct5_xxl": (24, 4096),
-    "gated_transformer": (6, 512),
-    "gated_transformer_char": (2, 256),
-    "levenshtein_editor": (6, 512),
-    "levenshtein_editor_char": (2, 128),
-    "levenshtein_editor_small": (3, 256),
-    "pbd_transformer": (6, 512),
-    "pbd_transformer_big": (6, 1024),
-    "pbd_transformer_char": (2, 256),
-    "transformer_concat": (6, 512),
-    "transformer_concat_char": (2, 128),
-    "transformer_concat_small": (3, 256),
-}
-PLANNED = {  # as a pre-trained model
-    "gated_bart_base": (6, 768),
-    "gated_bert_base": (12, 768),
-    "gated_bert_minilm": (6, 384),
-    "gated_t5_base": (12, 768),
+    "levenshtein_editor_char": "translation_edit",
 }
 OWN = "lev_plugins."  # modules of ours
 # Imports the package, then loads it as fairseq's commands do, and says what was registered.
 LOADER = """
-    import json, logging, os, sys
-    from argparse import Namespace
+import json, logging, os
+from argparse import Namespace
 
-    import lev_plugins
-    print(logging.getLogger().level, len(logging.getLogger().handlers))
-    from fairseq import criterions, models, scoring, tasks, utils
-    from fairseq.data import encoders
-    for place in (sys.argv[1], sys.argv[1], os.path.abspath(sys.argv[1])):
-        utils.import_user_module(Namespace(user_dir=place))
-
-    def ours(registry):
-        return sorted(n for n, c in registry.items() if c.__module__.startswith("lev_plugins."))
-
-    print(json.dumps({
-        "tasks": ours(tasks.TASK_REGISTRY),
-        "models": ours(models.MODEL_REGISTRY),
-        "archs": ours(models.ARCH_MODEL_REGISTRY),
-        "criterions": ours(criterions.CRITERION_REGISTRY),
-        "scorers": ours(scoring.SCORER_REGISTRY),
-        "encoders": ours(encoders.BPE_REGISTRY),
-    }))
+import lev_plugins
+print(logging.getLogger().level, len(logging.getLogger().handlers))
+from fairseq import models, tasks, utils
+for place in ("lev_plugins", "lev_plugins", os.path.abspath("lev_plugins")):
+    utils.import_user_module(Namespace(user_dir=place))
+both = {**tasks.TASK_REGISTRY, **models.ARCH_MODEL_REGISTRY}
+print(json.dumps(sorted(n for n, c in both.items() if c.__module__.startswith("lev_plugins."))))
 """
 
 
 def test_the_package_registers_everything_once_says_nothing_and_leaves_logging_alone(root):
     """Imported before fairseq, then given as a relative user directory, twice, and an absolute."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(LOADER), "lev_plugins"],
-        cwd=root,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=240,
+        [sys.executable, "-c", LOADER], cwd=root, capture_output=True, text=True, timeout=240
     )
     logs, found = done.stdout.splitlines()
     assert (logs, done.stderr) == (f"{logging.WARNING} 0", "")
-    here = {kind: sorted(ours(kind)) for kind in REGISTRIES}
-    archs = models.ARCH_MODEL_REGISTRY
-    here["archs"] = sorted(name for name, one in archs.items() if one.__module__.startswith(OWN))
-    assert json.loads(found) == here and all(here.values())
+    both = {**tasks.TASK_REGISTRY, **models.ARCH_MODEL_REGISTRY}
+    here = sorted(name for name, one in both.items() if one.__module__.startswith(OWN))
+    assert json.loads(found) == here and len(here) > 20
+
+
+def test_a_package_that_is_imported_already_is_the_one_that_is_meant(tmp_path, monkeypatch):
+    for name in ("fairseq", "lev_plugins"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "fairseq")
+    monkeypatch.setattr(utils, "__file__", str(tmp_path / "fairseq" / "utils.py"))
+    monkeypatch.setattr(utils.import_user_module, "memo", set(), raising=False)
+    with pytest.raises(ImportError, match="not globally unique"):
+        utils.import_user_module(Namespace(user_dir="lev_plugins"))
+    accept_imported_package()
+    utils.import_user_module(Namespace(user_dir="lev_plugins"))
 
 
 # what is registered ---------------------------------------------------------------------------
 
-REGISTRIES = {
-    "tasks": (tasks.TASK_REGISTRY, tasks.TASK_DATACLASS_REGISTRY),
-    "models": (models.MODEL_REGISTRY, models.MODEL_DATACLASS_REGISTRY),
-    "criterions": (criterions.CRITERION_REGISTRY, criterions.CRITERION_DATACLASS_REGISTRY),
-    "scorers": (scoring.SCORER_REGISTRY, registry.REGISTRIES["scoring"]["dataclass_registry"]),
-    "encoders": (encoders.BPE_REGISTRY, registry.REGISTRIES["bpe"]["dataclass_registry"]),
+#: flag and name of a component → the options that are its own
+FIELDS = {
+    (one.flag, one.name): reference.own_fields(one.configuration)
+    for one in reference.components()
+    if one.configuration is not None
 }
-
-
-def ours(kind: str) -> dict[str, type]:
-    """Name → component, of the components that this package registered."""
-    return {
-        name: component
-        for name, component in REGISTRIES[kind][0].items()
-        if component.__module__.startswith(OWN)
-    }
-
-
-def configurations() -> Iterator[tuple[str, str, type]]:
-    for kind, (_, classes) in REGISTRIES.items():
-        for name in ours(kind):
-            yield kind, name, classes[name]
-
-
-def own_fields(config: type) -> list[dataclasses.Field]:
-    """Fields that this package declares; those of fairseq's configurations are fairseq's."""
-    stock = {
-        field.name
-        for base in config.__mro__
-        if base.__module__.startswith("fairseq.") and dataclasses.is_dataclass(base)
-        for field in dataclasses.fields(base)
-    }
-    return [field for field in dataclasses.fields(config) if field.name not in stock]
 
 
 def interpolated(field: dataclasses.Field) -> bool:
@@ -140,107 +80,29 @@ def interpolated(field: dataclasses.Field) -> bool:
     return isinstance(field.default, str) and field.default.startswith("${")
 
 
-@pytest.mark.parametrize("kind", REGISTRIES)
-def test_every_component_has_options_of_its_own_that_fairseq_understands(kind):
-    assert ours(kind)
-    for name in ours(kind):
-        config = REGISTRIES[kind][1][name]
-        assert issubclass(config, FairseqDataclass)
-        if config is FairseqDataclass:  # without options
-            continue
-        assert config.__module__.startswith("lev_plugins."), name
-        for field in own_fields(config):
-            where, explained = f"{name}.{field.name}", field.metadata.get("help", "")
+def test_every_option_is_one_that_fairseq_understands_and_none_of_its_own():
+    """fairseq drops the second flag of a name without a word."""
+    parsers = (options.get_training_parser(), options.get_generation_parser(interactive=True))
+    stock = {action.dest for parser in parsers for action in parser._actions}
+    assert {"seed", "user_dir", "iter_decode_max_iter"} <= stock and len(FIELDS) > 15
+    for (flag, name), fields in FIELDS.items():
+        for field in fields:
+            where, explained = f"{flag} {name}: {field.name}", field.metadata.get("help", "")
             if interpolated(field):
                 assert not explained, f"{where}: a help would show a flag that clashes"
             else:
-                assert len(explained) > 10, where
-                assert field.default is not True, f"{where}: its flag would turn it off"
+                assert len(explained) > 10 and field.default is not True, where
+                assert flag == "--scoring" or field.name not in stock, where
             text = str(field.type)
             assert not isinstance(field.type, str) and "|" not in text, where
             assert not text.startswith(("list[", "dict[", "tuple[")), where
 
 
-def test_no_option_has_the_name_of_one_of_fairseqs():
-    """fairseq drops the second flag of a name without a word."""
-    parsers = (options.get_training_parser(), options.get_generation_parser(interactive=True))
-    stock = {action.dest for parser in parsers for action in parser._actions}
-    assert {"seed", "user_dir", "iter_decode_max_iter"} <= stock
-    clashes = [
-        f"{name}.{field.name}"
-        for kind, name, config in configurations()
-        for field in own_fields(config)
-        if kind != "scorers" and not interpolated(field) and field.name in stock
-    ]
-    assert not clashes
-
-
-def other_value(field: dataclasses.Field) -> Any:
-    """A value that is not the default."""
-    kind = field.type
-    kind = getattr(kind, "__args__", [kind])[0]
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return next(one.value for one in kind if one.value != field.default)
-    if kind is bool:
-        return True
-    return {int: 3, float: 0.25, str: "x"}[kind]
-
-
-def command_line(arch: str, *flags: str) -> list[str]:
-    """A training."""
-    system = models.ARCH_MODEL_NAME_REGISTRY[arch]
-    criterion = "enct5" if system == "enct5" else "edit_policy_loss"
-    words = f"data --task {SYSTEMS[system]} --criterion {criterion} --arch {arch}".split()
-    return [*words, *flags]
-
-
-def test_every_option_arrives_from_the_command_line():
-    seen: dict[str, set[str]] = {"tasks": set(), "models": set(), "criterions": set()}
+def test_an_architecture_sets_the_sizes_that_the_user_does_not():
+    """Those of all stand in user_dir.md, which tests/test_docs.py compares."""
     for arch, task in SYSTEMS.items():
         criterion = "enct5" if arch == "enct5" else "edit_policy_loss"
-        expected: dict[str, dict[str, Any]] = {}
-        flags: list[str] = []
-        for kind, name in zip(seen, (task, arch, criterion), strict=True):
-            seen[kind].add(name)
-            part = expected[kind.removesuffix("s")] = {}
-            for field in own_fields(REGISTRIES[kind][1][name]):
-                if interpolated(field) or field.name == "data":  # data is no option
-                    continue
-                value = part[field.name] = other_value(field)
-                flags.append("--" + field.name.replace("_", "-"))
-                flags += [] if value is True else [str(value)]
-        config = saved.configuration(command_line(arch, *flags))
-        for kind, part in expected.items():
-            assert {key: config[kind][key] for key in part} == part, arch
-    assert all(set(ours(kind)) <= names for kind, names in seen.items())
-
-
-def sized(arch: str, *flags: str) -> Namespace:
-    """What the architecture makes of a command line; defaults are those of its dataclass."""
-    parser = options.get_training_parser()
-    args = options.parse_args_and_arch(parser, command_line(arch, *flags))
-    config = REGISTRIES["models"][1][models.ARCH_MODEL_NAME_REGISTRY[arch]]
-    defaults = {field.name: field.default for field in dataclasses.fields(config)}
-    return Namespace(**{**defaults, **vars(args)})
-
-
-def test_an_architecture_sets_the_sizes_that_the_user_does_not():
-    for arch, size in PLANNED.items():
-        plan = json.loads(sized(arch).backbone_plan)["plan"]
-        layers = plan.get("layers") or plan["encoder_layers"]
-        assert (layers, plan["dim"]) == size
-    given = ("--decoder-layers", "7", "--encoder-embed-dim", "64")
-    for arch, (layers, width) in SIZES.items():
-        for flags in ((), given) if arch in SYSTEMS else ((),):
-            model = sized(arch, *flags)
-            assert model.encoder_embed_dim == (64 if flags else width)
-            assert model.encoder_layers == layers
-            if arch.startswith("enct5"):
-                assert model.decoder_layers == (7 if flags else 1)
-                continue
-            # without a number of its own a decoder has as many blocks as the encoder
-            assert (model.decoder_layers or model.encoder_layers) == (7 if flags else layers)
-    words = command_line("levenshtein_editor_char", "--decoder-layers", "7")
-    model = saved.configuration(words).model
-    assert (model.decoder_layers, model.encoder_layers, model.encoder_embed_dim) == (7, 2, 128)
-    assert model.max_source_positions == 1024, "taken from the task"
+        words = f"data --task {task} --criterion {criterion} --arch {arch} --decoder-layers 7"
+        model = saved.configuration([*words.split(), "--encoder-embed-dim", "64"]).model
+        assert (model.decoder_layers, model.encoder_embed_dim) == (7, 64), arch
+    assert model.encoder_layers == 2 and model.max_source_positions == 1024

@@ -1,21 +1,20 @@
 """Scores of tags, of labels and of classes, in percent, and of what needs no training; evaluate.sh
-calls it.
-
-Counted here by hand, from what lev-predict wrote; the metrics that training shows come from
-lev_plugins/systems/enct5/metrics.py.
-"""
+calls it."""
 
 import argparse
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import torch
 
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io.text_files import read_lines
+from lev_plugins.systems.enct5 import metrics
+from lev_plugins.systems.enct5.problem_types import ProblemType
 
 HALF = 0.5
 Scores = dict[str, float]
@@ -86,17 +85,13 @@ def label_scores(found: Sequence[Collection[str]], wanted: Sequence[Example]) ->
 
 
 def class_scores(found: Sequence[str], wanted: Sequence[Example]) -> Scores:
-    """Accuracy, and Matthews' correlation for any number of classes (Gorodkin, 2004)."""
+    """Accuracy, and Matthews' correlation for any number of classes."""
     truth = [one.labels[0] for one in wanted]
-    total, right = len(truth), sum(a == b for a, b in zip(found, truth, strict=True))
-    said, true = Counter(found), Counter(truth)
-    across = right * total - sum(said[name] * true[name] for name in true)
-    spreads = [total**2 - sum(count**2 for count in one.values()) for one in (said, true)]
-    spread = sqrt(spreads[0] * spreads[1])
-    return {
-        "accuracy": percent(right, total),
-        "Matthews": 100 * across / spread if spread else 0.0,
-    }
+    names = sorted({*found, *truth})
+    said, true = ([names.index(one) for one in side] for side in (found, truth))
+    kind, chances = ProblemType.CLASSIFICATION, torch.eye(len(names))[said]
+    scores = metrics.summary(kind, metrics.statistics(kind, chances, torch.tensor(true)))
+    return {"accuracy": scores["accuracy"], "Matthews": scores["mcc"]}
 
 
 def above(answers: Sequence[dict[str, Any]], least: float) -> list[list[str]]:

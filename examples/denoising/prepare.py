@@ -1,8 +1,7 @@
 """Makes the data of a denoiser; prepare.sh calls it when it has seen that all files are there.
 
-DATA holds {train,dev,test}.clean and maybe {train,dev,test}.noisy, plain text, and elsewhere.clean
-where text of another source is to be tested too. OUT gets the splits train, valid and test of
---task noisy_translation with one dictionary for both sides.
+DATA holds {train,dev,test}.clean, plain text, and elsewhere.clean where text of another source is
+to be tested too. OUT gets the splits of --task noisy_translation, one dictionary for both sides.
 """
 
 import argparse
@@ -31,26 +30,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--test-lines", type=int, default=0, help="segments of test; 0: all")
     parser.add_argument("--valid-lines", type=int, default=0, help="segments of dev; 0: all")
     args = parser.parse_args(argv)
-    texts = [args.out / "train.clean"]
     for part, split in PARTS.items():
-        path = args.data / f"{part}.clean"
-        if (args.data / "train.noisy").is_file() and part != "elsewhere":
-            for side in ("noisy", "clean"):
-                shutil.copyfile(args.data / f"{part}.{side}", args.out / f"{split}.{side}")
-        elif path.is_file():
+        path, out = args.data / f"{part}.clean", args.out / f"{split}.clean"
+        if path.is_file():
             lines = list(cut(read_lines(str(path)), args.words))
             if not lines:
                 raise UserError(f"{path}: there is no word in it")
             count = {"train": 0, "valid": args.valid_lines}.get(split, args.test_lines)
             text = "".join(line + "\n" for line in spread(lines, count))
-            (args.out / f"{split}.clean").write_text(text, encoding="utf-8")
+            out.write_text(text, encoding="utf-8")
             if split.startswith("test"):
-                fixed_noise(args.out / f"{split}.clean")
-    if (args.out / "train.noisy").is_file():
-        texts.append(args.out / "train.noisy")
-    else:
-        texts += [made(texts[0], args.data / f"seen-{n}", "all", n) for n in range(1, SEEN + 1)]
-    symbols = dictionary(line for text in texts for line in read_lines(str(text)))
+                fixed_noise(out)
+    clean = args.out / "train.clean"
+    seen = [made(clean, args.data / f"seen-{n}", "all", n) for n in range(1, SEEN + 1)]
+    symbols = dictionary(line for text in (clean, *seen) for line in read_lines(str(text)))
     for side in ("noisy", "clean"):
         symbols.save(str(args.out / f"dict.{side}.txt"))
 

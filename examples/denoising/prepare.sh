@@ -1,43 +1,30 @@
 #!/usr/bin/env bash
-# Makes the data of a denoiser, from clean text alone or from real noisy pairs:
+# Makes the data of a denoiser, from clean text alone:
 #
 #     bash examples/denoising/prepare.sh DATA WORK
 #     CLEAN=tok WORDS=3 TEST_LINES=500 bash examples/denoising/prepare.sh UD_EWT WORK
 #
 # DATA holds {train,dev,test}.clean, plain or .gz, one sentence a line; CLEAN (clean) is another name for the ending.
-# Where {train,dev,test}.noisy stand beside them, these are the sources, as they are; else noise is put on while
-# training, and WORK/data gets a fixed noisy test set for each of random, keyboard, swap and delete. WORDS (0: whole
-# lines) cuts clean text into segments of so many words, which are learnt sooner; TEST_LINES and VALID_LINES (0: all)
-# take so many segments of the test and the dev set, evenly spread. ELSEWHERE names clean text of another source, of
-# which further test sets are made in the same way. Tokens are characters.
+# Noise is put on while training, and WORK/data gets a fixed noisy test set for each of random, keyboard, swap and
+# delete. WORDS (0: whole lines) cuts text into segments of so many words, which are learnt sooner; TEST_LINES and
+# VALID_LINES (0: all) take so many segments of the test and the dev set, evenly spread. ELSEWHERE names clean text of
+# another source, of which further test sets are made in the same way. Tokens are characters.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -eq 2 ] || fail "two folders are needed: bash $here DATA WORK"
-data="$1" work="$2" clean="${CLEAN:-clean}" elsewhere="${ELSEWHERE:-}" sides=(clean)
+data="$1" work="$2" clean="${CLEAN:-clean}" elsewhere="${ELSEWHERE:-}"
 WORDS="${WORDS:-0}" TEST_LINES="${TEST_LINES:-0}" VALID_LINES="${VALID_LINES:-0}"
 number WORDS TEST_LINES VALID_LINES
 new_folder "$data" "$work"
 require "$data" {train,dev,test}."$clean"
 [ -z "$elsewhere" ] || require "$(dirname "$elsewhere")" "$(basename "$elsewhere" .gz)"
-if [ -f "$data/train.noisy" ] || [ -f "$data/train.noisy.gz" ]; then
-  require "$data" {train,dev,test}.noisy
-  [ "$WORDS$TEST_LINES$VALID_LINES$elsewhere" = 000 ] ||
-    fail "real noisy pairs stay as they are: leave WORDS, TEST_LINES, VALID_LINES and ELSEWHERE out"
-  sides+=(noisy)
-fi
-for part in train dev test; do
-  for side in "${sides[@]}"; do
-    name="$part.$side"
-    unpack "$data/${name/%.clean/.$clean}" "$work/text/$name"
-  done
-done
+for part in train dev test; do unpack "$data/$part.$clean" "$work/text/$part.clean"; done
 [ -z "$elsewhere" ] || unpack "${elsewhere%.gz}" "$work/text/elsewhere.clean"
 rm -rf "$work/data.part"
 mkdir "$work/data.part"
 python "$root/examples/denoising/prepare.py" "$work/text" "$work/data.part" --words "$WORDS" \
   --test-lines "$TEST_LINES" --valid-lines "$VALID_LINES"
-if [ ${#sides[@]} -eq 2 ]; then echo none; else echo all; fi >"$work/noise"
 mv "$work/data.part" "$work/data"
 echo "prepare: done; next: bash examples/denoising/train.sh $work none"

@@ -25,7 +25,7 @@ budget "$updates" "$((updates / 10 + 1))" "${MINUTES:-}"
 number width layers SEED
 
 exec fairseq-train "$work/data" --user-dir "$root/lev_plugins" --task noisy_translation \
-  --source-lang noisy --target-lang clean --noise "$(cat "$work/noise")" --gates "$gates" --gate-variant "$variant" \
+  --source-lang noisy --target-lang clean --noise all --gates "$gates" --gate-variant "$variant" \
   --bpe characters --arch gated_transformer_char --share-all-embeddings \
   --encoder-embed-dim "$width" --encoder-ffn-embed-dim "$((4 * width))" --encoder-attention-heads 4 \
   --encoder-layers "$layers" --decoder-layers "$layers" --dropout 0.1 --attention-dropout 0 \

@@ -38,14 +38,12 @@ def main() -> int:
         pairs = list(zip(*drafts, references, strict=True))
         wanted = [[word for word, right in words_of(*pair) if right] for pair in pairs]
         _print_row("no-edit baseline", drafts[0], references, wanted)
-        ways = {
-            "the editor alone": {"drafts": list(map(escape_markup, drafts[0])), "markup": True},
-            "right words locked": {"drafts": [marked(*p, False) for p in pairs], "markup": True},
-            "… and wrong words removed": {
-                "drafts": [marked(*p, True) for p in pairs],
-                "markup": True,
-            },
+        marks = {
+            "the editor alone": list(map(escape_markup, drafts[0])),
+            "right words locked": [marked(*pair, False) for pair in pairs],
+            "… and wrong words removed": [marked(*pair, True) for pair in pairs],
         }
+        ways = {name: {"drafts": some, "markup": True} for name, some in marks.items()}
     else:
         rng = random.Random(args.seed)
         wanted = [some_words(reference, args.terms, rng) for reference in references]

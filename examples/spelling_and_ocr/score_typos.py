@@ -84,11 +84,8 @@ def measured(systems: Mapping[str, Correct], lists: Mapping[str, list[list[str]]
             shares[system] = share(outputs, clean, before)[1]
         found[name] = share(noisy, clean, before)[0], shares
     words = sum(len(line.split()) for noisy, _ in lists.values() for line in noisy)
-    found[SPEED] = (
-        words,
-        {name: words / one if one > 1e-2 else 0.0 for name, one in seconds.items()},
-    )
-    return found
+    speeds = {name: words / one if one > 1e-2 else 0.0 for name, one in seconds.items()}
+    return {**found, SPEED: (words, speeds)}
 
 
 def table(found: Shares) -> str:

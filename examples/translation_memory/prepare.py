@@ -106,10 +106,9 @@ def rows(pairs: Iterable[Pair], matches: Iterable[list[Match]]) -> list[Row]:
 
 def cut(work: Path, vocabulary: int) -> None:
     """Learns subwords from the memory and cuts what the models read and write."""
+    memory = work / "memory.src", work / "memory.tgt"
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(
-            x for pair in read(work / "memory.src", work / "memory.tgt") for x in pair
-        ),
+        sentence_iterator=(one for pair in read(*memory) for one in pair),
         model_prefix=str(work / "spm"),
         vocab_size=vocabulary,
         hard_vocab_limit=False,  # little text holds fewer subwords than were asked for
@@ -166,14 +165,8 @@ def main() -> None:
     cut(work, args.vocabulary)
     words = "--source-lang src --target-lang tgt --joined-dictionary".split()
     pieces = work / "pieces"
-    preprocess(
-        [
-            *words,
-            f"--trainpref={pieces}/all",
-            f"--validpref={pieces}/valid",
-            f"--destdir={work}/all",
-        ]
-    )
+    whole = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid", f"--destdir={work}/all"]
+    preprocess([*words, *whole])
     prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]
     same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt", f"--destdir={work}/data"]
     preprocess([*words, *prefixes, *same])

@@ -152,7 +152,7 @@ class Run:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
         document, told = self.corrector.document(), False
-        read = progress(raw_lines(path), "lines", output)
+        read = progress(raw_lines(path), "lines", output, path)
         for chunk in chunks(read, path, self.args.buffer):
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)

@@ -51,14 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         sys.argv[:] = [f"{RUN} {arguments[0]}", *arguments[1:]]
         status: int | None = command.main()
         return status
-    lines = (f"  {name:14}{about}" for name, about in COMMANDS.items())
-    parser = argparse.ArgumentParser(
-        prog=RUN,
-        usage="%(prog)s [--help] [--version] [COMMAND [ARGUMENT ...]]",
-        description="Commands for edit models, correctors and EncT5. COMMAND --help has the rest.",
-        epilog="\n".join([f"commands (lev-NAME is {RUN} NAME):", *lines]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    lines = [f"  {name:14}{about}" for name, about in COMMANDS.items()]
+    about = [f"Commands (lev-NAME is {RUN} NAME; COMMAND --help has the rest):", *lines]
+    usage, kind = f"{RUN} [--version] [COMMAND ...]", argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(RUN, usage, "\n".join(about), formatter_class=kind)
     parser.add_argument("--version", action="version", version=version())
     parser.parse_args(arguments)
     standard_output().write(parser.format_help())

@@ -34,12 +34,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--seed N", "another seed, another noise (%(default)s)", 1)
     _add_noise(parser)
     learning = adder(parser.add_argument_group("learning a table of confusions"))
-    learning(
-        "--learn-confusions",
-        "align two texts line by line, and write how often which characters were read as what",
-        nargs=3,
-        metavar=("NOISY", "CLEAN", "OUT.json"),
-    )
+    about = "align two texts line by line, and write how often which characters were read as what"
+    learning("--learn-confusions", about, nargs=3, metavar=("NOISY", "CLEAN", "OUT.json"))
     return parser
 
 
@@ -70,29 +66,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     read = [("--input", args.input), ("--confusions", args.confusions)]
     refuse_overwriting({"--output": args.output}, read)
     name = "standard input" if args.input == STANDARD_STREAM else args.input
-    noise = _noise(args)
+    kinds = parse_kinds("--kind", args.kind)
+    if args.confusions is not None and "ocr" not in kinds:
+        raise UserError(f"--confusions {args.confusions} is for ocr noise; give --kind ocr")
+    rates = args.word_rate, args.char_rate, args.min_length
+    table = None if args.confusions is None else load_confusions(args.confusions)
+    noise = Noise(kinds, *rates, table, args.confusion_scale, flag="--")
     with whole_file(args.output) as output:
-        lines = progress(raw_lines(args.input), "lines", args.output)
+        lines = progress(raw_lines(args.input), "lines", args.output, args.input)
         for number, raw in enumerate(lines, start=1):
             body = raw.removesuffix(b"\n")  # which only the last may lack
             line = decode(name, number, body)
             noisy = noise(line, sentence_random(args.seed, FIXED, number - 1))
             output.write(noisy + "\n" * (len(body) < len(raw)))
-
-
-def _noise(args: argparse.Namespace) -> Noise:
-    kinds = parse_kinds("--kind", args.kind)
-    if args.confusions is not None and "ocr" not in kinds:
-        raise UserError(f"--confusions {args.confusions} is for ocr noise; give --kind ocr")
-    return Noise(
-        kinds,
-        args.word_rate,
-        args.char_rate,
-        args.min_length,
-        None if args.confusions is None else load_confusions(args.confusions),
-        args.confusion_scale,
-        flag="--",
-    )
 
 
 def _learn(args: argparse.Namespace) -> None:

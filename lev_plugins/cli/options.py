@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM
 from .names import prog, version
 
 #: Adds an option, as of :func:`adder`.
@@ -136,12 +135,6 @@ def say(*lines: object) -> None:
     """Lines for the person, on standard error."""
     for line in lines:
         print(line, file=sys.stderr)
-
-
-def say_what_to_type(path: str, form: str) -> None:
-    """``form``, where the lines of ``path`` are typed."""
-    if path == STANDARD_STREAM and sys.stdin.isatty():
-        say(f"{form}:")
 
 
 def at_least_one(args: argparse.Namespace, *names: str) -> None:

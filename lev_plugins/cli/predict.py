@@ -7,16 +7,15 @@ One record an input line, in order: a JSON object (the keys of
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..io import lines
 from ..io.lines import STANDARD_STREAM, progress
 from ..io.output import refuse_overwriting, whole_file
-from ..io.text_files import count_lines
+from ..io.text_files import count_lines, few
 from ..registration import register
-from .options import adder, at_least_one, make_parser, say, say_what_to_type
+from .options import adder, at_least_one, make_parser, say
 
 if TYPE_CHECKING:
     from ..inference.enct5 import EncT5, Prediction
@@ -49,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     register(lean=True)
     from ..inference.enct5 import EncT5
-    from ..reports.predictions import ReadingReport, json_record, tsv_record
+    from ..reports.predictions import json_record, tsv_record
 
     at_least_one(args, "top_k")
     if args.top_k is not None and args.format == "tsv":
@@ -57,20 +56,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     refuse_overwriting({"--output": args.output}, [("--input", args.input)])
     if not lines.is_stream(args.input):
         count_lines(args.input)  # its errors are told now, not after an hour of work
-    with ExitStack() as stack:
-        # First: a folder that cannot be written is told before the model loads.
-        out = stack.enter_context(whole_file(args.output))
+    number, cut = 0, list[int]()
+    with whole_file(args.output) as out:  # first: told before the model loads
         model = EncT5.from_pretrained(args.path, args.device)
         written = tsv_record(model) if args.format == "tsv" else json_record
-        report = ReadingReport(model)
-        records = progress(_found(model, args), "lines", args.output)
+        records = progress(_found(model, args), "lines", args.output, args.input)
         for number, found in enumerate(records, start=1):
             out.write(written(number, found))
             if args.output == STANDARD_STREAM:
                 out.flush()
-            report.add(found)
-    *notes, last = report.notes()
-    say(*notes, last if args.output == STANDARD_STREAM else f"{last} written to {args.output}")
+            cut += [number] if found.cut else []
+    if cut:
+        lines_cut = f"{counted(len(cut), 'line')} ({few(cut, 5)})"
+        say(f"longer than {model.metadata.max_length} subwords, cut off: {lines_cut}")
+    if args.output != STANDARD_STREAM:
+        say(f"{counted(number, 'line')} written to {args.output}")
 
 
 def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction]":
@@ -79,6 +79,5 @@ def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction]":
     if model.metadata.texts > 1:
         form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
         texts = lines.input_fields(args.input, {2}, form)
-    say_what_to_type(args.input, "a text a line, two with a tab between them, or words")
     size = lines.chunk_size(args.input, BUFFER)
     return model.stream(texts, args.top_k, args.threshold, size)

@@ -36,10 +36,9 @@ def build_parser() -> argparse.ArgumentParser:
             action.advanced_help, action.help = action.help, argparse.SUPPRESS  # type: ignore[attr-defined]
     parser.prog = prog("preprocess")
     parser.description = (
-        "fairseq-preprocess with drafts: checks text files, builds dictionaries and binarises "
-        "source, target and draft side by side. Text is UTF-8, tokens stand between spaces, line n "
-        "of each file belongs together. Empty lines are kept: an empty draft means generation from "
-        "scratch."
+        "fairseq-preprocess with drafts: checks text, builds dictionaries, and binarises source, "
+        "target and draft side by side. Tokens stand between spaces, line n of each file belongs "
+        "together. An empty draft means generation from scratch."
     )
     parser.epilog = (
         f"example: {parser.prog} --source-lang src --target-lang pe --draft-lang mt "
@@ -48,12 +47,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser._optionals.conflict_handler = "resolve"  # of two --help ours stays
     add_help(parser)
-    adder(parser)(
-        "--draft-lang LANG",
-        "suffix of the draft files, `mt` say: drafts are read from PREFIX.LANG and written "
-        "with the target's dictionary, in which the training drafts are counted. Default: no "
-        "drafts, plain pairs",
-    )
+    about = "suffix of the draft files, such as mt: PREFIX.LANG (default: no drafts, plain pairs)"
+    adder(parser)("--draft-lang LANG", about)
     return parser
 
 

@@ -24,7 +24,6 @@ from .options import (
     at_least_one,
     make_parser,
     say,
-    say_what_to_type,
     text_processing,
 )
 
@@ -75,9 +74,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = None if args.json == STANDARD_STREAM else standard_output()
         with as_flags(args):
             show, pages, draft_lang = load(args)
-        say_what_to_type(args.input, FORM)
         found = _answers(args, show, draft_lang)
-        answers = progress(found, "sentences", "-")
+        answers = progress(found, "sentences", "-", args.input)
         for number, answer in enumerate(answers, start=1):
             if text is not None:
                 text.write(("\n" if number > 1 else "") + pages.render_text(answer, number))
@@ -107,13 +105,12 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
         if getattr(args, name):
             other = "an edit model" if gated else "a model with gates"
             raise UserError(f"--{name.replace('_', '-')} is for {other}, and {args.path} is none")
+    model = {"data": args.data, "device": args.device}
     processing, size = text_processing(args), args.batch_size
     if gated:
         from ..reports import gates
-        from ..reports.gate_recorder import Recorder
 
-        model = {"data": args.data, "device": args.device, "processing": processing}
-        recorder = Recorder(args.path, args.beam or 5, **model)
+        recorder = gates.Recorder(args.path, args.beam or 5, processing=processing, **model)
 
         def recorded(pairs: Sequence[Pair], first: int) -> Sequence[Any]:
             for number, (_, draft) in enumerate(pairs, start=first):
@@ -125,7 +122,7 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
     from ..inference.editor import LevenshteinEditor
     from ..reports import traces
 
-    editor = LevenshteinEditor.from_pretrained(args.path, args.data, args.device, **processing)
+    editor = LevenshteinEditor.from_pretrained(args.path, **model, **processing)
 
     def edited(pairs: Sequence[Pair], _: int) -> Sequence[Any]:
         sides = [source for source, _ in pairs], [draft for _, draft in pairs]

@@ -15,9 +15,9 @@ from ..metrics.corpus import make_metric
 from ..registration import register
 from .options import adder, at_least_one, make_parser, say
 
-# fairseq's names for what can be undone in text; those of --bpe where they differ
-SUBWORDS = dict.fromkeys(("sentencepiece", "characters"), "sentencepiece")
-SUBWORDS |= {name: name for name in ("subword_nmt", "wordpiece", "letter", "_EOW", "none")}
+# --bpe's names for what can be undone in text, and fairseq's
+SUBWORDS = {"sentencepiece": "sentencepiece", "characters": "sentencepiece"}
+SUBWORDS |= {"subword_nmt": "subword_nmt"}
 GAMMAS = "0,0.5,1,2"
 THRESHOLDS = "0.5,0.7,0.8,0.9"
 

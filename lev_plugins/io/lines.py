@@ -83,14 +83,17 @@ def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
 
 
 def progress(
-    items: Iterable[T], unit: str, output: str | None = None, total: int | None = None
+    items: Iterable[T], unit: str, output: str | None = None, total: int | str | None = None
 ) -> Iterator[T]:
     """The items; those that are done, some ``unit``, are counted on standard error, a terminal's.
 
     Nothing is shown between lines that are written to a terminal, where ``output`` is ``-``.
+    ``total``: how many there are, or the file whose lines they are.
     """
     from tqdm import tqdm
 
+    if isinstance(total, str):
+        total = None if is_stream(total) else sum(1 for _ in raw_lines(total))
     shares_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
     quiet = shares_terminal or not sys.stderr.isatty()
     yield from tqdm(items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet)

@@ -92,8 +92,8 @@ def _system(
         )
         found |= {"words": asdict(word_totals(words)), "against_draft": _against(triples)}
     if steps:  # how many sentences took how many iterations (Table 6)
-        histogram = [{"iterations": n, "sentences": m} for n, m in sorted(Counter(steps).items())]
-        found["iterations"] = {"mean": fmean(steps), "histogram": histogram}
+        sentences = dict(sorted(Counter(steps).items()))
+        found["iterations"] = {"mean": fmean(steps), "sentences": sentences}
     return found
 
 

@@ -1,15 +1,27 @@
 """What a gated model's gates say of a line: as JSON, as text, as a page of heat maps (Figure 4)."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+import torch
+from fairseq import utils
+from fairseq.data import data_utils
+from fairseq.dataclass.configs import GenerationConfig
+
+from ..data.batching import in_batches
+from ..errors import UserError
+from ..inference.correction.autoregressive import Autoregressive, numbered
+from ..inference.correction.backends import Tokens
+from ..inference.correction.loading import load_backend
 from ..io.output import printable
+from ..systems.gated import GatedTransformerModel
 from .page import render
 from .traces import labelled
 
 GATES = ("mask", "copy", "generate", "skip")
+END = "</s>"
 
 
 @dataclass(frozen=True)
@@ -60,3 +72,82 @@ def render_html(records: Sequence[Record], title: str) -> str:
     """The page for ``records``, in their order: the darker a token, the higher the probability."""
     facts = [("lines", f"{len(records):,}")]
     return render("gates.html", title=title, facts=facts, records=records)
+
+
+class Recorder:
+    """Has a gated model write lines, and asks its gates in a forced pass over what it wrote.
+
+    Args:
+        path: of one checkpoint. beam: as of fairseq-generate.
+        **options: data, device, processing, as of :func:`load_backend`.
+
+    Raises:
+        UserError: no checkpoint, several, or one without gates.
+    """
+
+    def __init__(self, path: str, beam: int, **options: Any) -> None:
+        self.backend = cast(Autoregressive, load_backend(path, beam=beam, **options))
+        if len(self.backend.models) > 1:
+            raise UserError(f"--path {path}: gates are those of one model; name one checkpoint")
+        self.model = cast(GatedTransformerModel, self.backend.models[0])
+        if self.model.encoder.mask_gate is None and self.model.decoder.gates is None:
+            raise UserError(f"{path} was trained with --gates none: there is nothing to show")
+        self.task = self.backend.task
+        options = GenerationConfig(beam=beam, max_len_a=1, max_len_b=200)
+        self.generator = self.task.build_generator([self.model], options)
+        limits = utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
+        self.longest = int(limits[0])
+
+    def records(self, sources: Sequence[str], batch_size: int, first: int = 1) -> list[Record]:
+        """The records of sources, in order, the first of number ``first``.
+
+        Raises:
+            UserError: a line longer than the model reads.
+        """
+        lines = list(map(self.backend.processing.tokens, sources))
+        for number, tokens in enumerate(lines, start=first):
+            if len(tokens) >= self.longest:
+                raise UserError(
+                    f"line {number}: the source has {len(tokens) + 1} tokens with </s>, and the "
+                    f"model takes {self.longest}; split the line"
+                )
+        found = in_batches(self._measured, lines, map(len, lines), batch_size)
+        return [
+            Record(number, source, [*tokens, END], **values)
+            for number, source, tokens, values in zip(
+                range(first, first + len(lines)), sources, lines, found, strict=True
+            )
+        ]
+
+    def _measured(self, lines: Sequence[Tokens]) -> Iterator[dict[str, Any]]:
+        """What a record has beside its source, of a batch: it is searched, then forced.
+
+        Gates and log-probabilities are along each line's hypothesis.
+        """
+        dictionary, device = self.task.target_dictionary, self.backend.device
+        pad, eos = dictionary.pad(), dictionary.eos()
+        targets = [one[0]["tokens"].cpu() for one in self.backend.search(lines, self.generator)]
+        rows = [numbered(one, self.task.source_dictionary) for one in lines]
+        source = data_utils.collate_tokens(rows, pad, left_pad=True).to(device)
+        target = data_utils.collate_tokens(targets, pad).to(device)
+        before = data_utils.collate_tokens(targets, pad, eos, move_eos_to_beginning=True).to(device)
+        with torch.no_grad():
+            encoder_out = self.model.encoder(source)
+            net_output = self.model.decoder(before, encoder_out=encoder_out)
+            scores = self.model.get_normalized_probs(net_output, log_probs=True)
+        scores = scores.gather(2, target.unsqueeze(2)).squeeze(2)
+        masked, gates = encoder_out["memory"][0].masked, net_output[1].get("gates")
+        names = self.model.decoder.gates.names if gates is not None else []
+        for i, tokens in enumerate(targets):
+            size, written = len(tokens), [dictionary[token] for token in tokens[:-1].tolist()]
+            measured = {name: gates[i, :size, k] for k, name in enumerate(names)}
+            measured["log_probability"] = scores[i, :size]
+            if masked is not None:
+                measured["mask"] = masked[i][source[i].ne(pad)]
+            rounded = {  # to the digits that single precision has
+                name: [round(value, 7) for value in values.double().cpu().tolist()]
+                for name, values in measured.items()
+            }
+            target = self.backend.processing.text(written)
+            told = {"target": target, "target_tokens": [*written, END], **rounded}
+            yield {**dict.fromkeys(GATES), **told}

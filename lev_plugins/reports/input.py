@@ -99,18 +99,16 @@ def _look_for_subwords(sides: Sequence[tuple[str, Texts]], notes: list[str]) -> 
     Raises:
         UserError: one side is made of subwords, and another of words.
     """
-    kinds = {name: _kind([line for line in texts.values() if line.strip()])
-             for name, texts in sides}  # fmt: skip
-    cut = next((name for name, kind in kinds.items() if kind == "subwords"), None)
-    whole = next((name for name, kind in kinds.items() if kind == "words"), None)
-    if cut and whole:
+    kinds = {_kind([line for line in texts.values() if line.strip()]): name
+             for name, texts in reversed(sides)}  # fmt: skip
+    if {"subwords", "words"} <= kinds.keys():
         raise UserError(
-            f"{cut} has subwords or characters, {whole} words: give text, or generate it again "
-            "with --post-process KIND or --bpe characters"
+            f"{kinds['subwords']} has subwords or characters, {kinds['words']} words: give text, "
+            "or generate it again with --post-process KIND or --bpe characters"
         )
-    if said := {"subwords", "characters"} & set(kinds.values()):
+    if said := [kind for kind in ("characters", "subwords") if kind in kinds]:
         way = "--post-process of fairseq-generate joins them"
-        notes.append(f"{' and '.join(sorted(said))} are counted as words; {way}")
+        notes.append(f"{' and '.join(said)} are counted as words; {way}")
 
 
 def _kind(lines: Sequence[str]) -> str | None:

@@ -7,7 +7,7 @@ than a number of updates, so that it ends when it says, on any machine.
 import argparse
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,29 +60,20 @@ def summarise(
         shares = (f"{name} {equal:,} of {all_:,}" for name, (all_, equal) in counts.items())
         lines.append(f"drafts that need no edit: {', '.join(shares)}")
     if target is not None and not args.dict_only:
-        kind, shown = subwords_in(target.symbols[target.nspecial :])
-        if kind is not None:  # only the user knows the file
-            file = "--sentencepiece-model" if kind == "sentencepiece" else "--bpe-codes"
-            lines.append(
-                f'note: symbols such as "{shown}": add --bpe {kind} {file} FILE to the next '
-                "command, so that models take plain text"
-            )
+        symbols = target.symbols[target.nspecial :]
+        cut = {  # only the user knows the file
+            "sentencepiece --sentencepiece-model": [
+                one for one in symbols if one[:1] == "▁" != one
+            ],
+            "subword_nmt --bpe-codes": [one for one in symbols if one.endswith("@@")],
+        }
+        for kind in (kind for kind, found in cut.items() if 10 * len(found) > len(symbols)):
+            way = f"add --bpe {kind} FILE to the next command, so that models take plain text"
+            lines.append(f'note: symbols such as "{cut[kind][0]}": {way}')
         if args.trainpref:
             lines.append(f"note: next trains for an hour; a try of five minutes: {FIVE_MINUTES}")
         lines.append(f"next: {next_command(args, single_characters(target))}")
     return "\n".join([f"written: {args.destdir}", *lines])
-
-
-def subwords_in(symbols: Sequence[str]) -> tuple[str | None, str]:
-    """The name for ``--bpe`` that symbols look like, and one of them; None without."""
-    kinds = {
-        "sentencepiece": [one for one in symbols if one[:1] == "▁" != one],
-        "subword_nmt": [one for one in symbols if one.endswith("@@") and one != "@@"],
-    }
-    for name, found in kinds.items():
-        if 10 * len(found) > len(symbols):
-            return name, found[0]
-    return None, ""
 
 
 def next_command(args: argparse.Namespace, characters: bool) -> str:

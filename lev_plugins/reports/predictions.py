@@ -1,13 +1,11 @@
-"""What an EncT5 predicts, as lines of JSON or TSV, and what was read only in part."""
+"""What an EncT5 predicts, as lines of JSON or TSV."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from ..errors import UserError, counted
+from ..errors import UserError
 from ..inference.enct5 import EncT5, Prediction
 from ..io.lines import json_line
 from ..io.output import printable
-from ..io.text_files import few
 from ..systems.enct5.problem_types import ProblemType
 
 
@@ -42,27 +40,3 @@ def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
         return f"{sign.join(map(printable, names))}\t{sign.join(scores)}\n"
 
     return line
-
-
-class ReadingReport:
-    """What was read only in part, and how fast it went."""
-
-    def __init__(self, model: EncT5) -> None:
-        self.longer = f"longer than {model.metadata.max_length} subwords"
-        self.lines, self.started = 0, time.perf_counter()
-        self.split, self.cut = list[int](), list[int]()
-
-    def add(self, found: Prediction) -> None:
-        """Note the next line."""
-        self.lines += 1
-        if (found.windows or 1) > 1:
-            self.split.append(self.lines)
-        if found.cut:
-            self.cut.append(self.lines)
-
-    def notes(self) -> Iterator[str]:
-        """Lines for a reader."""
-        for what, lines in (("read in several windows", self.split), ("cut off", self.cut)):
-            if lines:
-                yield f"{self.longer}, {what}: {counted(len(lines), 'line')} ({few(lines, 5)})"
-        yield f"{counted(self.lines, 'line')} in {time.perf_counter() - self.started:.1f} s"

@@ -10,7 +10,6 @@ from ..io.output import printable
 from .figures import Figures
 
 ABSENT = "–"
-
 Row = tuple[str, list[str]]
 
 
@@ -51,28 +50,23 @@ def _rows(figures: Figures, systems: Sequence[Figures]) -> Iterator[Row]:
         yield f"{name} {arrow}", [f"{one['scores'][name]:.2f}" for one in systems]
     if first["words"]:
         words, right = first["words"]["words"], first["words"]["right_before"]
-        yield from _heading(f"words of the references, {words}: {right} right before")
+        yield from (("", []), (f"words of the references, {words}: {right} right before", []))
         wrong = {"corrected": words - right, "miscorrected": right}
         yield from _shares([one["words"] for one in systems], wrong)
         against = [one["against_draft"] for one in systems]
         drafts = total - against[0]["empty_drafts"]
-        yield from _heading(f"sentences, against the drafts, of {drafts}")
+        yield from (("", []), (f"sentences, against the drafts, of {drafts}", []))
         yield from _shares(against, dict.fromkeys(("better", "worse", "equal"), drafts))
         yield "edits still needed ↓", [str(one["remaining"]) for one in against]
     if first["unchanged"] is not None:
         yield from _shares(systems, {"unchanged": total})
     steps = [one["iterations"] for one in systems]
     if any(steps):
-        found = [{n["iterations"]: n["sentences"] for n in one["histogram"]} if one else None
-                 for one in steps]  # fmt: skip
+        found = [one and one["sentences"] for one in steps]
         yield "", []
         yield "iterations, mean", [f"{one['mean']:.2f}" if one else ABSENT for one in steps]
         seen = sorted({count for one in found if one for count in one})
         yield from _shares(found, dict.fromkeys(seen, total))
-
-
-def _heading(text: str) -> list[Row]:
-    return [("", []), (text, [])]
 
 
 def _shares(found: Sequence[Mapping[Any, int] | None], totals: Mapping[Any, Any]) -> Iterator[Row]:

@@ -19,13 +19,12 @@ Runs = list[tuple[Mark, str]]
 
 PLAIN: dict[Mark, str] = {"kept": "{}", "deleted": "[-{}-]", "inserted": "{{+{}+}}"}
 HTML: dict[Mark, str] = {"kept": "{}", "deleted": "<del>{}</del>", "inserted": "<ins>{}</ins>"}
+FEW = 10  # sentences whose histories are shown unfolded
 ENDINGS: dict[Termination, str] = {
     "unchanged": "nothing to delete, nothing to insert",
     "loop": "an earlier state came back",
     "max_iterations": "the iteration limit was reached",
 }
-# Up to so many sentences, every history is shown unfolded.
-_FEW_SENTENCES = 10
 
 
 class View:
@@ -116,9 +115,8 @@ def render_html(traces: Sequence[EditTrace], title: str) -> str:
         ("tokens inserted", f"{sum(sum(net.inserted) for net in nets):,}"),
     ]
     sentences = [(trace, View(trace), ENDINGS[trace.terminated]) for trace in traces]
-    unfolded = len(traces) <= _FEW_SENTENCES
-    return render("trace.html", title=title, facts=facts, sentences=sentences, unfolded=unfolded,
-                  marked=_marked)  # fmt: skip
+    shown = {"sentences": sentences, "unfolded": count <= FEW, "marked": _marked}
+    return render("trace.html", title=title, facts=facts, **shown)
 
 
 def _marked(runs: Runs, joiner: str) -> Markup:

@@ -1,7 +1,6 @@
 """lev-serve without a browser: what requests get, what is refused, and nothing is mixed up."""
 
 import json
-import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -47,50 +46,45 @@ def scripted(correct: Any = echo, **limits: Any) -> TestClient:
     return client(ServedModel({"modes": ["correct"]}, {"correct": correct}), **limits)
 
 
-def edit_model(editor: Any) -> ServedModel:
-    return serve_corrector(Corrector(LevenshteinBackend(editor, knows_spaces=True)))
-
-
 @pytest.fixture(scope="module")
 def editing() -> Iterator[TestClient]:
-    with client(edit_model(editors.editor(max_insertions=1))) as made:
+    editor = editors.editor(max_insertions=1)
+    backend = LevenshteinBackend(editor, knows_spaces=True)
+    with client(serve_corrector(Corrector(backend))) as made:
         yield made
 
 
 # who may ask --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/", "/info", "/openapi.json"])
-def test_everything_but_files_and_health_needs_the_token(path):
+def test_everything_but_files_and_health_needs_the_token():
     with scripted() as one:
-        assert one.get(path).status_code == 200
+        assert one.get("/info").status_code == 200
         one.headers.pop("Authorization")
-        assert one.get(f"{path}?token={TOKEN}").status_code == 200
-        for wrong in ("", "?token=wrong", "?token=", "?token=é"):
-            refused = one.get(path + wrong)
-            assert refused.status_code == 403 and "token" in refused.json()["error"]
+        for path in ("/", "/info", "/openapi.json"):
+            assert one.get(f"{path}?token={TOKEN}").status_code == 200
+            for wrong in ("", "?token=wrong", "?token=", "?token=é"):
+                refused = one.get(path + wrong)
+                assert refused.status_code == 403 and "token" in refused.json()["error"]
         assert one.post("/correct", json={"lines": ["a"]}).status_code == 403
         assert one.get("/health").json() == {"status": "ok"}
         assert one.get("/static/app.js").status_code == 200
 
 
-def test_a_page_elsewhere_cannot_call_the_server_by_a_name_of_its_own():
+def test_a_page_elsewhere_cannot_call_the_server_and_ours_loads_nothing_from_there():
     with scripted(hosts=["127.0.0.1", "localhost", "[::1]"]) as one:
         assert one.get("/health", headers={"Host": "evil.example:8000"}).status_code == 400
         for host in ("127.0.0.1:8000", "localhost", "[::1]:8000", "LOCALHOST:1"):
             assert one.get("/health", headers={"Host": host}).status_code == 200
-
-
-def test_the_page_may_load_nothing_from_anywhere_else():
     with scripted() as one:
-        policy = one.get("/").headers["content-security-policy"]
-        assert policy.startswith("default-src 'none'; script-src 'self';")
-        assert one.get("/").headers["referrer-policy"] == "no-referrer", "it is in the address"
+        headers = one.get("/").headers
+        policy = "default-src 'none'; script-src 'self';"
+        assert headers["content-security-policy"].startswith(policy)
+        assert headers["referrer-policy"] == "no-referrer", "the token is in the address"
         for file in (*STATIC.iterdir(), STATIC / "style.css"):
             answer = one.get(f"/static/{file.name}")
             assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
             assert b"://" not in answer.content and b"innerHTML" not in answer.content, file
-        assert one.get("/static/nothing.js").status_code == 404
         assert one.get("/static/%2e%2e%2fapp.py").status_code == 404
 
 
@@ -135,26 +129,21 @@ def test_correct_gives_the_correctors_own_text():
     assert found == [(c.source, c.text) for c in corrector.correct(lines, min_confidence=0.1)]
 
 
-@pytest.mark.parametrize("kind", ["classification", "multilabel", "tagging", "regression"])
+@pytest.mark.parametrize("kind", ["classification", "multilabel", "tagging", "regression", "pairs"])
 def test_predict_gives_the_models_own_records(kind):
-    model = editors.enct5(kind)
+    model = editors.enct5("classification", 2) if kind == "pairs" else editors.enct5(kind)
     predict = model.predict_tags if kind == "tagging" else model.predict
     top = {} if kind == "regression" else {"top_k": 2}
+    texts, pairs = ["a b", "ccc"], {"pairs": ["b", ""]} if kind == "pairs" else {}
     with client(serve_predictor(model)) as one:
-        asked = one.post("/predict", json={"texts": ["a b", "ccc"], **top}).json()
-        threshold = one.post("/predict", json={"texts": ["a b"], "threshold": 0.5})
-    assert asked["results"] == [one.to_dict() for one in predict(["a b", "ccc"], **top)]
+        assert one.get("/info").json()["top_k"] == (len(model.labels) or None)
+        asked = one.post("/predict", json={"texts": texts, **pairs, **top}).json()
+        threshold = one.post("/predict", json={"texts": texts, **pairs, "threshold": 0.5})
+        fewer = one.post("/predict", json={"texts": texts, "pairs": ["a"]})
+    rows = list(zip(texts, *pairs.values())) if pairs else texts
+    assert asked["results"] == [one.to_dict() for one in predict(rows, **top)]
     assert threshold.status_code == (200 if kind == "multilabel" else 422)
-
-
-def test_pairs_are_predicted_of_both_texts():
-    model = editors.enct5("classification", texts=2)
-    with client(serve_predictor(model)) as one:
-        assert one.get("/info").json()["top_k"] == len(model.labels)
-        found = one.post("/predict", json={"texts": ["a"], "pairs": ["b"]}).json()["results"]
-        assert found == [model.predict([("a", "b")])[0].to_dict()]
-        wrong = one.post("/predict", json={"texts": ["a"], "pairs": []})
-        assert wrong.status_code == 422 and "as many" in wrong.json()["error"]
+    assert fewer.status_code == 422
 
 
 # what is refused ----------------------------------------------------------------------------------
@@ -172,10 +161,8 @@ def marked(end: int, kind: str, **more: Any) -> str:
         ("[" * 100_000, 400, "parsing"),
         ('{"sentences": [], "nbset": 1}', 422, "nbset"),
         ('{"sentences": [{"source": 1}]}', 422, "sentences.0.source"),
-        ('{"sentences": [{"source": "\\ud800"}]}', 422, "unicode"),
         ('{"sentences": [], "empty_penalty": NaN}', 422, "finite"),
         (marked(2, "keep"), 422, "sentences[0].marks: 0 to 2"),
-        (marked(1, "lock"), 422, "sentences.0.marks.0.kind"),
         (marked(1, "keep", terms=["c"]), 422, "terms"),
         (marked(1, "keep", old_source="c"), 422, "--old-source"),
         (json.dumps({"sentences": [{"source": "a " * 200}]}), 422, "limit is"),
@@ -202,7 +189,7 @@ def test_what_is_too_large_no_json_or_not_there_is_refused(editing):
     assert set(editing.get("/openapi.json").json()["paths"]) == {"/edit", "/correct"}
 
 
-def test_a_fault_of_the_model_is_one_line_and_the_server_continues(caplog):
+def test_a_fault_of_the_model_is_one_line_and_the_server_continues():
     def fails(asked: Any, rows: Sequence[Any]) -> list[Any]:
         if "bad" in rows:
             raise RuntimeError("secret details")
@@ -212,11 +199,9 @@ def test_a_fault_of_the_model_is_one_line_and_the_server_continues(caplog):
 
     with scripted(fails) as one:
         failed = one.post("/correct", json={"lines": ["bad"]})
-        assert failed.status_code == 500 and set(failed.json()) == {"error"}
-        assert "secret" not in failed.text
+        assert failed.status_code == 500 and "secret" not in failed.json()["error"]
         wrong = one.post("/correct", json={"lines": ["good", "good", "wrong"]})
-        assert wrong.status_code == 422
-        assert wrong.json()["error"] == "a wrong row (counted behind the first 2)"
+        assert wrong.status_code == 422 and "behind the first 2" in wrong.json()["error"]
         assert one.post("/correct", json={"lines": ["good"]}).status_code == 200
 
 
@@ -260,25 +245,6 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
     assert order == ["file", "type", *["file"] * (parts - 1)]
 
 
-def test_many_clients_at_once_each_get_their_own():
-    editor = editors.editor(max_insertions=1)
-    draws = random.Random(1)
-    asked = [
-        [" ".join(draws.choices(["a", "b", f"w{n}"], k=draws.randint(1, 5))) for _ in range(3)]
-        for n in range(24)
-    ]
-    expected = [[trace.text for trace in editor.edit(rows, rows, max_iter=2)] for rows in asked]
-    with client(edit_model(editor)) as one:
-
-        def post(rows: list[str]) -> list[str]:
-            sentences = [{"source": row, "draft": row} for row in rows]
-            found = one.post("/edit", json={"sentences": sentences, "max_iter": 2}).json()
-            return [result["hypotheses"][0]["text"] for result in found["results"]]
-
-        with ThreadPoolExecutor(8) as pool:
-            assert list(pool.map(post, asked)) == expected
-
-
 # the command --------------------------------------------------------------------------------------
 
 
@@ -286,26 +252,14 @@ def test_many_clients_at_once_each_get_their_own():
     ("flags", "said"),
     [
         ("--port 70000", "--port 70000"),
-        ("--timeout -1", "--timeout -1.0: must be above 0"),
+        ("--timeout -1", "--timeout -1.0"),
         ("--host 192.0.2.1", "--host 192.0.2.1 --port 8000"),
+        ("--port {taken}", "--port {taken}"),
+        ("--port 0", "nowhere.pt"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags, said):
-    with refuses(said):
-        serve.main(["--path", "nowhere.pt", *flags.split()])
-    with serve.listen("127.0.0.1", 0) as taken, refuses(port := str(taken.getsockname()[1])):
-        serve.main(["--path", "nowhere.pt", "--port", port])
-
-
-def test_the_address_that_is_printed_opens_the_page(monkeypatch, capsys):
-    served = ServedModel({"modes": ["correct"]}, {"correct": echo})
-    apps: list[Any] = []
-    monkeypatch.setattr("lev_plugins.serve.model.load", lambda *_, **__: served)
-    monkeypatch.setattr(serve, "run", lambda app, *_: apps.append(app))
-    assert serve.main(["--path", "runs/m.pt", "--port", "0"]) == 0
-    address = capsys.readouterr().out.strip()
-    assert address.startswith("http://127.0.0.1:")
-    with TestClient(apps[0], base_url="http://127.0.0.1") as one:
-        assert one.get(address).status_code == 200
-        token = address.partition("token=")[2]
-        assert one.get("/info", params={"token": token}).json()["model"] == "m.pt"
+    with serve.listen("127.0.0.1", 0) as listening:
+        taken = listening.getsockname()[1]
+        with refuses(said.format(taken=taken)):
+            serve.main(["--path", "nowhere.pt", *flags.format(taken=taken).split()])

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import example_scripts
 import pytest
-from shell import Programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lev_plugins"
@@ -57,6 +56,11 @@ class Result(NamedTuple):
         assert sorted(found) == list(range(len(found)))
         return [found[number][-1] for number in sorted(found)]
 
+    def succeeded(self, command: object) -> "Result":
+        """Itself, of a command that has to succeed."""
+        assert self.code == 0, f"{command}\n{self.out[-3000:]}\n{self.err[-3000:]}"
+        return self
+
     @property
     def error(self) -> str:
         """The one line of a refused command, without ``error:``."""
@@ -87,22 +91,17 @@ class Commands:
         self._answer()
 
     def _answer(self) -> str:
-        assert self.server.stdout is not None
-        answer = self.server.stdout.readline().strip()
+        answer = self.server.stdout.readline().strip()  # type: ignore[union-attr]
         assert answer, "the process that runs the commands has died"
         return answer
 
     def _ask(self, request: Mapping[str, Any]) -> int:
-        assert self.server.stdin is not None
-        self.server.stdin.write(json.dumps(request) + "\n")
-        self.server.stdin.flush()
+        print(json.dumps(request), file=self.server.stdin, flush=True)
         return int(self._answer())
 
     def close(self) -> None:
         """End the process."""
-        assert self.server.stdin is not None
-        self.server.stdin.close()
-        self.server.wait()
+        self.server.communicate()
 
     def start(
         self,
@@ -120,13 +119,8 @@ class Commands:
             path.touch()
         # only our own commands have to find the package; fairseq's are told where it is
         ours = {"PYTHONPATH": str(ROOT)} if words[0] == "python" else {}
-        start = {
-            "argv": words,
-            "cwd": str(cwd),
-            "environ": {**ours, **(environ or {})},
-            "streams": [str(path) for path in streams],
-        }
-        return self._ask({"start": start}), streams
+        start = {"argv": words, "cwd": str(cwd), "environ": {**ours, **(environ or {})}}
+        return self._ask({"start": {**start, "streams": list(map(str, streams))}}), streams
 
     def finish(self, started: tuple[int, list[Path]]) -> Result:
         """Wait for a command; one that hangs is killed, which gives a negative status."""
@@ -141,9 +135,7 @@ class Commands:
 
     def ok(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
         """Run a command as it is; it has to succeed."""
-        result = self(command, cwd, **options)
-        assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
-        return result
+        return self(command, cwd, **options).succeeded(command)
 
     def plugin(
         self,
@@ -159,9 +151,7 @@ class Commands:
 
     def done(self, command: str, cwd: Path, **options: Any) -> Result:
         """Run a fairseq command as :meth:`plugin` does; it has to succeed."""
-        result = self.plugin(command, cwd, **options)
-        assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
-        return result
+        return self.plugin(command, cwd, **options).succeeded(command)
 
     def ranks(self, command: str, cwd: Path, task: str = "translation_edit") -> list[Result]:
         """Run a command as two processes, told what torchrun would tell them."""
@@ -193,7 +183,9 @@ def succeed(
     commands: Commands, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., str]]:
     """Runs a script of examples/, whose programs don't wait for torch to be imported."""
-    with Programs(commands, tmp_path_factory.mktemp("programs")).serving() as folder:
+    with example_scripts.Programs(
+        commands, tmp_path_factory.mktemp("programs")
+    ).serving() as folder:
         yield functools.partial(example_scripts.succeed, programs=folder)
 
 
@@ -255,6 +247,16 @@ def triple(draw: random.Random) -> tuple[str, str, str]:
     return " ".join(source), " ".join(target), " ".join(draft)
 
 
+def conllu(sentences: Sequence[Sequence[str]], tags: Mapping[str, str]) -> list[str]:
+    """The lines of a CoNLL-U file of words with these tags."""
+    rows = []
+    for words in sentences:
+        for place, word in enumerate(words, start=1):
+            rows.append("\t".join([str(place), word, "_", tags[word], *"______"]))
+        rows.append("")
+    return rows
+
+
 def write_corpus(folder: Path) -> None:
     """256 training, 11 validation, 11 test and 3 further test triples.
 
@@ -276,9 +278,8 @@ def write_corpus(folder: Path) -> None:
 def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None:
     write_corpus(folder)
     languages = flags + (" --joined-dictionary" if joined else "")
-    commands.preprocess(
-        f"{languages} --trainpref train --validpref valid --testpref test,few --destdir bin", folder
-    )
+    places = "--trainpref train --validpref valid --testpref test,few --destdir bin"
+    commands.preprocess(f"{languages} {places}", folder)
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
@@ -341,11 +342,9 @@ def transformer(
     command = (
         f"fairseq-train {triples.data} --source-lang src --target-lang tgt --task translation "
         f"--arch transformer {SIZES} --share-all-embeddings --dropout 0 --criterion cross_entropy "
-        f"{TRAINING} --max-update 40 --disable-validation --save-dir"
+        f"{TRAINING} --max-update 40 --disable-validation --save-dir ."
     )
-    folder = once(
-        tmp_path_factory, "transformer", lambda path: commands.ok(f"{command} {path}", path)
-    )
+    folder = once(tmp_path_factory, "transformer", lambda path: commands.ok(command, path))
     return folder / "checkpoint_last.pt"
 
 
@@ -372,7 +371,7 @@ def stock(commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPath
     flags = "--source-lang src --target-lang tgt"
     command = (
         f"fairseq-train {triples.data} {flags} --task translation_lev {STOCK} {TRAINING} "
-        f"--max-update 200 --user-dir {PACKAGE} --save-dir"
+        f"--max-update 200 --user-dir {PACKAGE} --save-dir ."
     )
-    folder = once(tmp_path_factory, "stock", lambda path: commands.ok(f"{command} {path}", path))
+    folder = once(tmp_path_factory, "stock", lambda path: commands.ok(command, path))
     return Corpus(triples.folder, flags, STOCK, str(folder))

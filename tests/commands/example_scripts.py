@@ -1,43 +1,117 @@
 """The scripts and modules of examples/: how tests run, load and refuse them."""
 
+import contextlib
 import importlib
 import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conftest import Commands
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+STUB = """#!/bin/bash
+if [ "$1" = -c ] || [ "$1" = - ]; then exec {home}/"$(basename "$0")" "$@"; fi
+ask="{requests}/$BASHPID"
+mkfifo "$ask.reply"
+printf '%s\\0' "$PWD" "$(basename "$0")" "$@" > "$ask.words"
+env -0 > "$ask.environ"
+cat > "$ask.in"
+echo "$BASHPID" > "{requests}/pipe"
+read -r status < "$ask.reply"
+cat "$ask.out"
+cat "$ask.err" >&2
+exit "$status"
+"""
+#: torchrun starts processes of its own: the real ones, with flags that make them small.
+TORCHRUN = """#!/bin/bash
+exec {home}/torchrun "${{@:1:2}}" {home}/fairseq-train "${{@:4}}" $GUIDE_TORCHRUN
+"""
+PROGRAMS = (
+    "python fairseq-train fairseq-generate fairseq-interactive fairseq-preprocess fairseq-validate "
+    "lev-preprocess lev-correct lev-trace lev-report lev-tune lev-noise lev-enct5-prepare "
+    "lev-predict lev-average lev-backbone"
+).split()
+#: of a script's own environment, what says nothing to a program
+OWN = {"_", "PATH", "PWD", "OLDPWD", "SHLVL"}
 
 
-def run(
-    script: str, *arguments: object, programs: Path | None = None, **environ: str
+class Programs:
+    """A folder of programs that are ours, for scripts that find it before all others.
+
+    Each is a stub that leaves its arguments, folder and standard input in a folder, writes its
+    number into a pipe and waits for its status. A thread reads the pipe and runs the programs one
+    after the other (see warm.py), so nothing waits for torch. A script must not kill them.
+    """
+
+    def __init__(self, commands: "Commands", folder: Path) -> None:
+        self.commands, self.folder = commands, folder
+        os.mkfifo(folder / "pipe")
+        home = Path(sys.executable).parent
+        stub = STUB.format(requests=folder, home=home)
+        torchrun = TORCHRUN.format(home=home)
+        for name, text in {**dict.fromkeys(PROGRAMS, stub), "torchrun": torchrun}.items():
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+
+    def _serve(self, change: Callable[[list[str]], list[str]]) -> None:
+        while number := (self.folder / "pipe").read_text().split()[:1]:
+            if number == ["end"]:
+                return
+            ask = self.folder / number[0]
+            folder, *words = ask.with_suffix(".words").read_text().split("\0")[:-1]
+            if words[0].startswith("lev-"):
+                words[:0] = ["python", "-m", "lev_plugins"]
+            environ = ask.with_suffix(".environ").read_text("utf-8", "surrogateescape")
+            pairs = [one.split("=", 1) for one in environ.split("\0")[:-1]]
+            # what the script has set itself
+            own = {a: b for a, b in pairs if a not in OWN and os.environ.get(a) != b}
+            typed = ask.with_suffix(".in").read_bytes()
+            done = self.commands(change(words), Path(folder), stdin=typed, environ=own)
+            ask.with_suffix(".out").write_text(done.out, "utf-8", "surrogateescape")
+            ask.with_suffix(".err").write_text(done.err, "utf-8")
+            ask.with_suffix(".reply").write_text(f"{done.code}\n")
+
+    @contextlib.contextmanager
+    def serving(self, change: Callable[[list[str]], list[str]] = list) -> Iterator[Path]:
+        """Inside, the programs answer; ``change`` sees every call."""
+        thread = threading.Thread(target=self._serve, args=(change,), daemon=True)
+        thread.start()
+        try:
+            yield self.folder
+        finally:
+            (self.folder / "pipe").write_text("end\n")
+            thread.join(timeout=300)
+
+
+def bash(
+    words: Sequence[str], programs: Path | None = None, cwd: Path | None = None, **environ: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs ``FOLDER/NAME.sh``; programs in the folder ``programs`` are found before all others."""
+    """Runs bash; programs in the folder ``programs`` are found before all others."""
     places = [str(programs or ""), str(Path(sys.executable).parent), os.environ["PATH"]]
-    found = os.pathsep.join(filter(None, places))
-    return subprocess.run(
-        ["bash", str(EXAMPLES / script), *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
-        timeout=900,
-    )
+    more = {"PATH": os.pathsep.join(filter(None, places)), "OMP_NUM_THREADS": "1"}
+    streams = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    env = {**os.environ, **more, "LC_ALL": "C.UTF-8", **environ}
+    return subprocess.run(["bash", *words], cwd=cwd, env=env, timeout=900, **streams)
 
 
 def succeed(script: str, *arguments: object, programs: Path | None = None, **environ: str) -> str:
     """What a script prints, which has to succeed."""
-    done = run(script, *arguments, programs=programs, **environ)
+    done = bash([str(EXAMPLES / script), *map(str, arguments)], programs, **environ)
     assert done.returncode == 0, f"{script}: {done.stdout[-800:]} {done.stderr[-2000:]}"
     return done.stdout
 
 
 def refusal(script: str, *arguments: object, **environ: str) -> str:
     """The one line of a script that refuses, without ``error:``."""
-    done = run(script, *arguments, **environ)
+    done = bash([str(EXAMPLES / script), *map(str, arguments)], **environ)
     assert done.returncode == 1 and done.stdout == "", done.stdout + done.stderr
     line = re.fullmatch(r"error: ([^\n]*)\n", done.stderr)
     assert line, done.stderr

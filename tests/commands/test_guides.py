@@ -7,10 +7,10 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-from conftest import ROOT, Commands
+from conftest import ROOT, Commands, conllu, triple
 from enct5_corpus import write_corpus
+from example_scripts import Programs, bash
 from plain_files import put
-from shell import Shell
 
 pytestmark = pytest.mark.slow  # every page trains something
 GUIDES = ROOT / "examples" / "guides"
@@ -28,16 +28,11 @@ SIZES = {
 SHORT = "--max-update 4 --num-workers 0 --log-format simple --save-interval-updates 0".split()
 
 
-def blocks(page: str) -> list[tuple[str, str]]:
-    """The language and the text of each fenced block that is run."""
-    text = (GUIDES / f"{page}.md").read_text("utf-8")
-    return re.findall(r"^```(bash|python)\n(.*?)^```", text, re.M | re.S)
-
-
 def script(page: str, folder: Path) -> str:
     """The blocks of a page in their order; those of Python become files."""
-    lines = []
-    for number, (language, text) in enumerate(blocks(page)):
+    lines, page = [], (GUIDES / f"{page}.md").read_text("utf-8")
+    blocks = re.findall(r"^```(bash|python)\n(.*?)^```", page, re.M | re.S)
+    for number, (language, text) in enumerate(blocks):
         if language == "python":
             (folder / f"block{number}.py").write_text(text, "utf-8")
             text = f"python block{number}.py\n"
@@ -60,25 +55,22 @@ def smaller(words: list[str]) -> list[str]:
     return [*words, *size.split(), *SHORT, "--cpu"]
 
 
+PARTS = {"train": 48, "valid": 8, "test": 8}
+
+
 def triples(folder: Path, rng: random.Random) -> None:
     """my/text/PART.src, .mt and .pe, and few.tsv: source, tab, draft."""
-    for part, count in (("train", 48), ("valid", 8), ("test", 8)):
-        sources = [rng.choices("abcdefgh", k=rng.randint(2, 5)) for _ in range(count)]
-        sides = {
-            "src": [" ".join(one) for one in sources],
-            "pe": [" ".join(one).upper() + " ." for one in sources],
-            "mt": [" ".join(one[1:]).upper() + " ! ." for one in sources],
-        }
-        for side, texts in sides.items():
+    for part, count in PARTS.items():
+        rows = [triple(rng) for _ in range(count)]
+        for side, texts in zip(("src", "pe", "mt"), zip(*rows, strict=True), strict=True):
             put(folder / f"text/{part}.{side}", texts)
-    pairs = zip(sides["src"], sides["mt"], strict=True)
-    put(folder / "text/few.tsv", ["\t".join(pair) for pair in pairs][:2])
+    put(folder / "text/few.tsv", [f"{source}\t{draft}" for source, _, draft in rows[:2]])
 
 
 def noisy(folder: Path, rng: random.Random) -> None:
     """my/PART.noisy and .clean, my/text/PART.clean, files to correct, and names."""
     words = checkpoints.WORDS[:6]
-    for part, count in (("train", 48), ("valid", 8), ("test", 8)):
+    for part, count in PARTS.items():
         clean = [" ".join(rng.choices(words, k=rng.randint(1, 4))) for _ in range(count)]
         put(folder / f"{part}.clean", clean)
         put(folder / f"{part}.noisy", [text.replace("a", "e", 1) for text in clean])
@@ -92,16 +84,9 @@ def noisy(folder: Path, rng: random.Random) -> None:
 
 def labelled(folder: Path, rng: random.Random) -> None:
     """my/train.conllu, dev and test; my/train.tsv and dev.tsv; my/lines.txt."""
-    for part, count in (("train", 24), ("dev", 6), ("test", 6)):
-        rows = []
-        for _ in range(count):
-            words = rng.choices(["the", "cat", "sat"], k=3)
-            tags = {"the": "DET", "cat": "NOUN", "sat": "VERB"}
-            for place, word in enumerate(words, start=1):
-                rows.append("\t".join([str(place), word, "_", tags[word], *"______"]))
-            rows.append("")
-        put(folder / f"{part}.conllu", rows)
-    shutil.copy(folder / "test.conllu", folder / "raw.conllu")
+    tags = {"the": "DET", "cat": "NOUN", "sat": "VERB"}
+    for part in ("train", "dev", "test", "raw"):
+        put(folder / f"{part}.conllu", conllu([rng.choices([*tags], k=3) for _ in range(12)], tags))
     write_corpus(folder, "classification")
     shutil.copy(folder / "valid.tsv", folder / "dev.tsv")
     put(folder / "lines.txt", ["the cat", "", "a b"])
@@ -128,33 +113,19 @@ def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Pa
         "--max-tokens 500 --max-update 30 --num-workers 0 --cpu --no-epoch-checkpoints "
         "--source-lang src --target-lang pe --disable-validation"
     )
-    done = commands.plugin(
-        f"{training} --draft-lang mt --arch levenshtein_editor_char --criterion edit_policy_loss "
-        f"--save-dir {folder}/levt",
-        folder,
-    )
-    assert done.code == 0, done.err
+    levt = "--draft-lang mt --arch levenshtein_editor_char --criterion edit_policy_loss"
+    commands.done(f"{training} {levt} --save-dir {folder}/levt", folder)
     shutil.copy(folder / "levt/checkpoint_last.pt", folder / "levt/checkpoint_best.pt")
-    done = commands.plugin(
-        f"{training} --arch levenshtein_transformer --early-exit 1,1,1 --criterion nat_loss "
-        f"--save-dir {folder}/stock",
-        folder,
-        task="translation_lev",
-    )
-    assert done.code == 0, done.err
+    stock = "--arch levenshtein_transformer --early-exit 1,1,1 --criterion nat_loss"
+    commands.done(f"{training} {stock} --save-dir {folder}/stock", folder, task="translation_lev")
     return folder
 
 
 #: What the pages that train by themselves begin without.
-OWN = {
-    "post_editing": ("data", "levt", "stock"),
-    "correcting_text": ("data", "levt", "stock"),
-    "denoising": ("data", "levt", "stock"),
-    "tagging": ("data", "levt", "stock"),
-    "pretrained": ("data", "levt", "stock"),
-    "resuming": ("levt",),
-    "precision_and_speed": ("levt",),
-}
+OWN = dict.fromkeys(
+    ("post_editing", "correcting_text", "denoising", "tagging", "pretrained"),
+    ("data", "levt", "stock"),
+) | dict.fromkeys(("resuming", "precision_and_speed"), ("levt",))
 LONG = ("pretrained", "processes")
 
 
@@ -167,7 +138,7 @@ def test_the_commands_of_a_guide_run(page, commands, prepared, tmp_path):
     for name in ("examples", "lev_plugins"):
         (home / name).symlink_to(ROOT / name)
     (tmp_path / "requests").mkdir()
-    shell = Shell(commands, home, tmp_path / "requests")
-    small = " ".join([BOTH, *SHORT])
-    done = shell.run(script(page, home), smaller, {"GUIDE_TORCHRUN": small})
+    words, small = ["-euo", "pipefail", "-c", script(page, home)], " ".join([BOTH, *SHORT])
+    with Programs(commands, tmp_path / "requests").serving(smaller) as programs:
+        done = bash(words, programs, home, GUIDE_TORCHRUN=small)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"

@@ -1,27 +1,19 @@
 """What preparing commands print as the next command runs as printed, and trains a model."""
 
-import random
 import shlex
 
 from enct5_corpus import write_corpus
 
 
-def test_the_next_command_runs_as_printed(commands, tmp_path):
-    draw = random.Random(1)
-    rows = [draw.choices("abcdefgh▁", k=9) for _ in range(40)]
-    for part in ("train", "valid"):
-        for lang, start in {"src": 0, "tgt": 0, "mt": 2}.items():
-            lines = (" ".join(row[start:]) + "\n" for row in rows)
-            (tmp_path / f"{part}.{lang}").write_text("".join(lines), encoding="utf-8")
-    flags = "--source-lang src --target-lang tgt --draft-lang mt --joined-dictionary"
-    printed = commands.preprocess(
-        f"{flags} --trainpref train --validpref valid --destdir bin", tmp_path
-    ).out
+def test_the_next_command_runs_as_printed(commands, triples, tmp_path):
+    flags = f"{triples.flags} --joined-dictionary --destdir bin"
+    places = f"--trainpref {triples.folder}/train --validpref {triples.folder}/valid"
+    printed = commands.preprocess(f"{flags} {places}", tmp_path).out
     command = shlex.split(printed.rpartition("next: ")[2])
     commands.ok([*command, "--max-update", "2"], tmp_path)
     path = tmp_path / "checkpoints" / "checkpoint_best.pt"
-    corrected = commands(f"python -m lev_plugins correct --path {path}", tmp_path, stdin="ab\n")
-    assert corrected.code == 0 and corrected.out.count("\n") == 1, corrected.err
+    corrected = commands.ok(f"python -m lev_plugins correct --path {path}", tmp_path, stdin="ab\n")
+    assert corrected.out.count("\n") == 1
 
 
 def test_the_next_command_of_labelled_text_runs_as_printed(commands, tmp_path):

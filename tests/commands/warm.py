@@ -3,8 +3,7 @@
 A process that has imported both waits for requests, one JSON object a line on standard input, and
 forks for each: the child gets its own folder, environment and files for its streams, runs the
 console script (or ``python FILE``, ``python -m MODULE``) as the main program and ends as that does.
-The plug-in is never imported here, so every command registers it anew. A child ends without the
-third of a second in which Python would free all that it did not make itself.
+The plug-in is never imported here, so every command registers it anew.
 
     {"start": {"argv": […], "cwd": …, "environ": {…}, "streams": [stdin, stdout, stderr]}}  → pid
     {"wait": pid, "seconds": …}                                                             → status
@@ -44,10 +43,7 @@ IMPORTED = (
 
 
 def warm_up() -> None:
-    """Import what commands need, and leave logging as it is in a process that has just begun.
-
-    No collection of garbage, at the end of a command least of all, goes through what stands here.
-    """
+    """Import what commands need, and leave logging as it is in a process that has just begun."""
     for name in IMPORTED:
         importlib.import_module(name)
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -62,7 +58,7 @@ def warm_up() -> None:
     # at the end of a command it may collect readers, which then wait five seconds for each other
     atexit.unregister(sys.modules["torch._dynamo.utils"].dump_compile_times)
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # no collection of garbage goes through what stands here
     root = logging.getLogger()
     root.handlers.clear()
     root.setLevel(logging.WARNING)
