@@ -24,7 +24,11 @@ PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 JOINED = {"share_all_embeddings": True}
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "post-norm": {},
-    "pre-norm, deletion apart": {**PRE_NORM, "weight_sharing": "plh-tok"},
+    "pre-norm, deletion apart, rotary": {
+        **PRE_NORM,
+        "weight_sharing": "plh-tok",
+        "rotary_positions": True,
+    },
     "learned positions, placeholders apart, early exit": {
         "encoder_learned_pos": True,
         "decoder_learned_pos": True,
@@ -42,7 +46,6 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         **JOINED,
         "deletion_trace": True,
         "source_pointer": True,
-        "rotary_positions": True,
     },
     "nothing shared": {
         **PRE_NORM,
