@@ -13,11 +13,9 @@ import pytest
 import tiny
 import torch
 import torch.nn.functional as F
-from gated_models import GATED
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pbd_models import PBD
-from seq2seq_models import Seq2Seq
+from seq2seq_models import GATED, PBD, Seq2Seq
 from tiny import Triple
 from torch import Tensor, nn
 

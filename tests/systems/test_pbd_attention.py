@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from contract import EXACT
 from hypothesis import given
 from hypothesis import strategies as st
-from pbd_models import KINDS, NORMS, ROWS, SYMBOLS, batch, build
-from seq2seq_models import EXACT, Pair, shifted, tokens
+from seq2seq_models import NORMS, PBD, ROWS, shifted, tokens
 
 from lev_plugins.nn.decoding import causal_mask
 from lev_plugins.nn.packing import Layout
@@ -13,8 +13,7 @@ from lev_plugins.systems.pbd.attention import future_mask
 
 pytestmark = pytest.mark.kernels
 
-PAD = SYMBOLS.pad()
-ROW = Pair("abcdefg", "hgfed")
+SYMBOLS, build = PBD.symbols, PBD.build
 
 
 def place_of(row: list[bool], column: int) -> int:
@@ -77,31 +76,10 @@ def answers(model, source, before, encoder_out=None):
     return model.decoder(before, encoder_out=encoder_out)[0]
 
 
-@pytest.mark.parametrize(
-    ("norm", "left", "left_target", "row"),
-    [("post-norm", True, False, ROW), ("pre-norm", False, True, Pair("abc", "hgfedh"))],
-)
-def test_a_copied_state_is_seen_by_exactly_the_queries_before_it(norm, left, left_target, row):
-    """In a model of one block; in a deeper one the change travels on."""
-    model = build(encoder_layers=1, **NORMS[norm])
-    rows = [row, Pair("abcdefgh", "abcdefgh")]
-    source, before, _ = batch(rows, left=left, left_target=left_target)
-    expected = answers(model, source, before)[0]
-    columns = source[0].ne(PAD).nonzero().flatten()
-    queries = before[0].ne(PAD).nonzero().flatten()
-    for j, column in enumerate(columns.tolist()):
-        encoder_out = model.encoder(source)
-        (memory,) = encoder_out["memory"]
-        memory.copied[0][0, column] = torch.randn(8, dtype=torch.double) * 3
-        found = answers(model, source, before, encoder_out)[0]
-        changed = ((found - expected).abs().amax(1) > 1e-9)[queries]
-        assert changed.tolist() == [i < j for i in range(len(queries))]
-
-
 @pytest.mark.parametrize(("norm", "states"), [("post-norm", "input"), ("pre-norm", "output")])
 def test_block_l_copies_the_states_of_encoder_block_l(norm, states):
     model = build(copied_states=states, **NORMS[norm])
-    source, _, _ = batch([ROW])
+    source = tokens("abcdefg", SYMBOLS)[None]
     (memory,) = model.encoder(source)["memory"]
     seen = []
     for block in model.encoder.blocks:
@@ -150,19 +128,19 @@ def test_one_block_computes_what_the_paper_says(norm):
 
 @pytest.mark.parametrize("kind", ["as published, pre-norm", "no sharing, post-norm"])
 def test_segments_and_the_future_matter(kind):
-    model = build(**KINDS[kind])
-    source, before, _ = batch(ROWS)
+    model = build(**PBD.kinds[kind])
+    source, before, _ = PBD.batch(ROWS)
     expected = answers(model, source, before)
     for block in model.decoder.blocks:
         block.self_attention.segment.weight.data.zero_()
     without = answers(model, source, before)
     assert (without - expected).abs().amax() > 1e-3
-    plain = build(**KINDS[kind], no_segment_embedding=True)
+    plain = build(**PBD.kinds[kind], no_segment_embedding=True)
     plain.load_state_dict(
         {name: value for name, value in model.state_dict().items() if "segment" not in name}
     )
     torch.testing.assert_close(answers(plain, source, before), without, **EXACT)
-    blind = build(**KINDS[kind], no_future_modelling=True)
+    blind = build(**PBD.kinds[kind], no_future_modelling=True)
     blind.load_state_dict(plain.state_dict())
     difference = (answers(blind, source, before) - without).abs().amax(2)
     # a source without tokens leaves nothing to see, and neither does one that is used up
