@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import checkpoints
 import conftest
 import enct5_corpus
-import pbd_corpus
 import pytest
 import torch
 from processes import are_gone, descendants, is_alive
@@ -56,7 +55,8 @@ def triples(commands: conftest.Commands, folder: Path) -> Path:
 
 
 def pairs(commands: conftest.Commands, folder: Path) -> Path:
-    return pbd_corpus.prepared(commands, folder).data
+    conftest.prepared(commands, folder, "--source-lang src --target-lang tgt", joined=True)
+    return folder / "bin"
 
 
 def tags(commands: conftest.Commands, folder: Path) -> Path:
@@ -101,14 +101,15 @@ TRAININGS = {
     "gated_transformer": Training(
         text,
         f"--task noisy_translation {LANGUAGES} --noise all --bpe characters "
-        f"--arch gated_transformer_char {pbd_corpus.SIZES} --decoder-layers 1 "
+        f"--arch gated_transformer_char {conftest.ENCODER} --decoder-layers 1 "
         f"--share-all-embeddings --gates mask,copy,generate {PAIR} {DROPOUT} --num-workers 2 "
         f"--optimizer adam --lr 0.005 {DECAY}",
         8,
     ),
     "pbd_transformer": Training(
         pairs,
-        f"--task translation {pbd_corpus.MODEL} {PAIR} {DROPOUT} --update-freq 2 "
+        f"--task translation --arch pbd_transformer_char {conftest.ENCODER} {PAIR} {DROPOUT} "
+        "--batch-size 15 --required-batch-size-multiple 1 --update-freq 2 "
         f"--optimizer muon --lr 0.005 {DECAY}",
         9,
     ),

@@ -143,28 +143,6 @@ def test_a_training_that_is_taken_up_has_the_ratio_given_now_and_bf16_keeps_the_
     assert sorted(group["lr"] for group in wrapped.fp32_optimizer.param_groups) == [0.1, 1.0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_resumed_training_is_the_uninterrupted_one(dtype):
-    def optimizer(model):
-        made = Muon if dtype == torch.float32 else half
-        return made(config(), list(model.parameters()))
-
-    whole, first, second = Model(dtype), Model(dtype), Model(dtype)
-    train(whole, optimizer(whole), [1, 2, 3, 4])
-    stopped = optimizer(first)
-    train(first, stopped, [1, 2])
-    second.load_state_dict(first.state_dict())
-    resumed = optimizer(second)
-    if dtype == torch.bfloat16:  # the fp32 copies are of the rounded parameters
-        for own, kept in zip(resumed.fp32_params, stopped.fp32_params, strict=True):
-            own.data.copy_(kept.data)
-    state = stopped.state_dict()
-    resumed.load_state_dict(state, Muon.optimizer_config.fget(Namespace(cfg=config())))
-    train(second, resumed, [3, 4])
-    for one, same in zip(whole.parameters(), second.parameters(), strict=True):
-        assert torch.equal(one, same)
-
-
 @pytest.mark.parametrize(
     ("made", "cfg", "model", "named"),
     [

@@ -148,10 +148,9 @@ class Seq2Seq:
         left: bool = False,
         left_target: bool = False,
         extra: int = 0,
-        target: Dictionary | None = None,
     ) -> Batch:
         """``left``, ``left_target``: where the padding is; ``extra``: columns on both sides."""
-        symbols, pad = target or self.symbols, self.symbols.pad()
+        symbols, pad = self.symbols, self.symbols.pad()
         return Batch(
             tiny.stack([self.source(row) for row in rows], pad, left, extra),
             tiny.stack([shifted(row.target, symbols) for row in rows], pad, left_target, extra),
@@ -245,10 +244,6 @@ PBD = Seq2Seq(
     {
         "as published, post-norm": {},
         "as published, pre-norm": PRE,
-        "learned positions, outputs copied, post-norm": {
-            "encoder_learned_pos": True,
-            "copied_states": "output",
-        },
         "no sharing, post-norm": {"no_parameter_sharing": True},
         "no sharing, outputs copied, one table, pre-norm": {
             "no_parameter_sharing": True,
@@ -258,7 +253,11 @@ PBD = Seq2Seq(
             "activation_fn": "gelu",
             **PRE,
         },
-        "no segments, pre-norm": {"no_segment_embedding": True, **PRE},
+        "no segments, learned positions, outputs copied, post-norm": {
+            "no_segment_embedding": True,
+            "encoder_learned_pos": True,
+            "copied_states": "output",
+        },
         "no sharing, no future, deep decoder, post-norm": {
             "no_parameter_sharing": True,
             "no_future_modelling": True,

@@ -1,6 +1,7 @@
 """What is particular to gated-Trans; what it has in common with others: ``test_seq2seq.py``.
 
-Probabilities; fresh gates on a trained model; trainings that begin from others.
+The gates against their equations, written out token by token; fresh gates on a trained model;
+trainings that begin from others.
 """
 
 import json
@@ -9,35 +10,120 @@ from typing import Any
 
 import pytest
 import torch
-from closeness import assert_near
-from contract import EXACT
 from omegaconf import OmegaConf
 from refusals import refuses
-from seq2seq_models import ALL, GATED, ROWS, SIZES, masked, shifted, tokens
-from test_gated_gates import CHOICES, OTHERS
+from seq2seq_models import ALL, GATED, PRE, ROWS, SIZES, VARIANTS, masked, shifted, tokens
 
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
+from lev_plugins.systems.gated.gates import chosen_gates
 
-build = GATED.build
+SYMBOLS, build = GATED.symbols, GATED.build
 NO_MASK = masked(mask=None)
+# of the source's letters f, g and h are not in it, and those that are have other numbers
+OTHERS = masked("xyzedcba")
+PAIRS = [("abcd", "abc"), ("bad", "cafedab"), ("hgfedcba", "h"), ("", "ab")]
+# every gate with every other, on and off; a pointer that does not generate is refused
+SUBSETS = ["none", "mask", "generate", "copy,generate", "mask,generate,skip", "mask,skip", ALL]
+CHOICES = [
+    (variant, gates)
+    for variant in VARIANTS
+    for gates in SUBSETS
+    if (variant, gates) != ("pointer", "mask,skip")
+]
+EXACT = {"rtol": 0, "atol": 1e-9}
 
-# probabilities --------------------------------------------------------------------------------
+# equations ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", GATED.search)
-def test_chances_sum_to_one(kind):
-    model = build(target=OTHERS, **GATED.kinds[kind])
-    made = GATED.batch(ROWS, target=OTHERS)
-    net_output = model(made.source, None, made.before)
-    for log in (True, False):
-        found = model.get_normalized_probs(net_output, log_probs=log)
-        total = (found.exp() if log else found).sum(2)
-        assert_near(total, torch.ones_like(total))
-    exact = [net_output[1]["gates"].sum(2)]
-    if model.decoder.variant == "pointer":  # its logits are log-probabilities as they are
-        exact.append(net_output[0].exp().sum(2))
-    for total in exact:
-        torch.testing.assert_close(total, torch.ones_like(total), **EXACT)
+@pytest.mark.kernels
+@pytest.mark.parametrize("mask", ["<mask>", "[MASK]", "<extra_id_0>", None])
+def test_the_mask_gate_is_equations_1_and_2(mask):
+    symbols = masked(mask=mask)
+    encoder = build(source=symbols).encoder
+    without = build(source=symbols, gates="copy,generate,skip").encoder
+    for text, _ in PAIRS:
+        source = tokens(text, symbols)[None]
+        states = encoder.body(encoder.embed(source), source.ne(symbols.pad()))[0]
+        gate = encoder.mask_gate
+        vector = (
+            gate.vector.vector if mask is None else encoder.embed.table.weight[symbols.index(mask)]
+        )
+        vector = vector * 8**0.5  # fairseq's Transformer multiplies embeddings by the root of C
+        (memory,) = encoder(source)["memory"]
+        for i, state in enumerate(states):
+            u = (gate.gate.weight[0] @ state + gate.gate.bias[0]).sigmoid()
+            torch.testing.assert_close(memory.masked[0, i], u, **EXACT)
+            torch.testing.assert_close(memory.states[0, i], u * vector + (1 - u) * state, **EXACT)
+        (plain,) = without(source)["memory"]
+        read = without.body(without.embed(source), source.ne(symbols.pad()))
+        assert plain.masked is None and torch.equal(plain.states, read)
+
+
+def gates_by_hand(model, state, place, memory):
+    """Eq. 3-6, or what the variant makes of them, at one target token."""
+    values, paper = [], model.decoder.variant == "paper"
+    for name, gate in model.decoder.gates.gates.items():
+        looked_at = state
+        if paper and name == "generate":
+            looked_at = memory.states[0, min(place, memory.states.size(1) - 1)]
+        value = gate.weight[0] @ looked_at + gate.bias[0]
+        values.append(value.sigmoid() if paper else value)
+    return torch.stack(values).softmax(0)
+
+
+def paper_by_hand(model, gates, state, previous):
+    """Eq. 7 and 8."""
+    mask = model.encoder.embed.table.weight[SYMBOLS.index("<mask>")]
+    embedded = model.decoder.embed.table.weight[previous]
+    mixed = gates.get("copy", 0) * embedded + gates.get("skip", 0) * mask
+    mixed = 8**0.5 * mixed + gates.get("generate", 0) * state.sigmoid()
+    return model.decoder.output.table.weight @ mixed
+
+
+def pointer_by_hand(model, gates, state, looks, source, target):
+    chances = gates["generate"] * (model.decoder.output.table.weight @ state).softmax(0)
+    for place, weight in enumerate(looks):
+        copied, after = SYMBOLS[source[place]], SYMBOLS[(source + source[-1:])[place + 1]]
+        chances[target.index(copied)] += gates.get("copy", 0) * weight
+        chances[target.index(after)] += gates.get("skip", 0) * weight
+    return chances.log()
+
+
+@pytest.mark.kernels
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("variant", "gates", "target"),
+    [
+        (variant, gates, target)
+        for variant, gates in CHOICES
+        for target in (SYMBOLS, OTHERS)[: 2 if gates == ALL else 1]
+        if gates not in ("none", "mask")
+    ],
+)
+def test_each_variant_is_its_equations(variant, gates, target):
+    model = build(gates=gates, gate_variant=variant, target=target, **PRE)
+    for text, written in PAIRS:
+        source, before = tokens(text, SYMBOLS), shifted(written, target)
+        encoder_out = model.encoder(source[None])
+        (memory,) = encoder_out["memory"]
+        states, extra = model.decoder.extract_features(before[None], encoder_out=encoder_out)
+        logits, given = model.decoder(before[None], encoder_out=encoder_out)
+        for place, state in enumerate(states[0]):
+            weights = gates_by_hand(model, state, place, memory)
+            torch.testing.assert_close(given["gates"][0, place], weights, **EXACT)
+            named = dict(zip(model.decoder.gates.names, weights))
+            if variant == "paper":
+                expected = paper_by_hand(model, named, state, before[place])
+            else:
+                looks = extra["attn"][0][0, place]
+                expected = pointer_by_hand(model, named, state, looks, source.tolist(), target)
+            torch.testing.assert_close(logits[0, place], expected, **EXACT)
+
+
+def test_gates_are_read_in_any_order():
+    assert chosen_gates("skip, generate,skip") == ["generate", "skip"]
+    assert chosen_gates("all") == ["mask", "copy", "generate", "skip"]
+    assert chosen_gates("none") == []
 
 
 def test_a_pointer_copies_what_the_target_does_not_know_as_unknown():
@@ -48,7 +134,7 @@ def test_a_pointer_copies_what_the_target_does_not_know_as_unknown():
         model.decoder.gates.gates["copy"].weight.zero_()
         model.decoder.gates.gates["generate"].weight.zero_()
     for source, copied in (("hfg", {"<unk>", "</s>"}), ("abe", {"a", "b", "e", "</s>"})):
-        scores, _ = model(tokens(source, GATED.symbols)[None], None, shifted("", OTHERS)[None])
+        scores, _ = model(tokens(source, SYMBOLS)[None], None, shifted("", OTHERS)[None])
         chances = scores[0, 0].exp()
         likely = {OTHERS[i] for i in range(len(OTHERS)) if chances[i].item() > 1e-6}
         assert likely == copied
@@ -98,7 +184,7 @@ def test_a_trained_model_answers_with_fresh_gates_as_without_them(options: dict[
         model.get_normalized_probs(model(**GATED.sample(ROWS)["net_input"]), log_probs=False)
         for model in (plain, fresh)
     ]
-    real = GATED.sample(ROWS)["target"].ne(GATED.symbols.pad())
+    real = GATED.sample(ROWS)["target"].ne(SYMBOLS.pad())
     assert chances[0][real].max() > 0.5
     # copying and skipping have 0.09 of the weight; the mask gate lets 0.0025 of another vector in
     torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.11)
@@ -127,16 +213,16 @@ def test_a_training_is_resumed_with_the_gates_it_began_with(gates, variant, told
 @pytest.mark.parametrize(
     ("old", "new", "same", "table"),
     [
-        ({"gates": "none"}, {}, "", GATED.symbols),
+        ({"gates": "none"}, {}, "", SYMBOLS),
         ({}, {"gates": "none"}, "", NO_MASK),
         ({}, {"gates": ALL}, "mask copy generate", NO_MASK),
-        ({"gates": ALL}, {"gates": "mask,generate"}, "mask generate", GATED.symbols),
-        ({}, {"gate_variant": "paper"}, "mask", GATED.symbols),
+        ({"gates": ALL}, {"gates": "mask,generate"}, "mask generate", SYMBOLS),
+        ({}, {"gate_variant": "paper"}, "mask", SYMBOLS),
         (
             {"gates": "skip", "gate_variant": "paper"},
             {"gates": ALL, "gate_variant": "paper"},
             "skip",
-            GATED.symbols,
+            SYMBOLS,
         ),
     ],
 )

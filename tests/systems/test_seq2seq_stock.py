@@ -14,9 +14,8 @@ pytestmark = [
     # said by torch about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
 ]
-NO_IDEAS = {
-    name: True for name in ("no_parameter_sharing", "no_future_modelling", "no_segment_embedding")
-}
+# without a future there are no segments to tell apart
+NO_IDEAS = {"no_parameter_sharing": True, "no_future_modelling": True}
 PLAIN = {"pbd": (PBD, NO_IDEAS), "gated": (GATED, {"gates": "none"})}
 OPTIONS = {
     "own tables, post-norm": {},
