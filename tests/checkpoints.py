@@ -56,11 +56,6 @@ def bert_tensors(prefix: str = "", head: bool = False) -> Tensors:
     return {f"{prefix}{name}": value for name, value in found.items()}
 
 
-def bart_tensors() -> Tensors:
-    kind = "BartForConditionalGeneration"
-    return random_tensors(kind, BART_CONFIG, "embed_tokens", "lm_head")
-
-
 def t5_tensors(gated: bool, tied: bool) -> Tensors:
     tables = ["embed_tokens", *(["lm_head"] if tied else [])]
     return random_tensors("T5ForConditionalGeneration", T5_1 if gated else T5_0, *tables)
@@ -142,7 +137,8 @@ def bert(folder: Path, **options: Any) -> Path:
 
 
 def bart(folder: Path) -> Path:
-    return write(folder, BART_CONFIG, bart_tensors())
+    kind = "BartForConditionalGeneration"
+    return write(folder, BART_CONFIG, random_tensors(kind, BART_CONFIG, "embed_tokens", "lm_head"))
 
 
 def t5(folder: Path, new: bool = True) -> Path:

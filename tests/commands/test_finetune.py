@@ -1,7 +1,5 @@
 """What others have trained, fairseq's own code too: as a start, and in our commands."""
 
-import json
-
 import pytest
 import torch
 from states import assert_equal, parameters
@@ -73,14 +71,5 @@ def test_a_stock_checkpoint_gives_the_stock_commands_outputs(commands, stock, ro
 def test_a_stock_checkpoint_edits_drafts(commands, stock, triples, tmp_path):
     edited = commands.done(triples.generate("--gen-subset valid", stock.checkpoint), tmp_path)
     written = commands.done(stock.generate("--gen-subset valid"), tmp_path)
-    drafts = triples.text("valid", "mt")
     assert len(edited.texts("H")) == 11 and edited.texts("H") != written.texts("H")
-    assert edited.texts("H") != drafts
-    # the same through a command that is given nothing but the checkpoint
-    lines = [f"{s}\t{d}\n" for s, d in zip(triples.text("valid", "src"), drafts, strict=True)]
-    traced = commands.ok(
-        f"python -m lev_plugins trace --path {stock.checkpoint} --json",
-        tmp_path,
-        stdin="".join(lines),
-    )
-    assert [json.loads(line)["text"] for line in traced.out.splitlines()] == edited.texts("H")
+    assert edited.texts("H") != triples.text("valid", "mt")

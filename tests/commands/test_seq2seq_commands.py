@@ -7,13 +7,15 @@ One contract for ``pbd_transformer``, ``gated_transformer`` and the autoregressi
 import json
 import math
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import checkpoints
 import pytest
 from conftest import ENCODER, Commands, Corpus, Result
-from states import assert_equal, parameters, tensors
+from states import assert_equal, parameters, state, tensors
 
 from lev_plugins.systems.gated import GatedTransformerModel
 from lev_plugins.systems.pbd import PBDTransformerModel
@@ -29,44 +31,18 @@ TRAINING = (
 RANDOM = "--dropout 0.3 --attention-dropout 0.1 --seed 2"
 
 
-class Kind(NamedTuple):
-    """model: the class. task and arch: flags. drafted: flags for data with drafts. updates: of a
-    training that ends in outputs that differ."""
+class System(NamedTuple):
+    """The commands of a system on the triples.
+
+    model: the class. task and arch: flags. updates: of a training that ends in outputs that
+    differ. drafted: flags for data with drafts. folder: gets what they write.
+    """
 
     model: Any
     task: str
     arch: str
     updates: int
-    drafted: str = ""
-
-
-KINDS = {
-    "pbd": Kind(
-        PBDTransformerModel,
-        "translation",
-        f"--arch pbd_transformer_char {SIZES}",
-        120,
-    ),
-    "gated": Kind(
-        GatedTransformerModel,
-        "translation",
-        f"--arch gated_transformer_char {SIZES} --gates mask,copy,generate",
-        120,
-    ),
-    "concat": Kind(
-        TransformerConcatModel,
-        "translation_concat",
-        f"--arch transformer_concat_char {SIZES}",
-        60,
-        "--draft-lang mt",
-    ),
-}
-
-
-class System(NamedTuple):
-    """The commands of a system on the triples; ``folder`` gets what they write."""
-
-    kind: Kind
+    drafted: str
     commands: Commands
     corpus: Corpus
     folder: Path
@@ -79,32 +55,49 @@ class System(NamedTuple):
     def lines(self) -> list[str]:
         """The test set as it is typed: it has an empty source and a word of no dictionary."""
         sources = self.corpus.text("test", "src")
-        if not self.kind.drafted:
+        if not self.drafted:
             return sources
         drafts = self.corpus.text("test", "mt")
         return [f"{source}\t{draft}" for source, draft in zip(sources, drafts, strict=True)]
 
     def __call__(self, command: str, **options: Any) -> Result:
         words = f"{command} {LANGUAGES} --cpu"
-        return self.commands.plugin(words, self.folder, self.kind.task, **options)
+        return self.commands.plugin(words, self.folder, self.task, **options)
 
     def done(self, command: str, **options: Any) -> Result:
         return self.commands.done(
-            f"{command} {LANGUAGES} --cpu", self.folder, task=self.kind.task, **options
+            f"{command} {LANGUAGES} --cpu", self.folder, task=self.task, **options
         )
 
     def train(self, more: str) -> str:
-        kind = self.kind
-        return f"fairseq-train {self.corpus.data} {kind.arch} {kind.drafted} {TRAINING} {more}"
+        return f"fairseq-train {self.corpus.data} {self.arch} {self.drafted} {TRAINING} {more}"
 
     def generate(self, more: str = "", path: object = None) -> str:
         path = path or self.checkpoint
-        drafted = self.kind.drafted
-        return f"fairseq-generate {self.corpus.data} --path {path} --beam 4 {drafted} {more}"
+        return f"fairseq-generate {self.corpus.data} --path {path} --beam 4 {self.drafted} {more}"
 
     def typed(self, lines: list[str], more: str = "") -> Result:
         command = f"fairseq-interactive {self.corpus.data} --path {self.checkpoint} --beam 4 {more}"
         return self.done(command, stdin="".join(f"{line}\n" for line in lines))
+
+
+KINDS = {
+    "pbd": (PBDTransformerModel, "translation", f"--arch pbd_transformer_char {SIZES}", 120, ""),
+    "gated": (
+        GatedTransformerModel,
+        "translation",
+        f"--arch gated_transformer_char {SIZES} --gates mask,copy,generate",
+        120,
+        "",
+    ),
+    "concat": (
+        TransformerConcatModel,
+        "translation_concat",
+        f"--arch transformer_concat_char {SIZES}",
+        60,
+        "--draft-lang mt",
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +109,8 @@ def made(
 
     def make(name: str) -> System:
         if name not in systems:
-            kind = KINDS[name]
-            system = System(kind, commands, triples, tmp_path_factory.mktemp(name))
-            flags = f"--dropout 0 --max-update {kind.updates} --save-dir trained"
+            system = System(*KINDS[name], commands, triples, tmp_path_factory.mktemp(name))
+            flags = f"--dropout 0 --max-update {system.updates} --save-dir trained"
             system.done(system.train(flags))
             systems[name] = system
         return systems[name]
@@ -148,7 +140,7 @@ def generated(system: System) -> Result:
 
 def test_no_sentence_is_lost(system, generated):
     sources, targets = (system.corpus.text("test", side) for side in ("src", "tgt"))
-    if system.kind.drafted:  # source and draft are read as one
+    if system.drafted:  # source and draft are read as one
         sources = [line.replace("\t", " ").strip() for line in system.lines]
     printed = generated.lines("S")
     found = [" ".join(printed[number]) for number in range(len(sources))]
@@ -183,9 +175,9 @@ def test_validation_counts_every_sentence_and_a_prefix_is_scored_as_it_is(system
 
 
 def test_the_python_interface_gives_what_the_command_gives(system, generated):
-    if system.kind.drafted:  # fairseq's interface reads no drafts
+    if system.drafted:  # fairseq's interface reads no drafts
         return
-    hub = system.kind.model.from_pretrained(
+    hub = system.model.from_pretrained(
         str(system.checkpoint.parent), system.checkpoint.name, str(system.corpus.data)
     )
     assert hub.translate(system.lines, beam=4) == generated.texts("H")
@@ -212,16 +204,6 @@ def test_dropout_that_is_to_be_kept_and_a_limit_of_no_position_are_refused(made)
     for command, named in refused.items():
         assert named in pbd(command).error
     assert not list((pbd.folder / "no").glob("*"))
-
-
-def test_lines_typed_without_drafts_are_answered_as_data_without_drafts(made):
-    concat = made("concat")
-    with_drafts = concat.done(concat.generate())
-    expected = concat.done(concat.generate().replace(concat.kind.drafted, ""))
-    typed = concat.typed(concat.corpus.text("test", "src"))
-    assert typed.texts("H") == expected.texts("H")
-    scores = ([score for score, _ in one.lines("H").values()] for one in (with_drafts, expected))
-    assert next(scores) != next(scores)
 
 
 def test_bleu_chooses_the_best_checkpoint(made, tmp_path):
@@ -259,16 +241,46 @@ def test_the_gates_are_those_of_what_beam_search_writes(made, tmp_path):
         assert one["skip"] is None
         assert len(one["mask"]) == len(one["source_tokens"])
     assert page.read_text().count("<article>") == 11
+    both = f"{gated.checkpoint}:{gated.checkpoint}"
+    assert "one checkpoint" in gates_of(gated, "", both).error
+    for lines in ("a\nb\tc\n", "a\n" + "a " * 1100 + "\n"):
+        assert "line 2: " in gates_of(gated, f"--html {tmp_path}/no.html", stdin=lines).error
+    assert not (tmp_path / "no.html").exists()
 
 
-def test_gates_that_cannot_be_shown_are_refused_in_one_line(made, tmp_path):
-    gated = made("gated")
-    long = "a\n" + "a " * 1100 + "\n"
-    refused = [
-        gates_of(gated, "", f"{gated.checkpoint}:{gated.checkpoint}"),
-        gates_of(gated, "", stdin="a\nb\tc\n"),
-        gates_of(gated, f"--html {tmp_path}/page.html", stdin=long),
-    ]
-    for result, named in zip(refused, ("one checkpoint", "line 2: ", "line 2: "), strict=True):
-        assert named in result.error
-    assert not list(tmp_path.iterdir())
+# ---------------------------------------------------------------- a backbone
+
+SIDES = "--source-lang noisy --target-lang clean"
+BACKBONE = (
+    f"fairseq-train . {SIDES} --arch gated_bert_minilm --bpe hf --hf-directory bert "
+    "--criterion label_smoothed_cross_entropy --optimizer backbone_adam --backbone-lr-ratio 0.1 "
+    "--lr 0.01 --batch-size 8 --max-update 2 --num-workers 0 --cpu --save-dir run --backbone bert "
+    "--max-source-positions 9 --max-target-positions 9 --no-epoch-checkpoints"
+)
+LINES = ["the cat sat", "a cat sat on the mat", "the mat", "unhappy cats sat", "a mat", "on a mat"]
+
+
+def test_a_checkpoint_needs_the_backbones_weights_no_more(commands, tmp_path):
+    folder = tmp_path / "data"
+    checkpoints.bert(folder / "bert")
+    commands.ok("python -m lev_plugins backbone bert --dict dict.noisy.txt", folder)
+    shutil.copy(folder / "dict.noisy.txt", folder / "dict.clean.txt")
+    for name in ("train.noisy", "train.clean", "valid.noisy", "valid.clean"):
+        (folder / name).write_text("".join(f"{line}\n" for line in LINES * 4))
+    result = commands.plugin(BACKBONE, folder, task="noisy_translation")
+    assert f"sizes are those of {folder}/bert: {{" in result.out, result.err
+    moved = folder.rename(tmp_path / "elsewhere")
+    (moved / "bert" / "model.safetensors").unlink()
+    trained = moved / "run" / "checkpoint_last.pt"
+    result = commands.plugin(
+        f"fairseq-interactive {moved} {SIDES} --path {trained} --cpu --beam 2 "
+        f"--bpe hf --hf-directory {moved / 'bert'} --max-len-b 8",
+        tmp_path,
+        stdin="the cat\n\nunhappy mat\n",
+        task="noisy_translation",
+    )
+    assert sorted(result.lines("H")) == [0, 1, 2], result.err
+    model = state(trained)["cfg"]["model"]
+    assert Path(model["backbone"]).is_absolute()
+    plan = json.loads(model["backbone_plan"])
+    assert plan["kind"] == "bert" and plan["plan"]["dim"] == checkpoints.DIM

@@ -21,14 +21,9 @@ from torch import Tensor, nn
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 
-SIZES: dict[str, Any] = {
-    "encoder_embed_dim": 8,
-    "encoder_ffn_embed_dim": 12,
-    "encoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "dropout": 0.0,
-    "max_source_positions": 32,
-    "max_target_positions": 32,
+SIZES = {
+    **{name: size for name, size in tiny.SIZES.items() if name.startswith("encoder_")},
+    **{"dropout": 0.0, "max_source_positions": 32, "max_target_positions": 32},
 }
 # sources shorter and longer than targets, as long, and empty
 ROWS = [

@@ -83,7 +83,7 @@ def build(
 
 def example(*words: int) -> Example:
     """A text of so many subwords each word, between ``<s>`` and ``</s>``; which ones is random."""
-    inside = torch.randint(4, len(PIECES), (sum(words),))
+    inside = torch.randint(4, len(T5_TOKENS), (sum(words),))
     pieces = torch.cat([torch.tensor([3]), inside, torch.tensor([1])])
     none = torch.zeros(1, dtype=torch.long)
     spans = torch.arange(1, len(words) + 1).repeat_interleave(torch.tensor(words))

@@ -12,7 +12,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 from refusals import refuses
-from seq2seq_models import ALL, GATED, PRE, ROWS, SIZES, VARIANTS, masked, shifted, tokens
+from seq2seq_models import ALL, GATED, PRE, ROWS, SIZES, VARIANTS, gated, masked, shifted, tokens
 
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 from lev_plugins.systems.gated.gates import chosen_gates
@@ -126,21 +126,6 @@ def test_gates_are_read_in_any_order():
     assert chosen_gates("none") == []
 
 
-def test_a_pointer_copies_what_the_target_does_not_know_as_unknown():
-    """f, g and h are in the source's dictionary alone."""
-    model = build(target=OTHERS, gate_variant="pointer", gates="copy,generate", factor=1.0)
-    with torch.no_grad():
-        model.decoder.gates.gates["copy"].bias.fill_(30.0)
-        model.decoder.gates.gates["copy"].weight.zero_()
-        model.decoder.gates.gates["generate"].weight.zero_()
-    for source, copied in (("hfg", {"<unk>", "</s>"}), ("abe", {"a", "b", "e", "</s>"})):
-        scores, _ = model(tokens(source, SYMBOLS)[None], None, shifted("", OTHERS)[None])
-        chances = scores[0, 0].exp()
-        likely = {OTHERS[i] for i in range(len(OTHERS)) if chances[i].item() > 1e-6}
-        assert likely == copied
-        assert chances.sum().item() == pytest.approx(1)
-
-
 def test_chances_that_round_to_nothing_have_a_finite_logarithm():
     model = build(gate_variant="pointer", factor=40.0).float()
     for dtype in (torch.float32, torch.bfloat16):
@@ -190,24 +175,15 @@ def test_a_trained_model_answers_with_fresh_gates_as_without_them(options: dict[
     torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.11)
 
 
-@pytest.mark.parametrize(
-    ("gates", "variant", "told"),
-    [
-        ("mask,copy,generate", "paper", "--gates mask,copy,generate --gate-variant paper"),
-        ("none", "paper", "--gates none"),
-        ("generate,copy,mask", "pointer", None),
-    ],
-)
-def test_a_training_is_resumed_with_the_gates_it_began_with(gates, variant, told):
+def test_a_training_is_resumed_with_the_gates_it_began_with():
     """No parameter tells the variant, and the defaults of 0.5.0 were others."""
-    old = OmegaConf.create({"gates": gates, "gate_variant": variant})
-    cfg = GatedTransformerConfig()
-    if told is None:
-        GatedTransformerModel.check_resumed(cfg, old, "last.pt")
-        return
-    with refuses("last.pt: ", told):
-        GatedTransformerModel.check_resumed(cfg, old, "last.pt")
-    GatedTransformerModel.check_resumed(GatedTransformerConfig(**old), old, "last.pt")
+    check, cfg = GatedTransformerModel.check_resumed, GatedTransformerConfig()
+    check(cfg, OmegaConf.create(gated("pointer", "generate,copy,mask")), "last.pt")
+    for gates, told in (("mask,copy,generate", "--gate-variant paper"), ("none", "--gates none")):
+        old = OmegaConf.create(gated("paper", gates))
+        with refuses("last.pt: ", told):
+            check(cfg, old, "last.pt")
+        check(GatedTransformerConfig(**old), old, "last.pt")
 
 
 @pytest.mark.parametrize(
@@ -218,12 +194,7 @@ def test_a_training_is_resumed_with_the_gates_it_began_with(gates, variant, told
         ({}, {"gates": ALL}, "mask copy generate", NO_MASK),
         ({"gates": ALL}, {"gates": "mask,generate"}, "mask generate", SYMBOLS),
         ({}, {"gate_variant": "paper"}, "mask", SYMBOLS),
-        (
-            {"gates": "skip", "gate_variant": "paper"},
-            {"gates": ALL, "gate_variant": "paper"},
-            "skip",
-            SYMBOLS,
-        ),
+        (gated("paper", "skip"), gated("paper"), "skip", SYMBOLS),
     ],
 )
 def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, table):
