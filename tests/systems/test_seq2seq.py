@@ -23,31 +23,10 @@ from tiny import Triple
 from lev_plugins.errors import UserError
 from lev_plugins.nn.precision import Int8Linear, quantize
 
-pytestmark = [
-    # said by torch and by fairseq about fairseq
-    pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
-]
+# said by torch about fairseq
+pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
 SYSTEMS = {"pbd": PBD, "gated": GATED, "concat": CONCAT}
-SEARCHED = [(name, kind) for name, system in SYSTEMS.items() for kind in system.search]
-
-
-def paired(name: str, values: dict[str, Any]) -> Any:
-    """Each kind that is searched with one of the values, in turn."""
-    made = [
-        pytest.param(
-            SYSTEMS[one],
-            kind,
-            values[said],
-            id=f"{one}, {kind}, {said}",
-            marks=[pytest.mark.kernels] if kind == SYSTEMS[one].search[0] else [],
-        )
-        for (one, kind), said in zip(SEARCHED, itertools.cycle(values))
-    ]
-    return pytest.mark.parametrize(("system", "kind", name), made)
-
-
 each_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS.keys())
-LEFT = {"left": True, "right": False}
 
 
 def under_contract(*names: str) -> list[Any]:
@@ -115,7 +94,15 @@ def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq, precision):
 # beam search ----------------------------------------------------------------------------------
 
 
-@paired("left", LEFT)
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    ("system", "kind", "left"),
+    [
+        pytest.param(system, kind, number % 2 == 0, id=f"{name}, {kind}")
+        for name, system in SYSTEMS.items()
+        for number, kind in enumerate(system.search)
+    ],
+)
 def test_the_scores_of_beam_search_are_those_of_its_hypotheses_forced(system: Seq2Seq, kind, left):
     model = system.lively(kind)
     lengths = set()
