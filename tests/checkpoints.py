@@ -1,4 +1,4 @@
-"""Tiny pre-trained models, written to folders by hand, tensor by tensor."""
+"""Tiny pre-trained models, in folders as ``transformers`` has them."""
 
 import json
 import sys
@@ -36,80 +36,29 @@ NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.
 Tensors = dict[str, Tensor]
 
 
-def linear(tensors: Tensors, name: str, outputs: int, inputs: int, bias: bool = True) -> None:
-    tensors[f"{name}.weight"] = torch.randn(outputs, inputs) * 0.4
-    if bias:
-        tensors[f"{name}.bias"] = torch.randn(outputs) * 0.3
+def random_tensors(kind: str, config: dict[str, Any], *left_out: str) -> Tensors:
+    """Of a model of the library, by its names; norms, biases and padding are random too."""
+    import transformers
 
-
-def norm(tensors: Tensors, name: str, bias: bool = True) -> None:
-    tensors[f"{name}.weight"] = 1 + torch.randn(DIM) * 0.3
-    if bias:
-        tensors[f"{name}.bias"] = torch.randn(DIM) * 0.3
+    model = getattr(transformers, kind)(transformers.AutoConfig.for_model(**config))
+    found = {}
+    for name, value in model.state_dict().items():
+        middle = float("norm" in name.lower() and name.endswith("weight"))
+        if not any(part in name for part in left_out):
+            found[name] = middle + 0.4 * torch.randn(value.shape)
+    return found
 
 
 def bert_tensors(prefix: str = "", head: bool = False) -> Tensors:
-    found: Tensors = {}
-    rows = len(BERT_TOKENS)
-    for name, count in (("word", rows), ("position", PLACES), ("token_type", 2)):
-        found[f"{prefix}embeddings.{name}_embeddings.weight"] = torch.randn(count, DIM)
-    norm(found, f"{prefix}embeddings.LayerNorm")
-    for i in range(LAYERS):
-        name = f"{prefix}encoder.layer.{i}"
-        for part in ("self.query", "self.key", "self.value", "output.dense"):
-            linear(found, f"{name}.attention.{part}", DIM, DIM)
-        norm(found, f"{name}.attention.output.LayerNorm")
-        linear(found, f"{name}.intermediate.dense", HIDDEN, DIM)
-        linear(found, f"{name}.output.dense", DIM, HIDDEN)
-        norm(found, f"{name}.output.LayerNorm")
     if head:
-        linear(found, "cls.predictions.transform.dense", DIM, DIM)
-        norm(found, "cls.predictions.transform.LayerNorm")
-        found["cls.predictions.bias"] = torch.randn(rows)
-    else:
-        linear(found, f"{prefix}pooler.dense", DIM, DIM)
-    return found
+        return random_tensors("BertForMaskedLM", BERT_CONFIG, "predictions.decoder")
+    found = random_tensors("BertModel", BERT_CONFIG)
+    return {f"{prefix}{name}": value for name, value in found.items()}
 
 
-def bart_tensors() -> Tensors:
-    found: Tensors = {"model.shared.weight": torch.randn(len(BART_TOKENS), DIM)}
-    found["final_logits_bias"] = torch.randn(1, len(BART_TOKENS))
-    for side in ("encoder", "decoder"):
-        found[f"model.{side}.embed_positions.weight"] = torch.randn(PLACES + 2, DIM)
-        norm(found, f"model.{side}.layernorm_embedding")
-        for i in range(LAYERS):
-            name = f"model.{side}.layers.{i}"
-            for other in ("self_attn", "encoder_attn")[: 1 + (side == "decoder")]:
-                for part in ("q", "k", "v", "out"):
-                    linear(found, f"{name}.{other}.{part}_proj", DIM, DIM)
-                norm(found, f"{name}.{other}_layer_norm")
-            linear(found, f"{name}.fc1", HIDDEN, DIM)
-            linear(found, f"{name}.fc2", DIM, HIDDEN)
-            norm(found, f"{name}.final_layer_norm")
-    return found
-
-
-def t5_tensors(gated: bool, tied: bool, head_dim: int = 3) -> Tensors:
-    found: Tensors = {"shared.weight": torch.randn(T5_ROWS, DIM)}
-    inner = HEADS * head_dim
-    if not tied:
-        found["lm_head.weight"] = torch.randn(T5_ROWS, DIM)
-    for side, feed in (("encoder", 1), ("decoder", 2)):
-        for i in range(LAYERS):
-            name = f"{side}.block.{i}.layer"
-            for layer, kind in enumerate(("SelfAttention", "EncDecAttention")[:feed]):
-                for part in "qkv":
-                    linear(found, f"{name}.{layer}.{kind}.{part}", inner, DIM, bias=False)
-                linear(found, f"{name}.{layer}.{kind}.o", DIM, inner, bias=False)
-                norm(found, f"{name}.{layer}.layer_norm", bias=False)
-            for part in ("wi_0", "wi_1") if gated else ("wi",):
-                linear(found, f"{name}.{feed}.DenseReluDense.{part}", HIDDEN, DIM, bias=False)
-            linear(found, f"{name}.{feed}.DenseReluDense.wo", DIM, HIDDEN, bias=False)
-            norm(found, f"{name}.{feed}.layer_norm", bias=False)
-        bias = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-        found[bias] = torch.randn(8, HEADS)
-        norm(found, f"{side}.final_layer_norm", bias=False)
-    return found
+def t5_tensors(gated: bool, tied: bool) -> Tensors:
+    tables = ["embed_tokens", *(["lm_head"] if tied else [])]
+    return random_tensors("T5ForConditionalGeneration", T5_1 if gated else T5_0, *tables)
 
 
 BERT_CONFIG = {
@@ -120,8 +69,6 @@ BERT_CONFIG = {
     "intermediate_size": HIDDEN,
     "num_hidden_layers": LAYERS,
     "max_position_embeddings": PLACES,
-    "hidden_act": "gelu",
-    "layer_norm_eps": 1e-12,
 }
 BART_CONFIG = {
     "model_type": "bart",
@@ -134,7 +81,6 @@ BART_CONFIG = {
     "encoder_layers": LAYERS,
     "decoder_layers": LAYERS,
     "max_position_embeddings": PLACES,
-    "activation_function": "gelu",
     "scale_embedding": True,
 }
 T5_CONFIG = {
@@ -191,7 +137,8 @@ def bert(folder: Path, **options: Any) -> Path:
 
 
 def bart(folder: Path) -> Path:
-    return write(folder, BART_CONFIG, bart_tensors())
+    kind = "BartForConditionalGeneration"
+    return write(folder, BART_CONFIG, random_tensors(kind, BART_CONFIG, "embed_tokens", "lm_head"))
 
 
 def t5(folder: Path, new: bool = True) -> Path:
@@ -200,10 +147,8 @@ def t5(folder: Path, new: bool = True) -> Path:
 
 def sized_t5(folder: Path, rows: int) -> Path:
     """A T5 of so many rows without a vocabulary."""
-    tensors = t5_tensors(gated=True, tied=False)
-    for name in ("shared.weight", "lm_head.weight"):
-        tensors[name] = torch.randn(rows, DIM)
-    write(folder, {**T5_1, "vocab_size": rows}, tensors)
+    config = {**T5_1, "vocab_size": rows}
+    write(folder, config, random_tensors("T5ForConditionalGeneration", config, "embed_tokens"))
     (folder / "tokenizer.json").unlink()
     (folder / "tokenizer_config.json").unlink()
     return folder

@@ -2,10 +2,9 @@
 
 Every processor, number of threads and size of a batch adds up a product in an order of its own.
 Each order rounds its terms and partial sums, to 6e-8 of their size, so what two orders differ by
-grows with the largest numbers that took part, not with the one result that is compared: a score of
-−0.01 that comes from logits of 20 is as uncertain as one of −20. What is wrong (a mask, a place, a
-row of another sentence) moves results by hundredths of that size and more. Where nothing but
-rounding may differ and it matters, tests compute in double precision instead.
+grows with the largest numbers that took part, not with the one result that is compared. What is
+wrong (a mask, a place, a row of another sentence) moves results by hundredths of that size and
+more. Where nothing but rounding may differ, tests compute in double precision instead.
 """
 
 from collections.abc import Sequence

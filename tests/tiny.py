@@ -85,9 +85,9 @@ def sentencepiece_model(path: Path, lines: Iterable[str], **options: Any) -> Pat
 def task(joined: bool = False, **options: Any) -> TranslationEditTask:
     """A task over :data:`LETTERS`; ``options`` are fields of its configuration."""
     values = {"seed": 1, "max_source_positions": 64, "max_target_positions": 64, **options}
-    source = dictionary()
-    target = source if joined else dictionary()
-    return TranslationEditTask(TranslationEditConfig(**values), source, target)
+    symbols = dictionary()
+    target = symbols if joined else dictionary()
+    return TranslationEditTask(TranslationEditConfig(**values), symbols, target)
 
 
 def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> LevenshteinEditorModel:
@@ -199,24 +199,18 @@ def batch(
 
 
 def roll_in(
-    of: TranslationEditTask,
-    sample: dict[str, Any],
-    epoch: int = 1,
-    alpha: float = 0.5,
-    beta: float = 0.5,
-    tokens: str = "argmax",
-    seed: int = 1,
+    of: TranslationEditTask, sample: dict[str, Any], epoch: int = 1, **options: Any
 ) -> RollIn:
-    """States and labels for a batch of :func:`batch`."""
-    cfg = dataclasses.replace(of.cfg, roll_in_tokens=tokens, seed=seed)
+    """States and labels for a batch of :func:`batch`; alpha and beta are one half."""
+    values = {"alpha": 0.5, "beta": 0.5, "tokens": "argmax", "seed": 1, **options}
+    cfg = dataclasses.replace(of.cfg, roll_in_tokens=values["tokens"], seed=values["seed"])
     symbols = of.target_dictionary, of.placeholder, of.frequencies
-    return build_roll_in(sample, epoch, (alpha, beta), cfg, *symbols)
+    return build_roll_in(sample, epoch, (values["alpha"], values["beta"]), cfg, *symbols)
 
 
 def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: Any) -> dict:
     """:func:`batch` with its roll-in, as a criterion gets it."""
-    states = {
-        name: options.pop(name) for name in ("alpha", "beta", "epoch", "tokens") if name in options
-    }
+    names = options.keys() & {"alpha", "beta", "epoch", "tokens"}
+    states = {name: options.pop(name) for name in names}
     sample = batch(of, rows, **options)
     return {**sample, "roll_in": roll_in(of, sample, **states)}

@@ -18,9 +18,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lev_plugins"
 TIMEOUT = 300  # seconds
-SIZES = (
+ENCODER = (
     "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "
-    "--encoder-attention-heads 2 --decoder-embed-dim 32 --decoder-ffn-embed-dim 64 "
+    "--encoder-attention-heads 2"
+)
+SIZES = (
+    f"{ENCODER} --decoder-embed-dim 32 --decoder-ffn-embed-dim 64 "
     "--decoder-layers 1 --decoder-attention-heads 2"
 )
 MODEL = f"--arch levenshtein_editor_char {SIZES} --max-insertions 15"

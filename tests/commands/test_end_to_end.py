@@ -1,14 +1,9 @@
 """The whole way with real commands: preprocess, train, validate, generate, interactive, trace."""
 
-import json
 import random
 import re
-import shutil
-from pathlib import Path
 
 import pytest
-import sentencepiece
-import tiny
 from plain_files import HOSTILE as LINES
 from plain_files import put
 
@@ -29,18 +24,14 @@ def corpus(request):
 
 
 def test_validating_gives_the_loss_that_training_saw_last(commands, triples):
-    def losses(line: str) -> list[str]:
-        return re.findall(r"\| (\w+_nll|loss|\w+_acc) ([0-9.]+)", line)
+    def losses(log: str) -> list[str]:
+        (*_, last) = [line for line in log.splitlines() if "valid on 'valid' subset" in line]
+        return re.findall(r"\| (\w+_nll|loss|\w+_acc) ([0-9.]+)", last)
 
-    log = (triples.folder / "train.log").read_text()
-    (*_, last) = [line for line in log.splitlines() if "valid on 'valid' subset" in line]
     flags = f"--path {triples.checkpoint} --cpu --batch-size 4 --log-format simple"
-    result = commands.done(
-        f"fairseq-validate {triples.data} {triples.flags} --valid-subset valid {flags}",
-        triples.folder,
-    )
-    (line,) = [line for line in result.out.splitlines() if "valid on 'valid' subset" in line]
-    assert losses(line) == losses(last) and len(losses(line)) == 7
+    command = f"fairseq-validate {triples.data} {triples.flags} --valid-subset valid {flags}"
+    found = losses(commands.done(command, triples.folder).out)
+    assert found == losses((triples.folder / "train.log").read_text()) and len(found) == 7
 
 
 def test_generating_from_drafts_edits_each_of_them_and_keeps_their_order(commands, triples):
@@ -104,53 +95,3 @@ def test_interactive_reads_drafts_after_a_tab_and_answers_in_order(commands, tri
     flags = "--buffer-size 100 --batch-size 3 --print-step --retain-iter-history"
     together = commands.done(triples.interactive(flags), triples.folder, stdin=text)
     assert together.texts("H") == outputs and together.texts("S") == one_by_one.texts("S")
-
-
-def test_traces_tell_how_each_output_came_about(commands, triples):
-    sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
-    lines = [f"{source}\t{draft}\n" for source, draft in zip(sources, drafts, strict=True)]
-    command = f"python -m lev_plugins trace --path {triples.checkpoint}"
-    result = commands.ok(f"{command} --json --html page.html", triples.folder, stdin="".join(lines))
-    traces = [json.loads(line) for line in result.out.splitlines()]
-    assert [trace["source"] for trace in traces] == sources
-    assert [trace["draft"] for trace in traces] == drafts
-    generated = commands.done(triples.generate("--gen-subset valid"), triples.folder)
-    assert [trace["text"] for trace in traces] == generated.texts("H")
-    assert all(trace["terminated"] == "unchanged" for trace in traces)
-    page = (triples.folder / "page.html").read_text()
-    assert page.count("<article>") == 11 and "<del>!</del>" in page and "<ins>.</ins>" in page
-
-
-def test_a_corpus_in_sentence_pieces_goes_the_whole_way(commands, triples, tmp_path):
-    """Two dictionaries and drafts; text goes in and comes out as it is written."""
-    raw = {"src": [], "tgt": [], "mt": []}
-    for side, lines in raw.items():
-        for split in ("train", "valid"):
-            lines += [line.replace(" ", "") for line in triples.text(split, side)]
-    options = {"model_type": "char", "vocab_size": 24, "hard_vocab_limit": False}
-    path = tiny.sentencepiece_model(tmp_path / "pieces.model", sum(raw.values(), []), **options)
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(path))
-    for side, lines in raw.items():
-        encoded = [" ".join(pieces.encode(line, out_type=str)) for line in lines]
-        (tmp_path / f"train.{side}").write_text("\n".join(encoded[:256]) + "\n")
-        (tmp_path / f"valid.{side}").write_text("\n".join(encoded[256:]) + "\n")
-    commands.preprocess(
-        f"{triples.flags} --trainpref train --validpref valid --destdir bin", tmp_path
-    )
-    bpe = f"--bpe sentencepiece --sentencepiece-model {tmp_path}/pieces.model"
-    moved = triples._replace(
-        folder=tmp_path, arch=triples.arch.replace("--share-all-embeddings", "")
-    )
-    commands.done(
-        moved.train(f"--alpha 0.8 --beta 0.8 --max-update 60 --save-dir trained {bpe}"), tmp_path
-    )
-    generated = commands.done(moved.generate(f"--gen-subset valid {bpe} --scoring ter"), tmp_path)
-    assert len(set(generated.texts("D"))) > 3
-    lines = [f"{s}\t{d}\n" for s, d in zip(raw["src"][256:], raw["mt"][256:], strict=True)]
-    typed = commands.done(moved.interactive(bpe), tmp_path, stdin="".join(lines))
-    assert typed.texts("D") == generated.texts("D")
-    assert typed.texts("H")[0].startswith("▁ ")
-    shutil.rmtree(tmp_path / "bin")
-    command = f"python -m lev_plugins trace --path {moved.checkpoint} --json"
-    traced = commands(command, Path("/"), stdin="".join(lines))
-    assert [json.loads(line)["text"] for line in traced.out.splitlines()] == typed.texts("D")

@@ -1,10 +1,12 @@
-"""A training may start from another model's parameters: ours, or fairseq's own."""
+"""What others have trained, fairseq's own code too: as a start, and in our commands."""
 
 import pytest
 import torch
 from states import assert_equal, parameters
 
 from lev_plugins.systems.levenshtein.stock import convert_parameters
+
+FLAGS = "--gen-subset valid --print-step --required-batch-size-multiple 1 --batch-size 1"
 
 
 @pytest.mark.parametrize("origin", ["ours", "stock"])
@@ -50,3 +52,24 @@ def test_a_training_that_resumes_without_its_drafts_says_so(commands, triples, t
     note = f"the training of {triples.checkpoint} resumes without drafts, and the model was trained"
     assert note in said.err and "Give --draft-lang mt" in said.err
     assert note not in commands.done(train, tmp_path).err
+
+
+def test_a_stock_checkpoint_gives_the_stock_commands_outputs(commands, stock, root):
+    """One sentence a batch: stock's decoder fails where only some sentences change at first."""
+    for settings in ("--iter-decode-max-iter 9", "--iter-decode-max-iter 0"):
+        command = stock.generate(f"{FLAGS} {settings} --user-dir {root}/lev_plugins")
+        theirs = commands(f"{command} --task translation_lev", stock.folder)
+        ours = commands.done(stock.generate(f"{FLAGS} {settings} --stock-decoding"), stock.folder)
+        assert theirs.code == 0, theirs.err
+        assert ours.texts("H") == theirs.texts("H")
+        assert ours.texts("I") == theirs.texts("I")
+        for number, (score, _) in theirs.lines("H").items():
+            assert abs(float(ours.lines("H")[number][0]) - float(score)) < 1e-3
+        assert len(set(theirs.texts("H"))) > 4, "the outputs are too uniform to tell anything"
+
+
+def test_a_stock_checkpoint_edits_drafts(commands, stock, triples, tmp_path):
+    edited = commands.done(triples.generate("--gen-subset valid", stock.checkpoint), tmp_path)
+    written = commands.done(stock.generate("--gen-subset valid"), tmp_path)
+    assert len(edited.texts("H")) == 11 and edited.texts("H") != written.texts("H")
+    assert edited.texts("H") != triples.text("valid", "mt")

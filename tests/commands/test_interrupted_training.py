@@ -12,7 +12,6 @@ from typing import Any
 
 import conftest
 import enct5_corpus
-import pbd_corpus
 import pytest
 import torch
 from processes import are_gone, descendants, is_alive
@@ -35,6 +34,11 @@ WORDS = "apple banana cherry damson elderberry figtree grapes hazelnut".split()
 
 
 Prepare = Callable[[conftest.Commands, Path], Path]
+
+
+def pairs(commands: conftest.Commands, folder: Path) -> Path:
+    conftest.prepared(commands, folder, "--source-lang src --target-lang tgt", joined=True)
+    return folder / "bin"
 
 
 def text(commands: conftest.Commands, folder: Path) -> Path:
@@ -65,13 +69,14 @@ TRAININGS: dict[str, tuple[Prepare, str]] = {
     "gated_transformer": (
         text,
         f"--task noisy_translation {LANGUAGES} --noise all --bpe characters "
-        f"--arch gated_transformer_char {pbd_corpus.SIZES} --decoder-layers 1 "
+        f"--arch gated_transformer_char {conftest.ENCODER} --decoder-layers 1 "
         f"--share-all-embeddings --gates mask,copy,generate {PAIR} {DROPOUT} --num-workers 2 "
         f"--optimizer adam --lr 0.005 {DECAY}",
     ),
     "pbd_transformer": (
-        lambda *at: pbd_corpus.prepared(*at).data,
-        f"--task translation {pbd_corpus.MODEL} {PAIR} {DROPOUT} --update-freq 2 "
+        pairs,
+        f"--task translation --arch pbd_transformer_char {conftest.ENCODER} {PAIR} {DROPOUT} "
+        "--batch-size 15 --required-batch-size-multiple 1 --update-freq 2 "
         f"--optimizer muon --lr 0.005 {DECAY}",
     ),
     "enct5": (

@@ -1,46 +1,44 @@
 """Small models that write from left to right, sentences for them, and what they answer.
 
 A sentence is a source and a target, strings of letters; both end in </s>, which is not written.
-What all of these systems have to keep to stands in ``test_seq2seq.py``.
+What all of these systems have to keep to stands in ``contract.py`` and ``test_seq2seq.py``.
 """
 
-import itertools
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import tiny
 import torch
-import torch.nn.functional as F
-from closeness import assert_near
+from contract import Answers, Hypotheses, System
 from fairseq.data import Dictionary
-from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_generator import SequenceGenerator
+from tiny import Triple
 from torch import Tensor, nn
 
-EXACT = {"rtol": 1e-10, "atol": 1e-10}
-SIZES: dict[str, Any] = {
-    "encoder_embed_dim": 8,
-    "encoder_ffn_embed_dim": 12,
-    "encoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "dropout": 0.0,
-    "max_source_positions": 32,
-    "max_target_positions": 32,
+from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
+from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
+
+SIZES = {
+    **{name: size for name, size in tiny.SIZES.items() if name.startswith("encoder_")},
+    **{"dropout": 0.0, "max_source_positions": 32, "max_target_positions": 32},
 }
+# sources shorter and longer than targets, as long, and empty
+ROWS = [
+    Triple("abcd", "abcdefgh", "abdgh"),
+    Triple("hgfedcba", "hag", "hg"),
+    Triple("cafe", "cafe", "cafebabe"),
+    Triple("abcdefgh", "", "b"),
+    Triple("", "dada", "gaga"),
+    Triple("", "", ""),
+]
 #: where padding stands, and how many columns of it there are on both sides
 LAYOUTS = [
     {"left": left, "left_target": left_target, "extra": extra}
-    for left, left_target, extra in itertools.product([True, False], [True, False], [0, 2])
+    for left, left_target, extra in ((True, False, 2), (False, True, 2), (True, True, 0))
 ]
-
-
-class Pair(NamedTuple):
-    """A source and its target."""
-
-    source: str
-    target: str
 
 
 class Batch(NamedTuple):
@@ -51,12 +49,14 @@ class Batch(NamedTuple):
     target: Tensor
 
 
-class Answer(NamedTuple):
-    """What is said of one sentence: T × V; of a model with gates T × G, and u, S."""
+class Writer(System):
+    """A system with some options, as the contract has it; its task is the :class:`Seq2Seq`."""
 
-    logits: Tensor
-    gates: Tensor | None
-    masked: Tensor | None
+    def model(self, seed: int = 1) -> nn.Module:
+        return self.build(seed)
+
+    def decoded(self, model: nn.Module, rows: Sequence[Triple], **layout: Any) -> Hypotheses:
+        return self.task.searched([model], rows, **layout)
 
 
 def task(source: Dictionary, target: Dictionary | None = None) -> Namespace:
@@ -82,20 +82,19 @@ class Seq2Seq:
     all that is tried; search: the names of those for what takes long. seeds: those with which
     the models of ``search`` end sentences of several lengths. joins: the source is ``source </s>
     draft </s>``. exact: nothing is computed in less than double precision. left_target: targets
-    may be padded on the left. untrained: tables whose padding is in the loss but never trained.
+    may be padded on the left.
     """
 
     config: Callable[..., Any]
     model: Any
     symbols: Dictionary
-    rows: Sequence[Any]
+    rows: Sequence[Triple]
     kinds: dict[str, dict[str, Any]]
     search: Sequence[str]
     seeds: Sequence[int]
     joins: bool = False
     exact: bool = True
     left_target: bool = True
-    untrained: tuple[str, ...] = ()
 
     # models -----------------------------------------------------------------------------------
 
@@ -125,37 +124,41 @@ class Seq2Seq:
         """A model that ends sentences of several lengths."""
         return self.build(self.seeds[self.search.index(kind)], 1.5, **self.kinds[kind])
 
+    def under(self, **values: Any) -> Writer:
+        """These options under the contract."""
+        layouts = [one for one in LAYOUTS if self.left_target or not one["left_target"]]
+        build = partial(self.build, **values)
+        return Writer(self, build, self.sample, self.said, self.exact, self.rows, layouts)
+
     # batches ----------------------------------------------------------------------------------
 
-    def source(self, row: Any) -> Tensor:
+    def source(self, row: Triple) -> Tensor:
         """What the encoder reads of a sentence."""
         read = [tokens(row.source, self.symbols)]
         return torch.cat(read + [tokens(row.draft, self.symbols)] if self.joins else read)
 
     def batch(
         self,
-        rows: Sequence[Any],
+        rows: Sequence[Triple],
         left: bool = False,
         left_target: bool = False,
         extra: int = 0,
-        target: Dictionary | None = None,
     ) -> Batch:
         """``left``, ``left_target``: where the padding is; ``extra``: columns on both sides."""
-        symbols, pad = target or self.symbols, self.symbols.pad()
+        symbols, pad = self.symbols, self.symbols.pad()
         return Batch(
             tiny.stack([self.source(row) for row in rows], pad, left, extra),
             tiny.stack([shifted(row.target, symbols) for row in rows], pad, left_target, extra),
             tiny.stack([tokens(row.target, symbols) for row in rows], pad, left_target, extra),
         )
 
-    def layouts(self) -> list[dict[str, Any]]:
-        return [one for one in LAYOUTS if self.left_target or not one["left_target"]]
-
-    def sample(self, rows: Sequence[Any], left: bool = True) -> dict[str, Any]:
+    def sample(
+        self, rows: Sequence[Triple], ids: Sequence[int] | None = None, **layout: Any
+    ) -> dict[str, Any]:
         """A batch as fairseq's task ``translation`` makes it."""
-        made, pad = self.batch(rows, left=left), self.symbols.pad()
+        made, pad = self.batch(rows, **layout), self.symbols.pad()
         return {
-            "id": torch.arange(len(rows)),
+            "id": torch.tensor(ids or list(range(len(rows)))),
             "nsentences": len(rows),
             "ntokens": int(made.target.ne(pad).sum()),
             "net_input": {
@@ -168,70 +171,49 @@ class Seq2Seq:
 
     # what a model says ------------------------------------------------------------------------
 
-    def answers(self, model: Any, rows: Sequence[Any], **layout: Any) -> list[Answer]:
-        """For every sentence what is said at its own tokens."""
-        made = self.batch(rows, **layout)
-        encoder_out = model.encoder(made.source)
-        scores, extra = model.decoder(made.before, encoder_out=encoder_out)
-        return self.cut(made, scores, extra.get("gates"), encoder_out)
+    def said(self, model: Any, sample: dict[str, Any]) -> Answers:
+        """Logits and labels of a batch."""
+        target = sample["target"]
+        real = target.ne(self.symbols.pad())
+        return {"token": (model(**sample["net_input"])[0][real], target[real])}
 
-    def stepwise(self, model: Any, rows: Sequence[Any], **layout: Any) -> list[Answer]:
-        """What :meth:`answers` gives, written one token after the other with a state."""
-        made = self.batch(rows, **layout)
-        encoder_out, state = model.encoder(made.source), {}
-        steps, gates = [], []
-        for end in range(1, made.before.size(1) + 1):
-            step, extra = model.decoder(
-                made.before[:, :end], encoder_out=encoder_out, incremental_state=state
-            )
-            assert step.shape[:2] == (len(rows), 1)
-            steps.append(step)
-            gates.append(extra.get("gates"))
-        found = None if gates[0] is None else torch.cat(gates, 1)
-        return self.cut(made, torch.cat(steps, 1), found, encoder_out)
+    def answers(
+        self, model: Any, rows: Sequence[Triple], stepwise: bool = False, **layout: Any
+    ) -> list[Tensor]:
+        """For every sentence what is said at its own tokens: T × (V + G), logits and gates.
 
-    def cut(
-        self, made: Batch, scores: Tensor, gates: Tensor | None, encoder_out: Any
-    ) -> list[Answer]:
-        """A batch's answers at the tokens of each sentence."""
-        pad = self.symbols.pad()
-        places, sources = made.target.ne(pad), made.source.ne(pad)
-        masked = getattr(encoder_out.get("memory", [None])[0], "masked", None)
-        return [
-            Answer(
-                scores[i][places[i]],
-                None if gates is None else gates[i][places[i]],
-                None if masked is None else masked[i][sources[i]],
-            )
-            for i in range(len(made.source))
-        ]
-
-    def logits(self, model: Any, rows: Sequence[Any], **layout: Any) -> list[Tensor]:
-        """For every sentence the logits at its own target tokens."""
-        return [one.logits for one in self.answers(model, rows, **layout)]
-
-    def loss_of(self, model: Any, rows: Sequence[Any], **layout: Any) -> Tensor:
-        """The summed cross-entropy of a batch, in nats."""
+        ``stepwise``: written one token after the other with a state.
+        """
         made, pad = self.batch(rows, **layout), self.symbols.pad()
-        # fairseq's own log_softmax would round to single precision
-        scores = model(made.source, made.source.ne(pad).sum(1), made.before)[0].log_softmax(-1)
-        labels = made.target.flatten()
-        return F.nll_loss(scores.flatten(0, 1), labels, ignore_index=pad, reduction="sum")
+        encoder_out, width = model.encoder(made.source), made.before.size(1)
+        state: dict[str, Any] | None = {} if stepwise else None
+        steps = []
+        for end in range(1, width + 1) if stepwise else [width]:
+            before = made.before[:, :end]
+            found, extra = model.decoder(before, encoder_out, incremental_state=state)
+            assert found.shape[:2] == (len(rows), 1 if stepwise else width)
+            steps.append(torch.cat([found, *([extra["gates"]] if "gates" in extra else [])], 2))
+        real = made.target.ne(pad)
+        return [one[some] for one, some in zip(torch.cat(steps, 1), real, strict=True)]
+
+    def logits(self, model: Any, rows: Sequence[Triple], **layout: Any) -> list[Tensor]:
+        """Without the gates."""
+        return [one[:, : len(self.symbols)] for one in self.answers(model, rows, **layout)]
 
     def searched(
         self,
         models: Sequence[Any],
-        rows: Sequence[Any],
+        rows: Sequence[Triple],
         left: bool = True,
-        cls: Any = SequenceGenerator,
-        prefix: Tensor | None = None,
+        extra: int = 0,
         **options: Any,
-    ) -> list[list[dict[str, Any]]]:
+    ) -> Hypotheses:
         """What beam search finds, four hypotheses a sentence."""
-        generator = cls(models, self.symbols, **{"beam_size": 4, "max_len_b": 14, **options})
-        return generator.generate(models, self.sample(rows, left), prefix_tokens=prefix)
+        flags = {"beam_size": 4, "max_len_b": 14, **options}
+        generator = SequenceGenerator(models, self.symbols, **flags)
+        return generator.generate(models, self.sample(rows, left=left, extra=extra))
 
-    def forced(self, models: Sequence[Any], row: Any, hypothesis: Tensor) -> Tensor:
+    def forced(self, models: Sequence[Any], row: Triple, hypothesis: Tensor) -> Tensor:
         """Log-probabilities of a hypothesis, the mean of several models' probabilities."""
         before = hypothesis.roll(1)[None]
         source = self.source(row)[None]
@@ -239,86 +221,95 @@ class Seq2Seq:
         said = [model(source, lengths, before)[0][0].double().softmax(-1) for model in models]
         return torch.stack(said).mean(0).log().gather(1, hypothesis[:, None])[:, 0].float()
 
-    def same(self, first: Iterable[Any], second: Iterable[Any]) -> None:
+    def same(self, first: Sequence[Tensor], second: Sequence[Tensor]) -> None:
         """Equal but for what the last digits of this system's precision are."""
-        assert_same(first, second, near=not self.exact)
+        self.under().same(first, second)
 
 
-def assert_same(
-    first: Iterable[Any],
-    second: Iterable[Any],
-    rtol: float = 1e-10,
-    atol: float = 1e-10,
-    near: bool = False,
-) -> None:
-    """Answers, or tensors alone, are equal; ``near``: as far as single precision can tell."""
-    for one, other in zip(first, second, strict=True):
-        parts = ((one,), (other,)) if torch.is_tensor(one) else (one, other)
-        for left, right in zip(*parts, strict=True):
-            assert (left is None) == (right is None)
-            if left is not None and near:
-                assert_near(left, right)
-            elif left is not None:
-                torch.testing.assert_close(left, right, rtol=rtol, atol=atol)
+# the systems ----------------------------------------------------------------------------------
+
+PRE = {"encoder_normalize_before": True}
+NORMS: dict[str, dict[str, Any]] = {"post-norm": {}, "pre-norm": PRE}
+PBD = Seq2Seq(
+    PBDTransformerConfig,
+    PBDTransformerModel,
+    tiny.dictionary(),
+    ROWS,
+    # each option with either norm, once or twice
+    {
+        "as published, post-norm": {},
+        "as published, pre-norm": PRE,
+        "rotary positions, pre-norm": {"rotary_positions": True, **PRE},
+        "no sharing, post-norm": {"no_parameter_sharing": True},
+        "no sharing, outputs copied, one table, pre-norm": {
+            "no_parameter_sharing": True,
+            "copied_states": "output",
+            "share_all_embeddings": True,
+            "encoder_learned_pos": True,
+            "activation_fn": "gelu",
+            **PRE,
+        },
+        "no segments, learned positions, outputs copied, post-norm": {
+            "no_segment_embedding": True,
+            "encoder_learned_pos": True,
+            "copied_states": "output",
+        },
+        "no sharing, no future, deep decoder, post-norm": {
+            "no_parameter_sharing": True,
+            "no_future_modelling": True,
+            "share_decoder_input_output_embed": True,
+            "decoder_layers": 3,
+            "rotary_positions": True,
+        },
+    },
+    search=(
+        "as published, post-norm",
+        "as published, pre-norm",
+        "rotary positions, pre-norm",
+        "no sharing, outputs copied, one table, pre-norm",
+    ),
+    seeds=(3, 3, 3, 4),
+)
 
 
-# fairseq's own Transformer --------------------------------------------------------------------
-
-
-def stock(symbols: Dictionary, **values: Any) -> TransformerModel:
-    """fairseq's Transformer with the options of ours; its decoder has its own."""
-    merged = {"decoder_layers": 2, **SIZES, **values}
-    for name in ("embed_dim", "ffn_embed_dim", "attention_heads", "normalize_before",
-                 "learned_pos"):  # fmt: skip
-        if f"encoder_{name}" in merged:
-            merged[f"decoder_{name}"] = merged[f"encoder_{name}"]
-    args = Namespace(**merged)
-    base_architecture(args)
-    torch.manual_seed(4)
-    return TransformerModel.build_model(args, task(symbols)).eval()
-
-
-_LAYER = {
-    "fc1": "fc1",
-    "fc2": "fc2",
-    "self_attn_layer_norm": "self_norm",
-    "encoder_attn_layer_norm": "cross_norm",
-    "final_layer_norm": "feed_norm",
-}
-_ATTENTION = {
-    "self_attention.inputs": ("self_attn", ("q_proj", "k_proj", "v_proj")),
-    "self_attention.output": ("self_attn", ("out_proj",)),
-    "cross_attention.query": ("encoder_attn", ("q_proj",)),
-    "cross_attention.inputs": ("encoder_attn", ("k_proj", "v_proj")),
-    "cross_attention.output": ("encoder_attn", ("out_proj",)),
-}
-
-
-def _side(state: dict[str, Tensor], side: str, layers: int) -> dict[str, Tensor]:
-    """An encoder's or a decoder's parameters of one kind, weights or biases left out."""
-    made = {
-        f"{side}.embed.table.weight": state[f"{side}.embed_tokens.weight"],
-        f"{side}.embed.positions.weight": state.get(f"{side}.embed_positions.weight"),
-    }
-    for kind in ("weight", "bias"):
-        made[f"{side}.norm.{kind}"] = state.get(f"{side}.layer_norm.{kind}")
-        for number in range(layers):
-            theirs, block = f"{side}.layers.{number}", f"{side}.blocks.{number}"
-            own = f"{block}.block" if side == "decoder" else block
-            for name, ours in _LAYER.items():
-                where = block if ours == "cross_norm" else own
-                made[f"{where}.{ours}.{kind}"] = state.get(f"{theirs}.{name}.{kind}")
-            for ours, (part, names) in _ATTENTION.items():
-                where = block if part == "encoder_attn" else own
-                found = [state.get(f"{theirs}.{part}.{name}.{kind}") for name in names]
-                made[f"{where}.{ours}.{kind}"] = None if found[0] is None else torch.cat(found)
+def masked(letters: str = tiny.LETTERS, mask: str | None = "<mask>") -> Dictionary:
+    """Letters, and behind them the mask symbol."""
+    made = tiny.dictionary(letters)
+    if mask is not None:
+        made.add_symbol(mask)
     return made
 
 
-def converted(theirs: TransformerModel) -> dict[str, Tensor]:
-    """The parameters of fairseq's Transformer under the names of ours."""
-    state = theirs.state_dict()
-    made = {"decoder.output.table.weight": state["decoder.output_projection.weight"]}
-    for side in ("encoder", "decoder"):
-        made |= _side(state, side, len(getattr(theirs, side).layers))
-    return {name: value for name, value in made.items() if value is not None}
+VARIANTS = ("paper", "pointer")
+ALL = "mask,copy,generate,skip"
+
+
+def gated(variant: str, gates: str = ALL, **values: Any) -> dict[str, Any]:
+    return {"gate_variant": variant, "gates": gates, **values}
+
+
+GATED = Seq2Seq(
+    lambda **values: GatedTransformerConfig(**{"decoder_layers": 2, **values}),
+    GatedTransformerModel,
+    masked(),
+    ROWS,
+    {
+        "paper, post-norm": gated("paper"),
+        "pointer, post-norm": gated("pointer"),
+        "paper, mask,generate,skip, pre-norm": gated("paper", "mask,generate,skip", **PRE),
+        "pointer, copy,generate, pre-norm": gated("pointer", "copy,generate", **PRE),
+        "pointer, learned positions, one table": gated(
+            "pointer", "mask,copy,generate", encoder_learned_pos=True, share_all_embeddings=True
+        ),
+        "paper, deep decoder": gated(
+            "paper",
+            "mask,copy,generate",
+            decoder_layers=3,
+            share_decoder_input_output_embed=True,
+            activation_fn="gelu",
+            **PRE,
+        ),
+    },
+    search=("paper, post-norm", "pointer, post-norm"),
+    seeds=(8, 6),
+)

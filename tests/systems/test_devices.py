@@ -16,9 +16,7 @@ from closeness import assert_near
 from concat_models import CONCAT
 from fairseq import utils
 from fairseq.sequence_generator import SequenceGenerator
-from gated_models import GATED
-from pbd_models import PBD
-from seq2seq_models import Seq2Seq
+from seq2seq_models import GATED, PBD, Seq2Seq
 from torch import nn
 
 from lev_plugins import Corrector, LevenshteinEditor

@@ -88,7 +88,6 @@ class TestLevenshteinEditor(ModelContract):
             build=lambda seed: tiny.model(task, seed, **request.param),
             sample=lambda rows, **options: tiny.training_batch(task, rows, **options),
             answers=answers,
-            classes={"deletion": 2, "placeholder": 6, "token": len(task.target_dictionary)},
         )
 
 
@@ -251,7 +250,7 @@ def test_generation_never_outgrows_the_positions_and_the_longest_sequences_fit()
         model.placeholder_head.weight.zero_()
         model.placeholder_head.weight[5, :] = 1e-3
         model.deletion_head.weight.zero_()  # and keeps what stands, whatever was sampled
-    system = System(task, None, None, None, {})
+    system = System(task, None, None, None)
     generator = system.generator(model, max_len_b=200, iter_decode_eos_penalty=3.0)
     longest = tiny.batch(task, [tiny.Triple("abcdefg", "", "")], drafted=False)
     (hypothesis,) = generator.generate([model], longest)[0]

@@ -1,17 +1,110 @@
-"""What is particular to PBD; what it has in common with others: ``test_seq2seq.py``."""
+"""What is particular to PBD; what it has in common with others: ``test_seq2seq.py``.
+
+What a query sees: the masks, against loops, and a block, written out; what is shared.
+"""
 
 from argparse import Namespace
 
 import pytest
 import tiny
 import torch
+from contract import EXACT
 from fairseq.data import Dictionary
-from pbd_models import NORMS, PBD, ROWS, batch, build, logits
+from hypothesis import given
+from hypothesis import strategies as st
 from refusals import refuses
-from seq2seq_models import Pair, assert_same, task
+from seq2seq_models import NORMS, PBD, shifted, task, tokens
 
+from lev_plugins.nn.decoding import causal_mask
+from lev_plugins.nn.packing import Layout
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
+from lev_plugins.systems.pbd.attention import future_mask
 from lev_plugins.systems.pbd.model import pbd_transformer_big
+
+SYMBOLS, build = PBD.symbols, PBD.build
+
+# what a query sees ----------------------------------------------------------------------------
+
+
+@st.composite
+def batches(draw):
+    """Real columns of the targets and of the sources, each padded on one side, and a query."""
+    rows, sides = draw(st.integers(1, 4)), []
+    for _ in range(2):
+        left, lengths = draw(st.booleans()), [draw(st.integers(1, 6)) for _ in range(rows)]
+        real = [[place < length for place in range(max(lengths))] for length in lengths]
+        sides.append([row[::-1] if left else row for row in real])
+    return *sides, draw(st.integers(0, len(sides[0][0]) - 1))
+
+
+@pytest.mark.kernels
+@given(batches())
+def test_masks_are_what_loops_make_of_the_definition(made):
+    target, source, first = made
+    real, others = torch.tensor(target), torch.tensor(source)
+    generated, ahead = causal_mask(real, first), future_mask(real, others, first)
+    for row, own, other in zip(range(len(target)), target, source, strict=True):
+        for query in range(first, len(own)):
+            seen = [k == query or (one and k <= query) for k, one in enumerate(own)]
+            assert generated[row, query - first].tolist() == seen
+            # padding is of no meaning but for being finite: it goes on from the last real token
+            place = sum(own[:query]) - (not own[query])
+            seen = [one and sum(other[:j]) > place for j, one in enumerate(other)]
+            assert ahead[row, query - first].tolist() == seen
+
+
+@pytest.mark.parametrize(("norm", "states"), [("post-norm", "input"), ("pre-norm", "output")])
+def test_block_l_copies_the_states_of_encoder_block_l(norm, states):
+    model = build(copied_states=states, **NORMS[norm])
+    source = tokens("abcdefg", SYMBOLS)[None]
+    (memory,) = model.encoder(source)["memory"]
+    seen = []
+    for block in model.encoder.blocks:
+        block.register_forward_hook(lambda _, read, left: seen.append((read[0], left)))
+    model.encoder(source)
+    expected = [pair[states == "output"] for pair in seen]
+    assert len(memory.copied) == len(expected) == 2
+    assert all(torch.equal(a, b) for a, b in zip(memory.copied, expected, strict=True))
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("norm", NORMS)
+def test_one_block_computes_what_the_paper_says(norm):
+    """Self-attention written out: a query, the keys that it sees, one head after the other."""
+    model = build(encoder_layers=1, **NORMS[norm])
+    block, decoder = model.decoder.blocks[0], model.decoder
+    source, before = tokens("abcde", SYMBOLS)[None], shifted("hgf", SYMBOLS)[None]
+    (memory,) = model.encoder(source)["memory"]
+    pre = block.block.pre_norm
+    x = decoder.embed(before)
+    segments, inputs = block.self_attention.segment.weight, block.block.self_attention.inputs
+    here, there = x[0], memory.copied[0][0]
+    if pre:
+        here, there = block.block.self_norm(here), block.block.self_norm(there)
+    q, k, v = inputs(here + segments[0]).split(8, 1)
+    _, k_copied, v_copied = inputs(there + segments[1]).split(8, 1)
+    rows = []
+    for i in range(len(here)):
+        keys = torch.cat([k[: i + 1], k_copied[i + 1 :]])
+        values = torch.cat([v[: i + 1], v_copied[i + 1 :]])
+        heads = [
+            (q[i, h] @ keys[:, h].T / 4**0.5).softmax(0) @ values[:, h]
+            for h in (slice(0, 4), slice(4, 8))
+        ]
+        rows.append(torch.cat(heads))
+    attended = x + block.block.self_attention.output(torch.stack(rows))
+    attended = attended if pre else block.block.self_norm(attended)
+    normed = block.cross_norm(attended) if pre else attended
+    attended = attended + block.cross_attention(normed, Layout(None, None), memory)
+    attended = attended if pre else block.cross_norm(attended)
+    normed = block.block.feed_norm(attended) if pre else attended
+    out = attended + block.block.feed_forward(normed)
+    out = decoder.norm(out) if pre else block.block.feed_norm(out)
+    expected = out @ decoder.embed.table.weight.T
+    torch.testing.assert_close(model(source, None, before)[0], expected, **EXACT)
+
+
+# parameters -----------------------------------------------------------------------------------
 
 
 def test_all_but_the_attention_to_the_source_and_the_segments_is_shared():
@@ -24,39 +117,18 @@ def test_all_but_the_attention_to_the_source_and_the_segments_is_shared():
     assert len([name for name in own if "segment" in name]) == 2, "one for each block"
 
 
-@pytest.mark.parametrize(
-    ("values", "common"),
-    [
-        ({}, set()),
-        ({"share_decoder_input_output_embed": True}, {"output"}),
-        ({"share_all_embeddings": True}, {"source", "output"}),
-    ],
-)
-def test_without_sharing_tables_are_shared_as_asked(values, common):
-    model = build(no_parameter_sharing=True, encoder_normalize_before=True, **values)
-    target = model.decoder.embed.table.weight
-    tables = {
-        "source": model.encoder.embed.table.weight,
-        "output": model.decoder.output.table.weight,
-    }
-    assert {name for name, one in tables.items() if one is target} == common
-    both = set(map(id, model.encoder.parameters())) & set(map(id, model.decoder.parameters()))
-    assert len(both) == ("source" in common)
-
-
 def test_two_dictionaries_may_differ_where_nothing_is_shared():
     model = PBD.new(target=tiny.dictionary("xyz"), no_parameter_sharing=True)
-    made = batch([Pair("abh", "")])
-    assert model(made.source, None, torch.tensor([[2, 6, 4]]))[0].shape == (1, 3, 7)
+    source, before = torch.tensor([[4, 5, 11, 2]]), torch.tensor([[2, 6, 4]])
+    assert model(source, None, before)[0].shape == (1, 3, 7)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_checkpoint_with_every_name_of_a_parameter_is_read_too(norm):
-    model, other = build(1, **NORMS[norm]), build(2, **NORMS[norm])
+def test_a_checkpoint_with_every_name_of_a_parameter_is_read_too():
+    model, other = (build(seed, **NORMS["pre-norm"]) for seed in (1, 2))
     everything = torch.nn.Module.state_dict(model)
     assert len(everything) > len(model.state_dict())
     other.load_state_dict(dict(everything), strict=True)
-    assert_same(logits(other, ROWS), logits(model, ROWS), rtol=0, atol=0)
+    assert all(torch.equal(*pair) for pair in zip(model.parameters(), other.parameters()))
 
 
 def parameters(arch, symbols, **values):

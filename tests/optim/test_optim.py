@@ -1,16 +1,18 @@
-"""Optimizers whose groups differ: Muon for hidden matrices, a smaller rate for a backbone."""
+"""Optimizers whose groups differ, and a learning rate that follows the time."""
 
+import time
 from argparse import Namespace
+from typing import Any
 
 import pytest
 import torch
 from fairseq import optim
-from fairseq.optim.adam import Adam
+from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
 from omegaconf import OmegaConf
 from torch import nn
 
 from lev_plugins import UserError
-from lev_plugins.optim import BackboneAdamConfig, MuonConfig, muon
+from lev_plugins.optim import BackboneAdamConfig, MuonConfig, TimeBudget, TimeBudgetConfig, muon
 from lev_plugins.optim.backbone_adam import BackboneAdam, mark_backbone
 from lev_plugins.optim.muon import Muon, mark_hidden_matrices, orthogonalized
 from tests.closeness import assert_near
@@ -80,18 +82,15 @@ def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
     monkeypatch, bf16, tiles
 ):
     monkeypatch.setattr(muon, "has_tiles", lambda: tiles)
-    matrices = torch.randn(2, 24, 40, generator=torch.Generator().manual_seed(1))
+    matrices = torch.randn(2, 24, 40)
     whole, found = orthogonalized(matrices), orthogonalized(matrices, bf16)
     assert torch.equal(found, whole) == (not (bf16 and tiles))
-    assert found.dtype == torch.float32
     # bf16 has 8 bits, and five iterations of two products each round
-    assert (found - whole).norm() < 10 * 2**-8 * whole.norm()
-    models = []
-    for asked in (bf16, False):
-        models.append(Model())
-        train(models[-1], Muon(config(bf16=asked), models[-1].parameters()), [1])
-    same = torch.equal(*(one.wide.weight for one in models))
-    assert same == (not (bf16 and tiles))
+    assert (found - whole).norm() < 10 * 2**-8 * whole.norm() and found.dtype == torch.float32
+    models = Model(), Model()
+    for model, asked in zip(models, (bf16, False)):
+        train(model, Muon(config(bf16=asked), model.parameters()), [1])
+    assert torch.equal(*(one.wide.weight for one in models)) == (not (bf16 and tiles))
 
 
 def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_adam():
@@ -143,39 +142,81 @@ def test_a_training_that_is_taken_up_has_the_ratio_given_now_and_bf16_keeps_the_
     assert sorted(group["lr"] for group in wrapped.fp32_optimizer.param_groups) == [0.1, 1.0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_resumed_training_is_the_uninterrupted_one(dtype):
-    def optimizer(model):
-        made = Muon if dtype == torch.float32 else half
-        return made(config(), list(model.parameters()))
+# a schedule of time ---------------------------------------------------------------------------
 
-    whole, first, second = Model(dtype), Model(dtype), Model(dtype)
-    train(whole, optimizer(whole), [1, 2, 3, 4])
-    stopped = optimizer(first)
-    train(first, stopped, [1, 2])
-    second.load_state_dict(first.state_dict())
-    resumed = optimizer(second)
-    if dtype == torch.bfloat16:  # the fp32 copies are of the rounded parameters
-        for own, kept in zip(resumed.fp32_params, stopped.fp32_params, strict=True):
-            own.data.copy_(kept.data)
-    state = stopped.state_dict()
-    resumed.load_state_dict(state, Muon.optimizer_config.fget(Namespace(cfg=config())))
-    train(second, resumed, [3, 4])
-    for one, same in zip(whole.parameters(), second.parameters(), strict=True):
-        assert torch.equal(one, same)
+HOUR = 3600.0
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now = 1e6
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def schedule(clock: Clock | None, **given: Any) -> TimeBudget:
+    values = {"lr": [1.0], "stop_time_hours": 1.0, "distributed_world_size": 1, **given}
+    cfg = OmegaConf.merge(OmegaConf.structured(TimeBudgetConfig), values)
+    adam = OmegaConf.merge(OmegaConf.structured(FairseqAdamConfig), {"lr": [1.0], "tpu": False})
+    parameters = [torch.nn.Parameter(torch.zeros(1))]
+    return TimeBudget(cfg, FairseqAdam(adam, parameters), clock)
 
 
 @pytest.mark.parametrize(
-    ("made", "cfg", "model", "named"),
+    ("share", "rate"), [(0, 0), (0.1, 0.5), (0.2, 1), (0.6, 0.55), (1, 0.1), (3, 0.1)]
+)
+def test_the_rate_rises_and_falls_in_straight_lines(share: float, rate: float) -> None:
+    made = schedule(Clock(), warmup_share=0.2, end_learning_rate=0.1)
+    made.clock.now += share * HOUR
+    assert made.step_update(1) == made.optimizer.get_lr() == pytest.approx(rate)
+    assert made.optimizer.time_share == pytest.approx(min(share, 1))
+
+
+def test_time_before_a_break_counts_and_the_break_does_not() -> None:
+    first = schedule(Clock())
+    first.clock.now += 0.5 * HOUR
+    state = first.state_dict()
+    second = schedule(Clock())
+    second.clock.now += 5  # the model is built before the checkpoint is read
+    second.load_state_dict(state)
+    assert second.step_begin_epoch(3) == pytest.approx(first.step_update(9))
+    longer = schedule(Clock(), stop_time_hours=2.0)
+    longer.load_state_dict(state)
+    longer.step_update(9)
+    assert longer.optimizer.time_share == pytest.approx(0.25)
+    longer.load_state_dict({"best": 1.5})  # of another schedule
+    assert longer.seconds == 0 and longer.best == 1.5
+
+
+@pytest.mark.parametrize("processor", [False, True])
+def test_time_is_that_of_the_clock_or_of_the_processor(processor: bool) -> None:
+    made = schedule(None, processor_time=processor)
+    before = made.seconds
+    time.sleep(0.5)  # in which the processor does nothing for us
+    assert (made.seconds - before < 0.4) is processor
+
+
+def on(model: nn.Module, made: Any, cfg: Any) -> Any:
+    return lambda: made(cfg, list(model.parameters()))
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
     [
-        (Muon, config(muon_momentum=1.0), Model(), "--muon-momentum"),
-        (Muon, config(muon_update_rms=0.0), Model(), "--muon-update-rms"),
-        (Muon, config(), nn.LayerNorm(2), "--optimizer"),
-        (BackboneAdam, backbone(-0.1), Model(of_backbone=True), "--backbone-lr-ratio"),
-        (BackboneAdam, backbone(1.5), Model(of_backbone=True), "--backbone-lr-ratio"),
-        (BackboneAdam, backbone(0.1), nn.LayerNorm(2), "--backbone"),
+        (on(Model(), Muon, config(muon_momentum=1.0)), "--muon-momentum"),
+        (on(Model(), Muon, config(muon_update_rms=0.0)), "--muon-update-rms"),
+        (on(nn.LayerNorm(2), Muon, config()), "--optimizer"),
+        (on(Model(of_backbone=True), BackboneAdam, backbone(-0.1)), "--backbone-lr-ratio"),
+        (on(Model(of_backbone=True), BackboneAdam, backbone(1.5)), "--backbone-lr-ratio"),
+        (on(nn.LayerNorm(2), BackboneAdam, backbone(0.1)), "--backbone"),
+        (lambda: schedule(Clock(), stop_time_hours=0), "--stop-time-hours"),
+        (lambda: schedule(Clock(), warmup_share=1), "--warmup-share"),
+        (lambda: schedule(Clock(), warmup_share=-0.1), "--warmup-share"),
+        (lambda: schedule(Clock(), distributed_world_size=2), "time_budget"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(made, cfg, model, named):
+def test_what_cannot_be_is_refused_by_name(make, named):
     with pytest.raises(UserError, match=named):
-        made(cfg, list(model.parameters()))
+        make()
