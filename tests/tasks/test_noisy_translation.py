@@ -64,14 +64,14 @@ def texts(data, side="source", epoch=None):
 
 def test_a_share_of_real_pairs_has_noise_made_anew_from_the_target(folder):
     sides(folder, "noisy", train=UPPER, valid=UPPER[:5])
-    task = task_of(folder, noise="delete", noise_target_share=0.5)
+    task = task_of(folder, noise="delete", noise_target_share=0.65)
     data = loaded(task)
     assert texts(data, "target") == LINES
     first, second, again = (texts(data, epoch=epoch) for epoch in (1, 2, 1))
     assert first == again != second
     for made in (first, second):
         real = [one == line for one, line in zip(made, UPPER, strict=True)]
-        assert 2 < sum(real) < 10
+        assert 0 < sum(real) < 6
         for one, line, same in zip(made, LINES, real, strict=True):
             assert same or one.islower() and len(one) < len(line)
     assert data.size(0) == (len(LINES[0]) + 1, len(LINES[0]) + 1)

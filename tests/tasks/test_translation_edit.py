@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "bin"
 
 
-def made(folder: Path, **options: Any) -> TranslationEditTask:
+def made(folder: Path | str, **options: Any) -> TranslationEditTask:
     values = {"data": str(folder), "source_lang": "src", "target_lang": "tgt", "draft_lang": "mt"}
     # what the commands take from another part of their configuration
     elsewhere = {"dataset_impl": None, "train_subset": "train", "required_seq_len_multiple": 1}
@@ -43,10 +43,10 @@ def made(folder: Path, **options: Any) -> TranslationEditTask:
     return TranslationEditTask.setup_task(config)
 
 
-def loaded(folder: Path, **options: Any) -> TranslationEditTask:
+def loaded(folder: Path | str, epoch: int = 1, **options: Any) -> TranslationEditTask:
     """A task that has read its training set."""
     task = made(folder, **options)
-    task.load_dataset("train")
+    task.load_dataset("train", epoch)
     return task
 
 
@@ -76,10 +76,12 @@ def test_settings_that_cannot_be_are_refused(folder, options, said):
         loaded(folder, **options)
 
 
-def test_triples_are_read_side_by_side(folder):
+def test_triples_are_read_side_by_side_from_folders_that_take_turns(folder):
     told = loaded(folder, source_lang=None, target_lang=None)  # by the files' names
     assert rows_of(loaded(folder)) == rows_of(told) == ROWS
     assert rows_of(loaded(folder, draft_lang=None)) == [row[:2] for row in ROWS]
+    write(tiny.dictionaries(folder / "more"), "train", ROWS[:4])
+    assert rows_of(loaded(f"{folder}:{folder}/more", epoch=2)) == ROWS[:4]
 
 
 def test_drafts_of_other_length_are_named_and_without_targets_data_are_decoded(folder):
