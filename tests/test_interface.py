@@ -179,7 +179,7 @@ def test_every_thread_gets_what_it_gets_alone(often, name):
 #: the model within, and what of it is called
 INNER: dict[str, tuple[Callable[[Any], Any], str]] = {
     "editor": (lambda editor: editor.models[0], "encode"),
-    "edits": (lambda corrector: corrector.backend.policy, "encode"),
+    "edits": (lambda corrector: corrector.backend.editor.models[0], "encode"),
     "tags": (lambda enct5: enct5.model, "forward"),
 }
 
