@@ -52,6 +52,15 @@ class Correction:
     unterminated: tuple[tuple[int, int], ...] = ()
     code: bool = False
 
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "source": self.source,
+            "text": self.text,
+            "edits": [edit.to_dict() for edit in self.edits],
+            "unterminated": [list(one) for one in self.unterminated],
+        }
+
     def _repr_html_(self) -> str:
         """For notebooks: the line with the edits that were applied, and their probabilities."""
         parts, place = [], 0
