@@ -121,7 +121,14 @@ def scores_of(model: EncT5, parts: Sequence[str]) -> list[float]:
     cut = model.tokenizer.texts(parts, LIMIT)
     one = Example(torch.tensor(cut.pieces), torch.zeros(0).long(), torch.zeros(0))
     columns = collate([[one]], model.kind, model.task.number)
-    return model.kind.scores(model.model(**columns))[0].tolist()
+    logits = model.model(**columns)[0]
+    if model.kind is ProblemType.MULTILABEL:
+        logits = logits[:, 1] - logits[:, 0]
+    if model.kind.many:
+        return (1 / (1 + (-logits).exp())).tolist()
+    if model.kind is ProblemType.REGRESSION:
+        return logits.tolist()
+    return (logits.exp() / logits.exp().sum()).tolist()
 
 
 @pytest.mark.parametrize("name", [*(kind for kind in KINDS if kind != "tagging"), "pairs"])

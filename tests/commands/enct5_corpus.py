@@ -55,14 +55,10 @@ class Corpus(NamedTuple):
     def data(self) -> Path:
         return self.folder / "data"
 
-    def train(self, more: str, model: str = MODEL) -> str:
+    def train(self, more: str) -> str:
         """A training command."""
         kind = f"--kind {self.kind}" if self.kind == "multilabel_pooled" else ""
-        return f"fairseq-train {self.data} {kind} {model} --criterion enct5 {TRAINING} {more}"
-
-    def validate(self, path: object, more: str = "--batch-size 4") -> str:
-        """A command that computes the metrics of a checkpoint."""
-        return f"fairseq-validate {self.data} --path {path} --cpu {more}"
+        return f"fairseq-train {self.data} {kind} {MODEL} --criterion enct5 {TRAINING} {more}"
 
     def done(self, command: str) -> Result:
         """Run a command, which has to succeed."""
