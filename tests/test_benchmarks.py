@@ -1,11 +1,11 @@
-"""The benchmarks run at a tiny size, compare equal work and print their tables."""
+"""The benchmarks at a tiny size, and the tables of the documents: what the list of results says."""
 
-import importlib
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,41 +13,37 @@ import torch
 from refusals import refuses
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+import levt_against_ar  # noqa: E402
+import levt_speed  # noqa: E402
+import results  # noqa: E402
+
 TINY = (
     "--dim 32 --layers 1 --ffn 64 --heads 2 --vocab 100 --steps 1 --tokens 200 --length 6 "
     "--threads 1 --clock cpu"
 ).split()
-#: a name, two numbers with their unit, their ratio, from … to
-ROW = re.compile(r"^(.*?) {2,}([\d.]+) +ms +([\d.]+) +ms +([\d.]+) +([\d.]+) … ([\d.]+)$", re.M)
-SCRIPTS = ("levt_speed", "levt_against_ar")
+ROW = re.compile(r"^(.*?) {2,}[\d.]+ +ms +[\d.]+ +ms +[\d.]+ +[\d.]+ … [\d.]+$", re.M)
 
 
-@pytest.fixture(scope="module")
-def scripts() -> SimpleNamespace:
-    """Scripts as modules."""
-    sys.path.append(str(BENCHMARKS))
-    return SimpleNamespace(**{name: importlib.import_module(name) for name in SCRIPTS})
-
-
-def measured(script: ModuleType, *words: str, capsys: Any) -> dict[str, float]:
-    """The ratios of a table by the names of its rows."""
+def measured(script: ModuleType, *words: str, capsys: Any) -> list[str]:
+    """The names of the rows of a table."""
     assert script.main([*TINY, *words]) == 0
     out = capsys.readouterr().out
     assert "|threads:1|" in out.splitlines()[-1] and "|dim:32|" in out.splitlines()[-1]
-    return {match[1]: float(match[4]) for match in ROW.finditer(out)}
+    return ROW.findall(out)
 
 
-def test_every_benchmark_ends_in_its_table(scripts, capsys):
-    found = measured(scripts.levt_speed, "--batches", "1,3", "--less", "int8", capsys=capsys)
+def test_every_benchmark_ends_in_its_table(capsys):
+    found = measured(levt_speed, "--batches", "1,3", "--less", "int8", capsys=capsys)
     decoding = [
         f"decoding: batch {size}, {rules}"
         for size in (1, 3)
         for rules in ("stock's rules", "own rules", "own rules, int8")
     ]
-    assert list(found) == ["training: gradients", "training: update with Adam", *decoding]
-    found = measured(scripts.levt_against_ar, "--less", "bf16", capsys=capsys)
+    assert found == ["training: gradients", "training: update with Adam", *decoding]
+    found = measured(levt_against_ar, "--less", "bf16", capsys=capsys)
     beams = [f"AR, beam {beam} / LevT" for beam in (4, 1)]
-    assert list(found) == [name + less for name in beams for less in ("", ", bf16")]
+    assert found == [name + less for name in beams for less in ("", ", bf16")]
 
 
 @pytest.mark.slow
@@ -63,29 +59,29 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
 # fair races ----------------------------------------------------------------------------------
 
 
-def test_a_difference_in_the_weights_is_noticed(scripts):
-    args = scripts.levt_speed.checked(TINY)
-    peers = scripts.levt_speed.build_peers(args)
-    assert "labels equal" in scripts.levt_speed.check_training(peers, args)
+def test_a_difference_in_the_weights_is_noticed():
+    args = levt_speed.checked(TINY)
+    peers = levt_speed.build_peers(args)
+    assert "labels equal" in levt_speed.check_training(peers, args)
     with torch.no_grad():
         peers.ours.placeholder_head.weight.mul_(1.1)
     with refuses("logits differ"):
-        scripts.levt_speed.check_training(peers, args)
+        levt_speed.check_training(peers, args)
 
 
-def test_outputs_that_differ_stop_the_race(scripts):
+def test_outputs_that_differ_stop_the_race():
     right, wrong = ([[{"tokens": torch.tensor([0, n, 2]), "steps": 1}]] for n in (5, 6))
     decode = {"stock": lambda sample: right, "same": lambda sample: wrong}
-    agreement = scripts.levt_speed.agreement
+    agreement = levt_speed.agreement
     with refuses("0 of 1 outputs"):
         agreement(decode, "same", [{}], required=True)
     assert agreement(decode, "same", [{}], required=False).startswith("0 of 1")
 
 
-def test_an_output_of_another_length_stops_the_race(scripts, monkeypatch):
-    against, args = scripts.levt_against_ar, scripts.levt_speed.checked(TINY)
-    task = scripts.levt_speed.build_peers(args).stock_task
-    (sample, *_) = scripts.levt_speed.decoding_samples(args, 1)
+def test_an_output_of_another_length_stops_the_race(monkeypatch):
+    against, args = levt_against_ar, levt_speed.checked(TINY)
+    task = levt_speed.build_peers(args).stock_task
+    (sample, *_) = levt_speed.decoding_samples(args, 1)
     model = against.build_transformer(args, task)
     words = sample["net_input"]["src_tokens"].size(1) - 2
     assert len(against.search(model, task.tgt_dict, sample, 3)) == words + 1
@@ -97,3 +93,80 @@ def test_an_output_of_another_length_stops_the_race(scripts, monkeypatch):
     monkeypatch.setattr(against, "SequenceGenerator", shorter)
     with refuses(match=rf"\d+ tokens for a source of {words + 1}"):
         against.search(model, task.tgt_dict, sample, 1)
+
+
+# the list of results ---------------------------------------------------------------------------
+
+MEASURED = {"command": ["bash run.sh"], "version": "0.6.0", "date": "2026-11-21", "cpu": "a CPU"}
+MEASURED |= {"cores": 2, "torch": "2.13.0"}
+COLUMNS = [
+    {"metric": "right", "head": "right, %", "digits": 1, "best": "highest"},
+    {"metric": "seeds", "head": "seeds"},
+    {"metric": "processor_hours", "head": "hours", "digits": 1},
+]
+HEAD = {"table": "words", "head": "test", "judged_by": "right", "columns": COLUMNS}
+
+
+def row(right: Any, system: str = "PBD", **fields: Any) -> dict[str, Any]:
+    one = {"table": "words", "system": system, "kind": "system", "seeds": [1], **MEASURED}
+    return {**one, "metrics": {"right": right}, **fields}
+
+
+def put(repository: Path, *records: dict[str, Any]) -> None:
+    results.write(repository / results.LIST, records)
+
+
+def run(repository: Path, *flags: str) -> int:
+    return results.main(["--root", str(repository), *flags])
+
+
+BASELINE = row(80.0, "no-edit baseline", kind="no-edit", seeds=[])
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A folder with one table of a baseline and one row, and a document that shows it."""
+    (tmp_path / "benchmarks").mkdir()
+    text = "# Results\n\nOne line.\n<!-- table: words -->\n| old |\n|---|\n\nThe end.\n"
+    (tmp_path / "RESULTS.md").write_text(text)
+    put(tmp_path, HEAD, row(84.04), BASELINE)
+    return tmp_path
+
+
+def test_the_documents_show_every_table_as_the_list_says(capsys):
+    assert results.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_tables_are_written_and_the_text_around_them_stays(repository):
+    """A row shows its spread, its hours and what it loses to."""
+    assert run(repository, "--check") == 1
+    assert run(repository) == 0 and run(repository, "--check") == 0
+    page, about = (repository / "RESULTS.md").read_text, "# Results\n\nOne line.\n"
+    table = (
+        f"{about}<!-- table: words -->\n| test | right, % | seeds | hours |\n|---|---|---|---|\n"
+    )
+    rows = "| no-edit baseline | 80.0 |  | – |\n| PBD | **84.0** | 1 | – |\n"
+    assert page() == f"{table}{rows}\nThe end.\n"
+    spread = {"mean": 79.96, "lowest": 79.0, "highest": 81.0}
+    put(repository, HEAD, BASELINE, row(spread, "LevT", seeds=[1, 2, 3], processor_hours=0.25))
+    assert run(repository) == 0
+    lost = "| LevT: **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 | 0.2 |"
+    assert lost in page()
+
+
+def test_the_numbers_of_an_evaluation_become_a_row(repository, capsys):
+    for seed, right in ((1, 90.0), (2, 92.0)):
+        systems = [{"name": "mine", "scores": {"Right": right}, "updates": 5}]
+        (repository / f"{seed}.json").write_text(json.dumps({"systems": systems}))
+    files = [str(repository / f"{seed}.json") for seed in (1, 2)]
+    assert run(repository, "--add", "words", "PBD", "mine", *files, "--seeds", "1", "2") == 0
+    found = results.read(repository / results.LIST)
+    assert [one.get("system") for one in found] == [None, "PBD", "no-edit baseline"]
+    assert found[1]["metrics"] == {"right": {"mean": 91.0, "lowest": 90.0, "highest": 92.0}}
+    assert found[1]["command"] == ["bash run.sh"] and found[1]["seeds"] == [1, 2]
+    assert "**91.0** (90.0 … 92.0)" in (repository / "RESULTS.md").read_text()
+    capsys.readouterr()
+    assert run(repository, "--add", "words", "PBD", "mine", *files) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+    put(repository, HEAD, BASELINE, {**row(81.0), "seeds": [1, 2]})
+    assert run(repository) == 1 and "lowest" in capsys.readouterr().err

@@ -15,32 +15,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TOOLS = "awk bash cat cut dirname env flock getconf grep mkdir mktemp mv nproc rm sh tail tr uname"
 
 
 @pytest.fixture
 def refusal(tmp_path):
-    """Runs a copy of a script where nothing but the named tools is found; its one error line."""
-    copy, found = tmp_path / "a copy", tmp_path / "bin"
-    found.mkdir()
+    """Runs a copy of a script, beside an interpreter that is none; its one error line."""
+    copy, stub = tmp_path / "a copy", tmp_path / "python"
     (copy / "examples").mkdir(parents=True)
     scripts = [f"examples/{name}.sh" for name in ("environment", "quickstart", "recipe")]
     for name in (*scripts, "pyproject.toml", "setup.py", "constraints.txt"):
         shutil.copy(ROOT / name, copy / name)
-    tools = {"g++": "cat >/dev/null", "nvidia-smi": ""}
 
-    def run(script: str, *arguments: str, **more: str) -> str:
-        for name in TOOLS.split():
-            if path := shutil.which(name):
-                (found / name).symlink_to(path)
-        for name, text in {**tools, **more}.items():
-            (found / name).write_text(f"#!/bin/sh\n{text}\n")
-            (found / name).chmod(0o755)
-        places = {"PATH": str(found), "HOME": str(copy), "LC_ALL": "C.UTF-8", "PIP_NO_INDEX": "1"}
-        done = subprocess.run(
-            ["bash", str(copy / script), *arguments],
-            capture_output=True, text=True, cwd="/", env={**places, "PIP_CONFIG_FILE": os.devnull},
-        )  # fmt: skip
+    def run(script: str, *arguments: str, python: str = "exit 1") -> str:
+        stub.write_text(f"#!/bin/sh\n{python}\n")
+        stub.chmod(0o755)
+        command = ["bash", str(copy / script), *arguments]
+        environ = {**os.environ, "PYTHON": str(stub)}
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environ)
         assert done.returncode != 0, done.stdout
         assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, done.stderr
         assert not (copy / ".venv").exists()
@@ -50,19 +41,16 @@ def refusal(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tools", "said"),
+    ("python", "said"),
     [
-        ({"python3": "echo 3.8.18"}, "3.8.18"),
-        ({}, "3.11"),
-        ({"python3": 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.11.2'}, "python3.11-venv"),
-        (
-            {"python3": 'case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac'},
-            "python3.13-dev",
-        ),
+        ("echo 3.8.18", "3.8.18"),
+        ("exit 1", "3.11"),
+        ('case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.11.2', "python3.11-venv"),
+        ('case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac', "python3.13-dev"),
     ],
 )
-def test_what_the_machine_lacks_is_said_before_anything_is_made(refusal, tools, said):
-    assert said in refusal("examples/environment.sh", **tools)
+def test_what_the_machine_lacks_is_said_before_anything_is_made(refusal, python, said):
+    assert said in refusal("examples/environment.sh", python=python)
 
 
 @pytest.mark.parametrize("words", ["--minutes 0", "--minutes", "--seed 1.5", "--system=ar", "--x"])

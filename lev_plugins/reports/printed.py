@@ -12,6 +12,8 @@ _LINE = re.compile(
     r"|(I)-([0-9]{1,18})\t([0-9]{1,9}))",
     re.DOTALL,
 )
+_LETTERED = re.compile(r"[STHDI]-[0-9]+(\s|$)")  # such a line that is not whole
+AGAIN = "generate it again"
 
 Texts = dict[int, str]
 
@@ -42,16 +44,16 @@ def read_printed(path: str) -> Printed:
     found: dict[str, Texts] = {letter: {} for letter in "STHDI"}
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n").removesuffix(b"\r")
-        line = decode(name, number, body, "generate it again with PYTHONIOENCODING=utf-8")
+        line = decode(name, number, body, f"{AGAIN} with PYTHONIOENCODING=utf-8")
         if not (match := _LINE.fullmatch(line)):
+            if _LETTERED.match(line):
+                raise UserError(f"{name}: line {number} is cut off, or lost its tabs; {AGAIN}")
             continue
         letter, digits, text = (one for one in match.groups() if one is not None)
         sentence = int(digits)
         if letter in "ST" and sentence in found[letter]:
-            raise UserError(
-                f"{name}: line {number}: {letter}-{sentence} is there already: two outputs in one "
-                "file; give them as two files"
-            )
+            said = f"{letter}-{sentence} is there already; give two outputs as two files"
+            raise UserError(f"{name}: line {number}: {said}")
         found[letter].setdefault(sentence, text)
     outputs = found["D"] or found["H"]
     if not outputs:
@@ -61,9 +63,7 @@ def read_printed(path: str) -> Printed:
         )
     for letter, texts in found.items():
         if texts and (lost := outputs.keys() ^ texts.keys()):
-            raise UserError(
-                f"{name}: sentence {min(lost)} lacks a {letter}- line or has no other: the output "
-                "is cut off; generate it again"
-            )
+            said = f"sentence {min(lost)} lacks a {letter}- line or has no other"
+            raise UserError(f"{name}: {said}: the output is cut off; {AGAIN}")
     steps = {sentence: int(text) for sentence, text in found["I"].items()}
     return Printed(name, outputs, found["T"], steps)

@@ -80,6 +80,7 @@ def test_sentences_are_put_in_order_and_log_lines_passed_over(monkeypatch):
     [
         ("T-0\ta\n", ""),
         ("H-0\t-1\ta\nS-1\tb\n", "sentence 0"),
+        ("H-0 -1 a\n", "line 1"),
         ("H-0\t-1\ta\nD-0\t-1\ta\nH-1\t-1\ta\n", "sentence 1"),
         ("S-0\ta\nH-0\t-1\ta\nS-0\ta\nH-0\t-1\ta\n", "line 3"),
         ("H-0\t-1\ta\nS-0\tb\n 9%|█|\rS-1\tb\nH-1\t-1\tb\n", "sentence 1"),
