@@ -82,14 +82,12 @@ class Recorder:
         **options: data, device, processing, as of :func:`load_backend`.
 
     Raises:
-        UserError: no checkpoint, several, or one without gates.
+        UserError: no checkpoint, or one without gates.
     """
 
     def __init__(self, path: str, beam: int, **options: Any) -> None:
         self.backend = cast(Autoregressive, load_backend(path, beam=beam, **options))
-        if len(self.backend.models) > 1:
-            raise UserError(f"--path {path}: gates are those of one model; name one checkpoint")
-        self.model = cast(GatedTransformerModel, self.backend.models[0])
+        self.model = cast(GatedTransformerModel, self.backend.model)
         if self.model.encoder.mask_gate is None and self.model.decoder.gates is None:
             raise UserError(f"{path} was trained with --gates none: there is nothing to show")
         self.task = self.backend.task

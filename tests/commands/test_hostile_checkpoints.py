@@ -78,7 +78,6 @@ ENTRIES: list[str | Callable[[dict[str, Path]], object]] = [
     f"fairseq-interactive {READ} --task translation_edit --path {{evil}}",
     f"fairseq-validate {READ} --task translation_edit --path {{evil}} --batch-size 2",
     "correct --path {evil}",
-    "correct --path {stock}:{evil}",
     "trace --path {evil} --input {lines}",
     "predict --path {evil} --input {lines}",
     "enct5_prepare --kind classification --train {examples} --t5-dir {t5} --destdir {home}/new",
@@ -87,7 +86,6 @@ ENTRIES: list[str | Callable[[dict[str, Path]], object]] = [
     lambda at: LevenshteinEditor.from_pretrained(at["evil"]),
     lambda at: LevenshteinEditor.from_pretrained(at["home"]),
     lambda at: Corrector.from_pretrained(at["evil"]),
-    lambda at: Corrector.from_pretrained(f"{at['stock']}:{at['evil']}"),
     lambda at: EncT5.from_pretrained(at["evil"]),
     hub,
 ]

@@ -241,8 +241,6 @@ def test_the_gates_are_those_of_what_beam_search_writes(made, tmp_path):
         assert one["skip"] is None
         assert len(one["mask"]) == len(one["source_tokens"])
     assert page.read_text().count("<article>") == 11
-    both = f"{gated.checkpoint}:{gated.checkpoint}"
-    assert "one checkpoint" in gates_of(gated, "", both).error
     for lines in ("a\nb\tc\n", "a\n" + "a " * 1100 + "\n"):
         assert "line 2: " in gates_of(gated, f"--html {tmp_path}/no.html", stdin=lines).error
     assert not (tmp_path / "no.html").exists()

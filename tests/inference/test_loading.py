@@ -109,7 +109,7 @@ def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
 
 def test_an_answer_without_end_leaves_the_unit(folder):
     corrector = Corrector.from_pretrained(str(folder / "stock.pt"), beam=2)
-    model = corrector.backend.models[0]
+    model = corrector.backend.model
     model.decoder.output_projection.weight.data[2] = 0  # </s> is never likely
     model.decoder.output_projection.weight.data[3:] *= 50
     (found,) = corrector.correct(["abc hgf"])

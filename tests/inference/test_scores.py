@@ -49,7 +49,7 @@ def test_searches_that_share_prefixes_find_what_fairseqs_find_one_by_one(units, 
     dictionary = backend.task.target_dictionary
     longest = max(map(len, WORDS)) + 1
     options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=longest)
-    among_words = backend.task.build_generator(backend.models, options)
+    among_words = backend.task.build_generator([backend.model], options)
     among_words.search = WordsOnly(dictionary, WORDS)
     others = [[("a", "b"), unit] for unit in units]
     found = backend.nbest(units, size, others)

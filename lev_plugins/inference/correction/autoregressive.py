@@ -37,7 +37,7 @@ LEXICON_BEAM = 10
 
 
 class Autoregressive(Backend):
-    """A :class:`~.backends.Backend` over fairseq's beam search; several models are averaged.
+    """A :class:`~.backends.Backend` over fairseq's beam search.
 
     The probability of a change is the product of the probabilities, each given the unit and all
     that is written before it, of the tokens that it writes and of the token right behind them,
@@ -50,7 +50,7 @@ class Autoregressive(Backend):
 
     def __init__(
         self,
-        models: Sequence[FairseqEncoderDecoderModel],
+        model: FairseqEncoderDecoderModel,
         task: TranslationTask,
         cfg: DictConfig,
         processing: TextProcessing,
@@ -59,21 +59,18 @@ class Autoregressive(Backend):
         device: str | torch.device = "cpu",
         precision: str = "fp32",
     ) -> None:
-        self.models, self.task, self.device = list(models), task, torch.device(device)
+        self.model, self.task, self.device = model, task, torch.device(device)
         self.processing, self.knows_spaces = processing, knows_spaces
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
-        for model in self.models:
-            model.eval()
-            model.to(self.device)
-            model.prepare_for_inference_(cfg)
-        quantize(self.models, precision)
-        limits = utils.resolve_max_positions(
-            task.max_positions(), *(model.max_positions() for model in self.models)
-        )
+        model.eval()
+        model.to(self.device)
+        model.prepare_for_inference_(cfg)
+        quantize([model], precision)
+        limits = utils.resolve_max_positions(task.max_positions(), model.max_positions())
         self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[1]))))
-        self.generator = task.build_generator(self.models, options)
+        self.generator = task.build_generator([model], options)
         self.lock = threading.RLock()  # fairseq grows tables of positions while it decodes
         self.symbols = _spelt(task.target_dictionary)
 
@@ -101,7 +98,7 @@ class Autoregressive(Backend):
         """What the beam search finds for each unit of a batch, best first."""
         batch = self.batch(units)
         with self.lock, torch.no_grad():
-            found = self.task.inference_step(generator or self.generator, self.models, batch)
+            found = self.task.inference_step(generator or self.generator, [self.model], batch)
         places = dict(zip(batch["id"].tolist(), found, strict=True))
         return [places[place] for place in range(len(units))]
 
@@ -164,7 +161,7 @@ class Autoregressive(Backend):
                  for i in order)  # fmt: skip
         given = Given(list(texts), eos)
         with self.lock:
-            search(self.models, inputs, [*beams, given], eos, dictionary.pad())
+            search(self.model, inputs, [*beams, given], eos, dictionary.pad())
         found: dict[int, Written] = {}
         for row, i in enumerate(order):
             best = (some for beam in beams for some in beam.best(row))
@@ -193,13 +190,10 @@ class Autoregressive(Backend):
         wanted = pad_sequence(targets, True, dictionary.pad()).to(self.device)
         shifted = [torch.cat([eos, one[:-1]]) for one in targets]
         written = pad_sequence(shifted, True, dictionary.pad()).to(self.device)
-        logs = []
         with self.lock:
-            for model in self.models:
-                read = model.encoder.reorder_encoder_out(model.encoder(**inputs), order)
-                output = model.decoder(written, encoder_out=read)
-                logs.append(model.get_normalized_probs(output, log_probs=True).float())
-        every = torch.logsumexp(torch.stack(logs), 0) - torch.tensor(float(len(logs))).log()
+            read = self.model.encoder.reorder_encoder_out(self.model.encoder(**inputs), order)
+            output = self.model.decoder(written, encoder_out=read)
+            every = self.model.get_normalized_probs(output, log_probs=True).float()
         each = every.gather(2, wanted.unsqueeze(2)).squeeze(2)
         return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).tolist()
 

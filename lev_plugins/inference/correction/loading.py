@@ -93,7 +93,7 @@ def _autoregressive(
     encoders = text_encoders(cfg, given, [path], data)
     bpe, spaces = _bpe(encoders, given, task.source_dictionary)
     processing = TextProcessing(encoders[0], bpe)
-    return Autoregressive([model], task, cfg, processing, spaces, beam, device, precision)
+    return Autoregressive(model, task, cfg, processing, spaces, beam, device, precision)
 
 
 def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTask:

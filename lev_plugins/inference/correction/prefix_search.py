@@ -7,7 +7,6 @@ Shapes: B units, R prefixes of all units at one depth, W of one unit, N tokens b
 begin one, K slots of a beam, V symbols. Texts are strings of ``chr(number)``, without </s>.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -183,7 +182,7 @@ def branches(model: FairseqEncoderDecoderModel) -> bool:
 
 
 class Prefixes:
-    """What decoders have read of B sources; the probabilities of several ``models`` are averaged.
+    """What a decoder has read of B sources.
 
     Up to :data:`TOGETHER` prefixes of a source are a group G, which attends as one sentence does:
     to the N tokens that any of them begins with, each to its own. A decoder that cannot
@@ -191,13 +190,12 @@ class Prefixes:
     """
 
     def __init__(
-        self, models: Sequence[FairseqEncoderDecoderModel], inputs: Mapping[str, Tensor], pad: int
+        self, model: FairseqEncoderDecoderModel, inputs: Mapping[str, Tensor], pad: int
     ) -> None:
-        self.models, self.pad, self.device = models, pad, inputs["src_tokens"].device
-        self.branch = all(map(branches, models))
-        self.encoded = [model.encoder(**inputs) for model in models]
-        #: of each model and block the keys and values of the N + W tokens of each group
-        self.before: list[list[KeysValues]] = [[] for _ in models]
+        self.model, self.pad, self.device = model, pad, inputs["src_tokens"].device
+        self.branch, self.encoded = branches(model), model.encoder(**inputs)
+        #: of each block the keys and values of the N + W tokens of each group
+        self.before: list[KeysValues] = []
         #: R × depth, where the tokens of each prefix are among those of all groups; the tokens
         #: themselves where each is read anew
         self.tokens = np.zeros((len(inputs["src_tokens"]), 0), dtype=np.int64)
@@ -206,38 +204,31 @@ class Prefixes:
         """Log-probabilities of what follows prefixes, R × V; of each its unit, in order, its parent
         among the prefixes read last, and its last symbol."""
         logs = (self._branched if self.branch else self._anew)(units, parents, symbols)
-        return (torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))).cpu().numpy()
+        return logs.cpu().numpy()
 
-    def _anew(self, units: Numbers, parents: Numbers, symbols: Numbers) -> list[Tensor]:
-        """Of each model, R × V."""
+    def _anew(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Tensor:
         self.tokens = np.concatenate([self.tokens[parents], symbols[:, None]], 1)
         tokens, sources = (torch.from_numpy(one).to(self.device) for one in (self.tokens, units))
-        logs = []
-        for model, encoded in zip(self.models, self.encoded, strict=True):
-            read = model.encoder.reorder_encoder_out(encoded, sources)
-            output = model.decoder(tokens, encoder_out=read)
-            logs.append(model.get_normalized_probs(output, log_probs=True)[:, -1].float())
-        return logs
+        read = self.model.encoder.reorder_encoder_out(self.encoded, sources)
+        output = self.model.decoder(tokens, encoder_out=read)
+        return self.model.get_normalized_probs(output, log_probs=True)[:, -1].float()
 
-    def _branched(self, units: Numbers, parents: Numbers, symbols: Numbers) -> list[Tensor]:
-        """Of each model, R × V."""
+    def _branched(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Tensor:
         column = np.arange(len(units)) - np.searchsorted(units, units)
         group, column = (column % TOGETHER == 0).cumsum() - 1, column % TOGETHER
         size, width = int(group[-1]) + 1, int(column.max()) + 1
         seen = self._select(group, column, parents, size, width)
         tokens = torch.full((size, width), self.pad)
         tokens[group, column] = torch.from_numpy(symbols)
-        sources, logs = torch.from_numpy(units[column == 0]).to(self.device), []
-        for number, model in enumerate(self.models):
-            encoded = model.encoder.reorder_encoder_out(self.encoded[number], sources)
-            depth, before = self.tokens.shape[1] - 1, self.before[number]
-            features, self.before[number] = model.decoder.branch(
-                tokens.to(self.device), depth, seen, encoded, before
-            )
-            logits = model.decoder.output_layer(features)
-            every = model.get_normalized_probs((logits, None), log_probs=True).float()
-            logs.append(every[group, column])
-        return logs
+        sources = torch.from_numpy(units[column == 0]).to(self.device)
+        model, depth = self.model, self.tokens.shape[1] - 1
+        encoded = model.encoder.reorder_encoder_out(self.encoded, sources)
+        features, self.before = model.decoder.branch(
+            tokens.to(self.device), depth, seen, encoded, self.before
+        )
+        logits = model.decoder.output_layer(features)
+        every = model.get_normalized_probs((logits, None), log_probs=True).float()
+        return every[group, column]
 
     def _select(
         self, group: Numbers, column: Numbers, parents: Numbers, size: int, width: int
@@ -253,7 +244,7 @@ class Prefixes:
         if count:
             kept = np.zeros((size, count), dtype=np.int64)
             kept[owner, place] = token
-            self.before = [[(_at(k, kept), _at(v, kept)) for k, v in some] for some in self.before]
+            self.before = [(_at(k, kept), _at(v, kept)) for k, v in self.before]
         # what is no prefix has itself, so that its softmax is not empty
         seen = np.repeat(np.eye(width, count + width, count, dtype=bool)[None], size, 0)
         mine = place[number.reshape(tokens.shape)]
@@ -274,14 +265,14 @@ def _at(states: Tensor, kept: Numbers) -> Tensor:
 
 @torch.no_grad()
 def search(
-    models: Sequence[FairseqEncoderDecoderModel],
+    model: FairseqEncoderDecoderModel,
     inputs: Mapping[str, Tensor],
     readers: Sequence[Beam | Given],
     eos: int,
     pad: int,
 ) -> None:
     """Reads all that the readers want; arguments as of :class:`Prefixes`."""
-    prefixes = Prefixes(models, inputs, pad)
+    prefixes = Prefixes(model, inputs, pad)
     units = parents = np.arange(len(inputs["src_tokens"]))
     symbols, texts = np.full(len(units), eos), [""] * len(units)
     while len(units):

@@ -35,6 +35,7 @@ class LevenshteinEditorConfig(RotaryConfig, TwoSidedConfig):
     decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
     decoder_attention_heads: int = option(8, "decoder attention heads")
     separate_output_embed: bool = option(False, "an output table of its own for the token head")
+    apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
     weight_sharing: WEIGHT_SHARING = option(  # type: ignore[valid-type]
         "all",
         "which policies share decoder blocks (Table 2a): all, plh-tok, tok-del, plh-del or none",

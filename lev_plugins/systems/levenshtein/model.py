@@ -82,6 +82,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         # kept with the parameters: those of a model that has learned without it are read without it
         self.copies_source = str(cfg.source_copy) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
+        if cfg.apply_bert_init:
+            self._bert_init()
 
     def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
         self.depths = dict(zip(HEADS, exit_depths(cfg)))
@@ -106,6 +108,15 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         self.deleted = DeletedTokens(dim, cfg.max_insertions + 1) if self.traces else None
         self.token_head = token_table(vocabulary, dim) if cfg.separate_output_embed else None
         self.int8_head: nn.Module | None = None
+
+    def _bert_init(self) -> None:
+        for module in (self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed):
+            for name, parameter in module.named_parameters():
+                if parameter.dim() > 1:
+                    nn.init.normal_(parameter, std=0.02)
+                elif name.endswith("bias"):
+                    nn.init.zeros_(parameter)
+        nn.init.zeros_(self.decoder_embed.weight[self.pad])
 
     @classmethod
     def build_model(
