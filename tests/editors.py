@@ -65,20 +65,19 @@ def writing_corrector(
     unit: str | None = None,
     window: int | None = None,
     arch: str = "transformer",
-    count: int = 1,
 ) -> Corrector:
-    """A corrector whose models write from left to right; ``translation_concat`` has its own."""
+    """A corrector whose model writes from left to right; ``translation_concat`` has its own."""
     arch = arch if task == "translation" else "transformer_concat_char"
     cfg = copy.deepcopy(_written(task, arch))
     kind = tasks.TASK_REGISTRY[task]
     of = kind(cfg.task, tiny.dictionary(), tiny.dictionary())
     torch.manual_seed(3)
-    models = [of.build_model(cfg.model) for _ in range(count)]
+    model = of.build_model(cfg.model)
     with torch.no_grad():
-        for parameter in (one for model in models for one in model.parameters()):
+        for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn(parameter.shape))
     processing = TextProcessing(None, Characters())
-    backend = Autoregressive(models, of, cfg, processing, knows_spaces=True, beam=2)
+    backend = Autoregressive(model, of, cfg, processing, knows_spaces=True, beam=2)
     return Corrector(backend, unit, window)
 
 

@@ -89,7 +89,7 @@ def test_streams_give_what_files_give_or_one_line_and_a_status(
         return commands([*words, *more], cwd, stdin=stdin)
 
     done = started("multilabel", ODD)
-    assert done.code == 0 and "cut off: 1 line (5)" in done.err
+    assert done.code == 0 and "cut off: 2 lines (5, 6)" in done.err
     assert_same(records(done.out), wanted)
     for name, stdin in (("tagging", b"a\n\xff\n"), ("pairs", b"a\tb\na\n")):
         done = started(name, stdin, "--output", "out")

@@ -153,7 +153,7 @@ def stored(folder, **more):
 def test_what_is_given_comes_before_what_was_tuned(tmp_path, tuned, lists, unit):
     file = stored(tmp_path, unit=tuned, **{name: "corrector.list" for name in lists})
     given = {"lookup": "pairs", "beam": 4, "lexicon": None}
-    for place in (tmp_path, tmp_path / "any.pt", f"{tmp_path}/any.pt:{tmp_path}/more.pt"):
+    for place in (tmp_path, tmp_path / "any.pt"):
         use, path = settings.chosen(str(place), None, given)
         assert path == str(file) and (use.unit, use.lookup, use.beam) == (unit, "pairs", 4)
         assert (use.min_confidence, use.tuned) == (0.7, "so")

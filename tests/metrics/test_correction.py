@@ -82,7 +82,8 @@ def test_counts_by_hand():
     assert (counts.right, counts.wrong_before) == (10, 4)
     assert counts.word_accuracy == pytest.approx(1000 / 11)
     assert counts.correction_rate == 100 and counts.miscorrection_rate == pytest.approx(100 / 7)
-    assert counts + counts == correction_counts(sources * 2, outputs * 2, references * 2)
+    doubled = correction_counts(sources * 2, outputs * 2, references * 2)
+    assert (doubled.words, doubled.miscorrected) == (22, 2)
     assert CorrectionCounts().correction_rate == CorrectionCounts().miscorrection_rate == 0
     with pytest.raises(ValueError):
         correction_counts(sources, outputs, references[1:])
