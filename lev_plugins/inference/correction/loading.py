@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from fairseq import tasks, utils
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, data_utils
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
 from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.tasks.translation import TranslationTask
@@ -105,6 +105,8 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
         cfg.data = data or (trained if os.path.isdir(trained) else beside)
         if "eval_bleu" in cfg:  # it would ask for a detokenizer that nothing here uses
             cfg.eval_bleu = False
+        if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(cfg.data):
+            cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(cfg.data)
     require_dictionaries(cfg, f"give the folder with the dictionaries of {path}: data=DIR")
     return tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
 
