@@ -6,22 +6,21 @@ Shapes: B sentences, T tokens, H heads, D channels of a head.
 import torch
 from torch import Tensor
 
-BASE = 10000.0  # Eq. 15
 
+def turns(real: Tensor, width: int | None, first: int = 0) -> Tensor | None:
+    """The angle of every place and pair of channels, as complex numbers of length 1 (Eq. 15).
 
-def turns(real: Tensor, width: int) -> Tensor:
-    """The angle of every place and pair of channels, as complex numbers of length 1.
+    Args:
+        real: B × T, bool; places count real tokens, from 0, and are wanted from ``first`` on.
+        width: D, even; None for no rotary positions.
 
-    ``real``: B × T, bool; places are counted from the first real token. ``width``: D, even.
-    Returns B × 1 × T × D/2.
+    Returns:
+        B × 1 × (T − first) × D/2.
     """
-    return turns_at(real.cumsum(1) - 1, width)
-
-
-def turns_at(places: Tensor, width: int) -> Tensor:
-    """:func:`turns` of places, counted from 0: B × T → B × 1 × T × D/2."""
-    rate = BASE ** -(torch.arange(0, width, 2, device=places.device) / width)
-    angle = places[:, None, :, None] * rate
+    if width is None:
+        return None
+    rate = 10000.0 ** -(torch.arange(0, width, 2, device=real.device) / width)
+    angle = (real.cumsum(1)[:, None, first:, None] - 1) * rate
     return torch.polar(torch.ones_like(angle), angle)
 
 

@@ -109,11 +109,6 @@ class Corrector:
         made.settings_file = file
         return made
 
-    def __repr__(self) -> str:
-        least = self.settings.min_confidence
-        tuned = f", min_confidence {least:.3g}" if least else ""
-        return f"Corrector({type(self.backend).__name__}, unit {self.unit}{tuned})"
-
     def correct(
         self,
         lines: Iterable[str],

@@ -20,7 +20,7 @@ from ..decoding import KeysValues, TiedOutput, causal_mask
 from ..embedding import TokenEmbedding
 from ..packing import Layout, Packing
 from ..precision import decoding_precision, quantize
-from ..rotary import turns, turns_at
+from ..rotary import turns
 from ..transformer import Memory, rename_old
 
 IncrementalState = dict[str, dict[str, Any]]
@@ -92,7 +92,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         x = self.embed(prev_output_tokens, first)
         real = prev_output_tokens.ne(self.pad)
         packing = Packing.maybe_pack(real) if self.training else None
-        by = None if self.rotary is None else turns(real, self.rotary)[:, :, first:]
+        by = turns(real, self.rotary, first)
         layout = Layout(self.mask(prev_output_tokens, memory, first), packing, by)
         x = x if packing is None else packing.pack(x)
         generated, weights = [], None
@@ -125,7 +125,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         """
         (memory,) = encoder_out["memory"]
         x = self.embed.branches(tokens, place)
-        by = None if self.rotary is None else turns_at(tokens.new_tensor([[place]]), self.rotary)
+        by = turns(seen.new_ones(1, place + 1), self.rotary, place)
         layout = Layout(self.branched(seen, place, memory), None, by)
         generated = []
         for i, block in enumerate(self.blocks):

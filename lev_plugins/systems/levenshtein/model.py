@@ -222,8 +222,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
 
     def _layout(self, tokens: Tensor, rotary: int | None) -> Layout:
         real = tokens.ne(self.pad)
-        layout = Layout.of(real, self.training)
-        return layout if rotary is None else layout._replace(turns=turns(real, rotary))
+        return Layout.of(real, self.training)._replace(turns=turns(real, rotary))
 
     def _known_features(
         self, tokens: Tensor, memory: EditMemory, deleted: Tensor | None = None

@@ -60,7 +60,7 @@ class PBDEncoder(TransformerEncoder):
         mask = attention_mask(real)
         x = self.embed(src_tokens)
         packing = Packing.maybe_pack(real) if self.training else None
-        by = None if self.rotary is None else turns(real, self.rotary)
+        by = turns(real, self.rotary)
         layout = Layout(mask, packing, by)
         x = x if packing is None else packing.pack(x)
         states = [x]
