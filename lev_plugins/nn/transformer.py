@@ -110,10 +110,10 @@ class Attention(nn.Module):
                     nn.init.xavier_uniform_(block, gain=2**-0.5)
                 nn.init.zeros_(layer.bias)
 
-    def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
-        """B × T × parts·C → ``parts`` tensors of B × H × T × D."""
+    def _split(self, x: Tensor, parts: int) -> Tensor:
+        """B × T × parts·C → parts × B × H × T × D."""
         b, t, _ = x.shape
-        return x.view(b, t, parts, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        return x.view(b, t, parts, self.heads, -1).permute(2, 0, 3, 1, 4)
 
     def keys_values(self, memory: Memory) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory for this layer, B × H × S × D each."""
@@ -126,8 +126,8 @@ class Attention(nn.Module):
 
     def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
         """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
-        query, key, value = self._split(_unpacked(self.inputs(x), layout.packing), 3)
-        return turned(query, layout.turns), turned(key, layout.turns), value
+        parts = self._split(_unpacked(self.inputs(x), layout.packing), 3)
+        return (*turned(parts[:2], layout.turns), parts[2])
 
     def project_keys_values(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """:meth:`project` for states that ask nothing: B × S × C → two B × H × S × D."""
