@@ -6,9 +6,10 @@
 #
 # A translation model learns for 30 % of the time, from sources with their change marked; LevT starts from it and learns
 # to edit drafts. With `concat` it is the autoregressive baseline, which reads source and draft; it starts from fairseq's
-# own translation model of the same minutes. MINUTES (60) are the processor's, not the clock's: the learning rate falls to zero just then.
-# WORK/translation and model, or WORK/transformer and concat, get the checkpoints; a second call goes on from there. Flags given here come last
-# and win: `--dropout 0.1` where the data are small, or the minutes many (five passes over the data are too few for any).
+# own translation model of the same minutes. MINUTES (60) are the processor's, not the clock's: the learning rate falls
+# to zero just then. WORK/translation and model, or WORK/transformer and concat, get the checkpoints; a second call goes
+# on from there. Flags given here come last and win: `--dropout 0.1` where the data are small, or the minutes many (five
+# passes over the data are too few for any).
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
