@@ -120,7 +120,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("number, part", enumerate([*PARTS, "array", "all"]))
+@pytest.mark.parametrize("number, part", list(enumerate([*PARTS, "array", "all"])))
 def test_a_pickle_is_refused_wherever_it_stands(folder, tmp_path, monkeypatch, number, part):
     monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
     path, victim = tmp_path / "evil.pt", tmp_path / "victim"

@@ -70,7 +70,7 @@ def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
     assert all(trace.terminated == "unchanged" for trace in traces)
 
 
-@pytest.mark.parametrize("number, unit", enumerate(sorted(KINDS)))
+@pytest.mark.parametrize("number, unit", list(enumerate(sorted(KINDS))))
 @given(lines=st.lists(LINE, max_size=3), size=st.integers(1, 3), sure=st.sampled_from([0.0, 0.5]))
 def test_a_corrector_changes_its_edits_and_nothing_else(number, unit, lines, size, sure):
     of = corrector("translation" if number % 2 else "edits", unit)

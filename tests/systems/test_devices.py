@@ -143,7 +143,7 @@ def editor_on(made: LevenshteinEditor, move: bool) -> list[str]:
 def corrector_on(made: Corrector, move: bool) -> Any:
     backend: Any = made.backend
     if move:
-        for model in getattr(backend, "models", None) or backend.editor.models:
+        for model in [backend.model] if hasattr(backend, "model") else backend.editor.models:
             module_to_gpu(model)
         backend.device = torch.device(DEVICE)
     texts = [one.text for one in made.correct(["abc hg", "feda", "aaabb", "xyz"])]

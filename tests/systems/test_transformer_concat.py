@@ -51,7 +51,7 @@ def stock(**values):
     return TransformerModelBase.build_model(cfg, task(SYMBOLS)).eval()
 
 
-@pytest.mark.parametrize(("kind", "left"), zip(KINDS, [True, False, True]))
+@pytest.mark.parametrize(("kind", "left"), list(zip(KINDS, [True, False, True])))
 def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, left):
     """Taking over fairseq's parameters sets the language to zero; one part is a plain source."""
     other = stock(**KINDS[kind])
