@@ -10,6 +10,7 @@ from torch import Tensor
 
 from lev_plugins.nn import Memory, Positions, TransformerBlock
 from lev_plugins.nn.packing import Layout
+from lev_plugins.nn.rotary import turns
 from lev_plugins.nn.transformer import Attention, BlockSize, attention_mask
 
 pytestmark = pytest.mark.kernels
@@ -49,6 +50,23 @@ def randomise(module: torch.nn.Module) -> torch.nn.Module:
 
 def inputs(length: int = LENGTH) -> Tensor:
     return torch.randn(BATCH, length, DIM, dtype=torch.double)
+
+
+def test_rotary_positions_turn_pairs_of_channels_by_their_place():
+    """Su et al. (2021), Eq. 14 and 15: by matrices, sentence by sentence, head by head."""
+    attention, x, width = randomise(Attention(DIM, HEADS)), inputs(), DIM // HEADS
+    real = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
+    plain = attention.project(x, NOTHING_HIDDEN)
+    found = attention.project(x, Layout(None, None, turns(real, width)))
+    for b, t in real.nonzero().tolist():
+        place = int(real[b, :t].sum())
+        angles = [place * 10000 ** (-2 * i / width) for i in range(width // 2)]
+        turn = torch.block_diag(*(torch.tensor([[0.0, -a], [a, 0.0]]) for a in angles)).matrix_exp()
+        for before, after in zip(plain[:2], found[:2], strict=True):
+            torch.testing.assert_close(
+                after[b, :, t], before[b, :, t] @ turn.T.double(), rtol=1e-6, atol=1e-6
+            )
+    assert torch.equal(plain[2], found[2])
 
 
 @pytest.mark.parametrize("masked", [True, False])

@@ -17,6 +17,7 @@ from fairseq.tasks.translation import TranslationTask
 from fairseq.tasks.translation_lev import TranslationLevenshteinTask
 from omegaconf import OmegaConf
 from refusals import refuses
+from seq2seq_models import PBD
 from torch import Tensor
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
@@ -254,6 +255,21 @@ def test_an_autoregressive_transformer_is_a_start(flags, sharing):
             assert torch.equal(made[name], made[name.replace(".deletion.", ".token.")])
     assert torch.equal(model.deletion_head.weight, heads[0])
     assert torch.equal(model.placeholder_head.weight, heads[1])
+
+
+def test_a_pbd_transformer_that_reads_no_future_is_a_start():
+    """In one block the last token sees there what all see here."""
+    options = {"encoder_layers": 1, "encoder_normalize_before": True, "rotary_positions": True}
+    pbd = PBD.build(no_parameter_sharing=True, no_future_modelling=True,
+                    share_all_embeddings=True, **options)  # fmt: skip
+    task, options = tiny.task(joined=True), {**options, "decoder_layers": 1}
+    model = tiny.model(task, share_all_embeddings=True, decoder_normalize_before=True, **options)
+    model.double().eval().load_state_dict(dict(pbd.state_dict()))
+    rows, given = torch.tensor([[4, 5, 6, 2]]), torch.tensor([[2, 7, 8, 9]])
+    wanted = pbd(rows, None, given)[0][:, -1]
+    last = torch.tensor([[False, False, False, True]])
+    found = model.token_logits(given, model.encode(rows), last)
+    torch.testing.assert_close(found[:, :-1], wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_what_the_model_does_not_have_is_refused_by_name():
