@@ -53,6 +53,7 @@ def rights(words: Words, reference: Words) -> set[frozenset[int]]:
 
 
 @given(ABC, ABC)
+@example(list("ab"), list("bc"))  # not at the same place
 @example(list("abcxy"), list("xydef"))  # five errors and no equal word, or six and two
 def test_an_alignment_has_the_fewest_errors_and_of_these_the_most_equal_words(a, b):
     pairs = aligned(a, b)
