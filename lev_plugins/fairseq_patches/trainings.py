@@ -126,7 +126,7 @@ def _look_at(trainer: Any, path: str, state: dict[str, Any]) -> None:
     stored = settings.get("model")
     if stored is not None and finetuned and hasattr(kind, "begin_from"):
         trainer.get_model().begin_from(stored, state["model"], path)
-    elif stored is not None and hasattr(kind, "check_resumed"):
+    elif stored is not None and not finetuned and hasattr(kind, "check_resumed"):
         kind.check_resumed(trainer.cfg.model, stored, path)
     if hasattr(task, "begin_from"):
         task.begin_from(trainer.get_model(), state, path, finetuned)

@@ -123,10 +123,10 @@ class RandomPolicy(EditPolicy):
         for i, sides in enumerate(zip(memory.source, tokens, strict=True)):
             source, sentence = (side[side.ne(PAD)].tolist() for side in sides)
             key = zlib.crc32(f"{self.seed} {phase} {source} {sentence}".encode())
-            drawn = torch.randn(
+            sampled = torch.randn(
                 len(sentence), classes, generator=torch.Generator().manual_seed(key)
             )
-            logits[i, : len(sentence)] = 2 * drawn
+            logits[i, : len(sentence)] = 2 * sampled
         return logits
 
     def deletion_logits(self, tokens, memory):

@@ -16,6 +16,7 @@ from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, Levenshtein
 from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.roll_in import expert_labels
+from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 
 pytestmark = pytest.mark.kernels
 
@@ -246,9 +247,9 @@ def test_outputs_are_those_of_a_policy_that_remembers_nothing(policies, options)
 
 def test_bert_initialisation_draws_the_decoder_narrowly():
     _, model = make(apply_bert_init=True, decoder_ffn_embed_dim=64, max_insertions=60)
-    drawn = [p for p in model.decoder.parameters() if p.dim() > 1]
-    drawn.append(model.decoder_embed.weight)
-    assert 0.018 < float(torch.cat([p.detach().flatten() for p in drawn]).std()) < 0.022
+    weights = [p for p in model.decoder.parameters() if p.dim() > 1]
+    weights.append(model.decoder_embed.weight)
+    assert 0.018 < float(torch.cat([p.detach().flatten() for p in weights]).std()) < 0.022
     biases = [p for name, p in model.decoder.named_parameters() if name.endswith("bias")]
     assert not any(bias.any() for bias in biases)
 
@@ -274,12 +275,29 @@ def test_generation_never_outgrows_the_positions_and_the_longest_sequences_fit()
         ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0"),
         ({"share_all_embeddings": True, "separate_output_embed": True}, "--separate-output-embed"),
         ({"source_pointer": True}, "--share-all-embeddings"),
+        ({"rotary_positions": True, "decoder_attention_heads": 8}, "--decoder-attention-heads 8"),
         *(({"early_exit": e}, f"--early-exit {e}") for e in ("0,2", "2", "a,b", "2,3", "2,2,1")),
     ],
 )
 def test_options_that_do_not_fit_are_refused_in_one_line(options, flags):
     with refuses(flags):
         make(**options)
+
+
+@pytest.mark.parametrize(
+    ("of", "kind"),
+    [
+        (LevenshteinEditorModel, LevenshteinEditorConfig),
+        (PBDTransformerModel, PBDTransformerConfig),
+    ],
+)
+def test_a_training_resumes_with_the_positions_that_it_has_learnt_with(of, kind):
+    plain, rotary = kind(), kind(rotary_positions=True)
+    for cfg, stored in ((plain, rotary), (rotary, plain), (rotary, object())):
+        with refuses("last.pt", "--rotary-positions"):
+            of.check_resumed(cfg, stored, "last.pt")
+    for one in (plain, rotary):
+        of.check_resumed(one, one, "last.pt")
 
 
 def test_what_does_not_fit_the_task_is_named_with_the_way_out():

@@ -65,6 +65,8 @@ def rows_of(task: TranslationEditTask) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"alpha": 1.5}, "--alpha 1.5"),
+        ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
         ({"source_lang": "xx"}, "dict.xx.txt"),
         ({"draft_lang": "tgt"}, "--draft-lang tgt"),
         ({"draft_lang": "pe"}, "train.src-tgt.pe.bin"),

@@ -118,6 +118,15 @@ def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int |
     return int(width // heads)
 
 
+def check_rotary(cfg: RotaryConfig, stored: object, path: str) -> None:
+    """Raises :class:`UserError` where a training would resume from ``stored`` settings with other
+    positions, which no parameter shows."""
+    theirs = bool(getattr(stored, "rotary_positions", False))
+    if cfg.rotary_positions != theirs:
+        way = "with" if theirs else "without"
+        raise UserError(f"{path}: was trained {way} --rotary-positions; resume it so")
+
+
 def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> None:
     """Raises :class:`UserError` where one table is asked for that cannot serve both."""
     if cfg.share_all_embeddings and source != target:

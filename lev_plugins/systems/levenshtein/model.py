@@ -22,7 +22,13 @@ from ...nn.embedding import token_table
 from ...nn.packing import Layout, rows_at
 from ...nn.precision import decoding_precision, quantize
 from ...nn.rotary import turns
-from ...nn.seq2seq.config import block_size, check_shared, rotary_width, set_both_sides
+from ...nn.seq2seq.config import (
+    block_size,
+    check_rotary,
+    check_shared,
+    rotary_width,
+    set_both_sides,
+)
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
@@ -135,6 +141,11 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         if cfg.share_all_embeddings and cfg.separate_output_embed:
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
         return cls(cfg, source, target, task.placeholder)
+
+    @classmethod
+    def check_resumed(cls, cfg: LevenshteinEditorConfig, stored: object, path: str) -> None:
+        """Called before a training resumes; errors of :func:`check_rotary`."""
+        check_rotary(cfg, stored, path)
 
     def max_positions(self) -> tuple[int, int]:
         return self.cfg.max_source_positions, self.cfg.max_target_positions

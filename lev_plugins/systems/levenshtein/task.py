@@ -4,7 +4,7 @@ import copy
 import functools
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
@@ -63,6 +63,15 @@ class TranslationEditTask(PostEditingTask):
         words = torch.tensor(tgt_dict.count[tgt_dict.nspecial : self.placeholder]).double()
         words = words if words.any() else torch.ones_like(words)
         self.frequencies = F.pad(words, (tgt_dict.nspecial, 1))
+
+    @classmethod
+    def setup_task(cls, cfg: TranslationEditConfig, **kwargs: object) -> Self:
+        """Loads the dictionaries; refuses shares outside [0, 1]."""
+        for name in ("alpha", "beta", "alpha_start", "beta_start", "delete_threshold"):
+            value = getattr(cfg, name)
+            if value is not None and not 0 <= value <= 1:
+                raise UserError(f"--{name.replace('_', '-')} {value} is outside [0, 1]")
+        return super().setup_task(cfg, **kwargs)
 
     # data -------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from ...nn import Positions, TransformerBlock
 from ...nn.backbone import Backbone
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import TokenEmbedding, token_table
-from ...nn.seq2seq.config import set_character_size, set_sizes, transformer_size
+from ...nn.seq2seq.config import check_rotary, set_character_size, set_sizes, transformer_size
 from ...nn.seq2seq.model import Seq2SeqModel
 from .config import PBDTransformerConfig, decoder_depth
 from .decoder import PBDDecoder, PBDDecoderBlock
@@ -47,6 +47,11 @@ class PBDTransformerModel(Seq2SeqModel):
                 f"--joined-dictionary, or do without {ways}"
             )
         return cls(*build(cfg, source, target))
+
+    @classmethod
+    def check_resumed(cls, cfg: PBDTransformerConfig, stored: object, path: str) -> None:
+        """Called before a training resumes; errors of :func:`check_rotary`."""
+        check_rotary(cfg, stored, path)
 
 
 def build(
