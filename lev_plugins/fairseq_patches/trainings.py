@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -30,6 +31,7 @@ from .contents import keep_lengths
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _LAST = "checkpoint_last"
+_KEPT = {-4: 0, -1: -1, -2: 2**26}  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD of malloc.h
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 _received: list[int] = []  # by this process, the first one first
 _handled: list[signal.Signals] = []  # those that had no handler of the user's
@@ -37,6 +39,17 @@ _beginning: contextvars.ContextVar[Any] = contextvars.ContextVar("beginning", de
 
 
 # how it is started --------------------------------------------------------------------------------
+
+
+def keep_memory() -> None:
+    """Let glibc keep what an update frees for the next one, which takes the same again.
+
+    By itself it returns blocks above 32 megabytes, such as a batch's logits, and the kernel clears
+    their pages anew: a quarter of a translation model's training.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        for parameter, value in _KEPT.items():
+            ctypes.CDLL(None).mallopt(parameter, value)
 
 
 def _launch(place: Any) -> None:
@@ -89,6 +102,7 @@ def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwar
                 section.tpu = False
     place = cfg.distributed_training
     _launch(place)
+    keep_memory()
     with watched(place.distributed_init_method is not None and not place.distributed_no_spawn):
         stock(cfg, main, **kwargs)
 

@@ -1,5 +1,6 @@
 """How trainings are started, and what they look at when they begin."""
 
+import resource
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,6 +49,16 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Any:
         return names["started"]
 
     return run
+
+
+def test_the_memory_of_large_tensors_is_kept_for_the_next_ones(launch):
+    launch(training_config())
+    pages = []
+    for _ in range(40):  # it takes some until there is a place for each
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        torch.ones(2**24)
+        pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    assert max(pages[-5:]) < 2**26 // resource.getpagesize() // 10, pages
 
 
 @pytest.mark.parametrize("settings", [TCP, {"distributed_world_size": 2}])
