@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From nothing to a corrector of spelling, trained on this machine:
 #
-#     bash examples/quickstart.sh [--minutes 10] [--system pbd] [--seed 1] [--work DIR] [--keep]
+#     bash examples/quickstart.sh [--minutes 10] [--system pbd] [--seed 1] [--work DIR]
 #
 # Makes .venv if need be, writes the data (real and made-up misspellings and right words), trains a small model of
 # characters to correct words in running text, tunes its threshold so that at most one right word in two hundred is
@@ -13,16 +13,15 @@
 #   --minutes N   time for the training, fractions allowed (default 10); it ends in time on any machine
 #   --seed N      seed of the training; the data are split the same way for every seed (default 1)
 #   --work DIR    where data and models go (default .quickstart in the repository root)
-#   --keep        train nothing: score and show the newest model in DIR again
 #
 # Can be repeated: what is installed and the data in DIR are used again; every training goes to a folder of its own,
-# DIR/run-1, DIR/run-2 and so on, and none is ever overwritten. The newest one is resumed where it was interrupted.
+# DIR/run-1, DIR/run-2 and so on, and none is ever overwritten. One that was interrupted is resumed.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
 python="$root/.venv/bin/python" spelling="$root/examples/spelling_and_ocr"
-minutes=10 seed=1 system=pbd work="$root/.quickstart" keep=no
+minutes=10 seed=1 system=pbd work="$root/.quickstart"
 example="Teh goverment beleives that the new tecnology will accomodate evrybody."
 trap 'trap - INT TERM; fail "interrupted: the same command again starts anew from the last finished step" 130' INT TERM
 
@@ -35,7 +34,6 @@ read_arguments() {
         printf -v "${1#--}" %s "$2"
         shift 2
         ;;
-      --keep) keep=yes && shift ;;
       *) fail "unknown argument $1: see --help" 2 ;;
     esac
   done
@@ -88,24 +86,24 @@ evaluate() { # beside no edits and a dictionary corrector; a line; LevT's edits 
     "$python" -m lev_plugins trace --path "$save/checkpoint_best.pt" --data "$data"
 }
 
-choose_run() { # sets save: the newest run that has a model, one to resume, or the next free folder
-  local number=1 newest="" begun=""
-  while [ -e "$work/run-$number" ]; do
-    save="$work/run-$number" begun=""
-    if [ -f "$save/checkpoint_best.pt" ]; then
-      newest="$save"
-    elif [ -f "$save/checkpoint_last.pt" ]; then
-      begun="$save"
-    fi
-    number=$((number + 1))
-  done
-  save="${begun:-$work/run-$number}"
-  [ "$keep" = no ] || save="$newest"
-  [ -n "$save" ] || fail "--keep finds no trained model in $work: leave it out to train one"
-}
-
-your_own() {
-  cat <<TEXT
+read_arguments "$@"
+cd "$root"
+bash examples/environment.sh || exit 1
+mkdir -p "$work" 2>/dev/null || fail "cannot make the folder $work: name another with --work"
+text="$work/text" data="$work/data"
+number=1
+while [ -f "$work/run-$number/checkpoint_best.pt" ]; do number=$((number + 1)); done
+save="$work/run-$number"
+echo "== a corrector of English that comes with the package"
+printf '%s\n' "$example" "$(printf '%s\n' "$example" | "$python" -m lev_plugins correct)"
+echo "== data"
+prepare
+echo "== training for $minutes minutes: $save"
+train
+echo "== tuning and scores"
+tune
+evaluate
+cat <<TEXT
 
 Correct your own files with it:
 
@@ -115,26 +113,4 @@ Train on your own text: with and without errors, examples/guides/correcting_text
 bash examples/spelling_and_ocr/make_corrector.sh LANGUAGE CLEAN.txt
 
 TEXT
-}
-
-read_arguments "$@"
-cd "$root"
-bash examples/environment.sh || exit 1
-mkdir -p "$work" 2>/dev/null || fail "cannot make the folder $work: name another with --work"
-text="$work/text" data="$work/data"
-choose_run
-echo "== a corrector of English that comes with the package"
-printf '%s\n' "$example" "$(printf '%s\n' "$example" | "$python" -m lev_plugins correct)"
-echo "== data"
-prepare
-if [ "$keep" = yes ]; then
-  echo "== no training: $save"
-else
-  echo "== training for $minutes minutes: $save"
-  train
-fi
-echo "== tuning and scores"
-tune
-evaluate
-your_own
 echo "quickstart: done, the model is $save/checkpoint_best.pt"
