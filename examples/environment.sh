@@ -85,40 +85,9 @@ run_pip() {
   (cd "$root" && "$python" -I -m pip --disable-pip-version-check --no-input "$@") >>"$log" 2>&1
 }
 
-install_torch() {
-  # PyPI's torch for Linux brings gigabytes of CUDA along. Without an NVIDIA driver PyTorch's own
-  # index is asked first; where it cannot be reached the ordinary way below does it all.
-  if [ "$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then
-    run_pip install --no-deps --retries 0 --timeout 15 --extra-index-url "$cpu_index" \
-      "$(pin torch)" || true
-  fi
-  : >"$log"
-  # editdistance is here because it has no wheel for every Python, and building it needs isolation.
-  run_pip install "$(pin torch)" "$(pin numpy)" "$(pin Cython)" "$(pin setuptools)" "$(pin wheel)" \
-    "$(pin editdistance)" || fail "$(explain "installing torch")"
-}
-
 fairseq_loads() { # the compiled parts, against this torch
   "$python" -I -c 'import torch, fairseq.libbase, fairseq.libnat, fairseq.data.data_utils_fast' \
     >>"$log" 2>&1
-}
-
-install_package() {
-  # With CUDA_HOME set the build wants CUDA sources that the release lacks; -g0 halves its size.
-  # For Python 3.12 there is a wheel on PyPI, compiled against some older torch: it does not load.
-  local compiled="--no-build-isolation --no-binary fairseq-fixed"
-  unset CUDA_HOME
-  export CFLAGS="-g0"
-  # shellcheck disable=SC2086
-  run_pip install $compiled -c constraints.txt -e '.[test]' ||
-    fail "$(explain "installing lev_plugins")"
-  if ! fairseq_loads; then
-    # pip's cache does not record which torch a wheel was compiled against.
-    # shellcheck disable=SC2086
-    run_pip install $compiled --no-cache-dir --no-deps --force-reinstall \
-      "$(pin fairseq-fixed)" || fail "$(explain "compiling fairseq")"
-    fairseq_loads || fail "$(explain "loading fairseq")"
-  fi
 }
 
 if command -v flock >/dev/null; then # may be started twice side by side: the second waits
@@ -143,8 +112,31 @@ fi
 rm -f "$stamp"
 "$python" -I -m pip --version >"$log" 2>&1 || "$python" -I -m ensurepip --default-pip >"$log" 2>&1 || fail "$(explain "installing pip")"
 echo "[2/3] installing $(pin torch) and the build tools (log: .venv/install.log)"
-install_torch
+# PyPI's torch for Linux brings gigabytes of CUDA along. Without an NVIDIA driver PyTorch's own
+# index is asked first; where it cannot be reached the ordinary way below does it all.
+if [ "$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then
+  run_pip install --no-deps --retries 0 --timeout 15 --extra-index-url "$cpu_index" \
+    "$(pin torch)" || true
+fi
+: >"$log"
+# editdistance is here because it has no wheel for every Python, and building it needs isolation.
+run_pip install "$(pin torch)" "$(pin numpy)" "$(pin Cython)" "$(pin setuptools)" "$(pin wheel)" \
+  "$(pin editdistance)" || fail "$(explain "installing torch")"
 echo "[3/3] compiling fairseq and installing lev_plugins (about two minutes)"
-install_package
+# With CUDA_HOME set the build wants CUDA sources that the release lacks; -g0 halves its size.
+# For Python 3.12 there is a wheel on PyPI, compiled against some older torch: it does not load.
+compiled="--no-build-isolation --no-binary fairseq-fixed"
+unset CUDA_HOME
+export CFLAGS="-g0"
+# shellcheck disable=SC2086
+run_pip install $compiled -c constraints.txt -e '.[test]' ||
+  fail "$(explain "installing lev_plugins")"
+if ! fairseq_loads; then
+  # pip's cache does not record which torch a wheel was compiled against.
+  # shellcheck disable=SC2086
+  run_pip install $compiled --no-cache-dir --no-deps --force-reinstall \
+    "$(pin fairseq-fixed)" || fail "$(explain "compiling fairseq")"
+  fairseq_loads || fail "$(explain "loading fairseq")"
+fi
 state >"$stamp"
 echo "environment: .venv is ready ($("$python" -V), $(pin torch))"

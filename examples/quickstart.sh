@@ -25,89 +25,73 @@ minutes=10 seed=1 system=pbd work="$root/.quickstart"
 example="Teh goverment beleives that the new tecnology will accomodate evrybody."
 trap 'trap - INT TERM; fail "interrupted: the same command again starts anew from the last finished step" 130' INT TERM
 
-read_arguments() {
-  while [ $# -gt 0 ]; do
-    case "$1" in
-      --minutes=* | --seed=* | --system=* | --work=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
-      --minutes | --seed | --system | --work)
-        [ $# -gt 1 ] && [ -n "$2" ] || fail "$1 needs a value: see --help" 2
-        printf -v "${1#--}" %s "$2"
-        shift 2
-        ;;
-      *) fail "unknown argument $1: see --help" 2 ;;
-    esac
-  done
-  [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] ||
-    fail "--minutes must be a number above 0, not '$minutes'" 2
-  [[ "$seed" =~ ^[0-9]{1,9}$ ]] || fail "--seed must be a whole number from 0 to 999999999, not '$seed'" 2
-  [[ "$system" =~ ^(pbd|levt|transformer)$ ]] || fail "--system must be pbd, transformer or levt, not '$system'" 2
-  [[ "$work" == /* ]] || work="$PWD/$work"
-}
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --minutes=* | --seed=* | --system=* | --work=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+    --minutes | --seed | --system | --work)
+      [ $# -gt 1 ] && [ -n "$2" ] || fail "$1 needs a value: see --help" 2
+      printf -v "${1#--}" %s "$2"
+      shift 2
+      ;;
+    *) fail "unknown argument $1: see --help" 2 ;;
+  esac
+done
+[[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] ||
+  fail "--minutes must be a number above 0, not '$minutes'" 2
+[[ "$seed" =~ ^[0-9]{1,9}$ ]] || fail "--seed must be a whole number from 0 to 999999999, not '$seed'" 2
+[[ "$system" =~ ^(pbd|levt|transformer)$ ]] || fail "--system must be pbd, transformer or levt, not '$system'" 2
+[[ "$work" == /* ]] || work="$PWD/$work"
 
-prepare() { # the data, once: finished folders get their name at the end
-  if [ ! -f "$text/confusions.txt" ]; then
-    logged "$work/prepare.log" "$python" "$spelling/prepare_typos.py" "$text.new"
-    head -n 1 "$work/prepare.log"
-    rm -rf "$text" "$data"
-    mv "$text.new" "$text"
-  fi
-  if [ ! -d "$data" ]; then
-    rm -rf "$data.new"
-    logged "$work/preprocess.log" "$python" -m lev_plugins preprocess --source-lang typo --target-lang word \
-      --draft-lang draft --joined-dictionary --trainpref "$text/train" --validpref "$text/valid" \
-      --testpref "$text/test" --destdir "$data.new"
-    mv "$data.new" "$data"
-  fi
-  echo "the data are there: $data"
-}
-
-train() {
-  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)}" "$python" "$spelling/train.py" \
-    "$data" "$save" --minutes "$minutes" --seed "$seed" --system "$system" ||
-    fail "the training failed (status $?): the lines above say why"
-  [ -f "$save/checkpoint_best.pt" ] ||
-    fail "the training ended without a model in $save: give it more time with --minutes"
-}
-
-tune() { # at most one right word in two hundred is to be changed; correct then does so by itself
-  local lists=(--lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt"
-    --confusions "$text/confusions.txt" --weight lookup=2.4)
-  [ "$system" != levt ] || lists=(--unit letters) # an edit model is not ranked
-  logged "$work/tune.log" "$python" -m lev_plugins correct --path "$save/checkpoint_best.pt" --data "$data" "${lists[@]}" \
-    --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
-  grep '^calibrated' "$work/tune.log" || true
-}
-
-evaluate() { # beside no edits and a dictionary corrector; a line; LevT's edits step by step
-  "$python" "$spelling/score_typos.py" "$text" "$save/checkpoint_best.pt" --data "$data" ||
-    fail "the scoring failed (status $?): the lines above say why"
-  printf '%s\n' "$example" "$(printf '%s\n' "$example" | "$python" -m lev_plugins correct --path "$save" --data "$data")"
-  [ "$system" != levt ] || head -n 3 "$text/test_heldout.noisy" | awk '{ print $0 "\t" $0 }' |
-    "$python" -m lev_plugins trace --path "$save/checkpoint_best.pt" --data "$data"
-}
-
-read_arguments "$@"
 cd "$root"
 bash examples/environment.sh || exit 1
 mkdir -p "$work" 2>/dev/null || fail "cannot make the folder $work: name another with --work"
-text="$work/text" data="$work/data"
-number=1
+text="$work/text" data="$work/data" number=1
 while [ -f "$work/run-$number/checkpoint_best.pt" ]; do number=$((number + 1)); done
 save="$work/run-$number"
+model=(--path "$save/checkpoint_best.pt" --data "$data")
+
 echo "== a corrector of English that comes with the package"
 printf '%s\n' "$example" "$(printf '%s\n' "$example" | "$python" -m lev_plugins correct)"
-echo "== data"
-prepare
+
+echo "== data" # once: finished folders get their name at the end
+if [ ! -f "$text/confusions.txt" ]; then
+  logged "$work/prepare.log" "$python" "$spelling/prepare_typos.py" "$text.new"
+  head -n 1 "$work/prepare.log"
+  rm -rf "$text" "$data"
+  mv "$text.new" "$text"
+fi
+if [ ! -d "$data" ]; then
+  rm -rf "$data.new"
+  logged "$work/preprocess.log" "$python" -m lev_plugins preprocess --source-lang typo --target-lang word \
+    --draft-lang draft --joined-dictionary --trainpref "$text/train" --validpref "$text/valid" \
+    --testpref "$text/test" --destdir "$data.new"
+  mv "$data.new" "$data"
+fi
+echo "the data are there: $data"
+
 echo "== training for $minutes minutes: $save"
-train
-echo "== tuning and scores"
-tune
-evaluate
+OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)}" "$python" "$spelling/train.py" \
+  "$data" "$save" --minutes "$minutes" --seed "$seed" --system "$system" ||
+  fail "the training failed (status $?): the lines above say why"
+
+echo "== tuning and scores" # at most one right word in two hundred is to be changed; correct then does so by itself
+lists=(--lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt"
+  --confusions "$text/confusions.txt" --weight lookup=2.4)
+[ "$system" != levt ] || lists=(--unit letters) # an edit model is not ranked
+logged "$work/tune.log" "$python" -m lev_plugins correct "${model[@]}" "${lists[@]}" \
+  --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
+grep '^calibrated' "$work/tune.log" || true
+# beside no edits and a dictionary corrector; a line; LevT's edits step by step
+"$python" "$spelling/score_typos.py" "$text" "$save/checkpoint_best.pt" --data "$data" ||
+  fail "the scoring failed (status $?): the lines above say why"
+printf '%s\n' "$example" "$(printf '%s\n' "$example" | "$python" -m lev_plugins correct "${model[@]}")"
+[ "$system" != levt ] || head -n 3 "$text/test_heldout.noisy" | awk '{ print $0 "\t" $0 }' |
+  "$python" -m lev_plugins trace "${model[@]}"
 cat <<TEXT
 
 Correct your own files with it:
 
-  .venv/bin/python -m lev_plugins correct --path $save/checkpoint_best.pt --data $data FILE > CORRECTED
+  .venv/bin/python -m lev_plugins correct ${model[*]} FILE > CORRECTED
 
 Train on your own text: with and without errors, examples/guides/correcting_text.md; without errors alone,
 bash examples/spelling_and_ocr/make_corrector.sh LANGUAGE CLEAN.txt
