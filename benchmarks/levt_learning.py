@@ -221,12 +221,7 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
         usage="%(prog)s DATA [options] [-- flags of fairseq-train, for every row]",
     )
     add = made.add_argument
-    add(
-        "data",
-        metavar="DATA",
-        type=Path,
-        help="folder that examples/translation/prepare.sh has made",
-    )
+    add("data", metavar="DATA", type=Path, help="what examples/translation/prepare.sh has made")
     add("--updates", type=int, default=1000, help="of each training (default 1000)")
     add("--seeds", default="1,2,3", help="a training for each (default 1,2,3)")
     add("--row", action="append", default=[], metavar="NAME=FLAGS", help="a variant of ours, or of "
