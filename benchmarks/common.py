@@ -24,8 +24,6 @@ from fairseq.data import Dictionary
 from fairseq.optim.adam import Adam
 from torch import Tensor
 
-from lev_plugins.errors import UserError
-
 Contestant = TypeVar("Contestant")
 Sample = TypeVar("Sample")
 
@@ -43,13 +41,6 @@ def processor() -> str:
     if {"cpu family", "model"} <= told.keys():
         return f"{name} (family {told['cpu family']}, model {told['model']})"
     return name
-
-
-def machine(device: str = "cpu") -> str:
-    """The name of the GPU or CPU that ``device`` stands for, as far as the system tells it."""
-    if device == "cuda":
-        return str(torch.cuda.get_device_name())
-    return processor()
 
 
 # ---------------------------------------------------------------- pairs of measurements
@@ -130,7 +121,7 @@ def quiet() -> Iterator[None]:
 
 # ---------------------------------------------------------------- options
 
-#: sizes of the models: as of the paper's base model, if no script says otherwise
+#: sizes of the models: as of the paper's base model
 SIZES = {
     "layers": (6, "blocks in encoder and in decoder"),
     "dim": (512, "width"),
@@ -143,16 +134,22 @@ SIZES = {
 }
 
 
-def parser_with(description: str | None, **sizes: int) -> argparse.ArgumentParser:
-    """A parser of :data:`SIZES`, with these defaults, and of how and where is measured."""
+def count(text: str) -> int:
+    """A number of an option, 1 or more."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text}: give 1 or more")
+    return int(text)
+
+
+def make_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser of :data:`SIZES`, and of how and where is measured."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = made.add_argument
     for name, (default, what) in SIZES.items():
-        default = sizes.get(name, default)
-        add(f"--{name}", type=int, default=default, help=f"{what} (default {default})")
-    add("--threads", type=int, default=0, help="torch's threads (default: torch's own choice)")
+        add(f"--{name}", type=count, default=default, help=f"{what} (default {default})")
+    add("--threads", type=count, help="torch's threads (default: torch's own choice)")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default cpu)")
     add("--clock", choices=("wall", "cpu"), default="wall", help="wall: what one waits (default); "
         "cpu: what the process computes, for a machine that others use meanwhile")  # fmt: skip
@@ -160,21 +157,12 @@ def parser_with(description: str | None, **sizes: int) -> argparse.ArgumentParse
     return made
 
 
-def check(args: argparse.Namespace, *more: str) -> None:
-    """Raises :class:`UserError` for sizes below 1; sets torch's threads and seed."""
-    for name in (*SIZES, *more):
-        if getattr(args, name) < 1:
-            raise UserError(f"--{name.replace('_', '-')} {getattr(args, name)}: give 1 or more")
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
-
-
 def signature(args: argparse.Namespace, **more: object) -> str:
     """What the numbers depend on, on one line."""
+    name = torch.cuda.get_device_name() if args.device == "cuda" else processor()
     found: dict[str, object] = {
         "torch": torch.__version__,
-        "device": f"{args.device} ({machine(args.device)})",
+        "device": f"{args.device} ({name})",
         "kernels": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import machine
+from common import processor
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "examples" / "classification"))
 
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     row = {f"{metric}, tuned": value for metric, value in scores.items()}
     row |= {**chosen, "processor hours": (time.process_time() - began) / 3600}
     name = "TF-IDF and logistic regression"
-    print(f"{name}: {len(parts[2]):,} test examples, {machine()}")
+    print(f"{name}: {len(parts[2]):,} test examples, {processor()}")
     print("\n".join(f"{metric:20} {value:,.4g}" for metric, value in row.items()))
     if args.json:
         args.json.write_text(json.dumps({"systems": {name: row}}, indent=1) + "\n")

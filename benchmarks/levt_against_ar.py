@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, add_help=False)
     parser.add_argument("--every", type=int, default=31)  # one in so many tokens is deleted
     own, others = parser.parse_known_args(argv)
-    args = levt_speed.checked(["--length", str(LENGTH), *others])
+    args = levt_speed.parsed(["--length", str(LENGTH), *others])
     with common.quiet(), torch.no_grad():
         peers = levt_speed.build_peers(args)
         model, symbols = build_transformer(args, peers.stock_task), peers.stock_task.tgt_dict

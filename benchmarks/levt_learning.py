@@ -13,7 +13,7 @@ A row whose name begins with ``stock`` is a variant of fairseq's own model. What
 our criterion is computed on states of the validation set that are the same for all rows, and BLEU
 is measured on the test set with the empty penalty γ that is best on the validation set, and once
 more with the deletion threshold that is best there at this γ, which fairseq's own decoder does not
-have. What is finished is kept in ``--out`` and not done again.
+have. What is finished is kept in DATA/learning-UPDATES and not done again.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import resource
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -50,12 +50,11 @@ EVEN, THRESHOLDS = 0.5, (0.7, 0.8, 0.9)  # deletion probabilities above which a 
 
 
 #: What is measured of a checkpoint. token, placeholder, deletion: bits per labelled position in
-#: random states without drafts. empty: of the token head, where nothing stands. gamma, threshold:
-#: best on the validation set. bleu, brevity, iterations: on the test set with gamma; tuned: with
-#: both. seconds: of the processor, in training.
+#: random states without drafts. gamma, threshold: best on the validation set. bleu, brevity,
+#: iterations: on the test set with gamma; tuned: with both. seconds: of the processor, in training.
 COLUMNS = (
-    *("token", "placeholder", "deletion", "empty", "gamma", "bleu", "brevity", "threshold"),
-    *("tuned", "iterations", "seconds"),
+    *("token", "placeholder", "deletion", "gamma", "bleu", "brevity", "threshold", "tuned"),
+    *("iterations", "seconds"),
 )
 Figures = dict[str, float]
 Results = dict[str, dict[str, Figures]]  # by row and seed
@@ -70,17 +69,18 @@ def train(name: str, seed: int, flags: Sequence[str], args: argparse.Namespace) 
     Raises:
         UserError: the training failed, or was done with other flags.
     """
-    folder = Path(args.out) / f"{name}.{seed}"
+    folder = args.out / f"{name}.{seed}"
     done = folder / "trained.json"
     if done.is_file():
         if json.loads(done.read_text())["flags"] != list(flags):
-            raise UserError(f"{folder} was trained with other flags; name another row or --out")
+            raise UserError(f"{folder} was trained with other flags; name another row")
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("*.pt"):  # of a training that was broken off: its seconds are lost
         left.unlink()
     system = STOCK if name.startswith(STOCK) else "levt"
-    command = ["bash", str(ROOT / "examples/translation/train.sh"), args.data, system, *flags]
+    script = ROOT / "examples/translation/train.sh"
+    command = ["bash", str(script), str(args.data), system, *flags]
     command += ["--disable-validation", "--save-dir", str(folder)]
     before, log = spent(), folder / "train.log"
     scripts = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -105,18 +105,15 @@ def spent() -> float:
 class Ruler:
     """The validation and the test set of DATA, and what is measured on them."""
 
-    def __init__(self, args: argparse.Namespace, state: Mapping[str, Any]) -> None:
-        cfg = state["cfg"].task
-        sides = {name: getattr(cfg, name) for name in ("source_lang", "target_lang")}
+    def __init__(self, data: Path) -> None:
         limits = {"max_source_positions": 1024, "max_target_positions": 1024, "seed": 1}
         plain = {"dataset_impl": None, "num_batch_buckets": 0, "required_seq_len_multiple": 1}
-        data = str(Path(args.data) / "data")
-        config = TranslationEditConfig(data=data, **sides, **limits, **plain)
+        config = TranslationEditConfig(data=str(data / "data"), **limits, **plain)
         self.task = TranslationEditTask.setup_task(config)
         self.references = {}
         for split in ("valid", "test"):
             self.task.load_dataset(split)
-            text = Path(args.data) / "text" / f"{split}.{self.task.cfg.target_lang}"
+            text = data / "text" / f"{split}.{self.task.cfg.target_lang}"
             self.references[split] = text.read_text(encoding="utf-8").split("\n")[:-1]
 
     def measure(self, folder: Path) -> Figures:
@@ -130,8 +127,7 @@ class Ruler:
         gamma, threshold = self.best_settings(model)
         bleu, brevity, iterations = self.bleu(model, "test", gamma)
         return {
-            **self.losses(model, beta=0.0),
-            "empty": self.losses(model, beta=1.0)["token"],
+            **self.losses(model),
             **{"gamma": gamma, "bleu": bleu, "brevity": brevity, "threshold": threshold},
             "tuned": self.bleu(model, "test", gamma, threshold)[0],
             "iterations": iterations,
@@ -147,8 +143,8 @@ class Ruler:
         return gamma, max(scores, key=lambda one: scores[one])
 
     @torch.no_grad()
-    def losses(self, model: Any, beta: float) -> dict[str, float]:
-        """Bits per labelled position of every head; ``beta``: share of empty states."""
+    def losses(self, model: Any) -> dict[str, float]:
+        """Bits per labelled position of every head."""
         none = EditPolicyLossConfig(label_smoothing=0.0, placeholder_label_smoothing=0.0)
         criterion = EditPolicyLoss(self.task, none)
         heads = ("token", "placeholder", "deletion")
@@ -157,7 +153,7 @@ class Ruler:
         symbols = self.task.target_dictionary, self.task.placeholder, self.task.frequencies
         for epoch in range(1, EPOCHS + 1):
             for sample in self.samples("valid"):
-                states = build_roll_in(sample, epoch, (0.5, beta), cfg, *symbols)
+                states = build_roll_in(sample, epoch, (0.5, 0.0), cfg, *symbols)
                 log = criterion(model, {**sample, "roll_in": states})[2]
                 for head in heads:
                     totals[head][0] += float(log[f"{head}_nll"])
@@ -225,22 +221,21 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
         usage="%(prog)s DATA [options] [-- flags of fairseq-train, for every row]",
     )
     add = made.add_argument
-    add("data", metavar="DATA", help="folder that examples/translation/prepare.sh has made")
+    add("data", metavar="DATA", type=Path, help="what examples/translation/prepare.sh has made")
     add("--updates", type=int, default=1000, help="of each training (default 1000)")
     add("--seeds", default="1,2,3", help="a training for each (default 1,2,3)")
     add("--row", action="append", default=[], metavar="NAME=FLAGS", help="a variant of ours, or of "
         "stock where NAME begins so: flags of fairseq-train; may be given again")  # fmt: skip
     add("--only", metavar="NAMES", help="rows to run now (default: stock, ours and each --row)")
-    add("--out", help="folder of trainings and results (default: DATA/learning-UPDATES)")
     words = list(sys.argv[1:] if argv is None else argv)
     end = words.index("--") if "--" in words else len(words)
     args, flags = made.parse_args(words[:end]), words[end + 1 :]
     if args.updates < 1 or not all(seed.isdecimal() for seed in args.seeds.split(",")):
         raise UserError("--updates: give 1 or more; --seeds: whole numbers with commas")
     args.seeds = [int(seed) for seed in args.seeds.split(",")]
-    if not (Path(args.data) / "data").is_dir():
+    if not (args.data / "data").is_dir():
         raise UserError(f"no {args.data}/data: bash examples/translation/prepare.sh makes it")
-    args.out = args.out or str(Path(args.data) / f"learning-{args.updates}")
+    args.out = args.data / f"learning-{args.updates}"
     args.rows = {STOCK: flags, OURS: flags}
     for row in args.row:
         name, sign, own = row.partition("=")
@@ -265,7 +260,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             folder = train(name, seed, flags, args)
             kept = folder / "figures.json"
             if not kept.is_file():
-                ruler = ruler or Ruler(args, load_state(str(folder / "checkpoint_last.pt")))
+                ruler = ruler or Ruler(args.data)
                 kept.write_text(json.dumps(ruler.measure(folder), indent=1) + "\n")
             results.setdefault(name, {})[str(seed)] = json.loads(kept.read_text())
     print(report(results))

@@ -51,6 +51,7 @@ from lev_plugins.systems.levenshtein.task import TranslationEditConfig, Translat
 SIDES = ("stock", "ours")
 LABEL_SMOOTHING = 0.1
 DROPOUT = 0.3
+ITERATIONS = 9  # stock's --iter-decode-max-iter
 
 
 # ---------------------------------------------------------------- models and data
@@ -210,12 +211,12 @@ def decoders(peers: Peers, args: argparse.Namespace) -> dict[str, Decoder]:
     peers.stock.eval()
     quantize([peers.ours.eval()], PRECISIONS[0])  # as fairseq-generate does before it decodes
     symbols, task = peers.stock_task.target_dictionary, peers.our_task
-    stock = IterativeRefinementGenerator(symbols, max_iter=args.iterations)
+    stock = IterativeRefinementGenerator(symbols, max_iter=ITERATIONS)
     same, own = (
         RefinementGenerator(
             task.target_dictionary,
             task.placeholder,
-            RefinementOptions(max_iter=args.iterations + (not rules), stock=rules),
+            RefinementOptions(max_iter=ITERATIONS + (not rules), stock=rules),
         )
         for rules in (True, False)
     )
@@ -271,34 +272,28 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
 # ---------------------------------------------------------------- the report
 
 
-def checked(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parsed options.
-
-    Raises:
-        UserError: values that no model or batch can be made of.
-    """
-    made = common.parser_with(__doc__)
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options; torch's threads and seed are set."""
+    made = common.make_parser(__doc__)
     add = made.add_argument
-    add("--iterations", type=int, default=9, help="stock's --iter-decode-max-iter (default 9)")
     add("--bf16", action="store_true", help="parameters and activations of both in bfloat16")
-    add("--batches", default="1,64", help="sentences decoded at a time (default 1,64)")
-    add("--less", default="", metavar="PRECISIONS", help="also time ours with fewer bits against "
-        "stock in fp32: bf16, int8 or bf16,int8")  # fmt: skip
+    add("--batches", type=lambda text: [common.count(one) for one in text.split(",")],
+        default=[1, 64], help="sentences decoded at a time (default 1,64)")  # fmt: skip
+    add("--less", type=lambda text: text.split(","), default=[], metavar="PRECISIONS", help="also "
+        "time ours with fewer bits against stock in fp32: bf16, int8 or bf16,int8")  # fmt: skip
     add("--no-decoding", action="store_true", help="leave out what takes longest")
     args = made.parse_args(argv)
-    common.check(args, "iterations")
-    if not all(one.isdecimal() and int(one) for one in args.batches.split(",")):
-        raise UserError(f"--batches {args.batches}: give numbers of 1 or more, such as 1,64")
-    args.batches = [int(one) for one in args.batches.split(",")]
-    args.less = [one for one in args.less.split(",") if one]
     if not set(args.less) <= set(PRECISIONS[1:]):
         raise UserError(f"--less {','.join(args.less)}: choose of {','.join(PRECISIONS[1:])}")
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
     return args
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
-    args = checked(argv)
+    args = parsed(argv)
     with common.quiet():  # stock's label code prints a line at every call
         peers = build_peers(args)
         notes = [check_training(peers, args)]

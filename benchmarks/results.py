@@ -2,7 +2,7 @@
 
     python benchmarks/results.py                    # writes the tables of RESULTS.md and the notes
     python benchmarks/results.py --check            # says which tables are not as the list says
-    python benchmarks/results.py --add TABLE SYSTEM NAME FILE …   # takes a row into the list first
+    python benchmarks/results.py --add TABLE SYSTEM NAME FILE …   # takes in what a row measured now
     python benchmarks/results.py --commands [TABLE [SYSTEM]]     # that measured it; what there is
 
 A line of the list is the head of a table or a row of it (benchmarks/README.md says what the fields
@@ -10,8 +10,8 @@ mean). A table stands below the line ``<!-- table: NAME -->`` of a document.
 
 ``--add``: FILE is what an evaluation wrote, one for each seed (--seeds 1 2 3): ``systems``, by name
 or as a list with names, and of each its numbers. NAME is the system's there, and . takes the
-numbers of the file itself. Only metrics that are columns of TABLE are taken. The row takes the
-place of the one with its table and system; without --command it has the commands of that one.
+numbers of the file itself. Only metrics that are columns of TABLE are taken. The row is in the
+list already, with its commands; for a new one copy another's line and change what differs.
 """
 
 import argparse
@@ -44,10 +44,6 @@ KINDS = (*BASELINES, "published", "system")
 MEASURED = ("command", "version", "date", "cpu", "cores", "torch")
 
 
-class ResultError(ValueError):
-    """A list that cannot be used; one line that names the place."""
-
-
 @dataclass
 class Table:
     """A table's head and its rows, baselines first."""
@@ -70,22 +66,21 @@ def read(path: Path) -> list[Record]:
     """The lines of a list, each as it has to be.
 
     Raises:
-        ResultError: one that is not.
+        ValueError: one that is not.
     """
     found = []
     for place, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             found.append(json.loads(line))
-            check(found[-1])
+            if "columns" not in found[-1]:
+                check(found[-1])
         except (ValueError, KeyError, TypeError) as error:
-            raise ResultError(f"{path.name}, line {place}: {error}") from error
+            raise ValueError(f"{path.name}, line {place}: {error}") from error
     return found
 
 
 def check(record: Record) -> None:
     """Raises ValueError for a row that says too little or too much."""
-    if "columns" in record:
-        return
     if record["kind"] not in KINDS:
         raise ValueError(f"kind {record['kind']!r}; there are {', '.join(KINDS)}")
     needed = ("source",) if record["kind"] == "published" else MEASURED
@@ -104,7 +99,7 @@ def tables(records: Iterable[Record]) -> dict[str, Table]:
     """Heads and rows by the table's name.
 
     Raises:
-        ResultError: a row of a table without head, or two rows of one system.
+        ValueError: a row of a table without head, or two rows of one system.
     """
     found: dict[str, Table] = {}
     for record in records:
@@ -112,22 +107,13 @@ def tables(records: Iterable[Record]) -> dict[str, Table]:
         if "columns" in record:
             found[name] = Table(record)
         elif name not in found:
-            raise ResultError(f"{record['system']!r}: no table {name} before it")
+            raise ValueError(f"{record['system']!r}: no table {name} before it")
         elif any(row["system"] == record["system"] for row in found[name].rows):
-            raise ResultError(f"{name} has a row {record['system']!r} already")
+            raise ValueError(f"{name} has a row {record['system']!r} already")
         else:
             found[name].rows.append(record)
     for table in found.values():
         table.rows.sort(key=lambda row: row["kind"] not in BASELINES)
-    return found
-
-
-def added(records: Sequence[Record], row: Record) -> list[Record]:
-    """A list with the row in the place of the one of its table and system, or behind its table."""
-    found = list(records)
-    same = [n for n, one in enumerate(found) if one["table"] == row["table"]]
-    old = [n for n in same if found[n].get("system") == row["system"]]
-    found[slice(old[0], old[0] + 1) if old else slice(same[-1] + 1, same[-1] + 1)] = [row]
     return found
 
 
@@ -137,21 +123,27 @@ def write(path: Path, records: Iterable[Record]) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def commands(found: Mapping[str, Table], names: Sequence[str]) -> list[str]:
-    """The commands of a table's rows, each once and in order; without names what there is.
+def chosen(found: Mapping[str, Table], name: str, system: str | None = None) -> list[Record]:
+    """The rows of a table, or the one of a system.
 
     Raises:
-        ResultError: there is no such table or row.
+        ValueError: there is no such table or row.
     """
-    if not names:
-        rows = ((name, row) for name, table in found.items() for row in table.rows)
-        return [f"{name}\t{row['system']}" for name, row in rows if row["kind"] != "published"]
-    if names[0] not in found:
-        raise ResultError(f"no table {names[0]}; there are {', '.join(found)}")
-    some = [row for row in found[names[0]].rows if row["system"] in (names[1:] or [row["system"]])]
-    if not some:
-        raise ResultError(f"{names[0]} has no row {names[1]!r}")
-    return list(dict.fromkeys(line for row in some for line in row.get("command", ())))
+    if name not in found:
+        raise ValueError(f"no table {name}; there are {', '.join(found)}")
+    rows = [row for row in found[name].rows if system in (None, row["system"])]
+    if not rows:
+        raise ValueError(f"{name} has no row {system!r}")
+    return rows
+
+
+def commands(found: Mapping[str, Table], names: Sequence[str]) -> list[str]:
+    """The commands of a table's rows, each once and in order; without names what there is."""
+    if names:
+        lines = (line for row in chosen(found, *names[:2]) for line in row.get("command", ()))
+        return list(dict.fromkeys(lines))
+    rows = ((name, row) for name, table in found.items() for row in table.rows)
+    return [f"{name}\t{row['system']}" for name, row in rows if row["kind"] != "published"]
 
 
 # ---------------------------------------------------------------- a row from evaluations
@@ -161,14 +153,14 @@ def metrics(path: str, name: str) -> dict[str, float]:
     """The numbers of a system, by names that fit tables: ``micro-F1, tuned`` → micro_f1_tuned.
 
     Raises:
-        ResultError: the file has no such system.
+        ValueError: the file has no such system.
     """
     found = json.loads(Path(path).read_text(encoding="utf-8"))
     systems = {name: found} if name == "." else found["systems"]
     if isinstance(systems, list):
         systems = {one["name"]: one for one in systems}
     if name not in systems:
-        raise ResultError(f"{path} has no system {name!r}; there are {', '.join(systems)}")
+        raise ValueError(f"{path} has no system {name!r}; there are {', '.join(systems)}")
     return {re.sub(r"\W+", "_", key.lower()): value for key, value in _flat(systems[name])}
 
 
@@ -192,31 +184,29 @@ def spread(values: Sequence[float]) -> Any:
 
 
 def measured(args: argparse.Namespace, found: Mapping[str, Table]) -> Record:
-    """The row that ``args`` asks for, as of today and this machine."""
+    """The row that ``args`` names, as of today and this machine."""
     if len(args.add) < 4 or len(args.seeds or [0]) != len(args.add) - 3:
-        raise ResultError("--add: give TABLE SYSTEM NAME and a FILE for each seed")
+        raise ValueError("--add: give TABLE SYSTEM NAME and a FILE for each seed")
     table, system, name, *files = args.add
-    if table not in found:
-        raise ResultError(f"no table {table}; there are {', '.join(found)}")
+    (row,) = chosen(found, table, system)
     from common import processor  # imports torch
 
     seeds = [metrics(path, name) for path in files]
     columns = [one["metric"] for one in found[table].head["columns"]]
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    shown = {one: spread([seed[one] for seed in seeds]) for one in columns if one in seeds[0]}
-    made: Record = {
-        **{"table": table, "system": system, "kind": args.kind, "seeds": args.seeds},
-        "metrics": shown,
-        "command": args.command or commands(found, [table, system]),
+    made = {
+        **row,
+        "seeds": args.seeds,
+        "metrics": {
+            one: spread([seed[one] for seed in seeds]) for one in columns if one in seeds[0]
+        },
         "version": re.findall(r'^version = "([^"]+)"', project, re.M)[0],
         "date": datetime.date.today().isoformat(),
         "cpu": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "torch": metadata.version("torch"),
-        "processor_hours": args.hours,
-        "note": args.note,
     }
-    made = {key: value for key, value in made.items() if value is not None}
+    made.pop("processor_hours", None)
     check(made)
     return made
 
@@ -264,7 +254,7 @@ def _cell(row: Record, column: Record, best: float | None) -> str:
     metric = column["metric"]
     if metric == "seeds":
         return str(len(row["seeds"]) or "")
-    value = row.get(metric) if metric == "processor_hours" else row["metrics"].get(metric)
+    value = row["metrics"].get(metric)
     if value is None or isinstance(value, str):
         return value or "–"
 
@@ -283,26 +273,28 @@ def run(args: argparse.Namespace) -> None:
     """Take a row in, write the tables; with ``--check`` say alone what would change.
 
     Raises:
-        ResultError: the list or a document is not as it has to be.
+        ValueError: the list or a document is not as it has to be.
     """
     records = read(args.root / LIST)
     if args.add:
-        records = added(records, measured(args, tables(records)))
+        row = measured(args, tables(records))
+        place = row["table"], row["system"]
+        records = [row if (one["table"], one.get("system")) == place else one for one in records]
     found, shown, changed = tables(records), set(), {}
     for path in [*sorted(args.root.glob("*.md")), *sorted(args.root.glob("benchmarks/**/*.md"))]:
         text = path.read_text(encoding="utf-8")
         names = {match[2] for match in BLOCK.finditer(text)}
         if unknown := names - found.keys():
-            raise ResultError(f"{path.name}: {LIST} has no table {', '.join(unknown)}")
+            raise ValueError(f"{path.name}: {LIST} has no table {', '.join(unknown)}")
         shown |= names
         new = BLOCK.sub(lambda match: match[1] + rendered(found[match[2]]), text)
         if new != text:
             changed[path] = new
     if lacking := found.keys() - shown:
-        raise ResultError(f"no document shows {', '.join(sorted(lacking))}")
+        raise ValueError(f"no document shows {', '.join(sorted(lacking))}")
     if args.check and changed:
         names = ", ".join(str(path.relative_to(args.root)) for path in changed)
-        raise ResultError(f"{names}: not as {LIST} says: python benchmarks/results.py")
+        raise ValueError(f"{names}: not as {LIST} says: python benchmarks/results.py")
     if args.add:
         write(args.root / LIST, records)
     for path, text in changed.items():
@@ -320,10 +312,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--commands", nargs="*", metavar="NAME", help="of a table, or a row of it")
     add("--add", nargs="+", metavar="WORD", help="TABLE SYSTEM NAME FILE …: a row")
     add("--seeds", type=int, nargs="+", default=[], help="of the row")
-    add("--kind", choices=KINDS, default="system", help="of the row (default: system)")
-    add("--command", action="append", help="a line that was run for the row; in order")
-    add("--hours", type=float, help="of a processor, for all of the row")
-    add("--note", help="what a reader has to know besides")
     add("--root", type=Path, default=ROOT, help="the repository's folder")
     args = parser.parse_args(argv)
     try:
@@ -331,7 +319,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(*commands(tables(read(args.root / LIST)), args.commands), sep="\n")
         else:
             run(args)
-    except (ResultError, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -60,7 +60,7 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
 
 
 def test_a_difference_in_the_weights_is_noticed():
-    args = levt_speed.checked(TINY)
+    args = levt_speed.parsed(TINY)
     peers = levt_speed.build_peers(args)
     assert "labels equal" in levt_speed.check_training(peers, args)
     with torch.no_grad():
@@ -79,7 +79,7 @@ def test_outputs_that_differ_stop_the_race():
 
 
 def test_an_output_of_another_length_stops_the_race(monkeypatch):
-    against, args = levt_against_ar, levt_speed.checked(TINY)
+    against, args = levt_against_ar, levt_speed.parsed(TINY)
     task = levt_speed.build_peers(args).stock_task
     (sample, *_) = levt_speed.decoding_samples(args, 1)
     model = against.build_transformer(args, task)
@@ -102,7 +102,6 @@ MEASURED |= {"cores": 2, "torch": "2.13.0"}
 COLUMNS = [
     {"metric": "right", "head": "right, %", "digits": 1, "best": "highest"},
     {"metric": "seeds", "head": "seeds"},
-    {"metric": "processor_hours", "head": "hours", "digits": 1},
 ]
 HEAD = {"table": "words", "head": "test", "judged_by": "right", "columns": COLUMNS}
 
@@ -138,19 +137,17 @@ def test_the_documents_show_every_table_as_the_list_says(capsys):
 
 
 def test_tables_are_written_and_the_text_around_them_stays(repository):
-    """A row shows its spread, its hours and what it loses to."""
+    """A row shows its spread and what it loses to."""
     assert run(repository, "--check") == 1
     assert run(repository) == 0 and run(repository, "--check") == 0
     page, about = (repository / "RESULTS.md").read_text, "# Results\n\nOne line.\n"
-    table = (
-        f"{about}<!-- table: words -->\n| test | right, % | seeds | hours |\n|---|---|---|---|\n"
-    )
-    rows = "| no-edit baseline | 80.0 |  | – |\n| PBD | **84.0** | 1 | – |\n"
+    table = f"{about}<!-- table: words -->\n| test | right, % | seeds |\n|---|---|---|\n"
+    rows = "| no-edit baseline | 80.0 |  |\n| PBD | **84.0** | 1 |\n"
     assert page() == f"{table}{rows}\nThe end.\n"
     spread = {"mean": 79.96, "lowest": 79.0, "highest": 81.0}
-    put(repository, HEAD, BASELINE, row(spread, "LevT", seeds=[1, 2, 3], processor_hours=0.25))
+    put(repository, HEAD, BASELINE, row(spread, "LevT", seeds=[1, 2, 3]))
     assert run(repository) == 0
-    lost = "| LevT: **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 | 0.2 |"
+    lost = "| LevT: **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 |"
     assert lost in page()
 
 

@@ -3,12 +3,14 @@
     python examples/analysis/latency.py data --path levt.pt --ar-path transformer.pt
 
 The protocol of the paper's Table 1: batches of one, a few sentences to warm up, then milliseconds
-for each sentence and the mean number of iterations. Systems take turns sentence by sentence, in
-changing order, so that whatever else the machine does slows all of them.
+for each sentence and the mean number of iterations, ten at most. Systems take turns sentence by
+sentence, in changing order, so that whatever else the machine does slows all of them. Further flags
+are fairseq-generate's, such as -s and -t, --gen-subset, or --draft-lang for models that edit.
 """
 
 import argparse
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ from lev_plugins.fairseq_patches import run_cli
 
 TASK = "translation_edit"
 LANGUAGES = ("source_lang", "target_lang", "draft_lang")
+WARM_UP = 5  # sentences
 
 
 class System:
@@ -31,14 +34,12 @@ class System:
             included, as iterations.
     """
 
-    def __init__(
-        self, path: str, task: Any, models: Sequence[Any], cfg: Any, edits: bool, device: str
-    ) -> None:
+    def __init__(self, path: str, task: Any, models: Sequence[Any], cfg: Any, edits: bool) -> None:
         from fairseq import utils
         from fairseq.sequence_generator import SequenceGenerator
 
         for model in models:
-            model.to(device).eval()
+            model.eval()
             model.prepare_for_inference_(cfg)
         self.path, self.task, self.models, self.edits = path, task, models, edits
         self.generator = task.build_generator(models, cfg.generation)
@@ -49,12 +50,11 @@ class System:
             task.load_dataset(split)
         self.data = task.dataset(split)
         self.longest = utils.resolve_max_positions(task.max_positions(), models[0].max_positions())
-        self.move = utils.move_to_cuda if device == "cuda" else lambda sample: sample
         self.steps: list[int] = []
 
     def decode(self, index: int) -> None:
         """One sentence; its iterations are noted."""
-        sample = self.move(self.data.collater([self.data[index]]))
+        sample = self.data.collater([self.data[index]])
         found = self.task.inference_step(self.generator, self.models, sample)[0]
         if not found:
             raise UserError(f"{self.path}: no output for sentence {index}; is the model trained?")
@@ -71,17 +71,16 @@ def load(args: argparse.Namespace) -> dict[str, System]:
         task = tasks.setup_task(cfg.task)
         models, _ = checkpoint_utils.load_model_ensemble([path], task=task)
         name = path if len(args.path) > 1 else "edit model"
-        systems[name] = System(path, task, models, cfg, True, args.device)
+        systems[name] = System(path, task, models, cfg, True)
     if args.ar_path is not None:
         cfg = _config(args.ar_path, args)
-        given = {name: getattr(args, name) for name in LANGUAGES if getattr(args, name) is not None}
+        given = {name: value for name in LANGUAGES if (value := cfg.task.get(name))}
         models, _, task = checkpoint_utils.load_model_ensemble_and_task(
             [args.ar_path], {"data": args.data, "eval_bleu": False, **given}
         )
         for name, beam in (("greedy", 1), (f"beam {args.beam}", args.beam)):
             cfg.generation.beam = beam
-            found = System(args.ar_path, task, models, cfg, False, args.device)
-            systems[f"autoregressive, {name}"] = found
+            systems[f"autoregressive, {name}"] = System(args.ar_path, task, models, cfg, False)
     return systems
 
 
@@ -90,11 +89,7 @@ def _config(path: str, args: argparse.Namespace) -> Any:
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-    words = [args.data, "--path", path, "--task", TASK, "--gen-subset", args.gen_subset]
-    words += ["--iter-decode-max-iter", str(args.max_iter)]
-    for name in LANGUAGES:
-        if (value := getattr(args, name)) is not None:
-            words += ["--" + name.replace("_", "-"), value]
+    words = [args.data, "--path", path, "--task", TASK, *args.flags]
     parser = options.get_generation_parser(default_task=TASK)
     return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, input_args=words))
 
@@ -130,17 +125,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
     import common
 
-    torch.set_num_threads(args.threads)
+    torch.set_num_threads(1)
     torch.manual_seed(1)
     with warnings.catch_warnings():  # hydra's advice to fairseq's programmers
         warnings.simplefilter("ignore", UserWarning)
         systems = load(args)
     indices = choose(list(systems.values()), args.sentences)
     decode: dict[str, Callable[[int], None]] = {name: one.decode for name, one in systems.items()}
-    common.milliseconds(decode, indices[: args.warm_up], common.clock(args))
+    common.milliseconds(decode, indices[:WARM_UP], time.perf_counter)
     for system in systems.values():
         system.steps.clear()
-    times = common.milliseconds(decode, indices, common.clock(args))
+    times = common.milliseconds(decode, indices, time.perf_counter)
     width, first = max(map(len, systems)), median(next(iter(times.values())))
     print(f"{'':{width}}  ms: median      mean       p95  iterations  ratio")
     for name, taken in times.items():
@@ -148,30 +143,23 @@ def main(argv: Sequence[str] | None = None) -> None:
         figures = f"{median(taken):>10.2f}{fmean(taken):>10.2f}{slow:>10.2f}"
         steps, ratio = fmean(systems[name].steps), median(taken) / first
         print(f"{name:{width}}  {figures}{steps:>12.2f}{ratio:>7.2f}")
-    print("\nbatch 1; ratio: to the first; iterations of an autoregressive model: tokens written")
-    print(f"sentences:{len(indices)}|machine:{common.machine(args.device)}|threads:{args.threads}"
-          f"|torch:{torch.__version__}|max_iter:{args.max_iter}")  # fmt: skip
+    print("\nbatch 1, one thread; ratio: to the first; iterations of the autoregressive: tokens")
+    print(f"sentences:{len(indices)}|machine:{common.processor()}|torch:{torch.__version__}")
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add("data", metavar="DATA", help="folder of preprocess; both dictionaries come from it")
     add("--path", action="append", required=True, metavar="CHECKPOINT", help="an edit model; may "
         "be given again, ratios are to the first")  # fmt: skip
     add("--ar-path", metavar="CHECKPOINT", help="an autoregressive model, run by its own task")
     add("--beam", type=int, default=4, metavar="N", help="its beam, beside greedy (default: 4)")
-    add("--gen-subset", default="test", metavar="SPLIT", help="split of DATA (default: test)")
-    add("-s", "--source-lang", metavar="LANG", help="source language (default: as DATA says)")
-    add("-t", "--target-lang", metavar="LANG", help="target language (default: as DATA says)")
-    add("--draft-lang", metavar="LANG", help="edit drafts of this suffix, not from nothing")
-    add("--max-iter", type=int, default=10, metavar="N", help="most iterations (default: 10)")
     add("--sentences", type=int, default=200, metavar="N", help="spread evenly (default: 200)")
-    add("--warm-up", type=int, default=5, metavar="N", help="sentences before (default: 5)")
-    add("--threads", type=int, default=1, metavar="N", help="threads of torch (default: 1)")
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default: cpu)")
-    parser.set_defaults(clock="wall")
-    return parser.parse_args(argv)
+    args, args.flags = parser.parse_known_args(argv)
+    return args
 
 
 if __name__ == "__main__":

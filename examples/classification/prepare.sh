@@ -8,11 +8,11 @@
 #
 # KIND says what DATA holds, plain or .gz, each name perhaps behind another one, as cola.train.tsv:
 #   tagging         {train,dev,test}.tok and .upos, words and tags with spaces between them; or
-#                   {train,dev,test}.conllu, of which TAGS (upos) are taken, or xpos
+#                   {train,dev,test}.conllu, whose universal tags are taken
 #   multilabel      {train,dev,test}.tsv, lines of labels, tab and text: names, or numbers from 0, with commas between
 #                   them; labels.txt, all names in their order
 #   classification  {train,dev}.tsv, lines of label, tab and text, and test.tsv where there is one. Else dev is the
-#                   test set, and every tenth line of train chooses the checkpoint (HOLD_OUT, 10)
+#                   test set, and every tenth line of train chooses the checkpoint
 # Subwords are learnt from the training text, VOCAB (classification 2000, else 4000) of them; T5 or BERT is a local
 # folder of such a model, whose subwords are taken and with whose encoder train.sh begins. WORK/text gets {train,valid,
 # test}.tsv, labels, tab and text; WORK/data what is trained on.
@@ -21,7 +21,7 @@ unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 3 ] || fail "what, from where, to where: bash $here tagging|multilabel|classification DATA WORK"
-kind="$1" data="$2" work="$3" t5="${T5:-}" bert="${BERT:-}" tags="${TAGS:-upos}" HOLD_OUT="${HOLD_OUT:-10}"
+kind="$1" data="$2" work="$3" t5="${T5:-}" bert="${BERT:-}"
 shift 3
 one_of kind "$kind" tagging multilabel classification
 vocab="${VOCAB:-$([ "$kind" = classification ] && echo 2000 || echo 4000)}"
@@ -31,8 +31,6 @@ whole VOCAB "$vocab" subwords
 start="$t5$bert"
 [ -z "$start" ] || [ -d "$start" ] || fail "no folder $start: give one with config.json and weights"
 [ -z "$start" ] || [ -z "${VOCAB:-}" ] || fail "VOCAB=$vocab: the subwords are those of $start; leave it out"
-one_of TAGS "$tags" upos xpos
-[[ "$HOLD_OUT" =~ ^([2-9]|[1-9][0-9]+)$ ]] || fail "HOLD_OUT=$HOLD_OUT: give a number of 2 or more"
 
 take() { # take NAME: DATA's one file of that name, unpacked into WORK/source; fails where there is none
   local path all=()
@@ -47,15 +45,14 @@ mkdir -p "$text" || fail "cannot make folders in $work: name another one"
 work="$(cd "$work" && pwd)"
 trap '[ -d "$work/data" ] || rm -rf "$work/source" "$work/text"; rmdir "$work" 2>/dev/null || true' EXIT
 
-column="$([ "$tags" = upos ] && echo 4 || echo 5)"
 for part in train dev test; do
   out="$text/${part/dev/valid}.tsv"
   if [ "$kind" != tagging ]; then
     take "$part.tsv" || { [ "$kind-$part" = classification-test ] && break; } || fail "$data lacks $part.tsv (plain or .gz)"
     cp "$source/$part.tsv" "$out"
   elif take "$part.conllu"; then # words that hold a space get _ for it
-    awk -F'\t' -v tag="$column" 'function flush() { if (words) print tags "\t" words; words = tags = "" }
-      /^[0-9]+\t/ { gsub(/ /, "_", $2); gap = words ? " " : ""; words = words gap $2; tags = tags gap $tag }
+    awk -F'\t' 'function flush() { if (words) print tags "\t" words; words = tags = "" }
+      /^[0-9]+\t/ { gsub(/ /, "_", $2); gap = words ? " " : ""; words = words gap $2; tags = tags gap $4 }
       /^\r?$/ { flush() } END { flush() }' "$source/$part.conllu" >"$out"
   else
     take "$part.tok" && take "$part.upos" || fail "$data lacks $part.conllu, or $part.tok and $part.upos (plain or .gz)"
@@ -73,8 +70,8 @@ if [ "$kind" = multilabel ]; then
   pieces+=(--labels "$text/labels.txt")
 elif [ ! -f "$text/test.tsv" ]; then
   mv "$text/valid.tsv" "$text/test.tsv"
-  awk -v each="$HOLD_OUT" -v held="$text/valid.tsv" 'NR % each == 0 { print >held; next } 1' "$source/train.tsv" >"$text/train.tsv"
-  echo "dev is the test set; every $HOLD_OUT. line of train chooses" >&2
+  awk -v held="$text/valid.tsv" 'NR % 10 == 0 { print >held; next } 1' "$source/train.tsv" >"$text/train.tsv"
+  echo "dev is the test set; every tenth line of train chooses" >&2
 fi
 if [ -n "$start" ]; then
   start="$(cd "$start" && pwd)" name="$([ -n "$t5" ] && echo t5 || echo bert)"

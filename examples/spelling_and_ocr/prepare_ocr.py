@@ -24,7 +24,6 @@ from lev_plugins.inference.correction.units import core_of
 from lev_plugins.io.text_files import read_parallel
 from lev_plugins.metrics.words import aligned
 
-LONGEST = 1000  # characters; the models count 1024 positions with <s> and </s>
 MAJORITY = 0.8  # of the clean words of a noisy one are the same
 Pairs = Sequence[tuple[str, str]]  # noisy, clean
 
@@ -102,11 +101,6 @@ def _read(text: Path, part: str) -> Pairs:
                 raise UserError(
                     f"{path}: line {number} holds U+{ord(odd[0]):04X}, which would come back as a "
                     "plain space; replace it"
-                )
-            if len(line) > LONGEST:
-                raise UserError(
-                    f"{path}: line {number} has {len(line)} characters; cut text into lines of "
-                    f"{LONGEST} at most"
                 )
     return found
 

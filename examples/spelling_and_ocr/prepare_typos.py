@@ -149,7 +149,7 @@ def gather(rng: random.Random) -> Words:
     times = Counter(word for _, word in pairs)
     often = sorted(pair for pair in pairs if times[pair[1]] >= AT_LEAST)
     dealt = list(often)
-    random.Random(1).shuffle(dealt)  # the same for every seed
+    random.Random(1).shuffle(dealt)
     held = {"valid": dealt[:HELD_OUT], "test": dealt[HELD_OUT : 2 * HELD_OUT]}
     wrong = {typo for typo, _ in pairs}
     hidden = {typo for some in (*held.values(), everyday()) for typo, _ in some}
@@ -276,12 +276,11 @@ def main() -> None:
     add = parser.add_argument
     add("out_dir", type=Path, help="the folder to write into")
     add("--lines", type=int, default=300_000, help="of training (default 300000)")
-    add("--seed", type=int, default=1, help="random seed (default 1)")
     args = parser.parse_args()
-    rng = random.Random(args.seed)
+    rng = random.Random(1)
     words = gather(rng)
     lines = training_lines(words, args.lines, rng)
-    write(words, lines, lists(words, random.Random(args.seed)), args.out_dir)
+    write(words, lines, lists(words, random.Random(1)), args.out_dir)
     sources = ("codespell", "symspellpy", "pyspellchecker")
     versions = [f"{name} {importlib.metadata.version(name)}" for name in sources]
     same = sum(typo == word for typo, word in lines)

@@ -21,6 +21,7 @@ public word that is ten times as frequent, or a thousand times if it is short.
 import argparse
 import gzip
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -51,16 +52,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("language", help="two letters, such as de")
     add("--own", metavar="FILE", help="words of your text and their counts")
     add("--rarest", type=float, metavar="SHARE", default=RAREST, help="least (default: 1e-7)")
-    add("--names", nargs="*", metavar="LANGUAGE", help="names; these languages too (default: en)")
+    add("--names", action="store_true", help="write names, of the language and of English")
     args = parser.parse_args(argv)
     own = Lexicon.read(args.own).counts if args.own else {}
     listed = spelled(args.language, args.rarest, own)
-    if args.names is None:
-        lines = [f"{word} {count:.10g}\n" for word, count in together(listed, own)]
-    else:
-        others = [spelled(one, 0, own) for one in (args.language, *(args.names or ["en"]))]
+    if args.names:
+        others = [spelled(one, 0, own) for one in (args.language, "en")]
         known = {word.lower() for word in own or listed}
         lines = [f"{name}\n" for name in names(listed, others) if name.lower() not in known]
+    else:
+        lines = [f"{word} {count:.10g}\n" for word, count in together(listed, own)]
     standard_output().writelines(lines)
 
 
@@ -76,7 +77,7 @@ def spelled(language: str, rarest: float, own: Mapping[str, float]) -> dict[str,
         packed = installed("pyspellchecker", "spellchecker", "resources", "de.json.gz")
         return with_sharp_s(listed, {**json.loads(gzip.decompress(packed)), **own})
     if language == "el":
-        return {with_final_sigma(word): share for word, share in listed.items()}
+        return {re.sub("σ$", "ς", word): share for word, share in listed.items()}
     return listed
 
 
@@ -95,11 +96,6 @@ def frequencies(language: str, rarest: float) -> dict[str, float]:
         raise UserError(f"there are no words of {language!r}; give one of {', '.join(known)}")
     listed = wordfreq.get_frequency_dict(language, "best").items()
     return {word: share for word, share in listed if word.isalpha() and share >= rarest}
-
-
-def with_final_sigma(word: str) -> str:
-    """A Greek word, its last letter *ς* where it is a sigma."""
-    return f"{word[:-1]}ς" if word.endswith("σ") and len(word) > 1 else word
 
 
 def with_sharp_s(listed: Mapping[str, float], spelled: Mapping[str, float]) -> dict[str, float]:
