@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import checkpoints
 import pytest
 from conftest import ENCODER, Commands, Corpus, Result
-from states import assert_equal, parameters, state, tensors
+from states import assert_equal, state, tensors
 
 from lev_plugins.systems.gated import GatedTransformerModel
 from lev_plugins.systems.pbd import PBDTransformerModel
@@ -72,9 +72,9 @@ class System(NamedTuple):
     def train(self, more: str) -> str:
         return f"fairseq-train {self.corpus.data} {self.arch} {self.drafted} {TRAINING} {more}"
 
-    def generate(self, more: str = "", path: object = None) -> str:
-        path = path or self.checkpoint
-        return f"fairseq-generate {self.corpus.data} --path {path} --beam 4 {self.drafted} {more}"
+    def generate(self, more: str) -> str:
+        words = f"{self.corpus.data} --path {self.checkpoint} --beam 4 {self.drafted}"
+        return f"fairseq-generate {words} {more}"
 
     def typed(self, lines: list[str], more: str = "") -> Result:
         command = f"fairseq-interactive {self.corpus.data} --path {self.checkpoint} --beam 4 {more}"
@@ -206,19 +206,8 @@ def test_dropout_that_is_to_be_kept_and_a_limit_of_no_position_are_refused(made)
     assert not list((pbd.folder / "no").glob("*"))
 
 
-def test_bleu_chooses_the_best_checkpoint(made, tmp_path):
-    concat = made("concat")
-    flags = '--eval-bleu --eval-bleu-args {"beam":2,"max_len_b":12} --max-update 3'
-    best = "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric"
-    command = concat.train(f"{flags} {best} --encoder-learned-pos --save-dir {tmp_path}")
-    log = concat.done(command.replace("--disable-validation", "")).out
-    assert re.search(r"\| bleu [0-9.]+", log)
-    saved = parameters(tmp_path / "checkpoint_best.pt")
-    assert saved["encoder.embed_positions.positions.weight"].shape == (1026, 32)
-
-
-def gates_of(system: System, more: str, path: object = None, stdin: str = "") -> Result:
-    command = f"python -m lev_plugins trace --path {path or system.checkpoint} --beam 4"
+def gates_of(system: System, more: str, stdin: str) -> Result:
+    command = f"python -m lev_plugins trace --path {system.checkpoint} --beam 4"
     return system.commands(f"{command} --bpe none --json {more}", system.folder, stdin=stdin)
 
 

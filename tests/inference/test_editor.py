@@ -110,22 +110,6 @@ def test_text_is_split_and_joined_as_the_checkpoint_or_the_call_says(folder):
         assert_same(cut.edit(["a b c"], ["b b"]), [expected])
 
 
-def test_files_of_a_sentencepiece_model_may_have_moved(folder):
-    old, new, path = (folder / name for name in ("old.model", "new.model", "model.pt"))
-    lines = ["abcdefgh", "hgfedcba"]
-    tiny.sentencepiece_model(old, lines, model_type="char", vocab_size=12)
-    saved.changed(folder / "ck/checkpoint_last.pt", path, "bpe", "_name", "sentencepiece")
-    saved.changed(path, path, "bpe", "sentencepiece_model", str(old))
-    here = LevenshteinEditor.from_pretrained(path).edit(["abc"], ["ba"], delete_threshold=1.0)
-    assert here[0].text and "▁" not in here[0].text
-    old.rename(new)
-    with refuses("old.model"):
-        LevenshteinEditor.from_pretrained(path)
-    for more in ({}, {"bpe": "sentencepiece"}):
-        there = LevenshteinEditor.from_pretrained(path, sentencepiece_model=str(new), **more)
-        assert_same(there.edit(["abc"], ["ba"], delete_threshold=1.0), here)
-
-
 # editing --------------------------------------------------------------------------------------
 
 

@@ -13,10 +13,9 @@ import pytest
 import tiny
 import torch
 from closeness import assert_near
-from concat_models import CONCAT
 from fairseq import utils
 from fairseq.sequence_generator import SequenceGenerator
-from seq2seq_models import GATED, PBD, Seq2Seq
+from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq
 from torch import nn
 
 from lev_plugins import Corrector, LevenshteinEditor
