@@ -40,10 +40,6 @@ EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
         ({"sources": ["a"], "drafts": "a"}, "drafts"),
         ({"sources": ["a", "a"], "drafts": [None, 3.5]}, "draft 2"),
         ({"max_iter": 0}, ""),
-        ({"nbest": 0}, ""),
-        ({"nbest": 5, "candidates": 3}, ""),
-        ({"delete_threshold": float("nan")}, ""),
-        ({"noise_scale": -1.0}, ""),
     ],
 )
 def test_what_nothing_can_be_edited_with_is_named_before_anything_is_read(given, named):

@@ -94,7 +94,6 @@ class Folder:
         return [one.clone() for one in read_column(path)] if Path(f"{path}.idx").exists() else []
 
     def names(self, split: str = "train") -> list[str]:
-        """The labels of each example."""
         known = self.description().labels
         return [" ".join(known[i] for i in one.tolist()) for one in self.column("labels", split)]
 

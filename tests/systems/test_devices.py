@@ -37,11 +37,6 @@ KINDS = [
 Move = Callable[[Any], Any]
 
 
-def on_gpu(batch: Any) -> Any:
-    """A batch with its tensors on the device."""
-    return utils.apply_to_sample(to_gpu, batch)
-
-
 def both(models: Sequence[nn.Module], ask: Callable[[Move], Any]) -> tuple[Any, Any]:
     """What is answered on the CPU, and on the device; ``ask`` is given what moves its batches."""
     with torch.no_grad():
@@ -49,7 +44,7 @@ def both(models: Sequence[nn.Module], ask: Callable[[Move], Any]) -> tuple[Any, 
     for model in models:
         module_to_gpu(model)
     with present():
-        return host, ask(on_gpu)
+        return host, ask(lambda value: utils.apply_to_sample(to_gpu, value))
 
 
 @pytest.mark.parametrize(("system", "kind"), KINDS)

@@ -120,7 +120,6 @@ TASK = TranslationConcatTask(PostEditingConfig(required_seq_len_multiple=1), SYM
 
 
 def data_set(drafted=True):
-    """Sentences as they are binarised, without <s>."""
     sides = []
     for texts in zip(*TYPED, strict=True):
         side = [tokens(text, SYMBOLS) for text in texts]
