@@ -28,7 +28,7 @@ SIZES = (
     "--decoder-layers 1 --decoder-attention-heads 2"
 )
 MODEL = f"--arch levenshtein_editor_char {SIZES} --max-insertions 15"
-#: of a training in several processes on CPUs, and in two that nobody tells how many they are
+#: of a training in several processes on CPUs, and in two that are told how many they are
 SEVERAL = "--distributed-backend gloo --ddp-backend legacy_ddp"
 TWO = f"{SEVERAL} --distributed-world-size 2"
 TRAINING = (
