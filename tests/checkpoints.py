@@ -113,7 +113,6 @@ def write(folder: Path, config: dict[str, Any], tensors: Tensors) -> Path:
 
 
 def tokenizer(folder: Path, kind: str) -> None:
-    """The files of a kind's tokenizer."""
     if kind == "bert":
         (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in BERT_TOKENS))
     elif kind == "bart":

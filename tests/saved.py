@@ -2,6 +2,7 @@
 
 import copy
 import os
+from argparse import Namespace
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -73,10 +74,12 @@ def write(path: Path, cfg: Any, model: nn.Module, task_state: dict[str, Any]) ->
     return path
 
 
-def changed(path: Path, outcome: Path, section: str, name: str, value: Any) -> Path:
-    """A checkpoint with another value in its configuration."""
+def changed(path: Path, outcome: Path, section: str, **settings: Any) -> Path:
+    """A checkpoint with other settings in a section of its configuration."""
     state = torch.load(path, weights_only=True)
-    state["cfg"][section] = {**(state["cfg"][section] or {}), name: value}
+    part = state["cfg"][section] or {}
+    (vars(part) if isinstance(part, Namespace) else part).update(settings)
+    state["cfg"][section] = part
     torch.save(state, outcome)
     return outcome
 

@@ -169,17 +169,15 @@ def test_a_checkpoint_of_another_system_or_size_is_told(folder, tmp_path):
             made.from_pretrained(str(folder / f"{kind}.pt"))
     other = tmp_path / "other.pt"
     with refuses("enct5"):
-        changed(folder / "stock.pt", other, "task", "_name", "enct5")
+        changed(folder / "stock.pt", other, "task", _name="enct5")
         Corrector.from_pretrained(str(other))
     for name in ("encoder_embed_dim", "encoder_layers"):
-        state = torch.load(folder / "stock.pt", weights_only=True)
-        vars(state["cfg"]["model"])[name] = 32
-        torch.save(state, other)
+        changed(folder / "stock.pt", other, "model", **{name: 32})
         with refuses(other):
             checkpoint_utils.load_model_ensemble([str(other)])
 
 
 def test_an_option_that_has_gone_since_is_left_out(folder, tmp_path):
     for kind, load in (("stock", Corrector), ("editor", LevenshteinEditor)):
-        changed(folder / f"{kind}.pt", tmp_path / "older.pt", "task", "gone", 1)
+        changed(folder / f"{kind}.pt", tmp_path / "older.pt", "task", gone=1)
         assert load.from_pretrained(str(tmp_path / "older.pt")) is not None

@@ -39,32 +39,12 @@ EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
         ({"sources": ["a", None]}, "source 2"),
         ({"sources": ["a"], "drafts": "a"}, "drafts"),
         ({"sources": ["a", "a"], "drafts": [None, 3.5]}, "draft 2"),
-        ({"nbest": 5, "candidates": 3}, ""),
-        ({"noise_scale": -1.0}, ""),
+        ({"max_iter": 0}, ""),
     ],
 )
 def test_what_nothing_can_be_edited_with_is_named_before_anything_is_read(given, named):
     with refuses(named):
         EDITOR().edit_nbest(**{"sources": [], **given})
-
-
-def test_an_editor_takes_any_iterable_of_strings():
-    words, drafts = ["a b", "c"], ["b", None]
-    assert EDITOR().edit(iter(words), iter(drafts)) == EDITOR().edit(words, drafts)
-    terms = ((one for one in ["a"]), None)
-    assert EDITOR().edit(words, terms=iter(terms)) == EDITOR().edit(words, terms=[["a"], None])
-
-
-def test_an_option_that_nothing_can_be_edited_with_is_refused_before_anything_is_read():
-    for options in (
-        {"max_iter": 0},
-        {"nbest": 0},
-        {"nbest": 5, "candidates": 3},
-        {"delete_threshold": float("nan")},
-        {"noise_scale": -1.0},
-    ):
-        with refuses():
-            EDITOR().edit_nbest([], **options)
 
 
 def test_what_is_no_list_of_strings_is_named():

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins import EncT5
-from lev_plugins.inference.enct5 import Prediction
 from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.metrics import entities
 from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
@@ -233,7 +232,7 @@ def test_entities_that_tags_mark_are_named(models):
     assert [len(word) for word in other.top] == [2, 2]
 
 
-# without an end, mistakes, records ----------------------------------------------------------
+# without an end, mistakes ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["classification", "tagging"])
@@ -264,12 +263,3 @@ def test_a_stream_takes_no_more_than_its_buffer(models, kind):
 def test_wrong_use_is_told_in_one_line(models, name, given, options, message):
     with refuses(message):
         models[name].predict(given, **options)
-
-
-def test_records_have_what_the_kind_has():
-    scored = Prediction(("a", "b"), label="red", score=0.12345678).to_dict()
-    assert scored == {"texts": ["a", "b"], "label": "red", "score": 0.123457, "cut": False}
-    valued = Prediction(("a",), value=1234.56789, cut=True).to_dict()
-    assert valued == {"text": "a", "value": 1234.568, "cut": True}
-    tagged = {"words": ["a"], "tags": ["red"], "scores": [0.5], "windows": 1, "cut": False}
-    assert Prediction(words=("a",), tags=("red",), scores=(0.5,), windows=1).to_dict() == tagged

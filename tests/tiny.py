@@ -72,7 +72,6 @@ def write_indexed(
 
 
 def sentencepiece_model(path: Path, lines: Iterable[str], **options: Any) -> Path:
-    """A sentencepiece model that was trained on a few lines."""
     import sentencepiece
 
     with open(path, "wb") as file:

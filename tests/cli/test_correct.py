@@ -16,8 +16,7 @@ from refusals import refuses
 
 from lev_plugins import UserError
 from lev_plugins.cli import correct
-from lev_plugins.inference.correction import Correction, Corrector, Edit
-from lev_plugins.reports.correction_page import render_html
+from lev_plugins.inference.correction import Correction, Corrector
 from lev_plugins.reports.correction_report import diff
 
 TEH = {"teh": "the"}
@@ -284,10 +283,3 @@ def test_the_page_has_the_lines_that_changed_file_by_file(run, monkeypatch):
     assert "in/b" not in page
     assert [one["applied"] for one in edits()] == [True, True, False], "one run has one count"
     assert "2 of 3 edits" in sys.stderr.getvalue()
-
-
-def test_a_surer_edit_is_darker():
-    edits = [Edit(2 * place, "a", "b", one) for place, one in enumerate((0.98, 0.8, 0.3))]
-    lines = [(1, Correction("a a a", "", tuple(edits)))]
-    page = render_html({"x": lines}, {}, "title")
-    assert re.findall(r'class="(s\d)">b<', page) == ["s4", "s2", "s0"]

@@ -106,15 +106,6 @@ def test_drafts_are_read_back_and_those_of_the_training_count_towards_the_dictio
     assert dictionary.get_count(dictionary.index("t5")) == targets.count("t5")
 
 
-@pytest.mark.parametrize("joined", ["", "--joined-dictionary"])
-def test_a_given_dictionary_stays_as_it_is(corpus, joined):
-    put("given.txt", [f"t{i} {50 - i}" for i in range(23)])
-    run(f"--trainpref train --tgtdict given.txt {joined}")
-    assert Path("bin/dict.pe.txt").read_bytes() == Path("given.txt").read_bytes()
-    drafts = binarised("bin", "train.src-pe.mt", Dictionary.load("given.txt"))
-    assert drafts[1].endswith("<unk>")
-
-
 # what is printed ----------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from lev_plugins.cli import serve  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.inference.correction import Edit  # noqa: E402
+from lev_plugins.inference.correction.corrections import apply_edits  # noqa: E402
 from lev_plugins.io.output import printable  # noqa: E402
 from lev_plugins.serve.app import make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel  # noqa: E402
@@ -41,11 +42,6 @@ PATIENCE = 10.0
 # the model ----------------------------------------------------------------------------------------
 
 
-def record(offset: int, before: str, after: str) -> dict[str, Any]:
-    edit = Edit(offset, before, after, 0.25 if before == "big" else 0.75)
-    return edit.to_dict()
-
-
 def edited(text: str, marks: Sequence[Any] = ()) -> dict[str, Any]:
     """Puts right what is wrong, as far as marks allow, and writes ``now`` behind ``stop``."""
     kinds = {mark.start: mark.kind for mark in marks}
@@ -53,18 +49,14 @@ def edited(text: str, marks: Sequence[Any] = ()) -> dict[str, Any]:
     for word in text.split(" "):
         kind = kinds.get(place)
         if kind == "drop":
-            edits.append(record(place, word, ""))
+            edits.append(Edit(place, word, "", 0.75))
         elif kind is None and word in WRONG:
-            after = WRONG[word]
-            edits.append(record(place, word + " " * (not after), after))
+            before = word + " " * (not WRONG[word])
+            edits.append(Edit(place, before, WRONG[word], 0.25 if word == "big" else 0.75))
         place += len(word) + 1
         if word == "stop" and not text[place:].startswith("now"):
-            edits.append(record(place - 1, "", " now"))
-    out, place = "", 0
-    for edit in edits:
-        out += text[place : edit["offset"]] + edit["after"]
-        place = edit["offset"] + edit["length"]
-    return {"text": out + text[place:], "edits": edits}
+            edits.append(Edit(place - 1, "", " now", 0.75))
+    return {"text": apply_edits(text, edits), "edits": [one.to_dict() for one in edits]}
 
 
 def correct(asked: Any, rows: Sequence[str]) -> list[dict[str, Any]]:
@@ -93,8 +85,6 @@ RUNNERS = {"edit": edit, "correct": correct, "predict": predict}
 
 
 class Server:
-    """A server in a thread."""
-
     def __init__(self, *modes: str) -> None:
         info = {"model": "<i>m</i>.pt", "modes": modes, "min_confidence": 0.0, "texts": 1}
         runners = {mode: RUNNERS[mode] for mode in modes}
@@ -113,8 +103,6 @@ class Server:
 
 
 class Page:
-    """The page of one server."""
-
     def __init__(self, driver: Any, address: str) -> None:
         self.driver = driver
         driver.get(address)
@@ -163,7 +151,6 @@ class Page:
         self.until(lambda: self.text(name) == text)
 
     def saved(self, button: str, name: str) -> bytes:
-        """What a button saves."""
         self[button].click()
         path: Path = self.driver.downloads / name
         content = self.until(lambda: path.exists() and path.read_bytes())

@@ -178,7 +178,7 @@ def test_many_lines_are_numbered_across_chunks_and_marks_are_obeyed(trace):
 
 
 def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(trace, model):
-    path = saved.changed(model, Path("mt.pt"), "task", "draft_lang", "mt")
+    path = saved.changed(model, Path("mt.pt"), "task", draft_lang="mt")
     for name, count in ((path, 1), (model, 0)):
         _, said = trace("a\tb\na\t\na\na\n", "--path", str(name))
         assert said.count("\n") == said.count("note: line 3 ") == count

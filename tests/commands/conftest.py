@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import example_scripts
 import pytest
+from plain_files import put
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lev_plugins"
@@ -27,8 +28,9 @@ SIZES = (
     "--decoder-layers 1 --decoder-attention-heads 2"
 )
 MODEL = f"--arch levenshtein_editor_char {SIZES} --max-insertions 15"
-#: of a training in two processes on CPUs
-TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
+#: of a training in several processes on CPUs, and in two that are told how many they are
+SEVERAL = "--distributed-backend gloo --ddp-backend legacy_ddp"
+TWO = f"{SEVERAL} --distributed-world-size 2"
 TRAINING = (
     "--optimizer adam --lr 0.01 --clip-norm 1 --batch-size 32 --num-workers 0 --cpu "
     "--log-format simple --log-interval 50 --no-epoch-checkpoints"
@@ -103,7 +105,6 @@ class Commands:
         return int(self._answer())
 
     def close(self) -> None:
-        """End the process."""
         self.server.communicate()
 
     def start(
@@ -133,7 +134,6 @@ class Commands:
         return Result(code, shown, err.read_text("utf-8", "replace"))
 
     def __call__(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
-        """Run a command as it is."""
         return self.finish(self.start(command, cwd, **options))
 
     def ok(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
@@ -161,7 +161,7 @@ class Commands:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        words = [*f"{command} {TWO}".split(), "--user-dir", "lev_plugins", "--task", task]
+        words = [*f"{command} {SEVERAL}".split(), "--user-dir", "lev_plugins", "--task", task]
         told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
         started = [
             self.start(words, cwd, environ={**told, "RANK": str(rank), "LOCAL_RANK": str(rank)})
@@ -170,7 +170,6 @@ class Commands:
         return [self.finish(one) for one in started]
 
     def preprocess(self, flags: str, cwd: Path) -> Result:
-        """Run our preprocess command, which has to succeed."""
         return self.ok(f"python -m lev_plugins preprocess {flags}", cwd)
 
 
@@ -216,19 +215,16 @@ class Corpus(NamedTuple):
         return (self.folder / f"{split}.{side}").read_text("utf-8").splitlines()
 
     def train(self, more: str) -> str:
-        """A training command."""
         return (
             f"fairseq-train {self.data} {self.flags} {self.arch} --criterion edit_policy_loss "
             f"{TRAINING} {more}"
         )
 
     def generate(self, more: str, checkpoint: Path | None = None) -> str:
-        """A decoding command."""
         path = checkpoint or self.checkpoint
         return f"fairseq-generate {self.data} {self.flags} --path {path} --cpu {more}"
 
     def interactive(self, more: str = "") -> str:
-        """A command that reads lines."""
         languages = self.flags.partition(" --draft-lang")[0]
         return f"fairseq-interactive {self.data} {languages} --path {self.checkpoint} --cpu {more}"
 
@@ -275,7 +271,17 @@ def write_corpus(folder: Path) -> None:
     splits["test"][8] = ("a xyz b", "A . Xyz . B .", "A . Xyz . ! B .")
     for name, triples in splits.items():
         for side, lines in zip(("src", "tgt", "mt"), zip(*triples, strict=True), strict=True):
-            (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
+            put(folder / f"{name}.{side}", lines)
+
+
+def write_fruit(folder: Path, **sizes: int) -> None:
+    """``SPLIT.clean`` of so many lines, the last one empty, and dictionaries of characters."""
+    draw, fruit = random.Random(1), "apple banana cherry damson elderberry figtree grapes hazelnut"
+    for split, size in sizes.items():
+        lines = [" ".join(draw.choices(fruit.split(), k=draw.randint(1, 4))) for _ in range(size)]
+        put(folder / f"{split}.clean", [*lines[:-1], ""])
+    for side in ("noisy", "clean"):
+        put(folder / f"dict.{side}.txt", [f"{chr(code)} 1" for code in (*range(33, 127), 9601)])
 
 
 def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None:
@@ -349,23 +355,6 @@ def transformer(
     )
     folder = once(tmp_path_factory, "transformer", lambda path: commands.ok(command, path))
     return folder / "checkpoint_last.pt"
-
-
-def hydra(folder: Path, data: Path, task: Any, model: Any, criterion: Any, sides: str) -> list[str]:
-    """A training of three updates by a file, of a small model with an encoder, or both sides."""
-    sizes = {"embed_dim": 16, "ffn_embed_dim": 16, "layers": 1, "attention_heads": 2}
-    model |= {f"{side}_{name}": size for side in sides.split() for name, size in sizes.items()}
-    parts = {
-        "common": {"cpu": True, "seed": 1, "log_format": "simple", "user_dir": str(PACKAGE)},
-        "task": {"data": str(data), "source_lang": "src", "target_lang": "tgt", **task},
-        **{"model": model, "criterion": criterion},
-        **{"optimizer": {"_name": "adam"}, "lr_scheduler": {"_name": "fixed"}},
-        "dataset": {"batch_size": 32, "num_workers": 0},
-        "optimization": {"max_update": 3, "lr": [0.01]},
-        "checkpoint": {"save_dir": f"{folder}/ck", "no_epoch_checkpoints": True},
-    }
-    (folder / "own.yaml").write_text(json.dumps(parts))
-    return ["fairseq-hydra-train", "--config-dir", str(folder), "--config-name", "own"]
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from conftest import Commands, Result
+from conftest import TRAINING, Commands, Result
 
 from lev_plugins.cli import enct5_prepare
 
@@ -15,10 +15,6 @@ SIZES = (
     "--encoder-attention-heads 2 --attention-head-dim 16"
 )
 MODEL = f"--arch enct5 {SIZES} --dropout 0"
-TRAINING = (
-    "--optimizer adam --lr 0.01 --clip-norm 1 --batch-size 32 --num-workers 0 --cpu "
-    "--log-format simple --log-interval 50 --no-epoch-checkpoints --ignore-unused-valid-subsets"
-)
 LENGTHS = {"train": 192, "valid": 21, "valid1": 11}
 
 
@@ -56,12 +52,11 @@ class Corpus(NamedTuple):
         return self.folder / "data"
 
     def train(self, more: str) -> str:
-        """A training command."""
         kind = f"--kind {self.kind}" if self.kind == "multilabel_pooled" else ""
-        return f"fairseq-train {self.data} {kind} {MODEL} --criterion enct5 {TRAINING} {more}"
+        flags = f"{kind} {MODEL} --criterion enct5 {TRAINING} --ignore-unused-valid-subsets"
+        return f"fairseq-train {self.data} {flags} {more}"
 
     def done(self, command: str) -> Result:
-        """Run a command, which has to succeed."""
         return self.commands.done(command, self.folder, task="enct5")
 
     def __call__(self, command: str) -> Result:

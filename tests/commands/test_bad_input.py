@@ -17,14 +17,6 @@ def refused(commands, tmp_path):
     return run
 
 
-def test_another_dictionary_and_another_task(refused, triples, pairs, transformer):
-    error = refused(pairs.generate("", triples.checkpoint))
-    assert "dictionary" in error and "symbol 4" in error and str(pairs.data) in error
-    error = refused(pairs.train(f"{SHORT} --finetune-from-model {triples.checkpoint}"))
-    assert "dictionary" in error
-    assert "task translation" in refused(triples.generate("", transformer))
-
-
 def test_an_interactive_draft_above_the_limit_is_named_by_its_line(refused, commands, triples):
     lines = f"a\nb\nc\na b\t{'A ' * 1100}\n"
     for buffer in (1, 3):

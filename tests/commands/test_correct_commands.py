@@ -1,38 +1,8 @@
-"""The command ``correct`` with real checkpoints, of both kinds."""
+"""The command ``correct`` with a real checkpoint."""
 
 import json
 
 import pytest
-
-PUNCTUATION = "A .  B\tD !\r\n\r\n \t\r\nA . Zzz . B .\xa0C\nE . ☃ .. \x85H . ! G".encode()
-
-
-def corrected(commands, path, flags, cwd, text):
-    """The bytes that the command wrote, and its edits."""
-    command = f"python -m lev_plugins correct --path {path} --bpe none --edits e {flags}"
-    done = commands(command, cwd, stdin=text)
-    assert done.code == 0 and done.err == ""
-    edits = [json.loads(line) for line in (cwd / "e").read_text().splitlines()]
-    return (commands.folder / f"{commands.count}.out").read_bytes(), edits
-
-
-def made(text, edits):
-    """Bytes with edits of the characters of their lines; bytes that are no text stay."""
-    lines = text.decode("utf-8", "surrogateescape").split("\n")
-    for edit in reversed(edits):
-        line = lines[edit["line"] - 1]
-        start, end = edit["offset"], edit["offset"] + edit["length"]
-        assert line[start:end] == edit["before"] and 0 <= edit["probability"] <= 1
-        if edit["applied"]:
-            lines[edit["line"] - 1] = line[:start] + edit["after"] + line[end:]
-    return "\n".join(lines).encode("utf-8", "surrogateescape")
-
-
-def test_an_editor_corrects_what_it_can_and_keeps_the_rest(commands, triples, tmp_path):
-    out, edits = corrected(commands, triples.checkpoint, "", tmp_path, PUNCTUATION)
-    assert any(edit["applied"] for edit in edits)
-    assert out == made(PUNCTUATION, edits)
-    assert b"<unk>" not in out and out.count(b"\r\n") == 3
 
 
 def test_lines_and_probabilities_are_those_of_fairseq_interactive(
@@ -46,9 +16,12 @@ def test_lines_and_probabilities_are_those_of_fairseq_interactive(
         tmp_path,
         stdin=text,
     )
-    out, edits = corrected(commands, transformer, "--unit line", tmp_path, text.encode())
+    correct = f"python -m lev_plugins correct --path {transformer} --bpe none --edits e --unit line"
+    done = commands(correct, tmp_path, stdin=text)
+    assert done.code == 0 and done.err == ""
+    edits = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()]
     checked = 0
-    rows = zip(lines, out.decode().splitlines(), told.texts("H"), strict=True)
+    rows = zip(lines, done.out.splitlines(), told.texts("H"), strict=True)
     for number, (line, mine, theirs) in enumerate(rows, start=1):
         if len(theirs.split()) < 20:  # else it has no end, and the next best is taken
             assert mine == theirs

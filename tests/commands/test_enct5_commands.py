@@ -2,10 +2,11 @@
 
 import json
 import re
+from functools import cache
 
 import pytest
 import torch
-from enct5_corpus import Corpus, prepared, scores
+from enct5_corpus import prepared, scores
 from states import state
 
 from lev_plugins import EncT5
@@ -22,14 +23,7 @@ ASKED = {
 @pytest.fixture(scope="module")
 def corpus(commands, tmp_path_factory):
     """Prepares the data of a kind, once."""
-    made: dict[str, Corpus] = {}
-
-    def make(kind: str) -> Corpus:
-        if kind not in made:
-            made[kind] = prepared(commands, tmp_path_factory.mktemp(kind), kind)
-        return made[kind]
-
-    return make
+    return cache(lambda kind: prepared(commands, tmp_path_factory.mktemp(kind), kind))
 
 
 def micro_f1(found: list[set[str]], wanted: list[set[str]]) -> float:

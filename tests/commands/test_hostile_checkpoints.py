@@ -1,4 +1,7 @@
-"""An untrusted checkpoint: no way in runs what it says, and each says in one line why not."""
+"""An untrusted checkpoint: no way in runs what it says, and each says in one line why not.
+
+Files that Python reads: tests/test_damaged_files.py.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +13,7 @@ from conftest import PACKAGE, SIZES, TRAINING
 from plain_files import put
 from saved import Malicious, save
 
-from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
+from lev_plugins import LevenshteinEditor, UserError
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.systems.transformer_concat import TransformerConcatModel
 
@@ -83,10 +86,7 @@ ENTRIES: list[str | Callable[[dict[str, Path]], object]] = [
     "enct5_prepare --kind classification --train {examples} --t5-dir {t5} --destdir {home}/new",
     "average {editor} {evil} --output {home}/new.pt",
     "backbone {t5}",
-    lambda at: LevenshteinEditor.from_pretrained(at["evil"]),
     lambda at: LevenshteinEditor.from_pretrained(at["home"]),
-    lambda at: Corrector.from_pretrained(at["evil"]),
-    lambda at: EncT5.from_pretrained(at["evil"]),
     hub,
 ]
 

@@ -1,7 +1,6 @@
 """Trainings that are killed, at any moment and within a write, end as if they never had been."""
 
 import os
-import random
 import re
 import signal
 import time
@@ -30,7 +29,6 @@ DECAY = (
     "--adam-betas (0.9,0.98) --clip-norm 1"
 )
 PAIR = "--criterion label_smoothed_cross_entropy --label-smoothing 0.1 --batch-size 16"
-WORDS = "apple banana cherry damson elderberry figtree grapes hazelnut".split()
 
 
 Prepare = Callable[[conftest.Commands, Path], Path]
@@ -41,15 +39,9 @@ def pairs(commands: conftest.Commands, folder: Path) -> Path:
     return folder / "bin"
 
 
-def text(commands: conftest.Commands, folder: Path) -> Path:
+def noisy(commands: conftest.Commands, folder: Path) -> Path:
     """Clean text, which becomes noisy as it is read, anew in every epoch."""
-    draw = random.Random(1)
-    for split, size in (("train", 120), ("valid", 9)):
-        lines = (" ".join(draw.choices(WORDS, k=draw.randint(1, 4))) for _ in range(size))
-        (folder / f"{split}.clean").write_text("".join(f"{line}\n" for line in lines))
-    letters = [chr(code) for code in range(33, 127)] + ["▁"]
-    for side in ("noisy", "clean"):
-        (folder / f"dict.{side}.txt").write_text("".join(f"{one} 1\n" for one in letters))
+    conftest.write_fruit(folder, train=120, valid=9)
     return folder
 
 
@@ -67,7 +59,7 @@ TRAININGS: dict[str, tuple[Prepare, str]] = {
         f"--optimizer adam --lr 0.01 {DECAY}",
     ),
     "gated_transformer": (
-        text,
+        noisy,
         f"--task noisy_translation {LANGUAGES} --noise all --bpe characters "
         f"--arch gated_transformer_char {conftest.ENCODER} --decoder-layers 1 "
         f"--share-all-embeddings --gates mask,copy,generate {PAIR} {DROPOUT} --num-workers 2 "

@@ -1,33 +1,24 @@
-"""Noisy text in fairseq's commands: trained, resumed, decoded, validated, loaded."""
+"""Noisy text in fairseq's commands: trained, decoded, validated."""
 
-import random
 import re
 from pathlib import Path
 
 import pytest
-import torch
-from conftest import SIZES
-from plain_files import put, read
-from states import assert_equal, parameters
+from conftest import SIZES, write_fruit
+from plain_files import read
 
 TRAINING = (
     f"--arch transformer {SIZES} --criterion cross_entropy --optimizer adam --lr 0.005 "
     "--batch-size 16 --no-epoch-checkpoints --log-format simple --bpe characters --noise all"
 )
 SHORT = "--bpe characters --beam 2 --max-len-a 0 --max-len-b 12"
-FRUIT = "apple banana cherry damson elderberry figtree grapes hazelnut".split()
-LAST = "checkpoint_last.pt"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """Text of three splits in ``data``."""
-    made, draw = tmp_path_factory.mktemp("noisy"), random.Random(1)
-    for split, size in (("train", 90), ("valid", 9), ("test", 11)):
-        lines = [" ".join(draw.choices(FRUIT, k=draw.randint(1, 4))) for _ in range(size)]
-        put(made / f"data/{split}.clean", [*lines[:-1], ""])
-    for lang in ("noisy", "clean"):
-        put(made / f"data/dict.{lang}.txt", [f"{chr(code)} 1" for code in (*range(33, 127), 9601)])
+    made = tmp_path_factory.mktemp("noisy")
+    write_fruit(made / "data", train=90, valid=9, test=11)
     return made
 
 
@@ -54,18 +45,7 @@ def log(noisy):
 
 @pytest.fixture(scope="module")
 def checkpoint(folder, log) -> Path:
-    return folder / "whole" / LAST
-
-
-def test_a_training_resumed_by_other_processes_changes_no_bit(noisy, folder, checkpoint):
-    flags = f"{TRAINING} --save-dir parts --disable-validation"
-    noisy("fairseq-train", f"{flags} --max-update 9 --num-workers 0")
-    half = parameters(folder / "parts" / LAST)
-    log = noisy("fairseq-train", f"{flags} --max-update 18 --num-workers 2").out
-    assert f"{LAST} (epoch 2 @ 9 updates)" in log
-    parts, whole = parameters(folder / "parts" / LAST), parameters(checkpoint)
-    assert_equal(parts, whole)
-    assert any(not torch.equal(half[name], parts[name]) for name in whole)
+    return folder / "whole" / "checkpoint_last.pt"
 
 
 def test_a_test_set_is_decoded_in_full_with_the_noise_of_the_command(

@@ -1,36 +1,14 @@
-"""Reports and latencies of real outputs, and what preparing commands print runs as printed."""
+"""Latencies of real models, and what preparing commands print runs as printed."""
 
-import json
 import re
 import shlex
 
 import pytest
-import sacrebleu
 from conftest import ROOT
 from enct5_corpus import write_corpus
 
 LATENCY = f"python {ROOT / 'examples' / 'analysis' / 'latency.py'}"
 SPLIT = "--gen-subset valid"
-
-
-def test_a_generated_output_is_reported_as_fairseq_scores_it(commands, triples, tmp_path):
-    flags = f"{SPLIT} --print-step --retain-iter-history --scoring ter"
-    printed = commands.done(triples.generate(flags), triples.folder)
-    (tmp_path / "out").write_text(printed.out)
-    command = f"report out --drafts {triples.folder}/valid.mt --json report.json"
-    table = commands.ok(f"python -m lev_plugins {command}", tmp_path).out
-    nothing, ours = json.loads((tmp_path / "report.json").read_text())["systems"]
-    outputs, targets = triples.text("valid", "tgt"), printed.texts("D")
-    ter = sacrebleu.corpus_ter(targets, [outputs]).score
-    assert ours["scores"]["ter"] == pytest.approx(ter) and f"TER = {ter:.2f}" in printed.out
-    right = sum(a == b for a, b in zip(outputs, targets, strict=True))
-    assert ours["scores"]["accuracy"] == pytest.approx(100 * right / 11)
-    steps = [int(step) for step in printed.texts("I")]
-    assert ours["iterations"]["mean"] == pytest.approx(sum(steps) / 11)
-    assert nothing["words"]["miscorrected"] == 0
-    assert ours["against_draft"]["better"] > ours["against_draft"]["worse"]
-    assert ours["unchanged"] == steps.count(0)
-    assert f"{ours['scores']['bleu']:.2f}" in table and "no-edit baseline" in table
 
 
 def test_latencies_of_an_edit_model_and_a_transformer(commands, triples, transformer, tmp_path):

@@ -1,10 +1,11 @@
 """The plug-in is found wherever its folder lies, and hydra's commands can use it."""
 
+import json
 import shutil
 import signal
 
 import pytest
-from conftest import hydra
+from conftest import PACKAGE
 from states import state
 
 
@@ -37,15 +38,26 @@ def test_the_plug_in_is_found_beside_and_under_another_name(commands, triples, t
 
 @pytest.fixture
 def trained(triples, tmp_path):
-    """Trains from a file and options: ``commands`` or ``commands.ok`` runs it."""
-    task = {"_name": "translation_edit", "draft_lang": "mt", "alpha": 0.8}
+    """Trains three updates by a file and options: ``commands`` or ``commands.ok`` runs it."""
+    sides = {"source_lang": "src", "target_lang": "tgt", "draft_lang": "mt"}
+    sizes = {"embed_dim": 16, "ffn_embed_dim": 16, "layers": 1, "attention_heads": 2}
+    model = {f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in sizes.items()}
     shared = {"share_all_embeddings": True, "weight_sharing": "plh-tok"}
-    model = {"_name": "levenshtein_editor", **shared}
-    criterion = {"_name": "edit_policy_loss", "label_smoothing": 0.05}
-    command, *words = hydra(tmp_path, triples.data, task, model, criterion, "encoder decoder")
+    parts = {
+        "common": {"cpu": True, "seed": 1, "log_format": "simple", "user_dir": str(PACKAGE)},
+        "task": {"_name": "translation_edit", "data": str(triples.data), "alpha": 0.8, **sides},
+        "model": {"_name": "levenshtein_editor", **model, **shared},
+        "criterion": {"_name": "edit_policy_loss", "label_smoothing": 0.05},
+        **{"optimizer": {"_name": "adam"}, "lr_scheduler": {"_name": "fixed"}},
+        "dataset": {"batch_size": 32, "num_workers": 0},
+        "optimization": {"max_update": 3, "lr": [0.01]},
+        "checkpoint": {"save_dir": f"{tmp_path}/ck", "no_epoch_checkpoints": True},
+    }
+    (tmp_path / "own.yaml").write_text(json.dumps(parts))
 
-    def run(how, *options, sweep=False, **environ):
-        return how([command, *(["-m"] if sweep else []), *words, *options], tmp_path, **environ)
+    def run(how, *options, **environ):
+        words = ["--config-dir", str(tmp_path), "--config-name", "own", *options]
+        return how(["fairseq-hydra-train", *words], tmp_path, **environ)
 
     return run
 
@@ -55,7 +67,7 @@ def test_hydra_trains_and_every_job_of_a_sweep_has_a_best_checkpoint(
 ):
     jobs = ["optimization.max_update=6,1", f"hydra.sweep.dir={tmp_path}/jobs"]
     kept = ["checkpoint.patience=1", f"checkpoint.save_dir={tmp_path}/${{hydra:job.num}}"]
-    trained(commands.ok, *jobs, *kept, sweep=True)
+    trained(commands.ok, "-m", *jobs, *kept)
     losses = [state(tmp_path / job / "checkpoint_best.pt")["extra_state"]["best"] for job in "01"]
     assert losses[0] < losses[1], "the second job is worse than the first"
     last = tmp_path / "0" / "checkpoint_last.pt"

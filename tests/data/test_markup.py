@@ -1,9 +1,7 @@
 """Marks on drafts: read from text, written as text, and found again on tokens."""
 
-import contextlib
 import itertools
 import re
-import time
 from typing import NamedTuple
 
 import pytest
@@ -85,17 +83,6 @@ def test_what_is_written_is_read(text, plain, marks):
 def test_a_mark_that_cannot_be_read_is_refused_by_its_text(text, said):
     with refuses(said):
         parse_markup(text)
-
-
-@pytest.mark.parametrize("unit", ["\\", "[=", "\\=]", "[=a=]", "[-[+"])
-def test_a_long_text_is_read_in_a_moment(unit):
-    for text in (unit * 50_000, f"[={unit * 50_000}=]"):
-        started = time.process_time()
-        with contextlib.suppress(UserError):
-            parse_markup(text)
-        assert parse_markup(escape_markup(text)) == (text, [])
-        assert parse_markup(write_mark(text, "keep"))[0] == text
-        assert time.process_time() - started < 2
 
 
 @given(TEXT)

@@ -114,6 +114,8 @@ def test_the_limit_counts_the_words_of_the_source_without_padding(a, b, source, 
         ({"max_iter": 0}, "--iter-decode-max-iter 0"),
         ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
         ({"candidates": 0}, "--iter-decode-with-beam 0"),
+        ({"nbest": 0}, ""),
+        ({"noise_scale": -1.0}, ""),
         ({"nbest": 3, "candidates": 2}, "--iter-decode-with-beam 3"),
     ],
 )

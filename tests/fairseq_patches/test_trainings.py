@@ -19,7 +19,6 @@ from saved import begin, save
 
 # how they are started -----------------------------------------------------------------------------
 
-TORCHRUN = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "WORLD_SIZE": "2", "RANK": "1"}
 STOCK = Adafactor.step.__wrapped__
 TCP = {"distributed_world_size": 2, "distributed_init_method": "tcp://127.0.0.1:29501"}
 
@@ -37,7 +36,7 @@ def training_config(**changes: Any) -> Any:
 @pytest.fixture
 def launch(monkeypatch: pytest.MonkeyPatch) -> Any:
     """``call_main`` as ``fairseq-train`` calls it, without a GPU; gives what was started."""
-    for name in (*TORCHRUN, "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST"):
+    for name in ("MASTER_ADDR", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
@@ -66,19 +65,6 @@ def test_processes_that_nobody_has_started_are_refused(launch, settings):
     """Those that do: tests/commands/test_two_processes.py."""
     with refuses("torchrun --nproc_per_node", "--distributed-world-size 2"):
         launch(training_config(**settings))
-
-
-def test_processes_of_torchrun_train_together_whatever_they_are_told(launch, monkeypatch):
-    for name, value in TORCHRUN.items():
-        monkeypatch.setenv(name, value)
-    joined: list[Any] = []
-    monkeypatch.setattr(
-        distributed_utils, "distributed_main", lambda device, *_: joined.append(device)
-    )
-    cfg = training_config()
-    launch(cfg)
-    place = cfg.distributed_training
-    assert (place.distributed_world_size, place.distributed_rank, joined) == (2, 1, [0])
 
 
 def test_a_trainings_settings_are_whole_before_they_are_kept(launch, monkeypatch, tmp_path):

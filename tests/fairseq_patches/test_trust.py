@@ -17,7 +17,7 @@ from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 from omegaconf import OmegaConf
 from refusals import refuses
-from saved import Malicious, save
+from saved import Malicious, changed, save
 
 from lev_plugins import Corrector, LevenshteinEditor
 from lev_plugins.fairseq_patches import trust
@@ -66,13 +66,7 @@ sys.addaudithook(lambda event, given: event == "open" and _opened.add(str(given[
 
 
 def forged(folder: Path, outcome: Path, kind: str, section: str, **settings: Any) -> Path:
-    """A checkpoint with other settings in one section."""
-    state = torch.load(folder / "run" / f"{kind}.pt", weights_only=True)
-    part = state["cfg"][section] or {}
-    (vars(part) if isinstance(part, Namespace) else part).update(settings)
-    state["cfg"][section] = part or None
-    torch.save(state, outcome)
-    return outcome
+    return changed(folder / "run" / f"{kind}.pt", outcome, section, **settings)
 
 
 def editor(path: Path, **options: Any) -> Any:

@@ -64,11 +64,11 @@ def test_a_checkpoint_needs_not_its_data_and_has_the_options_of_its_training(fol
     path = folder / "ck" / "checkpoint_last.pt"
     whole = LevenshteinEditor.from_pretrained(path)
     assert whole.task.src_dict.symbols[4:12] == list(tiny.LETTERS)
-    saved.changed(path, path, "task", "data", "/nowhere/bin")
+    saved.changed(path, path, "task", data="/nowhere/bin")
     monkeypatch.chdir(folder)
     moved = LevenshteinEditor.from_pretrained("ck")
     assert_same(moved.edit(SOURCES, DRAFTS), whole.edit(SOURCES, DRAFTS))
-    saved.changed(path, path, "task", "delete_threshold", 1.0)
+    saved.changed(path, path, "task", delete_threshold=1.0)
     changed = LevenshteinEditor.from_pretrained(path)
     cautious = changed.edit(SOURCES, DRAFTS, max_iter=1)
     assert all(not any(trace.net().deleted) for trace in cautious), "no probability is above 1"
@@ -98,7 +98,7 @@ def test_what_cannot_be_loaded_is_named(folder):
 
 def test_text_is_split_and_joined_as_the_checkpoint_or_the_call_says(folder):
     ours = folder / "ck" / "checkpoint_last.pt"
-    trained = saved.changed(ours, folder / "model.pt", "bpe", "_name", "characters")
+    trained = saved.changed(ours, folder / "model.pt", "bpe", _name="characters")
     (expected,) = LevenshteinEditor.from_pretrained(ours).edit(["a b c"], ["b b"])
     for path, options in ((ours, {"bpe": "characters"}), (trained, {})):
         (trace,) = LevenshteinEditor.from_pretrained(path, **options).edit(["abc"], ["bb"])
@@ -108,22 +108,6 @@ def test_text_is_split_and_joined_as_the_checkpoint_or_the_call_says(folder):
     for off in ("none", None):  # the text is cut already
         cut = LevenshteinEditor.from_pretrained(trained, bpe=off)
         assert_same(cut.edit(["a b c"], ["b b"]), [expected])
-
-
-def test_files_of_a_sentencepiece_model_may_have_moved(folder):
-    old, new, path = (folder / name for name in ("old.model", "new.model", "model.pt"))
-    lines = ["abcdefgh", "hgfedcba"]
-    tiny.sentencepiece_model(old, lines, model_type="char", vocab_size=12)
-    saved.changed(folder / "ck/checkpoint_last.pt", path, "bpe", "_name", "sentencepiece")
-    saved.changed(path, path, "bpe", "sentencepiece_model", str(old))
-    here = LevenshteinEditor.from_pretrained(path).edit(["abc"], ["ba"], delete_threshold=1.0)
-    assert here[0].text and "▁" not in here[0].text
-    old.rename(new)
-    with refuses("old.model"):
-        LevenshteinEditor.from_pretrained(path)
-    for more in ({}, {"bpe": "sentencepiece"}):
-        there = LevenshteinEditor.from_pretrained(path, sentencepiece_model=str(new), **more)
-        assert_same(there.edit(["abc"], ["ba"], delete_threshold=1.0), here)
 
 
 # editing --------------------------------------------------------------------------------------
@@ -163,12 +147,10 @@ def test_sentences_without_a_draft_are_written_from_nothing(editor):
     assert mixed[1].draft == "a b"
 
 
-def test_candidates_come_best_first_and_depend_on_the_seed_alone(editor):
+def test_candidates_depend_on_the_seed_alone_and_the_first_is_the_answer(editor):
     plain = editor.edit(SOURCES, DRAFTS)
     groups = editor.edit_nbest(SOURCES, DRAFTS, **NOISE)
     for group, single in zip(groups, plain, strict=True):
-        scores = [trace.score for trace in group]
-        assert scores == sorted(scores, reverse=True) and len(set(texts(group))) == len(group)
         assert all((one.source, one.draft) == (single.source, single.draft) for one in group)
     assert max(map(len, groups)) == 3 and texts(plain) != texts([group[0] for group in groups])
     assert_same(editor.edit(SOURCES, DRAFTS, **{**NOISE, "nbest": 1}), [one[0] for one in groups])

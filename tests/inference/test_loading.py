@@ -28,8 +28,8 @@ def folder(tmp_path_factory):
         save(made / f"{kind}.pt", made / "bin", kind, seed)
     save(made / "second.pt", made / "bin", "stock", 7)
     save(made / "lines.pt", made / "spaced", "stock")
-    changed(made / "lines.pt", made / "lines.pt", "bpe", "_name", "characters")
-    changed(made / "stock.pt", made / "other.pt", "task", "_name", "language_modeling")
+    changed(made / "lines.pt", made / "lines.pt", "bpe", _name="characters")
+    changed(made / "stock.pt", made / "other.pt", "task", _name="language_modeling")
     return made
 
 
@@ -80,7 +80,7 @@ def test_text_processing_can_be_chosen(folder):
 
 
 def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
-    path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", "data", "gone")
+    path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", data="gone")
     with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* data=DIR"):
         Corrector.from_pretrained(str(path))
     named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))

@@ -19,7 +19,7 @@ from lev_plugins.metrics.word_edits import (
     recall,
     word_edits,
 )
-from lev_plugins.metrics.words import aligned, is_char_tokenized, line_counts, right_words
+from lev_plugins.metrics.words import aligned, line_counts, right_words
 
 Words = list[str]
 Pairs = tuple[tuple[int, int], ...]
@@ -88,20 +88,6 @@ def test_counts_by_hand():
     assert CorrectionCounts().correction_rate == CorrectionCounts().miscorrection_rate == 0
     with pytest.raises(ValueError):
         correction_counts(sources, outputs, references[1:])
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (["n e w", "o n e"], True),
-        (["n e w", "one"], False),
-        (["n e w", "", ""], True),
-        ([], False),
-        ([" ", ""], False),
-    ],
-)
-def test_read_as_characters_text_is_told_from_words(lines, said):
-    assert is_char_tokenized(lines) == said
 
 
 # metrics ------------------------------------------------------------------------------------------

@@ -142,8 +142,9 @@ def test_scorers_give_their_metrics(flag, name, shown):
     [
         (["n e w ▁ o n e", "w o r d"], True),
         (["new one", "word", "a b"], False),
+        (["n e w", "one"], False),
         (["", "猫 が"], True),
-        ([""], False),
+        (["", " "], False),
     ],
 )
 def test_characters_that_were_not_joined_are_said(references, warned):

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
+from lev_plugins.systems.transformer_concat import TransformerConcatConfig, TransformerConcatModel
 
 SIZES = {
     **{name: size for name, size in tiny.SIZES.items() if name.startswith("encoder_")},
@@ -312,4 +313,34 @@ GATED = Seq2Seq(
     },
     search=("paper, post-norm", "pointer, post-norm"),
     seeds=(8, 6),
+)
+
+CONCAT = Seq2Seq(
+    lambda **values: TransformerConcatConfig(**{"decoder_layers": 2, **values}),
+    TransformerConcatModel,
+    tiny.dictionary(),
+    ROWS,
+    {
+        "sinusoids": {},
+        "learned, pre-norm, shared": {
+            "encoder_learned_pos": True,
+            "decoder_learned_pos": True,
+            "decoder_normalize_before": True,
+            "share_all_embeddings": True,
+            **PRE,
+        },
+        "normed embeddings, narrow decoder": {
+            "layernorm_embedding": True,
+            "no_scale_embedding": True,
+            "decoder_embed_dim": 4,
+            "decoder_ffn_embed_dim": 6,
+            "decoder_attention_heads": 1,
+            "share_decoder_input_output_embed": True,
+        },
+    },
+    search=("sinusoids", "learned, pre-norm, shared"),
+    seeds=(4, 3),
+    joins=True,
+    exact=False,  # fairseq's attention takes its softmax in single precision
+    left_target=False,  # fairseq's decoder is not made for it
 )

@@ -13,10 +13,9 @@ import pytest
 import tiny
 import torch
 from closeness import assert_near
-from concat_models import CONCAT
 from fairseq import utils
 from fairseq.sequence_generator import SequenceGenerator
-from seq2seq_models import GATED, PBD, Seq2Seq
+from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq
 from torch import nn
 
 from lev_plugins import Corrector, LevenshteinEditor
@@ -38,11 +37,6 @@ KINDS = [
 Move = Callable[[Any], Any]
 
 
-def on_gpu(batch: Any) -> Any:
-    """A batch with its tensors on the device."""
-    return utils.apply_to_sample(to_gpu, batch)
-
-
 def both(models: Sequence[nn.Module], ask: Callable[[Move], Any]) -> tuple[Any, Any]:
     """What is answered on the CPU, and on the device; ``ask`` is given what moves its batches."""
     with torch.no_grad():
@@ -50,7 +44,7 @@ def both(models: Sequence[nn.Module], ask: Callable[[Move], Any]) -> tuple[Any, 
     for model in models:
         module_to_gpu(model)
     with present():
-        return host, ask(on_gpu)
+        return host, ask(lambda value: utils.apply_to_sample(to_gpu, value))
 
 
 @pytest.mark.parametrize(("system", "kind"), KINDS)

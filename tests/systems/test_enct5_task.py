@@ -43,8 +43,6 @@ def folders(tmp_path_factory):
 
 @pytest.fixture
 def task(folders):
-    """Makes the task of a kind."""
-
     def make(wanted: str = "multilabel", **settings) -> EncT5Task:
         plain = wanted.removesuffix("_pooled")
         given = {"data": str(folders[plain]), "kind": wanted if wanted != plain else None}

@@ -58,7 +58,6 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 
 
 def make(seed: int = 1, **options: Any) -> tuple[Any, LevenshteinEditorModel]:
-    """A task and a model for it."""
     task = tiny.task(joined=options.get("share_all_embeddings", False))
     return task, tiny.model(task, seed, **options)
 
@@ -284,15 +283,12 @@ def test_options_that_do_not_fit_are_refused_in_one_line(options, flags):
         make(**options)
 
 
-@pytest.mark.parametrize(
-    ("of", "kind"),
-    [
-        (LevenshteinEditorModel, LevenshteinEditorConfig),
-        (PBDTransformerModel, PBDTransformerConfig),
-    ],
-)
-def test_a_training_resumes_with_the_positions_that_it_has_learnt_with(of, kind):
-    plain, rotary = kind(), kind(rotary_positions=True)
+OURS = {LevenshteinEditorModel: LevenshteinEditorConfig, PBDTransformerModel: PBDTransformerConfig}
+
+
+@pytest.mark.parametrize("of", OURS)
+def test_a_training_resumes_with_the_positions_that_it_has_learnt_with(of):
+    plain, rotary = OURS[of](), OURS[of](rotary_positions=True)
     for cfg, stored in ((plain, rotary), (rotary, plain), (rotary, object())):
         with refuses("last.pt", "--rotary-positions"):
             of.check_resumed(cfg, stored, "last.pt")

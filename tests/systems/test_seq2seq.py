@@ -14,10 +14,9 @@ import pytest
 import tiny
 import torch
 from closeness import assert_near
-from concat_models import CONCAT
 from contract import ModelContract, System
 from fairseq.models.transformer import TransformerModel, base_architecture
-from seq2seq_models import GATED, PBD, SIZES, VARIANTS, Seq2Seq, task
+from seq2seq_models import CONCAT, GATED, PBD, SIZES, VARIANTS, Seq2Seq, task
 from tiny import Triple
 
 from lev_plugins.errors import UserError

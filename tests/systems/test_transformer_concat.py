@@ -7,26 +7,29 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from concat_models import CONCAT, KINDS, ROWS, SYMBOLS, batch, build, config, logits
 from fairseq.data import ListDataset
 from fairseq.models.transformer import TransformerModelBase
 from hypothesis import given
 from hypothesis import strategies as st
-from seq2seq_models import SIZES, task
+from refusals import refuses
+from seq2seq_models import CONCAT, ROWS, SIZES, task, tokens
+from tiny import Triple
 
 from lev_plugins.systems.transformer_concat.config import stock_config
 from lev_plugins.systems.transformer_concat.model import parts_and_positions
-from lev_plugins.systems.transformer_concat.task import JoinedDataset
+from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
+from lev_plugins.tasks.post_editing import PostEditingConfig
 
 pytestmark = [
     # said by fairseq and by torch about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
     pytest.mark.filterwarnings(r"ignore:\s*'config' is validated:UserWarning"),
 ]
+SYMBOLS, KINDS = CONCAT.symbols, CONCAT.kinds
+build, batch, logits = CONCAT.build, CONCAT.batch, CONCAT.logits
 PAD, EOS = SYMBOLS.pad(), SYMBOLS.eos()
 words = st.lists(st.integers(SYMBOLS.nspecial, len(SYMBOLS) - 1), max_size=6)
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
-SHORT = {"max_source_positions": 16, "max_target_positions": 16}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -47,7 +50,7 @@ def test_every_token_of_a_part_has_the_language_of_that_part(kind):
 
 def stock(**values):
     torch.manual_seed(3)
-    cfg = stock_config(config(**{**SIZES, **values}))
+    cfg = stock_config(CONCAT.config(**{**SIZES, **values}))
     return TransformerModelBase.build_model(cfg, task(SYMBOLS)).eval()
 
 
@@ -71,24 +74,19 @@ def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, 
     assert difference.abs().max() > 1e-4, "a draft has positions of its own"
 
 
-def test_the_limit_of_learned_positions_holds_for_each_part():
-    model = build(encoder_learned_pos=True, **SHORT)
+def test_the_limit_of_learned_positions_holds_for_each_part_and_sinusoids_have_no_end():
+    short = {"max_source_positions": 16, "max_target_positions": 16}
+    model = build(encoder_learned_pos=True, **short)
     assert model.max_positions() == (16, 16)
     longest = "abcdefghabcdefg"  # sixteen tokens with </s>
-    logits(model, [tiny.Triple(longest, "a", longest), ROWS[0]])
-    for row in (tiny.Triple(longest + "h", "a", ""), tiny.Triple("a", "a", longest + "h")):
+    logits(model, [Triple(longest, "a", longest), ROWS[0]])
+    for row in (Triple(longest + "h", "a", ""), Triple("a", "a", longest + "h")):
         with pytest.raises(IndexError):
             logits(model, [row, ROWS[0]])
+        assert all(one.isfinite().all() for one in logits(build(**short), [row]))
 
 
-def test_sinusoids_have_no_end():
-    model = build(**SHORT)
-    (answer,) = logits(model, [tiny.Triple("abcdefgh" * 8, "a", "abcdefgh" * 9)])
-    assert answer.isfinite().all()
-    CONCAT.same(logits(model, ROWS), logits(build(**SHORT), ROWS))
-
-
-# parts and batches ------------------------------------------------------------------------------
+# parts and positions --------------------------------------------------------------------------
 
 
 @given(
@@ -114,20 +112,39 @@ def test_parts_and_positions_are_those_of_counting_token_by_token(sentences, lef
                 part, position = part + 1, 0
 
 
-TYPED = [("abc", "ab", "abh"), ("a", "cdefgh", "bcdefgh"), ("", "", "h"), ("abcdefgh", "b", "a")]
+# data ------------------------------------------------------------------------------------------
+
+TYPED = [Triple("abc", "abh", "ab"), Triple("a", "bcdefgh", "cdefgh"), Triple("", "h", "")]
+TYPED.append(Triple("abcdefgh", "a", "b"))
+TASK = TranslationConcatTask(PostEditingConfig(required_seq_len_multiple=1), SYMBOLS, SYMBOLS)
 
 
-def data_set(**options):
-    def texts(side):
-        made = [tiny.sentence(text, SYMBOLS)[1:] for text in side]
-        return ListDataset(made, np.array([len(tokens) for tokens in made]))
+def data_set(drafted=True):
+    sides = []
+    for texts in zip(*TYPED, strict=True):
+        side = [tokens(text, SYMBOLS) for text in texts]
+        sides.append(ListDataset(side, np.array([len(one) for one in side])))
+    return TASK.make_dataset(*sides[:2], sides[2] if drafted else None, shuffle=False)
 
-    source, draft, target = map(texts, zip(*TYPED, strict=True))
-    return JoinedDataset(source, draft, SYMBOLS, target, **options)
+
+def read(data):
+    return [data[i]["source"].tolist() for i in range(len(data))]
+
+
+def typed(*lines):
+    return TASK.build_dataset_for_inference(*TASK.get_interactive_tokens_and_lengths(lines, str))
+
+
+def test_data_and_typed_lines_are_sources_and_drafts_joined_and_without_drafts_these_are_empty():
+    sides = [(" ".join(row.source), " ".join(row.draft)) for row in TYPED]
+    expected = [CONCAT.source(row).tolist() for row in TYPED]
+    assert read(data_set()) == read(typed(*map("\t".join, sides))) == expected
+    expected = [CONCAT.source(row._replace(draft="")).tolist() for row in TYPED]
+    assert read(data_set(drafted=False)) == read(typed(*(one for one, _ in sides))) == expected
 
 
 def test_source_and_draft_count_together():
-    data = data_set(shuffle=False)
+    data = data_set()
     assert data.num_tokens_vec(np.arange(4)).tolist() == [7, 9, 2, 11]
     assert data.ordered_indices().tolist() == [2, 0, 1, 3] and data.size(1) == (2, 8, 7)
 
@@ -145,3 +162,11 @@ def test_source_and_draft_count_together():
 def test_source_and_draft_are_each_held_to_the_sources_limit(limits, kept):
     found, ignored = data_set().filter_indices_by_size(np.arange(4), limits)
     assert found.tolist() == kept and sorted([*found, *ignored]) == [0, 1, 2, 3]
+
+
+def test_two_dictionaries_and_lexical_constraints_are_refused():
+    cfg = PostEditingConfig(data="bin", source_lang="src", target_lang="pe")
+    with refuses("bin: dict.src.txt", "dict.pe.txt", "--joined-dictionary"):
+        TranslationConcatTask(cfg, tiny.dictionary(), tiny.dictionary("xyz"))
+    with refuses("--constraints"):
+        TASK.build_dataset_for_inference([tokens("a", SYMBOLS)], [2], torch.zeros(1, 1))
