@@ -80,7 +80,7 @@ class DecoderBlock(nn.Module):
         def read(h: Tensor) -> Tensor:
             if not need_weights:
                 return self.cross_attention(h, layout, memory)
-            out, looks = self.cross_attention.forward_with_weights(h, memory, layout.packing)
+            out, looks = self.cross_attention.forward_with_weights(h, layout, memory)
             weights.append(looks)
             return out
 

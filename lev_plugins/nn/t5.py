@@ -212,12 +212,11 @@ class T5Encoder(nn.Module):
         """
         seen = attention_mask(real) if mask is None else mask
         bias = self.bias(seen[:, 0].expand(-1, x.size(1), -1))
-        packing = Packing.maybe_pack(real)
-        x = x if packing is None else packing.pack(x)
+        layout = Layout(bias, Packing.maybe_pack(real))
+        x = layout.pack(x)
         for block in self.blocks:
-            x = block(x, Layout(bias, packing))
-        x = self.norm(x)
-        return x if packing is None else packing.unpack(x)
+            x = block(x, layout)
+        return layout.unpack(self.norm(x))
 
 
 class T5TargetEmbedding(TokenEmbedding):

@@ -8,6 +8,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
+from lev_plugins.nn.packing import Layout
 from lev_plugins.nn.seq2seq.model import TransformerDecoder
 from lev_plugins.nn.t5 import RelativeBias, RMSNorm, T5Attention, T5Encoder, T5Size, t5
 from lev_plugins.nn.transformer import Memory, attention_mask
@@ -67,7 +68,7 @@ def test_attention_weights_are_those_that_attention_uses():
     key, _ = attention.keys_values(memory)
     scores = (x @ attention.query.weight.T) @ key[:, 0].transpose(1, 2)
     expected = scores.masked_fill(~real.unsqueeze(1), float("-inf")).softmax(-1)
-    torch.testing.assert_close(attention.forward_with_weights(x, memory)[1], expected)
+    torch.testing.assert_close(attention.forward_with_weights(x, Layout(), memory)[1], expected)
 
 
 @pytest.mark.parametrize("kind", ["relu", "gated-gelu"])

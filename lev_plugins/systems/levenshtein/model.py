@@ -19,7 +19,7 @@ from ...errors import UserError
 from ...nn import Memory, Positions, TransformerBlock, TransformerStack
 from ...nn.cpu import Int8Linear, dropout, linear
 from ...nn.embedding import token_table
-from ...nn.packing import Layout, rows_at
+from ...nn.packing import Layout
 from ...nn.precision import decoding_precision, quantize
 from ...nn.rotary import turns
 from ...nn.seq2seq.config import (
@@ -262,7 +262,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         """Logits of the slots between the tokens that stand, row by row: P × (K + 1)."""
         left, right = slot_ends(trace.standing(self.pad))
         features = features.flatten(0, 1)
-        logits = self._slot_logits(rows_at(features, left), rows_at(features, right))
+        logits = self._slot_logits(*(features.index_select(0, one) for one in (left, right)))
         if self.deleted is None:
             return logits
         places = flat(trace.deleted)
@@ -271,7 +271,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
 
     def _written(self, features: Tensor, memory: EditMemory, where: Tensor) -> Tensor:
         """Logits of the tokens at ``where``, of B × T × C features: P × V."""
-        rows = rows_at(features.flatten(0, 1), flat(where))
+        rows = features.flatten(0, 1).index_select(0, flat(where))
         head = self.int8_head
         logits = linear(rows, self.output_weight()) if head is None else head(rows)
         return logits if self.pointer is None else self.pointer(logits, features, where, memory)
@@ -298,7 +298,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             predicted = token_predictions(written, roll_in, self.never)
             inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion").flatten(0, 1)
-        features = rows_at(features, flat(roll_in.may_go(inputs)))
+        features = features.index_select(0, flat(roll_in.may_go(inputs)))
         deletion = linear(features, self.deletion_head.weight)
         return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
 

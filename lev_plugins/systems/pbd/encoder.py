@@ -62,13 +62,12 @@ class PBDEncoder(TransformerEncoder):
         packing = Packing.maybe_pack(real) if self.training else None
         by = turns(real, self.rotary)
         layout = Layout(mask, packing, by)
-        x = x if packing is None else packing.pack(x)
-        states = [x]
+        states = [layout.pack(x)]
         for block in self.blocks:
             states.append(block(states[-1], layout))
         x = states[-1] if self.norm is None else self.norm(states[-1])
         memory = PBDMemory(
-            states=x if packing is None else packing.unpack(x),
+            states=layout.unpack(x),
             mask=mask,
             copied=states[1:] if self.copies_output else states[:-1],
             packing=packing,
