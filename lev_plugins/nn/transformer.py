@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .cpu import Linear, attend_bf16, dropout, fits_bf16, needs_upcast, upcast
+from .cpu import Linear, attention, dropout, upcast
 from .packing import Layout
 from .rotary import turned
 
@@ -57,9 +57,8 @@ def rows_of(held: Any, rows: Tensor) -> Any:
         return held.index_select(0, rows)
     if isinstance(held, dict):
         return {name: rows_of(one, rows) for name, one in held.items()}
-    if isinstance(held, list | tuple):
-        return type(held)(rows_of(one, rows) for one in held)
-    return held
+    several = isinstance(held, list | tuple)
+    return type(held)(rows_of(one, rows) for one in held) if several else held
 
 
 @dataclass
@@ -79,11 +78,6 @@ class BlockSize:
     activation_dropout: float
     activation: str
     eps: float = field(default=1e-5, kw_only=True)
-
-
-def attention_mask(real: Tensor) -> Tensor:
-    """B × T, bool, True at real tokens → B × 1 × 1 × T."""
-    return real[:, None, None, :]
 
 
 def _linear(inputs: int, outputs: int) -> Linear:
@@ -133,24 +127,11 @@ class Attention(nn.Module):
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
-        mask = layout.mask
         if query.size(2) == 1 and not self.training:
-            return self.attend_parts(query, [(key, value)], mask)
-        share, kind = self.dropout if self.training else 0.0, query.dtype
-        half, backward = kind == torch.bfloat16, query.requires_grad and query.device.type == "cpu"
-        if half and backward and not share and fits_bf16(query, key, mask):
-            out = attend_bf16(query, key, value, mask, self.scale)
-        else:
-            if half and (backward or needs_upcast(query)):
-                # torch goes back through it nine times faster in single precision there
-                query, key, value = query.float(), key.float(), value.float()
-            if mask is not None and mask.dtype != torch.bool:
-                mask = mask.to(query.dtype)
-            out = F.scaled_dot_product_attention(
-                query, key, value, attn_mask=mask, dropout_p=share, scale=self.scale
-            )
-        out = out.to(kind).transpose(1, 2).flatten(2)
-        return self.output(layout.pack(out))
+            return self.attend_parts(query, [(key, value)], layout.mask)
+        share = self.dropout if self.training else 0.0
+        out = attention(query, key, value, layout.mask, share, self.scale)
+        return self.output(layout.pack(out.transpose(1, 2).flatten(2)))
 
     def attend_parts(
         self, query: Tensor, parts: Sequence[tuple[Tensor, Tensor]], mask: Tensor | None
@@ -188,8 +169,7 @@ class Attention(nn.Module):
             scores = scores.masked_fill(~mask, float("-inf")) if hidden else scores + mask
         single = torch.promote_types(scores.dtype, torch.float32)
         weights = scores.softmax(3, dtype=single).to(wide.dtype)
-        kept = dropout(weights, share, self.training)
-        looks = kept.split([key.size(2) for key, _ in parts], 3)
+        looks = dropout(weights, share, self.training).split([key.size(2) for key, _ in parts], 3)
         out = looks[0] @ upcast(parts[0][1])
         for look, (_, value) in zip(looks[1:], parts[1:]):
             out = out + look @ upcast(value)

@@ -16,9 +16,8 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...errors import UserError
-from ...nn import Memory, Positions, TransformerBlock, TransformerStack
 from ...nn.cpu import Int8Linear, dropout, linear
-from ...nn.embedding import token_table
+from ...nn.embedding import Positions, token_table
 from ...nn.packing import Layout
 from ...nn.precision import decoding_precision, quantize
 from ...nn.rotary import turns
@@ -29,6 +28,7 @@ from ...nn.seq2seq.config import (
     rotary_width,
     set_both_sides,
 )
+from ...nn.transformer import Memory, TransformerBlock, TransformerStack
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
@@ -57,6 +57,8 @@ class EditMemory(Memory):
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
 class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
     """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
+
+    check_resumed = staticmethod(check_rotary)
 
     def __init__(
         self,
@@ -141,11 +143,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         if cfg.share_all_embeddings and cfg.separate_output_embed:
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
         return cls(cfg, source, target, task.placeholder)
-
-    @classmethod
-    def check_resumed(cls, cfg: LevenshteinEditorConfig, stored: object, path: str) -> None:
-        """Called before a training resumes; errors of :func:`check_rotary`."""
-        check_rotary(cfg, stored, path)
 
     def max_positions(self) -> tuple[int, int]:
         return self.cfg.max_source_positions, self.cfg.max_target_positions
