@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lev_plugins.nn.backbone import Backbone
 from lev_plugins.nn.seq2seq.model import TransformerDecoder
-from lev_plugins.nn.transformer import Memory, attention_mask
+from lev_plugins.nn.transformer import Memory
 from lev_plugins.pretrained import Pretrained, Vocabulary, read_vocabulary
 from lev_plugins.pretrained.directory import Directory
 from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
@@ -205,7 +205,7 @@ class Model:
 
     def encoder_out(self, tokens: Tensor) -> dict[str, list[Memory]]:
         rows = torch.arange(len(tokens))
-        mask = attention_mask(tokens.ne(self.pad))
+        mask = tokens.ne(self.pad)[:, None, None]
         return {"memory": [Memory(self.encode(tokens), mask, rows=rows)]}
 
     def decode(self, tokens: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import Positions, TokenEmbedding, token_table
 from .packing import Layout, Packing
-from .transformer import Attention, BlockSize, TransformerBlock, TransformerStack, attention_mask
+from .transformer import Attention, BlockSize, TransformerBlock, TransformerStack
 
 
 class EncoderBody(nn.Module):
@@ -22,7 +22,7 @@ class EncoderBody(nn.Module):
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         """B × S × C embedded tokens; ``real`` B × S, bool, False at padding → B × S × C."""
-        x = self.stack(x, Layout(attention_mask(real), Packing.maybe_pack(real)))
+        x = self.stack(x, Layout(real[:, None, None], Packing.maybe_pack(real)))
         return x if self.norm is None else self.norm(x)
 
 

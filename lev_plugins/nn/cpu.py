@@ -6,14 +6,7 @@ bfloat16 torch multiplies by oneDNN anyway; here the weights are laid out for it
 AVX-512 multiply bfloat16 ten times as slowly as single precision: there it is multiplied in single
 precision, and rounded again. :data:`SWITCH` turns oneDNN off or on, in a process :data:`kinds`.
 
-What each is worth, time without it over time with it, on an Intel Xeon with AMX (family 6, model
-167); what is not worth a twentieth goes (``benchmarks/notes/speed.md``):
-
-- weights laid out: bfloat16, a sentence 1.16, 64 sentences 1.18
-- rows filled up in packed batches: bfloat16, 64 sentences 1.10, an update 1.12
-- attention in bfloat16: an update in it 1.11; dropout: 1.08
-- tiles: 8 bits, 64 sentences 1.08; relu within the product: bfloat16, 64 sentences 1.07
-- single precision by oneDNN: on AMD's Zen 4 a product 1.12, on another AMD above 2
+What each is worth stands in ``benchmarks/notes/speed.md``; what is not worth a twentieth goes.
 """
 
 import functools
@@ -99,9 +92,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
     flat, work = x.reshape(-1, x.size(-1)), x.numel() * weight.size(0)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
     ours = x.dtype == weight.dtype and x.dtype in kinds and x.device.type == "cpu"
-    ready = None
-    if ours and not learning and work >= LEAST_READY[x.dtype]:
-        ready = prepacked(weight)
+    decodes = ours and not learning and work >= LEAST_READY[x.dtype]
+    ready = prepacked(weight) if decodes else None
     if ready is not None:
         out, relu = product(flat, ready, bias, "relu" if relu else "none"), False
     elif ours and x.dtype == torch.float32 and work >= LEAST_PRODUCT:
@@ -125,14 +117,13 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, then: str = "
 
     The factors may be transposed views, the weight prepacked.
     """
-    weight = weight if weight.is_mkldnn else dense(weight)
-    out: Tensor = torch.ops.mkldnn._linear_pointwise(dense(x), weight, bias, then, [], "")
-    return out
+    x, weight = dense(x), dense(weight)
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "")
 
 
 def dense(x: Tensor) -> Tensor:
     """A copy of what is part of wider rows, for which oneDNN takes a hundred times as long."""
-    return x if x.is_contiguous() or x.t().is_contiguous() else x.contiguous()
+    return x if x.is_mkldnn or x.is_contiguous() or x.t().is_contiguous() else x.contiguous()
 
 
 class _Linear(torch.autograd.Function):
@@ -195,28 +186,35 @@ def rows_at_once(x: Tensor) -> int:
     return max(1, AT_ONCE // max(1, x.size(1)) if x.device.type == "cpu" else len(x))
 
 
-# attention in bfloat16 ----------------------------------------------------------------------------
+# attention ----------------------------------------------------------------------------------------
 
 
-def fits_bf16(query: Tensor, key: Tensor, mask: Tensor | None) -> bool:
-    """Whether :func:`attend_bf16` is the faster one for these, and can take them."""
-    few = query.size(2) * key.size(2) <= MOST_SCORES
-    return few and (mask is None or mask.dtype == torch.bool) and not needs_upcast(query)
-
-
-def attend_bf16(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None = None
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float = 0.0,
+    scale: float | None = None,
 ) -> Tensor:
     """``scaled_dot_product_attention`` of B × H × T × D queries over B × H × S × D.
 
     The backward pass of torch's own kernel takes five times as long in bfloat16 as in single
-    precision. Products of whole batches are fast in both: here the scores and the softmax have
+    precision. Products of whole batches are fast in both: there the scores and the softmax have
     single precision, as in torch's kernel, and all other products bfloat16. ``mask``: bool, True
-    where attention may look, expands to B × H × T × S. ``scale``: None for 1 / √D.
+    where attention may look, or to be added; expands to B × H × T × S. ``scale``: None for 1 / √D.
     """
-    scale = query.size(-1) ** -0.5 if scale is None else scale
-    out: Tensor = _Attention.apply(query, key, value, mask, scale)
-    return out
+    kind, added = query.dtype, mask is not None and mask.dtype != torch.bool
+    if kind == torch.bfloat16 and query.device.type == "cpu":
+        learns, slow = query.requires_grad, needs_upcast(query)
+        few = query.size(2) * key.size(2) <= MOST_SCORES
+        if learns and few and not (dropout or added or slow):
+            by = query.size(-1) ** -0.5 if scale is None else scale
+            return _Attention.apply(query, key, value, mask, by)
+        if learns or slow:
+            query, key, value = query.float(), key.float(), value.float()
+    mask = mask.to(query.dtype) if mask is not None and added else mask
+    return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale).to(kind)
 
 
 class _Attention(torch.autograd.Function):
@@ -260,8 +258,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     level = round(p * LEVELS)
     if x.device.type != "cpu" or not 0 < level < LEVELS:
         return F.dropout(x, p, training)
-    out: Tensor = _Dropout.apply(x, level)
-    return out
+    return _Dropout.apply(x, level)
 
 
 def _kept(x: Tensor, level: int) -> Tensor:

@@ -70,24 +70,25 @@ class DecoderBlock(nn.Module):
             what ``x`` is shaped like; keys and values of all tokens so far; with ``need_weights``
             how much each of the newest looked at each of the source, B × T' × S.
         """
-        block, generated, weights = self.block, [], []
+        block, weights = self.block, None
+        generated: KeysValues
 
         def attend(h: Tensor) -> Tensor:
-            out, pair = self.self_attend(h, layout, memory, before)
-            generated.append(pair)
+            nonlocal generated
+            out, generated = self.self_attend(h, layout, memory, before)
             return out
 
         def read(h: Tensor) -> Tensor:
+            nonlocal weights
             if not need_weights:
                 return self.cross_attention(h, layout, memory)
-            out, looks = self.cross_attention.forward_with_weights(h, memory, layout.packing)
-            weights.append(looks)
+            out, weights = self.cross_attention.forward_with_weights(h, layout, memory)
             return out
 
         x = block.residual(x, block.self_norm, attend)
         x = block.residual(x, self.cross_norm, read)
         x = block.residual(x, block.feed_norm, block.feed_forward)
-        return x, generated[0], weights[0] if weights else None
+        return x, generated, weights
 
 
 class TiedOutput(nn.Module):

@@ -1,8 +1,6 @@
 """What stands for a token before the first block: its vector and its place."""
 
-import math
-
-import torch
+from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
 from .cpu import dropout
@@ -18,7 +16,7 @@ class Positions(nn.Module):
     def __init__(self, length: int, dim: int, pad: int, learned: bool = False) -> None:
         super().__init__()
         self.pad = pad
-        table = _sinusoids(length + pad + 1, dim, pad)
+        table = SinusoidalPositionalEmbedding.get_embedding(length + pad + 1, dim, pad)
         if learned:
             nn.init.normal_(table, mean=0.0, std=dim**-0.5)
             table[pad].zero_()
@@ -36,26 +34,17 @@ class Positions(nn.Module):
         return nn.functional.embedding(index, self.weight)
 
 
-def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
-    half = dim // 2
-    rate = torch.exp(torch.arange(half) * -(math.log(10000.0) / max(half - 1, 1)))
-    angle = torch.arange(rows).unsqueeze(1) * rate.unsqueeze(0)
-    table = torch.cat([angle.sin(), angle.cos(), torch.zeros(rows, dim % 2)], dim=1)
-    table[pad].zero_()
-    return table
-
-
 class TokenEmbedding(nn.Module):
     """A token's vector, its place and what a pre-trained model does with the sum.
 
-    table: V × C. positions: tokens → B × T × C, None for models that know places otherwise. scale:
-    the vectors are multiplied by this, by default the root of C. norm: of the sum, or None.
+    table: V × C. positions: None for models that know places otherwise. scale: the vectors are
+    multiplied by this, by default the root of C. norm: of the sum, or None.
     """
 
     def __init__(
         self,
         table: nn.Embedding,
-        positions: nn.Module | None = None,
+        positions: Positions | None = None,
         scale: float | None = None,
         norm: nn.Module | None = None,
         dropout: float = 0.0,
@@ -72,10 +61,8 @@ class TokenEmbedding(nn.Module):
 
     def branches(self, tokens: Tensor, place: int) -> Tensor:
         """B × T tokens that all stand at one place, counted from 0 → B × T × C."""
-        places = None
-        if self.positions is not None:
-            before = tokens.new_full((1, place + 1), self.table.padding_idx or 0) + 1
-            places = self.positions(before)[:, place:]
+        known = self.positions
+        places = None if known is None else known.weight[known.pad + 1 + place]
         return self._at(tokens, places)
 
     def _at(self, tokens: Tensor, places: Tensor | None) -> Tensor:

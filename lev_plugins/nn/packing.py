@@ -5,7 +5,7 @@ and dropout run on the real positions alone, and only attention sees the padded 
 B × T positions, N of them real, C channels.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -42,13 +42,11 @@ class Packing:
         x, rows = x.flatten(0, 1), len(self.index)
         if self.pads_rows and x.dtype == torch.bfloat16 and x.device.type == "cpu":
             rows = padded_rows(rows)
-        return rows_at(x, self.index, rows)
+        return x.index_select(0, F.pad(self.index, (0, rows - len(self.index))))
 
     def unpack(self, x: Tensor) -> Tensor:
         """N × C → B × T × C; at padding, which nobody looks at, some of the N stand again."""
-        if not len(x):
-            return F.pad(x, (0, 0, 0, len(self.source))).unflatten(0, self.shape)
-        return _Rows.apply(x, self.source, self.index, 0).unflatten(0, self.shape)
+        return x.index_select(0, self.source).unflatten(0, self.shape)
 
 
 class Layout(NamedTuple):
@@ -56,49 +54,23 @@ class Layout(NamedTuple):
 
     mask: what attention sees, bool or to be added to the scores, expands to B × H × T × keys; None
     for all. packing: None where padding is kept. turns: of rotary positions, B × 1 × T × D/2.
+    pack, unpack: as a packing's, or what comes in.
     """
 
-    mask: Tensor | None
-    packing: Packing | None
+    mask: Tensor | None = None
+    packing: Packing | None = None
     turns: Tensor | None = None
+
+    def pack(self, x: Tensor) -> Tensor:
+        return x if self.packing is None else self.packing.pack(x)
+
+    def unpack(self, x: Tensor) -> Tensor:
+        return x if self.packing is None else self.packing.unpack(x)
 
     @classmethod
     def of(cls, real: Tensor, waits: bool = True) -> "Layout":
         """Of real positions, B × T, bool; ``waits``: for a device too, to count the padding."""
         mask = real[:, None, None, :]
         if real.device.type != "cpu" and not waits:
-            return cls(mask, None)
-        return cls(None, None) if bool(real.all()) else cls(mask, Packing.maybe_pack(real))
-
-
-def rows_at(x: Tensor, index: Tensor, rows: int = 0) -> Tensor:
-    """N × C, the rows of ``x`` (any × C) at ``index`` (N), each of which comes once at most.
-
-    Up to ``rows``, if that is more, with others behind them that nobody looks at.
-    """
-    return _Rows.apply(x, index, None, rows)
-
-
-class _Rows(torch.autograd.Function):
-    """Rows at ``index``, whose gradient is copied, not summed: one pass over the memory.
-
-    Each comes once at most; or, where some come again, only those at ``counting`` of the result
-    are looked at, each of ``x`` once. What ``rows`` adds has no gradient, and rows of ``x`` that
-    never come have 0.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, index: Tensor, counting: Tensor | None, rows: int) -> Tensor:
-        ctx.save_for_backward(index if counting is None else counting)
-        ctx.rows, ctx.copies = x.size(0), counting is None
-        return x.index_select(0, F.pad(index, (0, max(rows - len(index), 0))))
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        (index,) = ctx.saved_tensors
-        if ctx.copies:
-            out = grad.new_zeros(ctx.rows, grad.size(1))
-            return out.index_copy_(0, index, grad[: len(index)]), None, None, None
-        found = grad.index_select(0, index)
-        missing = ctx.rows - len(index)
-        return F.pad(found, (0, 0, 0, missing)) if missing else found, None, None, None
+            return cls(mask)
+        return cls() if bool(real.all()) else cls(mask, Packing.maybe_pack(real))

@@ -15,7 +15,6 @@ from ..io.program import running_command
 from .cpu import Int8Linear, Linear, needs_upcast, prepack_weight
 
 PRECISIONS = ("fp32", "bf16", "int8")
-DECODING = ("generate", "interactive")
 #: layers with fewer weights are not worth the rounding
 LEAST_WEIGHTS = 4096
 
@@ -53,7 +52,8 @@ def decoding_precision(cfg: Any) -> str:
     Outside of them ``bf16`` is the training's. A UserError where both are given and differ.
     """
     wanted = str(getattr(cfg.task, "decode_precision", None) or PRECISIONS[0])
-    if running_command() not in DECODING or not getattr(cfg.common, "bf16", False):
+    decodes = running_command() in ("generate", "interactive")
+    if not decodes or not getattr(cfg.common, "bf16", False):
         return wanted
     if wanted == "int8":
         raise UserError("--decode-precision int8 and --bf16 exclude each other; give one of them")
@@ -61,8 +61,7 @@ def decoding_precision(cfg: Any) -> str:
 
 
 def _check_int8(model: nn.Module) -> None:
-    first = next(model.parameters(), None)
-    if first is not None and first.device.type != "cpu":
+    if any(weight.device.type != "cpu" for weight in model.parameters()):
         raise UserError("precision int8 is for a CPU; on a GPU use --fp16 or bf16")
     if any(type(part).__module__.startswith("fairseq.modules") for part in model.modules()):
         name = type(model).__name__

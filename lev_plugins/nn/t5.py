@@ -19,7 +19,7 @@ from .cpu import Linear, dropout
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import TokenEmbedding, token_table
 from .packing import Layout, Packing
-from .transformer import ACTIVATIONS, Attention, TransformerBlock, attention_mask
+from .transformer import ACTIVATIONS, Attention, TransformerBlock
 
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
 FEED_FORWARD: dict[str, tuple[Callable[[Tensor], Tensor], bool]] = {
@@ -159,8 +159,7 @@ class T5Size:
 
     def decoder_block(self) -> DecoderBlock:
         """A block that reads the source."""
-        heads, width = self.heads, self.head_dim
-        cross = T5Attention(self.dim, heads, width, self.attention_dropout, cross=True)
+        cross = T5Attention(self.dim, self.heads, self.head_dim, self.attention_dropout, cross=True)
         return DecoderBlock(T5Block(self), cross, RMSNorm(self.dim, self.eps))
 
 
@@ -210,14 +209,13 @@ class T5Encoder(nn.Module):
 
         ``real``: B × S, bool. ``mask``: B × 1 × S × S, bool: who sees whom in a row of texts.
         """
-        seen = attention_mask(real) if mask is None else mask
+        seen = real[:, None, None] if mask is None else mask
         bias = self.bias(seen[:, 0].expand(-1, x.size(1), -1))
-        packing = Packing.maybe_pack(real)
-        x = x if packing is None else packing.pack(x)
+        layout = Layout(bias, Packing.maybe_pack(real))
+        x = layout.pack(x)
         for block in self.blocks:
-            x = block(x, Layout(bias, packing))
-        x = self.norm(x)
-        return x if packing is None else packing.unpack(x)
+            x = block(x, layout)
+        return layout.unpack(self.norm(x))
 
 
 class T5TargetEmbedding(TokenEmbedding):

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .cpu import Linear, attend_bf16, dropout, fits_bf16, linear, needs_upcast, upcast
-from .packing import Layout, Packing
+from .cpu import Linear, attention, dropout, upcast
+from .packing import Layout
 from .rotary import turned
 
 #: as configurations name them
@@ -48,16 +48,17 @@ class Memory:
         if self.rows is not None and torch.equal(self.rows.index_select(0, rows), self.rows):
             return self
         held = {one.name: getattr(self, one.name) for one in fields(self)}
-        return replace(self, **_at(held, rows))
+        return replace(self, **rows_of(held, rows))
 
 
-def _at(held: Any, rows: Tensor) -> Any:
+def rows_of(held: Any, rows: Tensor) -> Any:
     """A tensor's rows, and those of tensors in lists, tuples and dicts; else what is there."""
     if isinstance(held, Tensor):
         return held.index_select(0, rows)
     if isinstance(held, dict):
-        return {name: _at(one, rows) for name, one in held.items()}
-    return type(held)(_at(one, rows) for one in held) if isinstance(held, list | tuple) else held
+        return {name: rows_of(one, rows) for name, one in held.items()}
+    several = isinstance(held, list | tuple)
+    return type(held)(rows_of(one, rows) for one in held) if several else held
 
 
 @dataclass
@@ -77,11 +78,6 @@ class BlockSize:
     activation_dropout: float
     activation: str
     eps: float = field(default=1e-5, kw_only=True)
-
-
-def attention_mask(real: Tensor) -> Tensor:
-    """B × T, bool, True at real tokens → B × 1 × 1 × T."""
-    return real[:, None, None, :]
 
 
 def _linear(inputs: int, outputs: int) -> Linear:
@@ -126,41 +122,16 @@ class Attention(nn.Module):
 
     def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
         """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
-        parts = self._split(_unpacked(self.inputs(x), layout.packing), 3)
+        parts = self._split(layout.unpack(self.inputs(x)), 3)
         return (*turned(parts[:2], layout.turns), parts[2])
-
-    def project_keys_values(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """:meth:`project` for states that ask nothing: B × S × C → two B × H × S × D."""
-        rows = 2 * self.output.in_features
-        layer: nn.Module = self.inputs
-        if isinstance(layer, nn.Linear):
-            bias = None if layer.bias is None else layer.bias[-rows:]
-            x = linear(x, layer.weight[-rows:], bias)
-        else:  # in 8 bits there is no part of a layer
-            x = layer(x)[..., -rows:]
-        key, value = self._split(_unpacked(x, layout.packing), 2)
-        return turned(key, layout.turns), value
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
-        mask, packing, _ = layout
         if query.size(2) == 1 and not self.training:
-            return self.attend_parts(query, [(key, value)], mask)
-        share, kind = self.dropout if self.training else 0.0, query.dtype
-        half, backward = kind == torch.bfloat16, query.requires_grad and query.device.type == "cpu"
-        if half and backward and not share and fits_bf16(query, key, mask):
-            out = attend_bf16(query, key, value, mask, self.scale)
-        else:
-            if half and (backward or needs_upcast(query)):
-                # torch goes back through it nine times faster in single precision there
-                query, key, value = query.float(), key.float(), value.float()
-            if mask is not None and mask.dtype != torch.bool:
-                mask = mask.to(query.dtype)
-            out = F.scaled_dot_product_attention(
-                query, key, value, attn_mask=mask, dropout_p=share, scale=self.scale
-            )
-        out = out.to(kind).transpose(1, 2).flatten(2)
-        return self.output(out if packing is None else packing.pack(out))
+            return self.attend_parts(query, [(key, value)], layout.mask)
+        share = self.dropout if self.training else 0.0
+        out = attention(query, key, value, layout.mask, share, self.scale)
+        return self.output(layout.pack(out.transpose(1, 2).flatten(2)))
 
     def attend_parts(
         self, query: Tensor, parts: Sequence[tuple[Tensor, Tensor]], mask: Tensor | None
@@ -171,38 +142,42 @@ class Attention(nn.Module):
         sequences, and what was kept from earlier steps need not be copied together. ``mask``:
         of the keys of all parts, one after the other; bool, or to be added.
         """
-        weights = self._weights(upcast(query), [upcast(key) for key, _ in parts], mask)
-        split = weights.split([key.size(2) for key, _ in parts], 3)
-        out = split[0] @ upcast(parts[0][1])
-        for share, (_, value) in zip(split[1:], parts[1:]):
-            out = out + share @ upcast(value)
-        return self.output(out.to(query.dtype).transpose(1, 2).flatten(2))
+        return self.output(self._looked(query, parts, mask)[0])
 
     def forward_with_weights(
-        self, x: Tensor, memory: Memory, packing: Packing | None = None
+        self, x: Tensor, layout: Layout, memory: Memory
     ) -> tuple[Tensor, Tensor]:
         """:meth:`forward`, and how much each looks at each of the memory, B × T × S."""
-        key, value = self.keys_values(memory)
-        weights = self._weights(upcast(self._queries(x, packing)), [upcast(key)], memory.mask)
-        out = dropout(weights, self.dropout, self.training) @ upcast(value)
-        out = out.to(x.dtype).transpose(1, 2).flatten(2)
-        out = self.output(out if packing is None else packing.pack(out))
-        return out, weights.mean(1).to(x.dtype)
+        query, parts = self._queries(x, layout), [self.keys_values(memory)]
+        out, weights = self._looked(query, parts, memory.mask, self.dropout)
+        return self.output(layout.pack(out)), weights.mean(1).to(x.dtype)
 
-    def _weights(self, query: Tensor, keys: Sequence[Tensor], mask: Tensor | None) -> Tensor:
-        """B × H × T × keys, of all parts, each row sums to 1."""
-        query = query * (query.size(-1) ** -0.5 if self.scale is None else self.scale)
-        parts = [query @ key.transpose(2, 3) for key in keys]
-        scores = torch.cat(parts, 3) if len(parts) > 1 else parts[0]
+    def _looked(
+        self,
+        query: Tensor,
+        parts: Sequence[tuple[Tensor, Tensor]],
+        mask: Tensor | None,
+        share: float = 0.0,
+    ) -> tuple[Tensor, Tensor]:
+        """What the output layer reads, B × T × C, and the weights, B × H × T × keys, each row of
+        which sums to 1; ``share``: of them that dropout takes."""
+        scale = query.size(-1) ** -0.5 if self.scale is None else self.scale
+        wide = upcast(query) * scale
+        scores = torch.cat([wide @ upcast(key).transpose(2, 3) for key, _ in parts], 3)
         if mask is not None:
             hidden = mask.dtype == torch.bool
             scores = scores.masked_fill(~mask, float("-inf")) if hidden else scores + mask
-        wide = torch.promote_types(scores.dtype, torch.float32)
-        return scores.softmax(3, dtype=wide).to(query.dtype)
+        single = torch.promote_types(scores.dtype, torch.float32)
+        weights = scores.softmax(3, dtype=single).to(wide.dtype)
+        looks = dropout(weights, share, self.training).split([key.size(2) for key, _ in parts], 3)
+        out = looks[0] @ upcast(parts[0][1])
+        for look, (_, value) in zip(looks[1:], parts[1:]):
+            out = out + look @ upcast(value)
+        return out.to(query.dtype).transpose(1, 2).flatten(2), weights
 
-    def _queries(self, x: Tensor, packing: Packing | None) -> Tensor:
+    def _queries(self, x: Tensor, layout: Layout) -> Tensor:
         assert self.query is not None, "only cross=True reads a memory"
-        return self._split(_unpacked(self.query(x), packing), 1)[0]
+        return self._split(layout.unpack(self.query(x)), 1)[0]
 
     def forward(self, x: Tensor, layout: Layout, memory: Memory | None = None) -> Tensor:
         """B × T × C → B × T × C, or packed, N × C → N × C; a memory has a mask of its own."""
@@ -210,12 +185,7 @@ class Attention(nn.Module):
             query, key, value = self.project(x, layout)
             return self.attend(query, key, value, layout)
         key, value = self.keys_values(memory)
-        query = self._queries(x, layout.packing)
-        return self.attend(query, key, value, Layout(memory.mask, layout.packing))
-
-
-def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
-    return x if packing is None else packing.unpack(x)
+        return self.attend(self._queries(x, layout), key, value, layout._replace(mask=memory.mask))
 
 
 def rename_old(state_dict: dict[str, Tensor]) -> None:
@@ -279,8 +249,7 @@ class TransformerStack(nn.Module):
         self, x: Tensor, layout: Layout, memory: Memory | None = None, depth: int | None = None
     ) -> Tensor:
         """B × T × C → B × T × C after ``depth`` blocks, None for all; padding has no meaning."""
-        packing = layout.packing
-        x = x if packing is None else packing.pack(x)
+        x = layout.pack(x)
         for block in self.blocks[:depth]:
             x = block(x, layout, memory)
-        return x if packing is None else packing.unpack(x)
+        return layout.unpack(x)

@@ -21,8 +21,7 @@ from lev_plugins.nn.cpu import (
     LEAST_TILED,
     Int8Linear,
     Linear,
-    attend_bf16,
-    fits_bf16,
+    attention,
     linear,
     prepack_weight,
 )
@@ -251,7 +250,7 @@ def test_its_results_and_gradients_are_torchs(queries, keys, scale, masked):
         out = attend(q, k, v).transpose(1, 2).flatten(2)
         return out, torch.autograd.grad(out, leaves, change(slope))
 
-    found = through(lambda *a: attend_bf16(*a, mask, scale), lambda x: x.bfloat16())
+    found = through(lambda *a: attention(*a, mask, 0.0, scale), lambda x: x.bfloat16())
     wanted = through(
         lambda *a: F.scaled_dot_product_attention(*a, attn_mask=mask, scale=scale),
         lambda x: x.bfloat16().double(),
@@ -261,10 +260,17 @@ def test_its_results_and_gradients_are_torchs(queries, keys, scale, masked):
         assert (one.double() - other).norm() <= CLOSE * other.norm()
 
 
-def test_it_is_for_short_sequences_without_a_bias():
-    short, long = torch.empty(1, 1, 8, 4), torch.empty(1, 1, cpu.MOST_SCORES, 4)
-    assert fits_bf16(short, short, None) and not fits_bf16(long, short, None)
-    assert not fits_bf16(short, short, torch.zeros(1, 1, 8, 8))
+def test_it_is_for_short_sequences_without_a_bias(monkeypatch):
+    """Else the scores of a whole batch take too much memory; and a bias may have a gradient."""
+    monkeypatch.setattr(cpu, "knows_bfloat16", lambda: True)
+    states = torch.randn(1, 1, 8, 4).bfloat16().requires_grad_()
+    products = []
+    for most, mask in ((64, None), (63, None), (64, torch.zeros(1, 1, 8, 8))):
+        monkeypatch.setattr(cpu, "MOST_SCORES", most)
+        with Operators() as ran:
+            attention(states, states, states, mask)
+        products.append("aten::bmm" in ran.names)
+    assert products == [True, False, False]
 
 
 # 8 bits ---------------------------------------------------------------------------------------

@@ -8,10 +8,15 @@ import torch.nn.functional as F
 from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor
 
-from lev_plugins.nn import Memory, Positions, TransformerBlock
+from lev_plugins.nn.embedding import Positions
 from lev_plugins.nn.packing import Layout
 from lev_plugins.nn.rotary import turns
-from lev_plugins.nn.transformer import Attention, BlockSize, attention_mask
+from lev_plugins.nn.transformer import (
+    Attention,
+    BlockSize,
+    Memory,
+    TransformerBlock,
+)
 
 pytestmark = pytest.mark.kernels
 
@@ -75,11 +80,11 @@ def test_attention_to_itself_and_to_a_memory_is_the_slow_one(masked):
     real = real_tokens(LENGTH, 5, 2, 1) if masked else None
     query, key, value = F.linear(x, attention.inputs.weight, attention.inputs.bias).chunk(3, -1)
     expected = attention.output(slow_attention(query, key, value, real))
-    result = attention(x, Layout(None if real is None else attention_mask(real), None))
+    result = attention(x, Layout(None if real is None else real[:, None, None], None))
     assert torch.allclose(result, expected, atol=1e-10)
     attention, states = randomise(Attention(DIM, HEADS, cross=True)), inputs(SOURCE)
     real = real_tokens(SOURCE, 4, 1, 3) if masked else None
-    memory = Memory(states, None if real is None else attention_mask(real))
+    memory = Memory(states, None if real is None else real[:, None, None])
     key, value = F.linear(states, attention.inputs.weight, attention.inputs.bias).chunk(2, -1)
     expected = attention.output(slow_attention(attention.query(x), key, value, real))
     assert torch.allclose(attention(x, NOTHING_HIDDEN, memory), expected, atol=1e-10)

@@ -92,35 +92,31 @@ def set_both_sides(
         set_defaults(args, **{f"decoder_{name}": getattr(args, f"encoder_{name}")})
 
 
-def check_heads(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> None:
-    """Raises :class:`UserError` unless a side's heads share its width evenly."""
+def head_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int:
+    """Channels of a side's heads; raises :class:`UserError` unless they share its width evenly."""
     heads, width = getattr(cfg, f"{side}_attention_heads"), getattr(cfg, f"{side}_embed_dim")
     if heads < 1 or width % heads:
         raise UserError(
             f"--{side}-attention-heads {heads} does not divide --{side}-embed-dim {width}"
         )
-
-
-def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int | None:
-    """Channels of a side's heads where they are turned by their places, else None.
-
-    Raises:
-        UserError: an odd number of them, which are no pairs.
-    """
-    if not getattr(cfg, "rotary_positions", False):  # older checkpoints do not have the option
-        return None
-    heads, width = getattr(cfg, f"{side}_attention_heads"), getattr(cfg, f"{side}_embed_dim")
-    if width // heads % 2:
-        raise UserError(
-            f"--rotary-positions needs heads of an even width, not of {width // heads}: "
-            f"--{side}-embed-dim {width}, --{side}-attention-heads {heads}"
-        )
     return int(width // heads)
 
 
+def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int | None:
+    """:func:`head_width` where rotary positions turn them, else None; refuses an odd one too."""
+    if not getattr(cfg, "rotary_positions", False):  # older checkpoints do not have the option
+        return None
+    if (width := head_width(cfg, side)) % 2:
+        raise UserError(
+            f"--rotary-positions needs heads of an even width, not of {width}; give another "
+            f"--{side}-embed-dim or --{side}-attention-heads"
+        )
+    return width
+
+
 def check_rotary(cfg: RotaryConfig, stored: object, path: str) -> None:
-    """Raises :class:`UserError` where a training would resume from ``stored`` settings with other
-    positions, which no parameter shows."""
+    """A model's ``check_resumed``: raises :class:`UserError` where a training would resume from
+    ``stored`` settings with other positions, which no parameter shows."""
     theirs = bool(getattr(stored, "rotary_positions", False))
     if cfg.rotary_positions != theirs:
         way = "with" if theirs else "without"
@@ -137,12 +133,8 @@ def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> 
 
 
 def block_size(cfg: Seq2SeqConfig, side: str = "encoder") -> BlockSize:
-    """The numbers of a side's blocks.
-
-    Raises:
-        UserError: heads that do not divide the width.
-    """
-    check_heads(cfg, side)
+    """The numbers of a side's blocks; errors of :func:`head_width`."""
+    head_width(cfg, side)
     rates = ("dropout", "attention_dropout", "activation_dropout")
     return BlockSize(
         dim=getattr(cfg, f"{side}_embed_dim"),

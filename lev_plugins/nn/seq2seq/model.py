@@ -21,7 +21,7 @@ from ..embedding import TokenEmbedding
 from ..packing import Layout, Packing
 from ..precision import decoding_precision, quantize
 from ..rotary import turns
-from ..transformer import Memory, rename_old
+from ..transformer import Memory, rename_old, rows_of
 
 IncrementalState = dict[str, dict[str, Any]]
 EncoderOut = dict[str, list[Any]]
@@ -94,16 +94,10 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         packing = Packing.maybe_pack(real) if self.training else None
         by = turns(real, self.rotary, first)
         layout = Layout(self.mask(prev_output_tokens, memory, first), packing, by)
-        x = x if packing is None else packing.pack(x)
-        generated, weights = [], None
-        for i, block in enumerate(self.blocks):
-            looks = i + 1 == len(self.blocks) and self.needs_weights()
-            before = saved[i] if saved else None
-            x, pair, weights = block(x, layout, memory, before, looks)
-            generated.append(pair)
+        looks = self.needs_weights()
+        x, generated, weights = self._through(layout.pack(x), layout, memory, saved, looks)
         self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
-        x = x if self.norm is None else self.norm(x)
-        return x if packing is None else packing.unpack(x), {"attn": [weights]}
+        return layout.unpack(x), {"attn": [weights]}
 
     def branch(
         self,
@@ -127,11 +121,24 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         x = self.embed.branches(tokens, place)
         by = turns(seen.new_ones(1, place + 1), self.rotary, place)
         layout = Layout(self.branched(seen, place, memory), None, by)
-        generated = []
+        return self._through(x, layout, memory, before)[:2]
+
+    def _through(
+        self,
+        x: Tensor,
+        layout: Layout,
+        memory: Memory,
+        before: Sequence[KeysValues],
+        looks: bool = False,
+    ) -> tuple[Tensor, list[KeysValues], Tensor | None]:
+        """The states behind all blocks and the norm, keys and values of every block, and with
+        ``looks`` where the last one looked."""
+        generated, weights = [], None
         for i, block in enumerate(self.blocks):
-            x, pair, _ = block(x, layout, memory, before[i] if before else None)
+            last = looks and i + 1 == len(self.blocks)
+            x, pair, weights = block(x, layout, memory, before[i] if before else None, last)
             generated.append(pair)
-        return x if self.norm is None else self.norm(x), generated
+        return x if self.norm is None else self.norm(x), generated, weights
 
     def branched(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
         """B × 1 × W × keys, what :meth:`branch` has for a mask."""
@@ -162,10 +169,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         self, incremental_state: IncrementalState, new_order: Tensor
     ) -> None:
         """Rows of the state in the order of the beams."""
-        blocks = [
-            (key.index_select(0, new_order), value.index_select(0, new_order))
-            for key, value in self._saved(incremental_state)
-        ]
+        blocks = rows_of(self._saved(incremental_state), new_order)
         self.set_incremental_state(incremental_state, "generated", {"blocks": blocks})
 
 

@@ -12,7 +12,7 @@ from ...nn.cpu import Linear, dropout, upcast
 from ...nn.decoding import DecoderBlock
 from ...nn.packing import Layout, Packing
 from ...nn.t5 import T5Size
-from ...nn.transformer import Memory, TransformerBlock, TransformerStack, attention_mask
+from ...nn.transformer import Memory, TransformerBlock, TransformerStack
 from ...pretrained.plans import RATES, PostNormPlan
 
 
@@ -127,7 +127,7 @@ class BertEncoder(nn.Module):
         Places are counted afresh in each text, none of which may be longer than the plan's
         positions; each position has to see itself.
         """
-        seen = attention_mask(real) if mask is None else mask
+        seen = real[:, None, None] if mask is None else mask
         mine = seen[:, 0].expand(-1, x.size(1), -1)
         # a token's place: how many before it it sees
         place = mine.tril(-1).sum(2).masked_fill(~real, 0)

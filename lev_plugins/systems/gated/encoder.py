@@ -9,10 +9,9 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ...nn import Memory
 from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
-from ...nn.transformer import attention_mask
+from ...nn.transformer import Memory
 from .gates import MaskGate
 
 
@@ -53,7 +52,7 @@ class GatedEncoder(TransformerEncoder):
             states, masked = self.mask_gate(states)
         memory = GatedMemory(
             states=states,
-            mask=attention_mask(real),
+            mask=real[:, None, None],
             rows=torch.arange(len(src_tokens), device=src_tokens.device),
             tokens=src_tokens,
             masked=masked,

@@ -16,10 +16,9 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...errors import UserError
-from ...nn import Memory, Positions, TransformerBlock, TransformerStack
 from ...nn.cpu import Int8Linear, dropout, linear
-from ...nn.embedding import token_table
-from ...nn.packing import Layout, rows_at
+from ...nn.embedding import Positions, token_table
+from ...nn.packing import Layout
 from ...nn.precision import decoding_precision, quantize
 from ...nn.rotary import turns
 from ...nn.seq2seq.config import (
@@ -29,6 +28,7 @@ from ...nn.seq2seq.config import (
     rotary_width,
     set_both_sides,
 )
+from ...nn.transformer import Memory, TransformerBlock, TransformerStack
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy
 from .decoding.state import equal_rows
@@ -57,6 +57,8 @@ class EditMemory(Memory):
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
 class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
     """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
+
+    check_resumed = staticmethod(check_rotary)
 
     def __init__(
         self,
@@ -141,11 +143,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         if cfg.share_all_embeddings and cfg.separate_output_embed:
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
         return cls(cfg, source, target, task.placeholder)
-
-    @classmethod
-    def check_resumed(cls, cfg: LevenshteinEditorConfig, stored: object, path: str) -> None:
-        """Called before a training resumes; errors of :func:`check_rotary`."""
-        check_rotary(cfg, stored, path)
 
     def max_positions(self) -> tuple[int, int]:
         return self.cfg.max_source_positions, self.cfg.max_target_positions
@@ -262,7 +259,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         """Logits of the slots between the tokens that stand, row by row: P × (K + 1)."""
         left, right = slot_ends(trace.standing(self.pad))
         features = features.flatten(0, 1)
-        logits = self._slot_logits(rows_at(features, left), rows_at(features, right))
+        logits = self._slot_logits(*(features.index_select(0, one) for one in (left, right)))
         if self.deleted is None:
             return logits
         places = flat(trace.deleted)
@@ -271,7 +268,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
 
     def _written(self, features: Tensor, memory: EditMemory, where: Tensor) -> Tensor:
         """Logits of the tokens at ``where``, of B × T × C features: P × V."""
-        rows = rows_at(features.flatten(0, 1), flat(where))
+        rows = features.flatten(0, 1).index_select(0, flat(where))
         head = self.int8_head
         logits = linear(rows, self.output_weight()) if head is None else head(rows)
         return logits if self.pointer is None else self.pointer(logits, features, where, memory)
@@ -298,7 +295,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             predicted = token_predictions(written, roll_in, self.never)
             inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion").flatten(0, 1)
-        features = rows_at(features, flat(roll_in.may_go(inputs)))
+        features = features.index_select(0, flat(roll_in.may_go(inputs)))
         deletion = linear(features, self.deletion_head.weight)
         return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
 

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from ...nn.cpu import linear
 from ...nn.embedding import token_table
-from ...nn.packing import rows_at
 from ...ops.edits import Opening
 
 
@@ -77,7 +76,7 @@ class DeletedTokens(nn.Module):
 
     def forward(self, features: Tensor, places: Tensor, slot: Tensor, slots: int) -> Tensor:
         """What the tokens deleted at ``places``, each in a ``slot``, add to P × (K + 1) logits."""
-        rows = rows_at(features, places)
+        rows = features.index_select(0, places)
         sums = features.new_zeros(slots, features.size(1)).index_add(0, slot, rows)
         number = torch.bincount(slot, minlength=slots)
         mean = sums / number.clamp(min=1).unsqueeze(1)

@@ -48,7 +48,7 @@ class PseudoBidirectionalAttention(nn.Module):
 
     def copied(self, states: Tensor, layout: Layout) -> KeysValues:
         """Keys and values of encoder states: B × S × C, or packed, → two B × H × S × D."""
-        key, value = self.attention.project_keys_values(self._mark(states, COPIED), layout)
+        _, key, value = self.attention.project(self._mark(states, COPIED), layout)
         if not self.training:  # read at every step
             key, value = key.contiguous(), value.contiguous()
         return key, value

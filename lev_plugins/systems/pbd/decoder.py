@@ -7,13 +7,12 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ...nn import Memory, TransformerBlock
 from ...nn.backbone import Backbone
 from ...nn.decoding import DecoderBlock, KeysValues
 from ...nn.packing import Layout
 from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import TransformerDecoder
-from ...nn.transformer import Attention
+from ...nn.transformer import Attention, Memory, TransformerBlock
 from .attention import PseudoBidirectionalAttention, future_mask
 from .config import PBDTransformerConfig
 from .encoder import PBDMemory

@@ -11,14 +11,13 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ...nn import Memory, TransformerBlock
 from ...nn.backbone import TransformerSize
 from ...nn.embedding import TokenEmbedding
 from ...nn.packing import Layout, Packing
 from ...nn.rotary import turns
 from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
-from ...nn.transformer import attention_mask
+from ...nn.transformer import Memory, TransformerBlock
 from .config import PBDTransformerConfig
 
 
@@ -57,18 +56,17 @@ class PBDEncoder(TransformerEncoder):
     ) -> EncoderOut:
         """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
         real = src_tokens.ne(self.pad)
-        mask = attention_mask(real)
+        mask = real[:, None, None]
         x = self.embed(src_tokens)
         packing = Packing.maybe_pack(real) if self.training else None
         by = turns(real, self.rotary)
         layout = Layout(mask, packing, by)
-        x = x if packing is None else packing.pack(x)
-        states = [x]
+        states = [layout.pack(x)]
         for block in self.blocks:
             states.append(block(states[-1], layout))
         x = states[-1] if self.norm is None else self.norm(states[-1])
         memory = PBDMemory(
-            states=x if packing is None else packing.unpack(x),
+            states=layout.unpack(x),
             mask=mask,
             copied=states[1:] if self.copies_output else states[:-1],
             packing=packing,

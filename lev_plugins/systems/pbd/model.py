@@ -8,12 +8,12 @@ from fairseq.tasks import FairseqTask
 from torch import nn
 
 from ...errors import UserError
-from ...nn import Positions, TransformerBlock
 from ...nn.backbone import Backbone
 from ...nn.decoding import TiedOutput
-from ...nn.embedding import TokenEmbedding, token_table
+from ...nn.embedding import Positions, TokenEmbedding, token_table
 from ...nn.seq2seq.config import check_rotary, set_character_size, set_sizes, transformer_size
 from ...nn.seq2seq.model import Seq2SeqModel
+from ...nn.transformer import TransformerBlock
 from .config import PBDTransformerConfig, decoder_depth
 from .decoder import PBDDecoder, PBDDecoderBlock
 from .encoder import PBDEncoder
@@ -27,6 +27,8 @@ class PBDTransformerModel(Seq2SeqModel):
 
     Without future modelling, sharing and segment embeddings it is fairseq's own Transformer.
     """
+
+    check_resumed = staticmethod(check_rotary)
 
     @classmethod
     def build_model(cls, cfg: PBDTransformerConfig, task: FairseqTask) -> "PBDTransformerModel":
@@ -47,11 +49,6 @@ class PBDTransformerModel(Seq2SeqModel):
                 f"--joined-dictionary, or do without {ways}"
             )
         return cls(*build(cfg, source, target))
-
-    @classmethod
-    def check_resumed(cls, cfg: PBDTransformerConfig, stored: object, path: str) -> None:
-        """Called before a training resumes; errors of :func:`check_rotary`."""
-        check_rotary(cfg, stored, path)
 
 
 def build(

@@ -8,7 +8,7 @@ from fairseq import utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models.transformer import TransformerConfig
 
-from ...nn.seq2seq.config import TwoSidedConfig, check_heads
+from ...nn.seq2seq.config import TwoSidedConfig, head_width
 from ...options import option
 
 ACTIVATIONS = ChoiceEnum(utils.get_available_activation_fns())
@@ -31,7 +31,7 @@ def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
         if values[f"decoder_{name}"] is None:
             values[f"decoder_{name}"] = values[f"encoder_{name}"]
     for side in ("encoder", "decoder"):
-        check_heads(Namespace(**values), side)
+        head_width(Namespace(**values), side)
     width = values["decoder_embed_dim"]
     values.update(
         activation_fn=str(cfg.activation_fn), decoder_input_dim=width, decoder_output_dim=width
