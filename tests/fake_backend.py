@@ -14,7 +14,7 @@ from lev_plugins.inference.correction.autoregressive import (
     rewriting,
 )
 from lev_plugins.inference.correction.backends import Answer, Backend, TextProcessing, Tokens
-from lev_plugins.inference.correction.lexicon import Bigrams, Lexicon, Lookup
+from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
 from lev_plugins.inference.correction.ranking import Ranker
 from lev_plugins.inference.correction.vocabulary import Vocabulary
 
@@ -131,10 +131,3 @@ def ranker_of(corrector: Corrector) -> Ranker:
     ranker = corrector.backend
     assert isinstance(ranker, Ranker)
     return ranker
-
-
-def bigrams_of(pairs: Mapping[tuple[str, str], float]) -> Bigrams:
-    counts: dict[str, dict[str, float]] = {}
-    for (left, right), count in pairs.items():
-        counts.setdefault(left, {})[right] = count
-    return Bigrams(counts)

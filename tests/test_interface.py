@@ -1,5 +1,6 @@
 """The Python interface: arguments, devices, what a notebook shows, threads."""
 
+import dataclasses
 import json
 import pickle
 import random
@@ -95,8 +96,9 @@ def test_a_notebook_shows_what_went_and_what_came_and_no_markup_of_its_own():
 
 def test_results_are_plain_data_for_tables_and_survive_pickling():
     corrector, editor = editors.edit_corrector(), editors.editor(max_insertions=1)
-    for one in (*corrector.correct(["a b"]), *editor.edit(["a b"], ["b c"])):
-        record = json.loads(json.dumps(one.to_dict()))
+    (line,), (trace,) = corrector.correct(["a b"]), editor.edit(["a b"], ["b c"])
+    for one, told in ((line, dataclasses.asdict(line)), (trace, trace.to_dict())):
+        record = json.loads(json.dumps(told))
         assert record["source"] == one.source and record["text"] == one.text
         assert pickle.loads(pickle.dumps(one)) == one
 

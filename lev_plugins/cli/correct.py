@@ -29,7 +29,6 @@ from .options import as_flags, say, text_processing
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction, Corrector
-    from ..inference.correction.protection import Protection
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,7 +64,8 @@ def correct(args: argparse.Namespace) -> int:
         corrector = load_corrector(args)
         if args.tune:
             return tune(corrector, args, protection)
-        Run(corrector, args, protection, report).all(files)
+        corrector.protections.append(protection)
+        Run(corrector, args, report).all(files)
     say(*report.notes())
     if args.output_dir:
         say(f"{counted(len(files), 'file')} corrected: {report}{skipped}")
@@ -95,18 +95,17 @@ class Run:
 
     corrector: "Corrector"
     args: argparse.Namespace
-    protection: "Protection"
     report: Report
 
     def all(self, files: Sequence[tuple[str, str]]) -> None:
         """Every file to where it goes, else to standard output; says which settings are in use."""
-        one, sure = self.corrector, self.args.min_confidence
-        if one.settings_file and self.args.path:
-            sure = one.settings.min_confidence if sure is None else sure
-            say(
-                f"settings of {one.settings_file}: --unit {one.unit} --min-confidence {sure:.3g}"
-                f"{', protected words' if one.protection else ''} ({one.settings.tuned})"
-            )
+        file, use = self.corrector.settings_file, self.corrector.settings
+        if file and self.args.path:
+            sure = self.args.min_confidence
+            sure = use.min_confidence if sure is None else sure
+            words = ", protected words" if use.protect_words else ""
+            flags = f"--unit {self.corrector.unit} --min-confidence {sure:.3g}{words}"
+            say(f"settings of {file}: {flags} ({use.tuned})")
         if files:
             self.to_files(files)
         else:
@@ -160,7 +159,6 @@ class Run:
             done = self.corrector.correct(
                 lines,
                 min_confidence=self.args.min_confidence,
-                protection=self.protection,
                 document=document,
                 batch_size=self.args.batch_size,
             )

@@ -18,7 +18,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
     from ..inference.correction.ranking import Ranker
 
     if args.protect_words:
-        corrector.protection = protection
+        corrector.protections = [protection]
         corrector.settings = replace(corrector.settings, protect_words=args.protect_words)
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     goal = tuning.Goal.parse(args.goal)

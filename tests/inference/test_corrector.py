@@ -14,8 +14,8 @@ from refusals import refuses
 
 from lev_plugins.inference.correction import Corrector
 from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.corrections import apply_edits
 from lev_plugins.inference.correction.corrector import LONGEST_WORD
+from lev_plugins.inference.correction.edits import apply_edits
 from lev_plugins.inference.correction.protection import Protection
 from lev_plugins.inference.correction.units import KINDS
 

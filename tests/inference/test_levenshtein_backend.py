@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.corrections import apply_edits
+from lev_plugins.inference.correction.edits import apply_edits
 from lev_plugins.inference.correction.levenshtein import rewriting, trace_edits
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 

@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from lev_plugins.inference.correction.prose import CODE, ENOUGH, Document
-from lev_plugins.inference.correction.protection import Protection
+from lev_plugins.inference.correction.protection import CODE, ENOUGH, Document, Protection
 
 #: What is code stands between ‹ and ›.
 LINES = """\

@@ -3,11 +3,11 @@
 import math
 
 import pytest
-from fake_backend import LEXICON, WEIGHTS, Scripted, bigrams_of, ranker_of, ranking
+from fake_backend import LEXICON, WEIGHTS, Scripted, ranker_of, ranking
 from refusals import refuses
 
 from lev_plugins.inference.correction import Corrector
-from lev_plugins.inference.correction.lexicon import Lexicon, confusions
+from lev_plugins.inference.correction.lexicon import Bigrams, Lexicon, confusions
 from lev_plugins.inference.correction.loading import LISTED, ranked
 from lev_plugins.inference.correction.ranking import FEATURES, defaults
 from lev_plugins.inference.correction.settings import Settings
@@ -116,7 +116,7 @@ def in_context(weight, **more):
     """A corrector for which *cat* and *car* are equally good corrections of *cax*."""
     lexicon = Lexicon({"the": 9.0, "cat": 5.0, "car": 5.0, "sat": 5.0, "drives": 5.0})
     pairs = [("the", "cat"), ("cat", "sat"), ("the", "car"), ("car", "drives")]
-    counts = bigrams_of(dict.fromkeys(pairs, 9.0) | {("a", "zoo"): 1.0})
+    counts = Bigrams(dict.fromkeys(pairs, 9.0) | {("a", "zoo"): 1.0})
     return ranking(lexicon=lexicon, bigrams=counts, weights=WEIGHTS | {"bigrams": weight}, **more)
 
 
@@ -148,7 +148,7 @@ PAIRS = {("more", "than"): 8e5, ("more", "then"): 9e2, ("than", "that"): 2e5, ("
 
 def confused(sets=(("then", "than"),), pairs=(), **weights):
     """A corrector with the usual weights, whose model is asked about nothing."""
-    more = {"bigrams": bigrams_of(PAIRS), "confusions": confusions(sets)}
+    more = {"bigrams": Bigrams(PAIRS), "confusions": confusions(sets)}
     return ranking(lexicon=Lexicon(COUNTS), pairs=pairs, weights=defaults(True) | weights, **more)
 
 
@@ -171,7 +171,7 @@ def test_a_word_becomes_another_where_both_neighbours_speak_for_it(line, right):
 
 def test_its_probability_is_bayes_rule_with_equal_slips():
     (edit,) = confused().correct(["more then that"])[0].edits
-    bigrams = bigrams_of(PAIRS)
+    bigrams = Bigrams(PAIRS)
     odds = defaults(True)["confused"] + math.log((1 + COUNTS["than"]) / (1 + COUNTS["then"]))
     odds += bigrams.score("than", "more", "that") - bigrams.score("then", "more", "that")
     assert edit.probability == pytest.approx(1 / (1 + math.exp(-odds)), rel=1e-9)
@@ -208,7 +208,7 @@ def test_candidates_are_the_unit_hypotheses_single_edits_listed_words_and_near_o
     assert near.index("On THB mat") < near.index("on THB mat")  # nearer
     assert "(cat)," in marks and most[0] == "aa bb" and len(most) == 32
     longer = ["aaxx bbxx", "aaxxx bbxx"]  # by so much for each word
-    assert {*longer} & {*made.vocabulary.texts("aa bb", longer, ([], []), 2)} == {"aaxx bbxx"}
+    assert {*longer} & {*made.vocabulary.texts("aa bb", longer, ([], []), 2, bool)} == {"aaxx bbxx"}
 
 
 def test_features_are_summed_over_the_words():

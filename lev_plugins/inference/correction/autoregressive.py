@@ -72,7 +72,16 @@ class Autoregressive(Backend):
         self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[1]))))
         self.generator = task.build_generator([model], options)
         self.lock = threading.RLock()  # fairseq grows tables of positions while it decodes
-        self.symbols = _spelt(task.target_dictionary)
+        dictionary = task.target_dictionary
+        #: The symbols that stand for text, by their numbers.
+        self.symbols = {
+            number: symbol
+            for number, symbol in enumerate(dictionary.symbols)
+            if number >= dictionary.nspecial
+            and not (symbol.startswith("madeupword") and dictionary.count[number] == 0)
+        }
+        self._known = frozenset(self.symbols.values()).__contains__
+        self._spelling = frozenset(filter(self._known, task.source_dictionary.symbols))
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
@@ -92,6 +101,13 @@ class Autoregressive(Backend):
         batch = data.collater([data[i] for i in range(len(data))])
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
+    def _inputs(self, units: Sequence[Tokens]) -> tuple[dict[str, Tensor], list[int]]:
+        """What the encoder reads of units, and where each of its rows stands among them."""
+        batch = self.batch(units)
+        inputs: dict[str, Any] = {**batch["net_input"]}
+        read = {name: one for name, one in inputs.items() if name.startswith("src_")}
+        return read, batch["id"].tolist()
+
     def search(
         self, units: Sequence[Tokens], generator: SequenceGenerator | None = None
     ) -> list[list[Hypothesis]]:
@@ -106,23 +122,13 @@ class Autoregressive(Backend):
         """The best hypothesis that came to an end by itself, within the unit's own limit."""
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
         for hypothesis in hypotheses:
-            written = self._written(hypothesis)
+            written = [self.symbols.get(number) for number in hypothesis["tokens"].tolist()[:-1]]
             if len(written) < limit:
                 scores = hypothesis["positional_scores"].tolist()
                 return rewriting(unit, written, scores, self._known).answer(text, self.processing)
         return None
 
-    def _written(self, hypothesis: Hypothesis) -> list[str | None]:
-        return [self.symbols.get(number) for number in hypothesis["tokens"].tolist()[:-1]]
-
-    def _known(self, token: str) -> bool:
-        return self.task.target_dictionary.index(token) in self.symbols
-
     # texts that others propose --------------------------------------------------------------------
-
-    @cached_property
-    def _spelling(self) -> frozenset[str]:
-        return frozenset(filter(self._known, self.task.source_dictionary.symbols))
 
     def knows(self, tokens: Iterable[str]) -> bool:
         """Whether the model can read and write all tokens."""
@@ -132,12 +138,8 @@ class Autoregressive(Backend):
     def _tree(self) -> WordTree | None:
         """The words of a lexicon that can be spelt; made when first needed."""
         numbers = {one: chr(self.task.target_dictionary.index(one)) for one in self._spelling}
-        if self.processing.by_letter:  # many words are many splits
-            letters = str.maketrans({one: n for one, n in numbers.items() if len(one) == 1})
-            words = [word.translate(letters) for word in filter(self.knows, self.words)]
-        else:
-            spelt = filter(self.knows, map(self.processing.tokens, self.words))
-            words = ["".join(map(numbers.__getitem__, tokens)) for tokens in spelt]
+        spelt = filter(self.knows, map(self.processing.tokens, self.words))
+        words = ["".join(map(numbers.__getitem__, tokens)) for tokens in spelt]
         return WordTree(words, self.task.target_dictionary.eos()) if words else None
 
     def nbest(
@@ -151,8 +153,7 @@ class Autoregressive(Backend):
     def _found(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[Written]:
         """Of one batch, by one search."""
         dictionary, most = self.task.target_dictionary, self.generator.max_len - 1
-        eos, batch = dictionary.eos(), self.batch([unit for unit, _ in asked])
-        inputs, order = _of_encoder(batch), batch["id"].tolist()
+        eos, (inputs, order) = dictionary.eos(), self._inputs([unit for unit, _ in asked])
         sizes = LONGEST_RATIO * (np.array([len(asked[i][0]) for i in order]) + 1) + LONGEST_MORE
         beams = [Beam(self.generator.beam_size, np.minimum(sizes, most), eos)]
         if self._tree is not None:
@@ -180,13 +181,11 @@ class Autoregressive(Backend):
         """Of one batch."""
         dictionary = self.task.target_dictionary
         units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
-        batch = self.batch(units)
-        inputs = _of_encoder(batch)
-        rows = {units[i]: row for row, i in enumerate(batch["id"].tolist())}
+        inputs, places = self._inputs(units)
+        rows = {units[i]: row for row, i in enumerate(places)}
         order = torch.tensor([rows[unit] for unit, _ in pairs], device=self.device)
         eos = torch.tensor([dictionary.eos()])
-        targets = [torch.tensor([*map(dictionary.index, text), dictionary.eos()])
-                   for _, text in pairs]  # fmt: skip
+        targets = [numbered(text, dictionary) for _, text in pairs]
         wanted = pad_sequence(targets, True, dictionary.pad()).to(self.device)
         shifted = [torch.cat([eos, one[:-1]]) for one in targets]
         written = pad_sequence(shifted, True, dictionary.pad()).to(self.device)
@@ -233,18 +232,3 @@ def rewriting(
             gone[j - 1] = scores[m]
         place, number = j, m
     return Rewriting(unit, tokens, gone, come)
-
-
-def _of_encoder(batch: Batch) -> dict[str, Tensor]:
-    inputs: dict[str, Any] = {**batch["net_input"]}
-    return {name: one for name, one in inputs.items() if name.startswith("src_")}
-
-
-def _spelt(dictionary: Dictionary) -> dict[int, str]:
-    """The symbols of a dictionary that stand for text, by their numbers."""
-    return {
-        number: symbol
-        for number, symbol in enumerate(dictionary.symbols)
-        if number >= dictionary.nspecial
-        and not (symbol.startswith("madeupword") and dictionary.count[number] == 0)
-    }

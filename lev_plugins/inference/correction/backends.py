@@ -22,11 +22,11 @@ class TextProcessing:
         self, tokenizer: TextEncoder | None = None, bpe: TextEncoder | None = None
     ) -> None:
         self.tokenizer, self.bpe = tokenizer, bpe
-        self.by_letter = tokenizer is None and isinstance(bpe, Characters)
+        self._by_letter = tokenizer is None and isinstance(bpe, Characters)
 
     def tokens(self, text: str) -> Tokens:
         """A text as the model's tokens, each as it is spelt, known to the model or not."""
-        if self.by_letter and text.split() == [text]:
+        if self._by_letter and text.split() == [text]:
             return tuple(text)  # a lexicon has many words
         text = self.tokenizer.encode(text) if self.tokenizer else text
         return tuple((self.bpe.encode(text) if self.bpe else text).split())
@@ -103,10 +103,6 @@ class Backend:
     readable: Callable[[str], bool] = staticmethod(lambda text: True)
     #: Whether there are lists of words and none has a word, neither as right nor as wrong.
     unknown: Callable[[str], bool] = staticmethod(lambda word: False)
-
-    def size(self, text: str) -> int:
-        """How many tokens a text has."""
-        return len(self.processing.tokens(text))
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()

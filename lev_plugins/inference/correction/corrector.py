@@ -10,19 +10,15 @@ from ...errors import UserError, require_share
 from ...models import ENGLISH_SPELLING, installed_misspellings
 from ..arguments import strings
 from .backends import Answer, Backend
-from .corrections import Correction, Edit, Reason, apply_edits
-from .edits import Patch, placed, whole_words
+from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
 from .fitting import calibrated
-from .prose import CODE, SURE, Document
-from .protection import Protection, touched
+from .protection import CODE, SURE, Document, Protection, touched
 from .settings import DEFAULTS, Settings, chosen
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
 _CODE = Protection([CODE])
-#: Answers of units that are written alike in the same context.
-Answers = Mapping[tuple[str, Context], Answer | None]
 
 
 class Corrector:
@@ -53,7 +49,7 @@ class Corrector:
     ):
         self.backend, self.settings = backend, settings
         #: What every call leaves alone, besides what it is given itself.
-        self.protection = settings.protection()
+        self.protections = [settings.protection()]
         knows_spaces = backend.knows_spaces
         if unit in (None, "window") and window is None and knows_spaces:
             window = backend.words_learnt
@@ -116,7 +112,6 @@ class Corrector:
         min_confidence: float | None = None,
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
-        protection: Protection | None = None,
         document: Document | None = None,
         batch_size: int = 64,
     ) -> list[Correction]:
@@ -124,15 +119,15 @@ class Corrector:
 
         Args:
             lines: text; a line end is a space like others and stays.
-            protect, protect_words: as of :class:`.Protection`, besides those kept by ``--tune``;
-                protection: these, read once for many calls.
+            protect, protect_words: as of :class:`.Protection`, besides :attr:`protections`.
             document: of :meth:`document`, the text whose next lines these are.
             batch_size: units at once; does not change the outcome.
 
         Raises:
             UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
         """
-        protection = Protection(protect, protect_words) if protection is None else protection
+        protections = [*self.protections, Protection(protect, protect_words)]
+        protections += [_CODE] if self.settings.protect_code else []
         lines = strings("lines", "line", lines)
         least = self.settings.min_confidence if min_confidence is None else min_confidence
         require_share("min_confidence=", least, "certainty")
@@ -147,8 +142,6 @@ class Corrector:
         contexts = [around for _, around in wanted]
         written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
         answers = dict(zip(wanted, written, strict=True))
-        protections = [self.protection, protection]
-        protections += [_CODE] if self.settings.protect_code else []
         return [
             self._corrected(line, some, answers, least, protections, document)
             if some
@@ -158,34 +151,35 @@ class Corrector:
 
     def document(self) -> Document | None:
         """A text to correct some lines at a time, which teaches words and says what is code or
-        another language (:mod:`.prose`); None where code is not protected."""
+        another language (:mod:`.protection`); None where code is not protected."""
         return Document(self.backend.unknown) if self.settings.protect_code else None
 
     def _units(self, line: str) -> Iterator[Unit]:
         """The units of a line that the model is given."""
-        size, limit, readable = self.backend.size, self.backend.limit, self.backend.readable
+        tokens, limit = self.backend.processing.tokens, self.backend.limit
         words = self.unit in ("word", "letters")
         longest = LONGEST_WORD if words else len(line)
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
-            if words and end - start <= limit and not readable(line[start:end]):
+            if words and end - start <= limit and not self.backend.readable(line[start:end]):
                 continue
-            for unit in pieces(line, start, end, lambda text: size(text) <= limit):
+            for unit in pieces(line, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
                     unit = unit._replace(context=context(line, places, number))
-                if size(unit.text):
+                if tokens(unit.text):
                     yield unit
 
     def _corrected(
         self,
         line: str,
         units: Sequence[Unit],
-        answers: Answers,
+        answers: Mapping[tuple[str, Context], Answer | None],
         least: float,
         protections: Sequence[Protection],
         document: Document | None,
     ) -> Correction:
-        """A line with the edits of its units that are sure enough and touch nothing protected."""
+        """A line with the edits of its units that are sure enough and touch nothing protected;
+        ``answers``: of units that are written alike in the same context."""
         wanted: list[tuple[Patch, float]] = []
         unterminated = []
         for unit in units:
@@ -219,11 +213,8 @@ def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
     for one that is not known, and a size below 1 or of another unit."""
     if unit is None and window is not None:
         unit = "window"
-    kind = next((kind for kind in KINDS if kind == unit), None)
-    if unit is not None and kind is None:
+    if unit is not None and unit not in KINDS:
         raise UserError(f"unit={unit}: choose one of {', '.join(KINDS)}")
-    if window is not None and kind != "window":
-        raise UserError(f"window={window} is no size of unit={unit}; leave one of them out")
-    if window is not None and window < 1:
-        raise UserError(f"window={window}: must be 1 or more")
-    return kind
+    if window is not None and (unit != "window" or window < 1):
+        raise UserError(f"window={window} is no size of unit={unit}: a window has 1 word or more")
+    return next((kind for kind in KINDS if kind == unit), None)

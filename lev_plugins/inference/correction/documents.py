@@ -50,8 +50,8 @@ def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
         for folder, folders, files in os.walk(path, onerror=fail):
             inner = [one for one in folders if os.path.realpath(os.path.join(folder, one)) != out]
             folders[:] = sorted(one for one in inner if one[0] != ".")
-            for file in sorted(one for one in files if one[0] != "."):
-                if _is_text(full := os.path.join(folder, file)):
+            for full in (os.path.join(folder, one) for one in sorted(files) if one[0] != "."):
+                if _is_text(full):
                     yield full, os.path.relpath(full, path)
 
 

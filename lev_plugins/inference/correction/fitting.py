@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
 #: How strongly fitting holds the weights to where they began.
 DECAY = 1e-4
@@ -29,8 +31,10 @@ def most_likely(
         start, free: weights to begin with, and which of them may change.
     """
     rows = torch.tensor(np.concatenate([features for features, _ in units]))
-    owner = torch.tensor([n for n, (_, marks) in enumerate(units) for _ in marks])
     best = torch.tensor([mark for _, marks in units for mark in marks])
+    # of each unit the numbers of its rows; behind them that of one that has no probability
+    sizes = [len(marks) for _, marks in units]
+    places = pad_sequence(list(torch.arange(len(rows)).split(sizes)), True, len(rows))
     # features of one size, so that the solver and the decay treat them alike
     scale = rows.std(0).clamp(min=1e-6)
     scaled, begin, may = rows / scale, torch.tensor(start) * scale, torch.tensor(free)
@@ -38,10 +42,7 @@ def most_likely(
     solver = torch.optim.LBFGS([shift], max_iter=200, line_search_fn="strong_wolfe")
 
     def logsumexp(scores: torch.Tensor) -> torch.Tensor:
-        top = torch.full((len(units),), -math.inf, dtype=scores.dtype)
-        top = top.scatter_reduce(0, owner, scores.detach(), "amax")
-        sums = torch.zeros(len(units), dtype=scores.dtype)
-        return top + sums.index_add(0, owner, (scores - top[owner]).exp()).log()
+        return pad(scores, (0, 1), value=-math.inf)[places].logsumexp(1)
 
     def loss() -> torch.Tensor:
         solver.zero_grad()
@@ -70,8 +71,9 @@ def temperature(found: Sequence[tuple[float, bool]]) -> float:
         return 1.0
     inner = np.clip(np.array([p for p, _ in found]), _SMALLEST, 1 - _SMALLEST)
     odds = np.log(inner / (1 - inner))
-    losses = []
-    for one in _TRIED:
+
+    def loss(one: float) -> float:
         p = np.clip(1 / (1 + np.exp(-odds / one)), _SMALLEST, 1 - _SMALLEST)
-        losses.append(-np.log(np.where(right, p, 1 - p)).mean())
-    return round(float(_TRIED[int(np.argmin(losses))]), 4)
+        return float(-np.log(np.where(right, p, 1 - p)).mean())
+
+    return round(float(min(_TRIED, key=loss)), 4)

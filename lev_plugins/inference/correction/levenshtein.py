@@ -7,8 +7,7 @@ from ...systems.levenshtein.decoding.history import EditTrace
 from ..editor import LevenshteinEditor
 from .autoregressive import LENGTH_SHARE
 from .backends import Answer, Backend, Rewriting, TextProcessing
-from .corrections import Edit
-from .edits import placed, whole_words
+from .edits import Edit, placed, whole_words
 
 _SMALLEST = 1e-9
 

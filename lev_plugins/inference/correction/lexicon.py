@@ -1,5 +1,7 @@
 """Lists of words: all that there are, misspellings, neighbours, and what is written for another.
 
+:class:`LetterModel` says how much a text looks like the words of a list.
+
 ``read`` and :func:`read_confusions` raise :class:`UserError` for a file that is not there, no UTF-8
 or of another form.
 """
@@ -9,11 +11,16 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from ...data.near_words import NearWords
+import numpy as np
+
+from ...data.near_words import NearWords, code_points
 from ...errors import UserError
 from ...io.text_files import read_lines
 
 T = TypeVar("T")
+#: Letters of an n-gram of the letter model, at most; fewer where so many do not fit in 64 bits.
+ORDER = 5
+_BEGIN, _END = "\0", "\1"
 
 
 def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False) -> list[T]:
@@ -130,17 +137,16 @@ class Lookup:
 
 
 class Bigrams:
-    """Pairs of neighbouring words: a word → each that is met behind it → how often, above 0."""
+    """Pairs of neighbouring words, each with how often it is met, above 0."""
 
-    def __init__(self, counts: Mapping[str, Mapping[str, float]]) -> None:
+    def __init__(self, counts: Mapping[tuple[str, str], float]) -> None:
         self.counts = counts
-        self.first = {left: sum(some.values()) for left, some in counts.items()}
-        self.second: dict[str, float] = {}
-        for some in counts.values():
-            for right, count in some.items():
-                self.second[right] = self.second.get(right, 0.0) + count
-        self.total = math.fsum(self.first.values())
-        self.least = min(min(some.values()) for some in counts.values())
+        self.first: dict[str, float] = defaultdict(float)
+        self.second: dict[str, float] = defaultdict(float)
+        for (left, right), count in counts.items():
+            self.first[left] += count
+            self.second[right] += count
+        self.total, self.least = math.fsum(self.first.values()), min(counts.values())
 
     @classmethod
     def read(cls, path: str) -> "Bigrams":
@@ -152,11 +158,9 @@ class Bigrams:
                 raise ValueError
             return left, right, number
 
-        counts: dict[str, dict[str, float]] = {}
-        form = "two words and their count, above 0"
-        for left, right, count in _parsed(path, parse, form):
-            some = counts.setdefault(left, {})
-            some[right] = some.get(right, 0.0) + count
+        counts: dict[tuple[str, str], float] = defaultdict(float)
+        for left, right, count in _parsed(path, parse, "two words and their count, above 0"):
+            counts[left, right] += count
         return cls(counts)
 
     def __contains__(self, word: str) -> bool:
@@ -169,7 +173,7 @@ class Bigrams:
         less often.
         """
         chance = self.first.get(left, 0.0) * self.second.get(right, 0.0) / self.total
-        met = self.counts.get(left, {}).get(right, 0.0)
+        met = self.counts.get((left, right), 0.0)
         return math.log((met + self.least) / (chance + self.least))
 
     def score(self, text: str, left: str, right: str) -> float:
@@ -205,3 +209,51 @@ def read_confusions(path: str) -> Confusions:
         return words
 
     return confusions(_parsed(path, parse, "two or more words that are written for one another"))
+
+
+class LetterModel:
+    """An n-gram model of letters with Witten-Bell smoothing, each word counted once.
+
+    A letter's probability is ``(c + t * lower) / (n + t)``: c times it followed the letters before
+    it, n times any letter did, t different ones; ``lower`` is the same with a letter less before.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        letters = sorted({*"".join(words)})
+        self.base = len(letters) + 3  # begin, end and a letter of none of the words
+        self.order = min(ORDER, int(62 / math.log2(self.base)))
+        self._numbers = {one: chr(number) for number, one in enumerate(letters, start=2)}
+        # of each size the n-grams as numbers: how often each is met, and how often and with how
+        # many different ones the letters before its last go on
+        self.tables: list[tuple[dict[int, int], dict[int, tuple[int, int]]]] = []
+        text = code_points([*map(self._text, words)]).astype(np.int64)
+        keys = sum(np.roll(text, size) * self.base**size for size in range(self.order))
+        keys, counts = np.unique(keys[text != ord(_BEGIN)], return_counts=True)
+        for size in range(self.order, 0, -1):
+            # the last letters of an n-gram are one of a smaller size, met as often
+            keys, places = np.unique(keys % self.base**size, return_inverse=True)
+            counts = np.bincount(places, counts).astype(np.int64)
+            before, first = np.unique(keys // self.base, return_index=True)
+            totals, kinds = np.add.reduceat(counts, first), np.diff([*first, len(keys)])
+            after = zip(before.tolist(), zip(totals.tolist(), kinds.tolist()))
+            met = zip(keys.tolist(), counts.tolist(), strict=True)
+            self.tables.insert(0, (dict(met), dict(after)))
+
+    def _text(self, word: str) -> str:
+        """Its letters' numbers as characters, with the beginning in front and the end behind."""
+        other = chr(self.base - 1)
+        numbers = "".join(self._numbers.get(one, other) for one in word)
+        return f"{_BEGIN * (self.order - 1)}{numbers}{_END}"
+
+    def per_letter(self, word: str) -> float:
+        """Mean log-probability, in nats, of the letters of a word and of its end."""
+        text, chances = [*map(ord, self._text(word))], []
+        for last in range(self.order - 1, len(text)):
+            chance, key = 1 / self.base, 0
+            for size, (met, going_on) in enumerate(self.tables):
+                key += text[last - size] * self.base**size
+                if behind := going_on.get(key // self.base):
+                    total, kinds = behind
+                    chance = (met.get(key, 0) + kinds * chance) / (total + kinds)
+            chances.append(chance)
+        return math.fsum(np.log(chances)) / len(chances)

@@ -60,7 +60,15 @@ def load_backend(
         raise UserError(f"beam={beam}: {why}")
     made: Autoregressive | LevenshteinBackend
     if name in WRITING:
-        made = _autoregressive(path, state, data, place, beam or 5, precision, given)
+        with wrap_checkpoint_errors(path), settings_of([path], given):
+            task = _task(state, path, data)
+        model = load_model(path, task, state, FairseqEncoderDecoderModel)
+        encoders = text_encoders(state["cfg"], given, [path], data)
+        bpe, spaces = _bpe(encoders, given, task.source_dictionary)
+        processing = TextProcessing(encoders[0], bpe)
+        made = Autoregressive(
+            model, task, state["cfg"], processing, spaces, beam or 5, place, precision
+        )
     elif name in EDITING:
         editor = LevenshteinEditor.from_pretrained(
             path, data, place, precision, state=state, **given
@@ -74,26 +82,6 @@ def load_backend(
         )
     made.words_learnt = words_learnt(state)
     return made
-
-
-def _autoregressive(
-    path: str,
-    state: CheckpointState,
-    data: str | None,
-    device: torch.device,
-    beam: int,
-    precision: str,
-    given: Mapping[str, Any],
-) -> Autoregressive:
-    """Task, model and text processing of a left-to-right checkpoint."""
-    cfg = state["cfg"]
-    with wrap_checkpoint_errors(path), settings_of([path], given):
-        task = _task(state, path, data)
-    model = load_model(path, task, state, FairseqEncoderDecoderModel)
-    encoders = text_encoders(cfg, given, [path], data)
-    bpe, spaces = _bpe(encoders, given, task.source_dictionary)
-    processing = TextProcessing(encoders[0], bpe)
-    return Autoregressive(model, task, cfg, processing, spaces, beam, device, precision)
 
 
 def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTask:

@@ -29,28 +29,24 @@ TOGETHER = 16
 class WordTree:
     """Which symbols may follow, so that a search writes nothing but given words.
 
-    The symbols behind node n are ``symbols[starts[n]:starts[n + 1]]``, </s> among them, and lead to
-    the nodes ``children[…]``. Node 0 is the beginning.
+    The symbols behind node n are ``symbols[starts[n]:starts[n + 1]]``, </s> among them; the symbol
+    of number k leads to node k + 1. Node 0 is the beginning.
     """
 
     def __init__(self, words: Sequence[str], eos: int) -> None:
         ended = sorted({word + chr(eos) for word in words})
         sizes = np.array([len(word) for word in ended])
-        self.longest = int(sizes.max())
-        letters = np.zeros((len(ended), self.longest), dtype=np.int64)
-        letters[np.arange(self.longest) < sizes[:, None]] = code_points(ended)
-        nodes, count, edges = np.zeros(len(ended), dtype=np.int64), 1, []
-        for depth in range(self.longest):
-            on = np.flatnonzero(sizes > depth)
-            edge = np.stack([nodes[on], letters[on, depth]])
-            # words are in order, so that equal beginnings stand together
-            new = np.append(True, (edge[:, 1:] != edge[:, :-1]).any(0))
-            nodes[on] = count - 1 + new.cumsum()
-            edges.append(edge[:, new])
-            count += int(new.sum())
-        parents, self.symbols = np.concatenate(edges, 1)
-        self.children = np.arange(1, count)
-        self.starts = np.searchsorted(parents, np.arange(count + 2))
+        letters = np.zeros((len(ended), int(sizes.max())), dtype=np.int64)
+        real = np.arange(letters.shape[1]) < sizes[:, None]
+        letters[real] = code_points(ended)
+        # words are in order, so that equal beginnings stand together
+        new = np.ones_like(real)
+        new[1:] = np.logical_or.accumulate(letters[1:] != letters[:-1], 1)
+        new = (new & real).T
+        nodes = np.zeros((len(new) + 1, len(ended)), dtype=np.int64)
+        nodes[1:] = new.cumsum().reshape(new.shape)
+        parents, self.symbols = nodes[:-1][new], letters.T[new]
+        self.starts = np.searchsorted(parents, np.arange(len(parents) + 3))
 
     def after(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """All that may follow some nodes: which of them, the symbol, the child."""
@@ -58,7 +54,7 @@ class WordTree:
         count = self.starts[nodes + 1] - first
         which = np.repeat(np.arange(len(nodes)), count)
         edges = np.arange(len(which)) + (first - count.cumsum() + count)[which]
-        return which, self.symbols[edges], self.children[edges]
+        return which, self.symbols[edges], edges + 1
 
 
 class Beam:
@@ -150,9 +146,7 @@ class Given:
         self.symbols = np.zeros((len(ended), sizes.max(initial=0)), dtype=np.int64)
         self.symbols[np.arange(self.symbols.shape[1]) < sizes[:, None]] = code_points(ended)
         self.sizes, self.scores = sizes, np.zeros(len(ended))
-        counts = [len(some) for some in texts]
-        self.first = np.cumsum([0, *counts])
-        self.rows = np.repeat(np.arange(len(texts)), counts)
+        self.units = self.rows = np.repeat(np.arange(len(texts)), [len(some) for some in texts])
         self.going = np.arange(len(ended))
         self._depth = 0
 
@@ -170,30 +164,24 @@ class Given:
 
     def rated(self, unit: int) -> list[tuple[str, float]]:
         """The texts of a unit, with their log-probabilities."""
-        first = self.first[unit]
-        scores = self.scores[first : first + len(self.texts[unit])].tolist()
-        return list(zip(self.texts[unit], scores, strict=True))
-
-
-def branches(model: FairseqEncoderDecoderModel) -> bool:
-    """Whether a model's decoder can read prefixes that branch."""
-    plain = getattr(type(model.decoder), "forward", None) is TransformerDecoder.forward
-    return plain and model.decoder.bias is None
+        return list(zip(self.texts[unit], self.scores[self.units == unit].tolist(), strict=True))
 
 
 class Prefixes:
     """What a decoder has read of B sources.
 
     Up to :data:`TOGETHER` prefixes of a source are a group G, which attends as one sentence does:
-    to the N tokens that any of them begins with, each to its own. A decoder that cannot
-    (:func:`branches`) reads each prefix anew.
+    to the N tokens that any of them begins with, each to its own. A decoder that is no plain
+    :class:`.TransformerDecoder` reads each prefix anew.
     """
 
     def __init__(
         self, model: FairseqEncoderDecoderModel, inputs: Mapping[str, Tensor], pad: int
     ) -> None:
         self.model, self.pad, self.device = model, pad, inputs["src_tokens"].device
-        self.branch, self.encoded = branches(model), model.encoder(**inputs)
+        plain = getattr(type(model.decoder), "forward", None) is TransformerDecoder.forward
+        self.branch = plain and model.decoder.bias is None
+        self.encoded = model.encoder(**inputs)
         #: of each block the keys and values of the N + W tokens of each group
         self.before: list[KeysValues] = []
         #: R × depth, where the tokens of each prefix are among those of all groups; the tokens

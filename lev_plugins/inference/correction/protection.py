@@ -1,13 +1,55 @@
-"""What must stay as it is: patterns, and words of a list."""
+"""What must stay as it is: patterns, words of a list, and what is no prose: code, names of things,
+other languages."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from os.path import commonprefix
 
 from ...errors import UserError
 from ..arguments import strings
+from .units import spans
 
+#: The power of how often an unknown word is met, by which the odds of a change are divided.
+REPEATED = 3.0
+#: Words from which on a text may be foreign, and what an edit's probability has to be in such one.
+ENOUGH, SURE = 20, 0.9
+#: Words of a line that count for that, at least.
+SEVERAL = 3
+
+#: What is code, an address or a name inside a line of prose. A run of characters is read once,
+#: from its beginning: a long line would else take the square of its length.
+CODE = "|".join(
+    (
+        r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)",  # `backticks` of any number
+        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+://[^\s<>]+",  # addresses
+        r"\bwww\.[^\s<>]+",
+        r"(?<![\w.+%-])[\w.+%-]++@[\w-]++(?:\.[\w-]++)+",  # of people
+        r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@%+-]+)+/?",  # /a/path ./a/path ~/a/path
+        r"(?<![\w.-])[\w.-]++(?:/[\w.-]++){2,}/?",  # a/longer/path
+        r"\b[A-Za-z]:\\\S+|\\\\\S+",  # C:\a\path
+        r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S*)?",  # --flags
+        r"\b\w++(?:\.\w++)*+\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
+        r"\b\w+(?:\.\w+)+\b|(?<!\w)\.\w+",  # a.b .ending
+        r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)",  # "one" 'word'
+        r"%\(\w+\)[-#0 +]*\w|%[-#0 +]*\d*\.?\d*[a-zA-Z]\b",  # %(x)s %5d
+        r"\$?\{[^{}\s]*\}",  # {x} ${x}
+        r"[$@\\#]\w+",  # $HOME @name \command #tag
+        r"<[/!?]?[A-Za-z][^<>]*>",  # <tags>
+        r":[\w:]+:",  # :roles:
+        r"\b\w+=\S*",  # name=value
+        r"\b\w*(?:_|\d)\w*\b",  # snake_case, b2, utf8
+        r"\b[A-Za-z]*[a-z][A-Z]\w*\b",  # camelCase
+        r"\b[A-Z]{2,}s?\b",  # NATO, URLs
+        r"\b\w+(?:-\w+){3,}\b",  # four-words-with-hyphens
+    )
+)
+
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<told>.*)")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
+_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
+_NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or behind
 
 Span = tuple[int, int]
 
@@ -24,7 +66,12 @@ class Protection:
     """
 
     def __init__(self, patterns: Iterable[str] = (), words: Iterable[str] = ()) -> None:
-        self.patterns = [_compiled(one) for one in strings("protect", "protect", patterns)]
+        self.patterns: list[re.Pattern[str]] = []
+        for one in strings("protect", "protect", patterns):
+            try:
+                self.patterns.append(re.compile(one))
+            except (re.error, OverflowError) as error:
+                raise UserError(f"protect={one!r} is no regular expression: {error}") from error
         # by their first token, longest first: a line is then read once, however long the list
         self.words: dict[str, list[str]] = {}
         for word in {one.strip() for one in strings("protect_words", "protect_words", words)}:
@@ -32,9 +79,6 @@ class Protection:
                 self.words.setdefault(first.group(), []).append(word)
         for some in self.words.values():
             some.sort(key=len, reverse=True)
-
-    def __bool__(self) -> bool:
-        return bool(self.patterns or self.words)
 
     def spans(self, line: str) -> set[Span]:
         """Where protected text stands in a line, in characters; none is empty."""
@@ -45,7 +89,7 @@ class Protection:
         for match in _FIRST_TOKEN.finditer(line) if self.words else ():
             for word in self.words.get(match.group(), ()):
                 end = match.start() + len(word)
-                if line.startswith(word, match.start()) and _ends_word(line, end):
+                if line.startswith(word, match.start()) and _NO_LETTER.match(line, end):
                     yield match.start(), end
                     break
 
@@ -70,12 +114,57 @@ def touched(spans: Collection[Span], start: int, before: str, after: str) -> boo
     )
 
 
-def _ends_word(line: str, end: int) -> bool:
-    return end == len(line) or not all(c.isalnum() or c == "_" for c in line[end - 1 : end + 1])
+class Document:
+    """What the lines of one text tell together; they are read in order, some at a time.
+    ``unknown``: as of :attr:`.Backend.unknown`."""
 
+    def __init__(self, unknown: Callable[[str], bool]) -> None:
+        self._unknown = unknown
+        self._fence, self._blank, self._indented = "", False, False
+        self._words = self._strange = 0  # in lines of several words, not in lists of single ones
+        self._met: Counter[str] = Counter()  # unknown words, as they are spelt
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except (re.error, OverflowError) as error:
-        raise UserError(f"protect={pattern!r} is no regular expression: {error}") from error
+    def read(self, lines: Sequence[str]) -> list[bool]:
+        """Which of the next lines are code; the words of the others are counted."""
+        code = list(map(self._is_code, lines))
+        for line in (line for line, no_prose in zip(lines, code, strict=True) if not no_prose):
+            words = [line[start:end] for start, end in spans(line, "letters")]
+            unknown = [word for word in words if self._unknown(word)]
+            self._met.update(unknown)
+            if len(words) >= SEVERAL:
+                self._words += len(words)
+                self._strange += len(unknown)
+        return code
+
+    def _is_code(self, line: str) -> bool:
+        """Whether the next line is code in Markdown: a fence or between fences, indented by four
+        spaces or a tab behind an empty line, or behind a prompt."""
+        mark = _FENCE.fullmatch(line.rstrip())
+        if self._fence:
+            if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():
+                self._fence = ""
+            return True
+        if mark and "`" not in mark["told"] and (mark["mark"][0] == "`" or self._blank):
+            self._fence = mark["mark"]  # a row of ~ below a line is a heading of other markups
+            return True
+        blank = not line.strip()
+        if not blank:
+            self._indented = bool(_INDENTED.match(line)) and (self._blank or self._indented)
+        self._blank = blank
+        return not blank and (self._indented or bool(_PROMPT.match(line)))
+
+    def probability(self, word: str, chance: float) -> float:
+        """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.
+
+        Its odds are divided by the third power of how often it was met.
+        """
+        times = self._met[word]
+        if times < 2:
+            return chance
+        odds = chance / max(1 - chance, 1e-9) / times**REPEATED
+        return odds / (1 + odds)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether most of so many words are in no list: the text is in another language."""
+        return self._words >= ENOUGH and 2 * self._strange > self._words

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -51,8 +51,8 @@ CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
 )
 #: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
 KEPT = ("capital", "short", "confused", "likelier")
-#: Candidates of a line, at most, and letters that one may have more for each word.
-MOST, LONGEST = 32, 4
+#: Letters that a candidate may have more for each word.
+LONGEST = 4
 
 
 def defaults(by_word: bool) -> dict[str, float]:
@@ -96,8 +96,8 @@ class Ranker(Backend):
         self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
         self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
         self.longest = LONGEST if longest is None else longest
-        self.processing, self.tokens = model.processing, model.processing.tokens
-        self.limit = model.limit
+        self.limit, self.processing = model.limit, model.processing
+        self.tokens = self.processing.tokens
         self.knows_spaces = model.knows_spaces and not self.by_word
         self.words_learnt = model.words_learnt
         self.uses_context = self.by_word and vocabulary.bigrams is not None
@@ -202,11 +202,12 @@ class Ranker(Backend):
         read = [without_emphasis(unit) if self.by_word else unit for unit in units]
         tokens = list(map(self.tokens, read))
         edits = list(map(self.vocabulary.edits, units))
-        listed = [self._texts(unit, (), some) for unit, some in zip(units, edits, strict=True)]
+        texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
+        listed = [texts_of(unit, (), some) for unit, some in zip(units, edits, strict=True)]
         others = [list(map(self.tokens, some)) for some in listed] if self.by_word else ()
         written = self.model.nbest(tokens, batch_size, others)
         texts = [
-            self._texts(unit, map(self.processing.text, some), more)
+            texts_of(unit, map(self.processing.text, some), more)
             for unit, some, more in zip(units, written, edits, strict=True)
         ]
         pairs = [[(unit, self.tokens(text)) for text in some] for unit, some in zip(tokens, texts)]
@@ -219,17 +220,6 @@ class Ranker(Backend):
         scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
         rated = ([scores[pair] for pair in some] for some in pairs)
         return list(map(self._measured, units, texts, rated))
-
-    def _texts(
-        self,
-        unit: str,
-        written: Iterable[str],
-        edits: tuple[Sequence[WordEdit], Sequence[WordEdit]],
-    ) -> list[str]:
-        """Those of :meth:`.Vocabulary.texts` that can be spelt; of a line the first few."""
-        found = self.vocabulary.texts(unit, written, edits, self.longest)
-        kept = [text for text in found if text == unit or self._spelt(text)]
-        return kept if self.by_word else kept[:MOST]
 
     def _measured(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
         found = {unit: scores[0]}
@@ -293,7 +283,7 @@ class Ranker(Backend):
             errors = [(n, Levenshtein.distance(text, right)) for n, text in zip(wrong, texts)]
             meant = not self.by_word or right.lower() in map(str.lower, texts)
             if len(set(errors)) > 1 and meant:
-                features = self.features(one, unit.lower() if self.by_word else unit, context)
+                features = self.features(one, self.form(unit), context)
                 telling.append((features, [error == min(errors) for error in errors]))
         if telling:
             free = [not (self.by_word and name in KEPT) for name in FEATURES]

@@ -15,11 +15,8 @@ from .protection import Protection
 from .vocabulary import Vocabulary
 
 NAME = "corrector.json"
-#: Settings that name a file → its name beside the checkpoint.
-FILES: Mapping[str, str] = {
-    **{one: f"corrector.{one}" for one in ("lexicon", "lookup", "bigrams", "confusions")},
-    "protect_words": "corrector.protected",
-}
+#: Settings that name a file, which lies beside the checkpoint as ``corrector.NAME``.
+FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,7 @@ class Settings:
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
     that are made, where a call gives none. longest: characters that an edit may add, at most.
     temperature: of the model's probabilities (:mod:`.fitting`). protect_code: whether code and the
-    like stay as they are (:mod:`.prose`). weights: of the ranking (:data:`.ranking.WEIGHTS`).
+    like stay as they are (:mod:`.protection`). weights: of the ranking (:data:`.ranking.WEIGHTS`).
     tuned: what for. beam: width of the search of a left-to-right model (default 5). Paths of lists
     (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; protect_words: words that stay.
     """
@@ -88,9 +85,7 @@ def chosen(path: str, file: str | None, given: Mapping[str, Any]) -> tuple[Setti
     Raises:
         UserError: settings that cannot be read.
     """
-    found = file or beside(path)
-    if found == "none":
-        found = None
+    found = None if file == "none" else file or beside(path)
     stored = DEFAULTS if found is None else read(found)
     use = replace(stored, **{key: one for key, one in given.items() if one is not None})
     one_by_one = (None,) if stored.ranks else (None, "word")
@@ -113,7 +108,7 @@ def read(path: str) -> Settings:
     try:
         stored = {key: one for key, one in json.loads(raw).items() if one is not None}
         stored.pop("files", None)  # checksums, of 0.5
-        for key in stored.keys() & FILES.keys():
+        for key in stored.keys() & {*FILES}:
             stored[key] = os.path.join(folder, os.path.basename(stored[key]))
         return Settings(**stored)
     except (ValueError, TypeError, AttributeError) as error:
@@ -128,10 +123,10 @@ def write(settings: Settings, checkpoint: str) -> str:
     whole or not at all; returns the path of the settings file. Raises UserError where it cannot."""
     folder = _folder(checkpoint)
     stored = asdict(settings)
-    for key, name in FILES.items():
-        source, target = stored[key], os.path.join(folder, name)
-        if source:
-            stored[key] = name
+    for key in FILES:
+        if source := stored[key]:
+            stored[key] = f"corrector.{key}"
+            target = os.path.join(folder, stored[key])
             if not (os.path.exists(target) and os.path.samefile(source, target)):
                 with reading(source), open(source, "rb") as file, whole_file(target) as copy:
                     shutil.copyfileobj(file, copy.buffer)

@@ -1,6 +1,5 @@
 """Choosing threshold and weights on a development set, for a goal."""
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,11 +10,11 @@ import numpy as np
 
 from ...errors import UserError
 from ...metrics.words import CorrectionCounts
-from .corrections import Correction, Edit
 from .corrector import Corrector
+from .edits import Correction, Edit
 from .fitting import calibrated, temperature
 from .ranking import FEATURES, Ranker
-from .units import NO_CONTEXT, Context, context, spans
+from .units import Context, UnitKind, context, spans
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
@@ -38,15 +37,11 @@ class Goal(NamedTuple):
         """``changed:1`` or ``accuracy``; raises UserError for another text."""
         if text == "accuracy":
             return cls(None)
-        name, _, given = text.partition(":")
-        try:
-            limit = float(given or 1)
-        except ValueError:
-            limit = math.nan
-        if name != "changed" or not 0 <= limit <= 100:
+        found = re.fullmatch(r"changed(?::(\d*\.?\d+))?", text)
+        if not found or float(found[1] or 1) > 100:
             said = "changed:N (at most N per cent of the right words changed) or accuracy"
             raise UserError(f"goal={text}: give {said}")
-        return cls(limit)
+        return cls(float(found[1] or 1))
 
     def value(self, counts: CorrectionCounts) -> float:
         """The higher, the better."""
@@ -90,8 +85,8 @@ def tune(
     if isinstance(ranker, Ranker):
         ranker.longest = longest
         if weights_too:
-            lines = noisy, clean
-            ranker.fit(_words(*lines) if ranker.by_word else _units(*lines, corrector.window))
+            kind: UnitKind = "letters" if ranker.by_word else corrector.unit
+            ranker.fit(_examples(noisy, clean, kind, corrector.window))
 
         def value(weights: np.ndarray) -> float:
             ranker.weights = weights
@@ -132,10 +127,9 @@ def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
     for edit, meant in made(done, clean):
         before, after = edit.before.split(), edit.after.split()
         same = after if len(after) == len(before) else [""] * len(before)
-        was = [one == wanted for one, wanted in zip(before, meant, strict=True)]
-        now = [one == wanted for one, wanted in zip(same, meant, strict=True)]
-        lost = sum(a and not b for a, b in zip(was, now, strict=True))
-        rows.append((sum(now) - sum(was) + lost, lost or int(not before)))
+        right_then_now = [(a == w, b == w) for a, b, w in zip(before, same, meant, strict=True)]
+        lost = right_then_now.count((True, False)) or int(not before)
+        rows.append((right_then_now.count((False, True)), lost))
     chances = np.array([edit.probability for edit, _ in made(done, clean)])
     table = np.array(rows, dtype=int).reshape(-1, 2)
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if rows else []
@@ -145,25 +139,18 @@ def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
     ]
 
 
-def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[Example]:
-    """Words of letters, without the punctuation around them, and their contexts."""
-    for line, meant in zip(noisy, clean, strict=True):
-        places = list(spans(line, "letters"))
-        words = (match.span() for match in re.finditer(r"\S+", line))  # as split() has them
-        for (start, end), other in zip(words, meant.split(), strict=True):
-            found = [n for n, (a, b) in enumerate(places) if start <= a and b <= end]
-            wanted = [other[a:b] for a, b in spans(other, "letters")]
-            if len(found) == len(wanted) == 1:
-                yield line[slice(*places[found[0]])], wanted[0], context(line, places, found[0])
-
-
-def _units(noisy: Sequence[str], clean: Sequence[str], window: int) -> Iterator[Example]:
-    """Lines, or windows of so many words."""
-    for one, other in zip(noisy, clean, strict=True):
-        before, after = one.split(), other.split()
-        size = window or max(len(before), 1)
-        for n in range(0, len(before), size):
-            yield " ".join(before[n : n + size]), " ".join(after[n : n + size]), NO_CONTEXT
+def _examples(
+    noisy: Sequence[str], clean: Sequence[str], kind: UnitKind, window: int
+) -> Iterator[Example]:
+    """The units of lines, where they are alone in their words, and what should stand there."""
+    for line, other in zip(noisy, clean, strict=True):
+        words, places = other.split(), list(spans(line, kind, window))
+        first = [len(f"{line[:start]}.".split()) - 1 for start, _ in places]
+        for n, (start, end) in enumerate(places):
+            meant = " ".join(words[first[n] : len(line[:end].split())])
+            wanted = [meant[a:b] for a, b in spans(meant, kind, window)]
+            if first.count(first[n]) == len(wanted) == 1:
+                yield line[start:end], wanted[0], context(line, places, n)
 
 
 def _same_words(
@@ -179,11 +166,7 @@ def _same_words(
     words = [both for some in compress(sides, same) for both in zip(*some, strict=True)]
     grown = [len(meant) - len(one) for one, meant in words if one != meant]
     if not grown:
-        what = (
-            f"none of {len(words)} words is wrong"
-            if any(same)
-            else "none with as many words in both"
-        )
+        what = f"none of {len(words)} words, of lines with as many in both, is wrong"
         raise UserError(f"{said}, {what}; give text with errors, and the same corrected")
     others = [number for number, one in enumerate(same, start=1) if not one]
     return list(compress(noisy, same)), list(compress(clean, same)), others, max(1, *grown)

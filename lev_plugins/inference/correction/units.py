@@ -59,19 +59,15 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
     words = [match.span() for match in _WORD.finditer(line, start)]
     if not words:
         return
-    if kind == "word":
-        yield from words
-    elif kind == "letters":
+    if kind == "letters":
         line = with_marks_as_letters(line)
         for first, last in words:
             if not _NO_WORDS.search(line, first, last):
                 yield from (match.span() for match in _LETTERS.finditer(line, first, last))
-    elif kind == "window":
-        for first in range(0, len(words), window):
-            group = words[first : first + window]
-            yield group[0][0], group[-1][1]
-    else:
-        yield words[0][0], words[-1][1]
+        return
+    size = {"word": 1, "line": len(words)}.get(kind, window)
+    for n in range(0, len(words), size):
+        yield words[n][0], words[n : n + size][-1][1]
 
 
 def with_marks_as_letters(line: str) -> str:
@@ -96,12 +92,10 @@ def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Contex
     """The units before and behind the one of that number, in small letters; ``""`` where there is
     none, or more than whitespace between the two."""
     start, end = places[number]
-    left, right = NO_CONTEXT
-    if number and line[places[number - 1][1] : start].isspace():
-        left = line[slice(*places[number - 1])].lower()
-    if number + 1 < len(places) and line[end : places[number + 1][0]].isspace():
-        right = line[slice(*places[number + 1])].lower()
-    return left, right
+    before, behind = places[max(number - 1, 0) : number], places[number + 1 : number + 2]
+    left = (line[a:b].lower() for a, b in before if line[b:start].isspace())
+    right = (line[a:b].lower() for a, b in behind if line[end:a].isspace())
+    return "".join(left), "".join(right)
 
 
 def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[Unit]:

@@ -3,16 +3,16 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice
 from types import MappingProxyType
 
 import numpy as np
 
 from ...data.near_words import distance
 from ...metrics.word_edits import WordEdit, word_edits
-from .letter_model import LetterModel
-from .lexicon import Bigrams, Confusions, Lexicon, Lookup
+from .lexicon import Bigrams, Confusions, LetterModel, Lexicon, Lookup
 from .units import core_of
 
 #: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
@@ -23,6 +23,8 @@ ABBREVIATION, ACRONYM = 3, 5
 _REPEATED = re.compile(r"(.)\1{2,}")
 #: Near words at most, of a word that is ranked alone and of each unknown one in a line.
 NEAR_ALONE, NEAR_IN_LINE = 12, 3
+#: Candidates of a line, at most.
+MOST = 32
 #: What is remembered of changes, at most.
 MOST_KEPT = 100_000
 
@@ -39,17 +41,15 @@ class Vocabulary:
         bigrams: Bigrams | None = None,
         confusions: Confusions = MappingProxyType({}),
     ) -> None:
-        self.by_word, self.lexicon, self.lookup = by_word, lexicon, lookup
-        self.bigrams = bigrams
+        self.by_word, self.lexicon, self.lookup, self.bigrams = by_word, lexicon, lookup, bigrams
         self.spelled: Mapping[str, str] = {}  # small letters → as the lexicon has it
         if by_word and self.lookup:
             self.lookup = self.lookup.in_small_letters(self.lexicon.counts if self.lexicon else ())
         if by_word and self.lexicon:
             self.lexicon, self.spelled = self.lexicon.in_small_letters()
-        words = self.lexicon.words if self.lexicon else ()
         self.often_wrong = Lexicon(self.lookup.misspellings) if self.lookup else None
-        counts = self.lexicon.counts.values() if self.lexicon else ()
-        self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
+        counts = [*self.lexicon.counts.values()] if self.lexicon else []
+        self.common = sum(map(math.log1p, counts)) / max(len(counts), 1)
         #: Words of the lexicon and the bigrams, and others of these that are written for them.
         self.confused: dict[str, tuple[str, ...]] = {}
         if self.lexicon and bigrams:
@@ -79,10 +79,8 @@ class Vocabulary:
         else:
             core = core_of(word)
             forms = [word, core, core.lower()]
-        found = [self.lexicon.counts[one] for one in forms if one in self.lexicon]
-        if found:
-            return max(found)
-        return -1.0 if any(map(str.isalpha, word)) else 0.0
+        found = (self.lexicon.counts[one] for one in forms if one in self.lexicon)
+        return max(found, default=-1.0 if any(map(str.isalpha, word)) else 0.0)
 
     def _corrections(self, text: str) -> tuple[str, ...]:
         """What the table has for a text as it stands, else without punctuation around it, else in
@@ -100,9 +98,11 @@ class Vocabulary:
         """What the table and the lists have for the words of a unit: listed, and near ones, the
         nearest first; in a line for words that the lexicon lacks."""
         words = list(enumerate(unit.split()))
-        listed = ((n, one) for n, word in words for one in sorted(self.corrections(word)))
-        near = ((n, one) for n, word in words for one in self._near(word))
-        return _single(listed), _single(near)
+
+        def single(lists: Callable[[str], Iterable[str]]) -> list[WordEdit]:
+            return [WordEdit(n, n + 1, (one,)) for n, word in words for one in lists(word)]
+
+        return single(lambda word: sorted(self.corrections(word))), single(self._near)
 
     def texts(
         self,
@@ -110,10 +110,15 @@ class Vocabulary:
         written: Iterable[str],
         edits: tuple[Sequence[WordEdit], Sequence[WordEdit]],
         longest: int,
+        spelt: Callable[[str], bool],
     ) -> list[str]:
         """What a unit may become, itself first: what the model wrote, single edits of that and of
         the lists (:meth:`edits`), and all of the lists at once; what grows by more than
-        ``longest`` letters a word only where it is listed."""
+        ``longest`` letters a word only where it is listed; of a line the first few.
+
+        Args:
+            spelt: whether the model can write a text, other than the unit.
+        """
         words, (listed, near) = unit.split(), edits
         found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
         several = len(words) > 1  # else each text is an edit of the whole
@@ -126,18 +131,17 @@ class Vocabulary:
         found |= dict.fromkeys(edited(words, edits) for edits in some)
         limit = len(unit) + longest * len(words)
         kept = {unit, *(edited(words, edits) for edits in (*([edit] for edit in listed), alone))}
-        return [one for one in found if one in kept or 0 < len(one) <= limit]
+        short = (one for one in found if one in kept or 0 < len(one) <= limit)
+        able = (one for one in short if one == unit or spelt(one))
+        return list(able if self.by_word else islice(able, MOST))
 
     def _near(self, word: str) -> Iterable[str]:
-        if not self.by_word:
-            return self._near_in_line(word) if self.count(word) < 0 else ()
-        lists = filter(None, (self.often_wrong, self.lexicon))
-        return (one for some in lists for one in some.near(without_emphasis(word), NEAR_ALONE))
-
-    def _near_in_line(self, word: str) -> list[str]:
-        """Near words, also those in small letters with the capitals of the word."""
-        if self.lexicon is None:
-            return []
+        if self.by_word:
+            lists = filter(None, (self.often_wrong, self.lexicon))
+            return (one for some in lists for one in some.near(without_emphasis(word), NEAR_ALONE))
+        if self.lexicon is None or self.count(word) >= 0:
+            return ()
+        # also those in small letters, with the capitals of the word
         core = core_of(word)
         found = self.lexicon.near(core, NEAR_IN_LINE)
         if core != core.lower():
@@ -173,10 +177,6 @@ class Vocabulary:
             float(stays and len(before) <= ABBREVIATION and not listed),
         ]
         return np.array(found)
-
-
-def _single(words: Iterable[tuple[int, str]]) -> list[WordEdit]:
-    return [WordEdit(place, place + 1, (word,)) for place, word in words]
 
 
 def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
