@@ -65,10 +65,8 @@ def load_backend(
         model = load_model(path, task, state, FairseqEncoderDecoderModel)
         encoders = text_encoders(state["cfg"], given, [path], data)
         bpe, spaces = _bpe(encoders, given, task.source_dictionary)
-        processing = TextProcessing(encoders[0], bpe)
-        made = Autoregressive(
-            model, task, state["cfg"], processing, spaces, beam or 5, place, precision
-        )
+        text = TextProcessing(encoders[0], bpe)
+        made = Autoregressive(model, task, state["cfg"], text, spaces, beam or 5, place, precision)
     elif name in EDITING:
         editor = LevenshteinEditor.from_pretrained(
             path, data, place, precision, state=state, **given
