@@ -17,14 +17,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lev_plugins.nn import cpu
-from lev_plugins.nn.cpu import (
-    LEAST_TILED,
-    Int8Linear,
-    Linear,
-    attention,
-    linear,
-    prepack_weight,
-)
+from lev_plugins.nn.cpu import LEAST_TILED, Int8Linear, Linear, attention, linear, prepack_weight
 from lev_plugins.nn.decoding import TiedOutput
 from lev_plugins.nn.precision import quantize
 

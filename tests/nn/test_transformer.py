@@ -11,12 +11,7 @@ from torch import Tensor
 from lev_plugins.nn.embedding import Positions
 from lev_plugins.nn.packing import Layout
 from lev_plugins.nn.rotary import turns
-from lev_plugins.nn.transformer import (
-    Attention,
-    BlockSize,
-    Memory,
-    TransformerBlock,
-)
+from lev_plugins.nn.transformer import Attention, BlockSize, Memory, TransformerBlock
 
 pytestmark = pytest.mark.kernels
 
