@@ -86,7 +86,7 @@ def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
     stored |= {"lookup": None, "protect_words": None, "protect_code": True}
     for key, name in LISTS.items():
         lines = [short_counts(line) for line in read_lines(str(text / name))]
-        stored[key] = settings.FILES[key]
+        stored[key] = f"corrector.{key}"
         (out / stored[key]).write_bytes(compressed(lines))
     (out / settings.NAME).write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     return sum(path.stat().st_size for path in out.iterdir())

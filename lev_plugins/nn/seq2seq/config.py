@@ -108,8 +108,8 @@ def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int |
         return None
     if (width := head_width(cfg, side)) % 2:
         raise UserError(
-            f"--rotary-positions needs heads of an even width, not of {width}; give another "
-            f"--{side}-embed-dim or --{side}-attention-heads"
+            f"--rotary-positions needs heads of an even width, not of {width}: change "
+            f"--{side}-attention-heads {getattr(cfg, f'{side}_attention_heads')}"
         )
     return width
 
