@@ -107,9 +107,10 @@ def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int |
     if not getattr(cfg, "rotary_positions", False):  # older checkpoints do not have the option
         return None
     if (width := head_width(cfg, side)) % 2:
+        heads = getattr(cfg, f"{side}_attention_heads")
         raise UserError(
-            f"--rotary-positions needs heads of an even width, not of {width}; give another "
-            f"--{side}-embed-dim or --{side}-attention-heads"
+            f"--rotary-positions needs heads of an even width, not of {width}; give other numbers "
+            f"than --{side}-attention-heads {heads}, or another --{side}-embed-dim"
         )
     return width
 
