@@ -1,6 +1,8 @@
 """What stands for a token before the first block: its vector and its place."""
 
-from fairseq.modules import SinusoidalPositionalEmbedding
+import math
+
+import torch
 from torch import Tensor, nn
 
 from .cpu import dropout
@@ -16,7 +18,7 @@ class Positions(nn.Module):
     def __init__(self, length: int, dim: int, pad: int, learned: bool = False) -> None:
         super().__init__()
         self.pad = pad
-        table = SinusoidalPositionalEmbedding.get_embedding(length + pad + 1, dim, pad)
+        table = _sinusoids(length + pad + 1, dim, pad)
         if learned:
             nn.init.normal_(table, mean=0.0, std=dim**-0.5)
             table[pad].zero_()
@@ -32,6 +34,15 @@ class Positions(nn.Module):
         real = tokens.ne(self.pad)
         index = real.cumsum(1) * real + self.pad
         return nn.functional.embedding(index, self.weight)
+
+
+def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
+    half = dim // 2
+    rate = torch.exp(torch.arange(half) * -(math.log(10000.0) / max(half - 1, 1)))
+    angle = torch.arange(rows).unsqueeze(1) * rate.unsqueeze(0)
+    table = torch.cat([angle.sin(), angle.cos(), torch.zeros(rows, dim % 2)], dim=1)
+    table[pad].zero_()
+    return table
 
 
 class TokenEmbedding(nn.Module):
