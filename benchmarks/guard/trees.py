@@ -21,7 +21,7 @@ class Tree:
     """Runs commands with the code of a checkout; fairseq is in memory already (warm.py)."""
 
     def __init__(self, code: Path, models: Path) -> None:
-        sys.path.insert(0, str(ROOT / "tests" / "commands"))
+        sys.path[:0] = [str(ROOT / "tests" / "commands"), str(ROOT / "tests")]
         import conftest
 
         conftest.TIMEOUT = 3600
