@@ -71,7 +71,8 @@ def words_learnt(sources: Sequence[Any], dictionary: Dictionary) -> int | None:
     cut, pad = "sentencepiece" if marked else "@@ ", {dictionary.pad()}
     counts = []
     for place in sorted({int(one) for one in np.linspace(0, len(sources) - 1, _LOOKED_AT)}):
-        text = dictionary.string(sources[place], cut, extra_symbols_to_ignore=pad)
+        ids = sources[place].tolist()  # a tenth of the time that its elements take one by one
+        text = dictionary.string(ids, cut, extra_symbols_to_ignore=pad)
         if words := len(text.replace(" ##", "").split()):  # as a BERT cuts them
             counts.append(words)
     if not counts:
