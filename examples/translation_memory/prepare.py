@@ -165,6 +165,7 @@ def main() -> None:
     cut(work, args.vocabulary)
     words = "--source-lang src --target-lang tgt --joined-dictionary".split()
     pieces = work / "pieces"
+    shutil.rmtree(work / "all", ignore_errors=True)  # of a run that was broken off
     whole = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid", f"--destdir={work}/all"]
     preprocess([*words, *whole])
     prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]

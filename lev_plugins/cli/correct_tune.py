@@ -43,6 +43,8 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
             f"noisy than clean words (the first is line {left_out[0]})"
         )
     print(f"{said}; --min-confidence {use.min_confidence:.3g}")
+    if counts.miscorrected > counts.corrected:
+        print("note: more right words are changed than wrong ones corrected: train longer")
     print(f"calibrated with a temperature of {use.temperature:.3g}")
     print(path)
     return 0
