@@ -136,8 +136,9 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=8000, help="subwords (default: 8000)")
     args = parser.parse_args()
     work: Path = args.work
-    if (work / "data").exists():
-        raise UserError(f"{work}/data is there already: delete it or name another folder")
+    for folder in (work / "all", work / "data"):  # a run may have ended between the two
+        if folder.exists():
+            raise UserError(f"{folder} is there already: delete it or name another WORK")
     given: dict[str, list[list[Match]]] = {}
     if args.splits:
         folder, *sides = args.splits
@@ -165,7 +166,6 @@ def main() -> None:
     cut(work, args.vocabulary)
     words = "--source-lang src --target-lang tgt --joined-dictionary".split()
     pieces = work / "pieces"
-    shutil.rmtree(work / "all", ignore_errors=True)  # of a run that was broken off
     whole = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid", f"--destdir={work}/all"]
     preprocess([*words, *whole])
     prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]

@@ -9,6 +9,7 @@ import pytest
 from example_scripts import modules, refusal
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 memory, prepare, fuzzy = modules("translation_memory", "memory", "prepare", "fuzzy")
 FOLDER = "translation_memory"
@@ -165,3 +166,11 @@ def test_what_cannot_be_used_is_refused_in_one_line(work, tmp_path):
     assert str(damaged) in refusal(f"{FOLDER}/fuzzy.sh", work, damaged)
     assert damaged.read_bytes() == content
     assert "nowhere.po" in refusal(f"{FOLDER}/fuzzy.sh", work, tmp_path / "nowhere.po")
+
+
+@pytest.mark.parametrize("left", ["all", "data"])
+def test_what_a_run_left_is_refused_before_anything_is_read(left, tmp_path, monkeypatch):
+    (tmp_path / left).mkdir()
+    monkeypatch.setattr(sys, "argv", ["prepare.py", str(tmp_path), "--po", "nowhere"])
+    with refuses(tmp_path / left):
+        prepare.main()
