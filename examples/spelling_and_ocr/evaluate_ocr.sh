@@ -30,7 +30,8 @@ for side in noisy clean; do
 done
 cp "$text/test.look-up" "$out/test.look-up"
 python "$root/examples/spelling_and_ocr/symspell.py" "$lexicon" <"$text/test.noisy" >"$out/test.symspellpy"
-names=(look-up symspellpy) unit=(--unit line) words="$(cat "$work/words")"
+names=(look-up symspellpy) unit=(--unit word) words="$(cat "$work/words")"
+! grep -q ' ' "$text/train.clean" || unit=(--unit line)
 [ "$words" = 0 ] || unit=(--unit window --window "$words")
 for system in "${chosen[@]}"; do
   model=(--path "$work/$system/checkpoint_last.pt" --data "$work/data" --bpe characters "${unit[@]}")

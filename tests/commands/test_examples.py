@@ -166,11 +166,16 @@ def test_tags_labels_and_classes_are_learnt_and_scored(kind, tmp_path, succeed):
 
 
 @pytest.mark.slow
-def test_ocr_is_corrected_and_ranked(tmp_path, succeed):
+@pytest.mark.parametrize(("words", "unit"), [("2", "window"), ("0", "word")])
+def test_ocr_is_corrected_and_ranked(words, unit, tmp_path, succeed):
     parts = {"train": 40, "dev": 7, "test": 9}
     data, work = write_text(tmp_path / "data", parts, ("noisy", "clean")), tmp_path / "work"
+    if unit == "word":
+        subprocess.run(["gunzip", "-rq", data], check=True)
+        for file in data.iterdir():
+            put(file, [line.split()[0] for line in read(file)])
     spelling = "spelling_and_ocr"
-    succeed(f"{spelling}/prepare_ocr.sh", data, work, WORDS="2")
+    succeed(f"{spelling}/prepare_ocr.sh", data, work, WORDS=words)
     rows = [line.split("\t") for line in read(work / "lookup.tsv")]
     assert rows and all(noisy.replace("x", "a", 1) == clean for noisy, clean in rows)
     sizes = ["--encoder-embed-dim=24", "--encoder-ffn-embed-dim=16", "--disable-validation"]
@@ -180,9 +185,10 @@ def test_ocr_is_corrected_and_ranked(tmp_path, succeed):
     named = ["no-edit baseline", "look-up", "symspellpy", "pbd", "pbd-ranked"]
     assert [one["name"] for one in systems] == named, said
     assert len(read(work / "output" / "dev.noisy")) == 5
-    assert settings.read(str(work / "pbd" / settings.NAME)).window == 2
+    tuned = settings.read(str(work / "pbd" / settings.NAME))
+    assert (tuned.unit, tuned.window or 0) == (unit, int(words))
     learnt = Corrector.from_pretrained(str(work / "pbd"), settings="none")
-    assert (learnt.unit, learnt.window) == ("window", 2)
+    assert (learnt.unit, learnt.window) == (unit, int(words))
 
 
 @pytest.mark.slow
