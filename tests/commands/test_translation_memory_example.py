@@ -1,5 +1,6 @@
 """examples/translation_memory: from .po files to proposals, with two updates of training."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -40,6 +41,10 @@ msgstr[1] ""
 #, fuzzy
 msgid "Open the file {x1} now"
 msgstr ""
+
+#, fuzzy
+msgid "Open the file {x2} now"
+msgstr "Abrir el fichero {x2} ya"
 
 #, fuzzy
 msgid ""
@@ -99,18 +104,22 @@ def test_from_po_files_to_a_table(work, succeed):
 def test_fuzzy_entries_get_proposals_and_nothing_else_changes(work, succeed, tmp_path):
     file = tmp_path / "messages.po"
     file.write_text(MESSAGES, "utf-8")
-    succeed(f"{FOLDER}/fuzzy.sh", work, file)
+    said = succeed(f"{FOLDER}/fuzzy.sh", work, file)
     before, after = polib.pofile(MESSAGES), polib.pofile(str(file))
     assert [(one.msgid, one.flags, one.previous_msgid) for one in before] == [
         (one.msgid, one.flags, one.previous_msgid) for one in after
     ]
     filled = [fuzzy.COMMENT in one.tcomment for one in after]
-    assert filled == [True, True, True, False, False, False]
-    first, plural, empty, *others = after
+    assert filled == [True] * 4 + [False] * 3
+    counts = re.findall(r"\b\d+\b", said.splitlines()[-1].removeprefix(str(file)))
+    texts = [[(one.msgstr, one.msgstr_plural) for one in file] for file in (before, after)]
+    same = sum(one == other for one, other in zip(*(some[:4] for some in texts)))
+    assert same and counts == ["4", "5", str(same)], "one is as the memory has it"
+    first, plural, empty, _, *others = after
     assert first.msgstr.count("%s") == 1
     assert plural.msgstr_plural[0].endswith("\n") and plural.msgstr_plural[1].count("%d") == 1
     assert empty.msgstr == "Abrir el fichero {x1} ya"  # as the memory has it
-    assert [one.msgstr for one in others] == [one.msgstr for one in before[3:]]
+    assert [one.msgstr for one in others] == [one.msgstr for one in before[4:]]
     kept = [line for line in MESSAGES.splitlines() if not line.startswith(("msgstr", '"'))]
     lines = file.read_text("utf-8").splitlines()
     assert [one for one in lines if one in kept] == kept
