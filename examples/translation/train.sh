@@ -11,8 +11,8 @@
 #            parameters (TEACHER=none: from random ones; TEACHER: another checkpoint of these sizes)
 #
 # UPDATES (1500) is the length of the training, or with MINUTES=N the time: the learning rate falls to zero just
-# then. SEED is 1. Flags given here come last and win. WORK/ar, WORK/stock and so on get the checkpoints; a second call
-# resumes from there. A GPU is used where there is one.
+# then. SEED is 1. ROTARY=0 leaves --rotary-positions out of levt and distilled. Flags given here come last and win.
+# WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from there. A GPU is used where there is one.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
@@ -32,7 +32,8 @@ stock) recipe=(--task translation_lev --noise random_delete --arch levenshtein_t
 *) # by these weights each head counts as much as it does in fairseq's, where each loss is a mean
   recipe=(--task translation_edit --arch levenshtein_editor --criterion edit_policy_loss
     --label-smoothing 0 --placeholder-weight 2 --token-weight 2
-    --beta 0.25 --kept-tokens incomplete --token-masking uniform --rotary-positions)
+    --beta 0.25 --kept-tokens incomplete --token-masking uniform)
+  [ "${ROTARY:-1}" = 0 ] || recipe+=(--rotary-positions)
   optimizer=(--optimizer muon --muon-update-rms 0.4 --lr 0.004)
   ;;
 esac
