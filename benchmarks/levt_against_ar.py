@@ -9,7 +9,6 @@ about as many iterations as in Table 1. A ratio is the Transformer's time over L
 is faster.
 """
 
-import argparse
 from collections.abc import Sequence
 from functools import partial
 from statistics import fmean
@@ -58,10 +57,10 @@ def search(model: TransformerModel, symbols: Any, sample: dict[str, Any], beam: 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, add_help=False)
-    parser.add_argument("--every", type=int, default=31)  # one in so many tokens is deleted
-    own, others = parser.parse_known_args(argv)
-    args = levt_speed.parsed(["--length", str(LENGTH), *others])
+    parser = levt_speed.parser(__doc__)
+    parser.set_defaults(length=LENGTH)
+    parser.add_argument("--every", type=int, default=31, help="one in so many tokens is deleted")
+    args = levt_speed.ready(parser.parse_args(argv))
     with common.quiet(), torch.no_grad():
         peers = levt_speed.build_peers(args)
         model, symbols = build_transformer(args, peers.stock_task), peers.stock_task.tgt_dict
@@ -70,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         systems: dict[str, Any] = {
             f"AR, beam {beam}": partial(search, model, symbols, beam=beam) for beam in BEAMS
         }
-        with scripted(None, [peers.ours, *peers.less.values()], Script(own.every)):
+        with scripted(None, [peers.ours, *peers.less.values()], Script(args.every)):
             samples = levt_speed.decoding_samples(args, 1)
             steps = [decode["own"](sample)[0][0]["steps"] for sample in samples]
             now = common.clock(args)

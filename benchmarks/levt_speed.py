@@ -272,9 +272,9 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
 # ---------------------------------------------------------------- the report
 
 
-def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options; torch's threads and seed are set."""
-    made = common.make_parser(__doc__)
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """The options."""
+    made = common.make_parser(description)
     add = made.add_argument
     add("--bf16", action="store_true", help="parameters and activations of both in bfloat16")
     add("--batches", type=lambda text: [common.count(one) for one in text.split(",")],
@@ -282,7 +282,11 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--less", type=lambda text: text.split(","), default=[], metavar="PRECISIONS", help="also "
         "time ours with fewer bits against stock in fp32: bf16, int8 or bf16,int8")  # fmt: skip
     add("--no-decoding", action="store_true", help="leave out what takes longest")
-    args = made.parse_args(argv)
+    return made
+
+
+def ready(args: argparse.Namespace) -> argparse.Namespace:
+    """The options, checked; torch's threads and seed are set."""
     if not set(args.less) <= set(PRECISIONS[1:]):
         raise UserError(f"--less {','.join(args.less)}: choose of {','.join(PRECISIONS[1:])}")
     if args.threads:
@@ -293,7 +297,7 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
-    args = parsed(argv)
+    args = ready(parser(__doc__).parse_args(argv))
     with common.quiet():  # stock's label code prints a line at every call
         peers = build_peers(args)
         notes = [check_training(peers, args)]

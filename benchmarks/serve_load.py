@@ -54,6 +54,7 @@ class Client:
             answer = self.connection.getresponse()
             content = answer.read()
         except (OSError, http.client.HTTPException):
+            self.connection.close()  # the next request opens another
             return None
         if answer.status != HTTPStatus.OK:
             return None

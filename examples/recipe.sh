@@ -89,9 +89,9 @@ logged() { # logged LOG COMMAND…: the output goes to LOG and its end is shown 
   }
 }
 
-budget() { # budget UPDATES WARM-UP MINUTES: sets length, after so many updates or, if given, minutes
+budget() { # budget UPDATES WARM-UP MINUTES: sets length, of so many updates (WARM-UP reckons with them) or, if given, minutes
   whole UPDATES "$1" updates
-  length=(--lr-scheduler polynomial_decay --warmup-updates "$2" --total-num-update "$1" --max-update "$1")
+  length=(--lr-scheduler polynomial_decay --warmup-updates "$(($2))" --total-num-update "$1" --max-update "$1")
   [ -z "$3" ] || {
     whole MINUTES "$3" minutes
     length=(--lr-scheduler time_budget --stop-time-hours "$(awk "BEGIN { print $3 / 60 }")")

@@ -45,7 +45,7 @@ class Triple(NamedTuple):
     draft: str
 
 
-def dictionary(letters: str = LETTERS) -> Dictionary:
+def dictionary(letters: Iterable[str] = LETTERS) -> Dictionary:
     """<s> <pad> </s> <unk> and one symbol a letter."""
     made = Dictionary()
     for letter in letters:
@@ -53,7 +53,7 @@ def dictionary(letters: str = LETTERS) -> Dictionary:
     return made
 
 
-def dictionaries(folder: Path, letters: str = LETTERS) -> Path:
+def dictionaries(folder: Path, letters: Iterable[str] = LETTERS) -> Path:
     """A folder with two equal dictionaries, ``src`` and ``tgt``."""
     folder.mkdir(parents=True, exist_ok=True)
     for side in ("src", "tgt"):

@@ -29,14 +29,15 @@ class Example(NamedTuple):
     @property
     def words(self) -> list[str]:
         """What stands between spaces."""
-        return self.text.split(" ")
+        return self.text.split()
 
 
 def read(path: Path, kind: str) -> list[Example]:
     """The lines ``labels<TAB>text`` that prepare.sh wrote."""
     between = {"tagging": " ", "multilabel": ","}.get(kind, "\0")
     rows = [line.split("\t", 1) for line in read_lines(str(path))]
-    return [Example(text, [one for one in first.split(between) if one]) for first, text in rows]
+    cut = ((text, (one.strip() for one in first.split(between))) for first, text in rows)
+    return [Example(text, [one for one in labels if one]) for text, labels in cut]
 
 
 def percent(part: float, whole: float) -> float:

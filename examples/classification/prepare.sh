@@ -63,7 +63,7 @@ if [ "$kind" = multilabel ]; then
   take labels.txt || fail "$data lacks labels.txt (plain or .gz)"
   for part in train valid test; do # numbers become names
     awk -F'\t' -v OFS='\t' 'NR == FNR { name[NR - 1] = $0; next } { count = split($1, some, ","); $1 = ""
-      for (i = 1; i <= count; i++) $1 = $1 (i > 1 ? "," : "") (some[i] in name ? name[some[i]] : some[i]); print }' \
+      for (i = 1; i <= count; i++) { gsub(/^ +| +$/, "", some[i]); $1 = $1 (i > 1 ? "," : "") (some[i] in name ? name[some[i]] : some[i]) } print }' \
       "$source/labels.txt" "$text/$part.tsv" >"$text/part" && mv "$text/part" "$text/$part.tsv"
   done
   mv "$source/labels.txt" "$text/labels.txt"

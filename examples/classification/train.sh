@@ -36,7 +36,7 @@ for name in t5 bert; do [ ! -f "$work/$name" ] || started="$(cat "$work/$name")"
 [ ! -f "$work/bert" ] || updates="$short" dropout=0.1 lr=0.0005
 updates="${UPDATES:-$updates}"
 number width layers SEED PACK
-budget "$updates" "$((updates / 10 + 1))" "${MINUTES:-}"
+budget "$updates" 'updates / 10 + 1' "${MINUTES:-}"
 adam=(--adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "${LR:-$lr}" "${length[@]}")
 
 if [ -f "$work/t5" ]; then

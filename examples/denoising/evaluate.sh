@@ -36,7 +36,7 @@ for set in test test-elsewhere; do
     fairseq-interactive "$work/data" --user-dir "$root/lev_plugins" --task noisy_translation --path "$checkpoint" \
       --source-lang noisy --target-lang clean --bpe characters --beam "$beam" --max-len-a 1.5 --max-len-b 10 \
       --buffer-size 2000 --max-tokens 4000 --input "$out/$set.noisy" 2>"$out/log" |
-      grep '^D-' | sed 's/^D-//' | sort -n | cut -f 3- >"$out/$system.$set" || fail "decoding failed: see $out/log"
+      grep -a '^D-' | sed 's/^D-//' | sort -n | cut -f 3- >"$out/$system.$set" || fail "decoding failed: see $out/log"
     systems+=("$system") files+=("$out/$system.$set")
     [ -z "$lexicon" ] || {
       lev-correct --path "$checkpoint" --data "$work/data" --bpe characters --beam "$beam" --settings none \

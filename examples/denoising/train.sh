@@ -21,7 +21,7 @@ shift 2
 one_of VARIANT "$variant" pointer paper
 name="${gates//,/-}"
 [ "$gates" = none ] || name="$name-$variant"
-budget "$updates" "$((updates / 10 + 1))" "${MINUTES:-}"
+budget "$updates" 'updates / 10 + 1' "${MINUTES:-}"
 number width layers SEED
 
 exec fairseq-train "$work/data" --user-dir "$root/lev_plugins" --task noisy_translation \

@@ -24,7 +24,7 @@ shift
 [[ "${1:--}" == -* ]] || { way="$1" && shift; }
 one_of way "$way" scratch translation finetuned concat
 number SEED
-budget "$updates" "$((updates / 10 + 1))" "${MINUTES:-}"
+budget "$updates" 'updates / 10 + 1' "${MINUTES:-}"
 
 recipe=(--task translation_edit --arch levenshtein_editor_small --criterion edit_policy_loss)
 [ "$way" = translation ] || recipe+=(--draft-lang mt --alpha 0.5 --beta 0.5)

@@ -35,7 +35,7 @@ language="${given[0]}" text="${given[1]}"
 [ -f "$text" ] || fail "$text: no such file"
 [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] || fail "--minutes $minutes: give a number above 0"
 number seed
-lines="$(grep -c '[^[:space:]]' "$text" || true)"
+lines="$(grep -ac '[^[:space:]]' "$text" || true)"
 [ "$lines" -ge 200 ] || fail "$text has $lines lines with words: some thousand are needed, 200 at least"
 work="${work:-corrector-$language}"
 mkdir -p "$work" || fail "cannot make the folder $work: name another with --work"
@@ -46,7 +46,7 @@ kinds="$keyboard,swap,delete,diacritics" run="$work/run-$seed" examples="$root/e
 if [ ! -f "$work/names.txt" ]; then
   echo "== text: $lines lines"
   mkdir -p "$work/text"
-  grep '[^[:space:]]' "$text" | awk -v to="$work/text" '
+  grep -a '[^[:space:]]' "$text" | awk -v to="$work/text" '
     { part = NR % 20 == 1 ? "dev" : NR % 20 == 11 ? "test" : "train"; print > (to "/" part ".clean") }'
   logged "$work/words.log" python "$examples/denoising/words.py" "$work/text/train.clean" "$work/own.txt" "$work/pairs.txt"
   list=(python "$examples/spelling_and_ocr/word_list.py" "$language" --own)

@@ -23,7 +23,8 @@ one_of system "$system" ar pbd
 updates="${UPDATES:-2400}"
 number SEED layers
 [[ "$noise" =~ ^(0|1|0?\.[0-9]+)$ ]] || fail "NOISE=$noise: give a share of the lines, from 0 to 1"
-budget "$updates" "$((updates / 12 > 0 ? updates / 12 : 1))" "${MINUTES:-}"
+[[ "$noise" =~ [1-9] ]] || noise=0
+budget "$updates" 'updates / 12 > 0 ? updates / 12 : 1' "${MINUTES:-}"
 
 optimizer=(--optimizer muon --muon-update-rms 0.4)
 [[ " $* " != *" --optimizer "* ]] || optimizer=() # the one of "$@", which knows no flags of muon

@@ -23,7 +23,7 @@ system="$2" data="$work/data" updates="${UPDATES:-1500}" SEED="${SEED:-1}"
 shift 2
 number SEED
 one_of system "$system" ar stock levt distilled
-budget "$updates" "$((updates / 10 + 1))" "${MINUTES:-}"
+budget "$updates" 'updates / 10 + 1' "${MINUTES:-}"
 both_sides 128 2
 optimizer=(--optimizer adam --lr 0.002)
 case "$system" in
@@ -37,7 +37,7 @@ stock) recipe=(--task translation_lev --noise random_delete --arch levenshtein_t
   optimizer=(--optimizer muon --muon-update-rms 0.4 --lr 0.004)
   ;;
 esac
-case " $* " in *" --optimizer "*) optimizer=() ;; esac # another optimizer knows no --muon-update-rms
+case " $* " in *" --optimizer "*) optimizer=(--lr 0.002) ;; esac # another optimizer knows no --muon-update-rms
 if [ "$system" = distilled ]; then
   prepared "$work" distilled-data translation/distill.sh
   data="$work/distilled-data" teacher="${TEACHER:-$work/ar/checkpoint_last.pt}"

@@ -16,4 +16,4 @@ if [ -f "$work/concat/checkpoint_last.pt" ]; then
     fail "fairseq-generate failed: see $work/concat.log"
   more=("$work/concat.txt")
 fi
-exec python "$folder/evaluate.py" "$@" "${more[@]}"
+exec python "$folder/evaluate.py" "$@" ${more[@]+"${more[@]}"}

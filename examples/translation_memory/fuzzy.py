@@ -9,6 +9,7 @@ has the probability, and nothing else in the file changes.
 """
 
 import argparse
+import io
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ def filled(content: str, proposals: dict[int, dict[int | None, Proposal]]) -> st
     made: list[str] = []
     forms_left: dict[int | None, Proposal] = {}
     replaced = False  # what stands here is the rest of a translation that was replaced
-    for number, line in enumerate(content.splitlines(keepends=True), start=1):
+    for number, line in enumerate(io.StringIO(content, newline=""), start=1):
         end = line[len(line.rstrip("\r\n")) :] or "\n"
         if number in proposals:
             forms_left = dict(proposals[number])

@@ -116,7 +116,8 @@ class Run:
         out, colour = standard_output().buffer, sys.stdout.isatty()
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
-            names = f"--- {path}\n+++ {path}\n".encode("utf-8", "surrogateescape")
+            named = path + "\t" * (" " in path)  # behind which patch reads no more of a name
+            names = f"--- {named}\n+++ {named}\n".encode("utf-8", "surrogateescape")
             for done, ends in self.corrected(path, STANDARD_STREAM):
                 if self.args.diff:
                     hunks = diff(self.report.line + 1, done, ends, colour)

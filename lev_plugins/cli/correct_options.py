@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ..errors import UserError, require_share
-from ..io.lines import STANDARD_STREAM
+from ..io.lines import STANDARD_STREAM, is_stream
 from ..io.output import refuse_overwriting
 from ..io.text_files import require_files
 from .options import add_model_data, adder, at_least_one, make_parser
 
 #: What --protect knows by name.
 NAMED = ("code", "none")
+LISTS = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -102,6 +103,12 @@ def check(args: argparse.Namespace) -> None:
     if args.min_confidence is not None:
         require_share("--min-confidence", args.min_confidence, "certainty")
     Goal.parse(args.goal)
+    for name in ("output_dir", *LISTS):
+        path, flag = getattr(args, name), f"--{name.replace('_', '-')}"
+        if path == "":
+            raise UserError(f"{flag} is empty: give a path, or leave it out")
+        if path and args.tune and is_stream(path):
+            raise UserError(f"{flag} {path}: --tune reads it twice; give a file")
     at_least_one(args, "batch_size", "buffer")
     _check_ways(args)
     if args.output_dir is None:

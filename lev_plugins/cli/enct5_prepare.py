@@ -85,6 +85,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         for example in layout.read(path):
             labels.stored(example)
     tokenizer, longest = _cutter(args, layout)
+    if args.sampled_copies and tokenizer.serialised is None:
+        raise UserError("--sampled-copies is for subwords that can be sampled; leave it out")
     least = 1 + len(layout.texts) + len(tokenizer.first)
     if longest < least:
         raise UserError(f"--max-length {longest}: give {least} or more")
@@ -103,14 +105,12 @@ def _layout(args: argparse.Namespace) -> "Layout":
 
     kind = ProblemType(args.kind)
     tagging, tsv = kind is ProblemType.TAGGING, args.format == "tsv"
-    sampled = not (args.bytes or args.bert_dir or args.t5_dir)
     for name, fits, where in (
         ("format", tagging or tsv, "--kind tagging"),
         ("text_columns", tsv, "--format tsv"),
         ("header", tsv, "--format tsv"),
         ("label_separator", kind.many, "--kind multilabel"),
         ("labels", kind is not ProblemType.REGRESSION, "labels, not for values"),
-        ("sampled_copies", sampled, "subwords that can be sampled"),
     ):
         if getattr(args, name) and not fits:
             raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")

@@ -82,9 +82,12 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
     for lang, given, flag in wanted:
         path = dictionary_path(args.destdir, lang)
         if not given and os.path.exists(path):
+            keep = f"{flag} {path}"
+            if args.joined_dictionary and (args.srcdict or args.tgtdict):
+                keep = "--srcdict and --tgtdict, without --joined-dictionary"
             raise UserError(
-                f"{path} is there already; keep it with {flag} {path}, delete it, or choose "
-                "another --destdir"
+                f"{path} is there already; keep it with {keep}, delete it, or choose another "
+                "--destdir"
             )
 
 

@@ -30,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         if out:
             json.dump(figures, out, ensure_ascii=True, allow_nan=False, indent=1)
             out.write("\n")
-    standard_output().write(render_table(figures))
+    if args.json != STANDARD_STREAM:
+        standard_output().write(render_table(figures))
 
 
 def _listed(text: str) -> list[str]:
@@ -53,7 +54,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("--references FILE", "references as text (default: the T- lines)")
     add("--drafts FILE", "drafts, or what was corrected, as text")
     add("--metrics NAMES", f"of {', '.join(KNOWN)} (default: all)", list(KNOWN), **names)
-    add("--json FILE", "also write all numbers, with the metrics' signatures")
+    add(
+        "--json FILE",
+        "also write all numbers, with the metrics' signatures; - in place of the table",
+    )
     return parser
 
 

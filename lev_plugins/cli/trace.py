@@ -27,11 +27,11 @@ from .options import (
     text_processing,
 )
 
-Pair = tuple[str, str | None]
-#: Answers to pairs, the first of which has the number.
-Show = Callable[[Sequence[Pair], int], Sequence[Any]]
+Row = tuple[str, str | None, str | None]
+#: Answers to rows, the first of which has the number.
+Show = Callable[[Sequence[Row], int], Sequence[Any]]
 GIVE_DRAFTS = "Give 'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE"
-FORM = "a line is 'source' or 'source<TAB>draft'"
+FORM = "a line is 'source', 'source<TAB>draft' or 'source<TAB>draft<TAB>old source'"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -44,7 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add, files = adder(parser), {"nargs": "?", "const": STANDARD_STREAM}
     add("--path CHECKPOINT", "the trained model", required=True)
-    form = "lines of 'source', or, LevT, 'source<TAB>draft', in UTF-8 (default: stdin)"
+    form = "lines of 'source', or, LevT, 'source<TAB>draft' (with --old-source in training also "
+    form += "'<TAB>old source'), in UTF-8 (default: stdin)"
     add("--input FILE", form, STANDARD_STREAM)
     add("--html FILE", "also write a page that opens anywhere")
     add("--json FILE", "also write JSON lines; without FILE to stdout, not the text", **files)
@@ -62,8 +63,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     at_least_one(args, "max_iter", "beam", "batch_size")
     refuse_overwriting({"--html": args.html, "--json": args.json}, [("--input", args.input)])
+    if args.html == STANDARD_STREAM:
+        raise UserError("--html -: standard output has the text or the records; name a file")
     if not lines.is_stream(args.input):
-        for _ in _pairs(args.input):  # a line that cannot be read is told before the model loads
+        for _ in _rows(args.input):  # a line that cannot be read is told before the model loads
             pass
     register(lean=True)
     number, kept = 0, []
@@ -112,11 +115,11 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
 
         recorder = gates.Recorder(args.path, args.beam or 5, processing=processing, **model)
 
-        def recorded(pairs: Sequence[Pair], first: int) -> Sequence[Any]:
-            for number, (_, draft) in enumerate(pairs, start=first):
+        def recorded(rows: Sequence[Row], first: int) -> Sequence[Any]:
+            for number, (_, draft, _) in enumerate(rows, start=first):
                 if draft is not None:
                     raise UserError(f"line {number}: a model with gates has no drafts; cut the tab")
-            return recorder.records([source for source, _ in pairs], size, first)
+            return recorder.records([source for source, *_ in rows], size, first)
 
         return recorded, gates, None
     from ..inference.editor import LevenshteinEditor
@@ -124,26 +127,27 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
 
     editor = LevenshteinEditor.from_pretrained(args.path, **model, **processing)
 
-    def edited(pairs: Sequence[Pair], _: int) -> Sequence[Any]:
-        sides = [source for source, _ in pairs], [draft for _, draft in pairs]
-        steps = args.max_iter or 10
-        return editor.edit(*sides, markup=args.markup, max_iter=steps, batch_size=size)
+    def edited(rows: Sequence[Row], _: int) -> Sequence[Any]:
+        sources, drafts, old = map(list, zip(*rows))
+        steps: dict[str, int] = {"max_iter": args.max_iter or 10, "batch_size": size}
+        return editor.edit(sources, drafts, old_sources=old, markup=args.markup, **steps)
 
     return edited, traces, editor.task.draft_lang
 
 
-def _pairs(path: str) -> Iterator[Pair]:
-    """Source and draft of each line, an empty one too; no draft where there is no tab."""
-    for source, *drafts in lines.input_fields(path, {1, 2}, FORM):
-        yield source, drafts[0] if drafts else None
+def _rows(path: str) -> Iterator[Row]:
+    """Source, draft and old source of each line, an empty one too; None behind its last tab."""
+    for found in lines.input_fields(path, {1, 2, 3}, FORM):
+        source, draft, old = [*found, None, None][:3]
+        yield source or "", draft, old
 
 
 def _answers(args: argparse.Namespace, show: Show, draft_lang: str | None) -> Iterator[Any]:
     """What is shown of all lines, in order; memory holds one chunk of them."""
     first, told = 1, draft_lang is None
     size = args.batch_size * lines.BATCHES_PER_CHUNK
-    for chunk in lines.chunks(_pairs(args.input), args.input, size):
-        bare = [number for number, (_, draft) in enumerate(chunk, first) if draft is None]
+    for chunk in lines.chunks(_rows(args.input), args.input, size):
+        bare = [number for number, (_, draft, _) in enumerate(chunk, first) if draft is None]
         if bare and not told:
             told = True
             say_no_draft(f"line {bare[0]} has no draft", draft_lang or "", GIVE_DRAFTS)

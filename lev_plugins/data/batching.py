@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from ..errors import UserError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -12,8 +14,10 @@ def in_batches(
 ) -> list[R]:
     """What ``work`` makes of each item, in order; it is given ``size`` at a time, of like length.
 
-    The shortest come first.
+    The shortest come first. Raises UserError for a size below 1.
     """
+    if size < 1:
+        raise UserError(f"batch_size={size}: must be 1 or more")
     known, found = list(lengths), dict[int, R]()
     order = sorted(range(len(known)), key=known.__getitem__)
     for start in range(0, len(order), size):

@@ -36,8 +36,8 @@ def mark_change(source: str, old: str) -> str:
     """A source in which the difference to an older one is marked.
 
     What went stands between ``<del>`` and ``</del>``, what came between ``<ins>`` and ``</ins>``:
-    ``See issue <del>17</del><ins>23</ins>.`` No spaces are added, so the text without the marks and
-    what they delete is the source. A source without an older one stays as it is. The marks have
+    ``See issue<del> 17</del><ins> 23</ins>.`` No spaces are added, so the text without the marks
+    and what they delete is the source. A source without an older one stays as it is. The marks have
     to be symbols of their own for what cuts the text (SentencePiece: ``user_defined_symbols``).
     """
     if not old.strip():

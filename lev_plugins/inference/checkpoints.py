@@ -147,8 +147,9 @@ def text_encoders(
 
     Raises:
         TypeError: an override that is no option of text processing.
-        UserError: a name that is not known, a file or package that is not there, or a file of the
-            checkpoint's choice that lies neither beside it nor beside its data.
+        UserError: an override that nothing reads, a name that is not known, a file or package that
+            is not there, or a file of the checkpoint's choice that lies neither beside it nor
+            beside its data.
     """
     classes = [one for kind in ENCODERS for one in REGISTRIES[kind]["dataclass_registry"].values()]
     known = {*ENCODERS, *(one.name for options in filter(None, classes) for one in fields(options))}
@@ -157,14 +158,18 @@ def text_encoders(
     origin = Origin(tuple(paths), overrides)
     folder = os.fspath(data) if data else getattr(cfg.task, "data", None)
     built: list[TextEncoder | None] = []
+    read = {*ENCODERS}
     for kind, build in ENCODERS.items():
         wanted, off = cfg.get(kind), overrides.get(kind, kind) in SWITCHED_OFF
         try:
             if kind in overrides:
                 wanted = Namespace(**overrides)
+                options = REGISTRIES[kind]["dataclass_registry"].get(overrides[kind])
+                read |= {one.name for one in fields(options)} if options else set()
             elif wanted is not None:
                 given = {name: value for name, value in overrides.items() if name in wanted}
                 wanted = OmegaConf.merge(wanted, given)
+                read |= given.keys()
                 origin.check_encoder(kind, wanted, folder)
             built.append(None if off or wanted is None else build(wanted))
         except UserError:
@@ -174,4 +179,9 @@ def text_encoders(
                 f"{kind}: {error}; name one of fairseq's and its file (--sentencepiece-model FILE, "
                 "--bpe-codes FILE; in Python sentencepiece_model=…, bpe_codes=…)"
             ) from error
+    if unread := sorted(overrides.keys() - read):
+        flag = "--" + unread[0].replace("_", "-")
+        raise UserError(
+            f"{flag}: nothing here reads it; say also by --bpe or --tokenizer what does"
+        )
     return built

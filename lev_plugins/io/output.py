@@ -51,7 +51,7 @@ def whole_file(path: str) -> Iterator[TextIO]:
             yield stream
     else:
         with (
-            whole(target, target.with_name(f".{target.name}.{os.getpid()}.part")) as written,
+            whole(target, target.with_name(f".{target.name[-40:]}.{os.getpid()}.part")) as written,
             open(written, "w", **how) as stream,
         ):
             yield stream

@@ -106,8 +106,8 @@ def aligned(words: Words, reference: Words) -> list[tuple[int, int]]:
     furthest to the right. Words that were inserted or deleted are in no pair.
 
     Args:
-        words, reference: N and M words. Time and memory are N·M at worst; what both begin and end
-            with costs nothing in memory.
+        words, reference: N and M words. Time and memory are N·M at worst; what both end with
+            costs nothing in memory.
     """
     if len(words) == len(reference) == 1 or words == reference:
         return [(i, i) for i in range(len(reference))]

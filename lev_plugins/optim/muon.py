@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..nn.cpu import has_tiles
+from ..nn.embedding import Positions
 from ..options import option
 
 HIDDEN = "hidden"  # the parameters' param_group, which fairseq carries over to fp32 copies
@@ -21,7 +22,7 @@ _STEPS = 5
 
 def mark_hidden_matrices(model: nn.Module) -> None:
     """Marks every matrix but embedding tables and output projections of the same shape."""
-    tables = [one.weight for one in model.modules() if isinstance(one, nn.Embedding)]
+    tables = [one.weight for one in model.modules() if isinstance(one, nn.Embedding | Positions)]
     excluded, shapes = {id(one) for one in tables}, {one.shape for one in tables}
     for module in model.modules():
         for parameter in module.parameters(recurse=False):

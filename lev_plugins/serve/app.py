@@ -19,7 +19,7 @@ from ..data.batching import by_budget
 from ..errors import UserError
 from ..reports.page import render
 from .model import Runner, ServedModel
-from .schema import MAX_CHARS, Asked, CorrectRequest, EditRequest, PredictRequest, Result
+from .schema import MAX_CHARS, Asked, CorrectRequest, EditRequest, PredictRequest, Result, size
 
 Results = dict[str, list[Result]]
 MAX_BYTES = 1_000_000  # of a request
@@ -109,7 +109,7 @@ def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float) -> N
         results, run = list[Result](), asyncio.get_running_loop().run_in_executor
         try:
             async with asyncio.timeout(seconds):
-                for part in by_budget(list(map(len, rows)), MAX_CHARS, ROWS):  # takes turns
+                for part in by_budget(list(map(size, rows)), MAX_CHARS, ROWS):  # takes turns
                     results += await run(thread, runners[kind], asked, [rows[i] for i in part])
         except TimeoutError:
             said = f"not done after {seconds:g} s; send fewer or shorter rows"

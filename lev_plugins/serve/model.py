@@ -36,15 +36,13 @@ def load(
     Raises:
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
-    if path is None:
-        served = serve_corrector(Corrector.from_pretrained(device=device))
-        served.info["example"] = EXAMPLE
-        return served
-    if names_in(find_checkpoint(path))["task"] != "enct5":
+    if path is None or names_in(find_checkpoint(path))["task"] != "enct5":
         more: dict[str, Any] = {"settings": settings, **processing}
-        return serve_corrector(Corrector.from_pretrained(path, data, device, **more))
-    for name in (*processing, *(["data"] if data else [])):
-        raise UserError(f"--{name.replace('_', '-')}: an EncT5 has its own; leave it out")
+        served = serve_corrector(Corrector.from_pretrained(path, data, device, **more))
+        return served if path else replace(served, info={**served.info, "example": EXAMPLE})
+    for name, value in {**processing, "data": data, "settings": settings}.items():
+        if value:
+            raise UserError(f"--{name.replace('_', '-')}: an EncT5 has its own; leave it out")
     return serve_predictor(EncT5.from_pretrained(path, device=device))
 
 

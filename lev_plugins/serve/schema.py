@@ -49,10 +49,6 @@ class Sentence(Asked):
     marks: list[Mark] = []
     terms: list[Text] = []
 
-    def __len__(self) -> int:
-        """Its characters."""
-        return len(self.source) + len(self.draft or "") + len(self.old_source or "")
-
 
 class EditRequest(Asked):
     """Sentences for an edit model; penalty and threshold are the model's unless given."""
@@ -62,6 +58,13 @@ class EditRequest(Asked):
     max_iter: int = Field(10, ge=1, le=50)
     empty_penalty: Annotated[float, Field(ge=0, le=3)] | None = None
     delete_threshold: Probability | None = None
+
+
+def size(row: str | tuple[str, str] | Sentence) -> int:
+    """Characters of a row, in all its texts."""
+    if isinstance(row, Sentence):
+        row = " ".join([row.source, row.draft or "", row.old_source or "", *row.terms])
+    return len(row) if isinstance(row, str) else sum(map(len, row))
 
 
 class CorrectRequest(Asked):

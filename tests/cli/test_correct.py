@@ -64,7 +64,8 @@ def run(monkeypatch, tmp_path):
         out = io.TextIOWrapper(io.BytesIO())
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
         monkeypatch.setattr(sys, "stdout", out)
-        assert correct.main(["--path", "model.pt", *flags.split()]) == status
+        flags = flags.split() if isinstance(flags, str) else flags
+        assert correct.main(["--path", "model.pt", *flags]) == status
         return out.buffer.getvalue()
 
     return runs
@@ -144,6 +145,9 @@ def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
         ("--weight edits=-1 --weight frequency=much", "--weight frequency=much"),
         ("--protect (", "--protect '\\('"),
         ("--protect-words gone", "gone"),
+        ("--protect-words=", "--protect-words"),
+        ("--output-dir= words", "--output-dir"),
+        ("--tune words words --lexicon /dev/stdin", "--lexicon /dev/stdin"),
         ("words gone", "gone"),
         (".", r"\."),
         ("--edits no/e.jsonl", "no/e.jsonl"),
@@ -196,6 +200,13 @@ def test_a_diff_makes_the_text_into_what_correct_writes(run, tmp_path, size):
     assert shown.count(b"@@ -") == 6 and b"same" not in shown
     subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
     assert tree() == {"one": CHANGED, "same": b"ok\n", "two": CHANGED}
+
+
+def test_patch_finds_a_file_whose_name_has_a_space(run, tmp_path):
+    Path("a b").write_bytes(TEXT)
+    shown = run(b"", ["a b", "--diff"])
+    subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
+    assert tree() == {"a b": CHANGED}
 
 
 def test_a_terminal_sees_a_diff_in_colour():

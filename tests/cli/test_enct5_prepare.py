@@ -270,6 +270,7 @@ def test_copies_spell_the_same_words_with_other_subwords(folder):
     first, *copies = (found[at : at + count] for at in range(0, 3 * count, count))
     assert first == [one.tolist() for one in folder.column("pieces", "valid")]
     assert first != copies[0] != copies[1] and len(found) == 3 * count
+    assert folder.description().counts == [3 * count] * 2, "of the text alone"
     known = folder.description().pieces
     for number, (subwords, spans) in enumerate(zip(found, folder.column("spans"), strict=True)):
         spelt = [""] * 6
@@ -295,7 +296,8 @@ def test_subwords_of_a_folder_of_data_and_of_none(folder):
     assert symbols == ["<s> the cat sat </s>".split(), "<s> un ##happy mat ##s </s>".split()]
     assert found.max_length == checkpoints.PLACES and found.model is None
     shutil.move("data", "old")
-    assert "give 3" in folder.refused("classification", "--max-length 0", "--subwords-of old")
+    for flags, said in (("--max-length 0", "give 3"), ("--sampled-copies 1", "--sampled-copies")):
+        assert said in folder.refused("classification", flags, "--subwords-of old")
     folder.prepare("classification", pieces="--subwords-of old")
     assert Path("data/enct5.json").read_bytes() == Path("old/enct5.json").read_bytes()
 

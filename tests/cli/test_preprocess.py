@@ -158,6 +158,11 @@ MISTAKES = [
     (spoil("given", b"a 1\nno-count\n"), f"{DATA} --tgtdict given", ["given"]),
     (spoil("given", b"a 1\n\xff 1\n"), f"{DATA} --srcdict given", ["given: line 2"]),
     (spoil("bin/dict.src.txt", b"old 1\n"), DATA, ["bin/dict.src.txt", "--srcdict"]),
+    (
+        spoil("bin/dict.pe.txt", b"old 1\n"),
+        f"{DATA} --joined-dictionary --srcdict bin/dict.pe.txt",
+        ["without --joined-dictionary"],
+    ),
     (None, f"{DATA} --destdir train.src", ["--destdir train.src"]),
     (None, f"{DATA} --draft-lang pe", ["--draft-lang pe"]),
     (None, f"{DATA} --only-source", ["--draft-lang", "--only-source"]),

@@ -167,6 +167,8 @@ def example() -> None:
 def test_figures_computed_by_hand_stand_in_json_and_table(example, capsys):
     figures = report("out", "--drafts", "mt", "--names", "ours")
     table, (nothing, ours) = capsys.readouterr().out, figures["systems"]
+    command.main(["out", "--drafts", "mt", "--names", "ours", "--json", "-"])
+    assert json.loads(capsys.readouterr().out) == figures
     assert figures["sentences"] == 4 and nothing["iterations"] is None
     assert list(ours["against_draft"].values()) == [6, 5, 1, 1, 2, 0]
     assert list(nothing["against_draft"].values()) == [6, 6, 0, 0, 4, 0]

@@ -9,6 +9,7 @@ from typing import Any
 
 import editors
 import pytest
+import torch
 from refusals import refuses
 
 pytest.importorskip("fastapi")
@@ -21,7 +22,8 @@ from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend  # noqa: E402
 from lev_plugins.serve import app  # noqa: E402
 from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
-from lev_plugins.serve.model import ServedModel, serve_corrector, serve_predictor  # noqa: E402
+from lev_plugins.serve.model import ServedModel, load, serve_corrector, serve_predictor  # noqa: E402
+from lev_plugins.serve.schema import Sentence, size  # noqa: E402
 
 TOKEN = "right-token"
 
@@ -214,6 +216,17 @@ def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
         deadline = time.monotonic() + 20
         while one.post("/correct", json={"lines": ["c"]}).status_code != 200:
             assert time.monotonic() < deadline
+
+
+def test_settings_are_read_or_refused_and_all_texts_of_a_row_count(tmp_path):
+    with refuses("/no/file"):
+        load(None, None, None, "/no/file")
+    enct5 = tmp_path / "x.pt"
+    torch.save({"cfg": {"task": {"_name": "enct5"}}}, enct5)
+    with refuses("--settings"):
+        load(str(enct5), None, None, "none")
+    rows = "ab", ("ab", "c"), Sentence(source="a", draft="b", terms=["c", "d"])
+    assert [size(row) for row in rows] == [2, 3, 8]
 
 
 # many at once -------------------------------------------------------------------------------------

@@ -260,11 +260,19 @@ def test_files_are_gone_through_by_keys_and_saved_byte_for_byte_but_for_changes(
         one.shows(f"line 1 of {lines}", "place")
         assert one.saved("save", file.name).decode() == text.replace("uh ", "")
     one.put("draft", "teh one\n\nunreadable teh\n" + "a" * 20_000)  # pasted: lines of their own
-    expected = "the one\n\nunreadable teh\n" + "a" * 20_000
+    expected = "the one\r\n\r\nunreadable teh\r\n" + "a" * 20_000  # as the line ends
     assert one.saved("save", file.name).decode().startswith(expected)
     one["draft"].send_keys("teh")
     prevented = "return !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))"
     assert one.driver.execute_script(prevented), "work is not lost without a warning"
+
+    file = tmp_path / "split.md"
+    file.write_bytes(b"one two\r\nthree\r\n")
+    one = page("correct")
+    one["load"].send_keys(str(file))
+    one.shows("line 1 of 2", "place")
+    one.put("draft", "one\ntwo")
+    assert one.saved("save", file.name) == b"one\r\ntwo\r\nthree\r\n"
 
     lines = ["source one\tteh cat", "source two\tbig", *["fine\tfine"] * 70, "x\tteh"]
     file = tmp_path / "lines.tsv"

@@ -18,6 +18,7 @@ from test_pages import RISKY
 from test_pages import trace as risky_trace
 
 from lev_plugins.cli import trace as command
+from lev_plugins.data.source_change import MARKS
 from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.io.lines import BATCHES_PER_CHUNK
 from lev_plugins.io.output import printable
@@ -184,6 +185,17 @@ def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(tra
         assert said.count("\n") == said.count("note: line 3 ") == count
 
 
+def test_a_third_field_is_the_older_source(trace):
+    tiny.dictionaries(Path("bin"), [*"abc", *MARKS])
+    path = saved.save(Path("model.pt"), Path("bin"), "editor")
+    saved.changed(path, path, "task", old_source=True)
+    found = json.loads(trace("a b\tc\ta\n", "--path", str(path), "--json")[0])
+    editor = LevenshteinEditor.from_pretrained(path, bpe=None)
+    (expected,) = editor.edit(["a b"], ["c"], old_sources=["a"], max_iter=2)
+    assert found["score"] == pytest.approx(expected.score)
+    assert found["score"] != pytest.approx(editor.edit(["a b"], ["c"], max_iter=2)[0].score)
+
+
 def test_page_and_json_are_written_beside_the_text(trace):
     out, err = trace("a \u2028 b\t<b>\nb\u0085\n", "--html", "page", "--json", "lines")
     assert out.count("(sentence ") == 2 and err.count(" written to ") == 2
@@ -199,6 +211,7 @@ def test_page_and_json_are_written_beside_the_text(trace):
     [
         ("--max-iter 0", "--max-iter"),
         ("--html x --json ./x", "--json"),
+        ("--html -", "--html -"),
         ("--input missing.txt", "missing.txt"),
         ("--html missing/page.html", "missing/page.html"),
         ("--beam 3", "--beam"),
@@ -214,7 +227,7 @@ def test_bad_arguments_are_one_line(trace, words, named, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("data", "named"), [(b"fine\na\tb\tc\n", "line 2"), (b"fine\nfine\nna\xefve\n", "line 3")]
+    ("data", "named"), [(b"fine\na\tb\tc\td\n", "line 2"), (b"fine\nfine\nna\xefve\n", "line 3")]
 )
 @pytest.mark.parametrize("source", ["lines", "-"])
 def test_a_bad_line_is_named_and_leaves_no_files(trace, data, named, source):

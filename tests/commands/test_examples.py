@@ -221,8 +221,11 @@ def test_help_of_a_person_is_worth_something(commands, triples):
 # ---------------------------------------------------------------- what is computed by hand
 
 
-def test_labels_and_classes_are_scored():
+def test_labels_and_classes_are_scored(tmp_path):
     (evaluate,) = modules("classification", "evaluate")
+    file = put(tmp_path / "test.tsv", ["joy, anger\tx  y "])
+    (one,) = evaluate.read(file, "multilabel")
+    assert (one.labels, one.words) == (["joy", "anger"], ["x", "y"])
     texts = [evaluate.Example("text", labels) for labels in (["a"], ["b", "a"], ["c"], [])]
     found = evaluate.label_scores([["a"], ["b"], ["b"], []], texts)
     assert found == pytest.approx(
@@ -267,8 +270,9 @@ CLEAN=tok denoising/prepare.sh {tmp} {tmp}/work | .* lacks train.tok
 VARIANT=mine denoising/train.sh {work} all | VARIANT mine
 denoising/evaluate.sh {work} none | no .*/none/checkpoint_last
 SUBSET=train post_editing/evaluate.sh {work} | SUBSET train: give one of test
-UPDATES=0 spelling_and_ocr/train_ocr.sh {work} ar | UPDATES=0
+UPDATES=few spelling_and_ocr/train_ocr.sh {work} ar | UPDATES=few: give
 spelling_and_ocr/make_corrector.sh de gone.txt | gone.txt: no such file
+UPDATES=09 translation/train.sh {work} levt | UPDATES=09: give
 TARGET=fr translation/prepare.sh {tmp} {tmp}/w | .* lacks .*test.fr
 translation/train.sh {work} mine | system mine: give one of ar
 TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt

@@ -138,6 +138,9 @@ def test_what_is_not_to_be_proposed_stays_byte_for_byte():
     )
     # one line went, the comment came
     assert len(rest) == 2 and "".join(rest).count("\r\n") == content.count("\r\n")
+    content = 'msgid "A"\nmsgstr "a\u2028\x85b"\n\nmsgid "B"\nmsgstr "old"\n'  # no ends of lines
+    made = fuzzy.filled(content, {4: {None: fuzzy.Proposal("new", 0.5)}})
+    assert made.endswith('0.50\nmsgid "B"\nmsgstr "new"\n') and made.startswith(content[:22])
 
 
 @pytest.mark.parametrize(

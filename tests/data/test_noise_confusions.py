@@ -35,6 +35,7 @@ def test_built_in_confusions_replace_pieces_of_the_table():
         # insertions count with the character before them, losses as nothing
         ([("a.b", "ab"), (".a b", "a b")], {"a": {"a.": 0.5, ".a": 0.5}}, 0),
         ([("c", "cd")], {"d": {"": 1.0}}, 0),
+        ([(".a.", "a")], {"a": {".a": 0.5, "a.": 0.5}}, 0),  # never more often than always
         # spaces and long stretches are left out
         ([("issaid", "is said"), ("a b", "ab"), ("wxyz", "abcd"), ("", "x")], {"x": {"": 1.0}}, 3),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.data.noise import kinds
-from lev_plugins.data.noise.kinds import EDITS, WORD_EDITS
+from lev_plugins.data.noise.kinds import EDITS, WORD_EDITS, letters
 from lev_plugins.data.noise.letters import (
     NEIGHBOURS,
     alphabet,
@@ -106,6 +106,7 @@ def test_a_word_is_edited_no_oftener_than_asked_and_never_lost(word, count, numb
     for kind in ("random", "delete", "keyboard"):
         after = EDITS[kind][1](word, count, source)
         assert after and editdistance.eval(word, after) <= count
+        assert bool(letters(after)) == bool(letters(word))
         assert kind != "keyboard" or len(after) == len(word)
 
 

@@ -189,6 +189,7 @@ def test_terms_are_in_the_output_whole_and_in_their_order(editor):
         ({"sources": ["a", "b " * 63]}, "sentence 2: 65 source tokens"),
         ({"drafts": ["b " * 63, ""]}, "sentence 1: 65 draft tokens"),
         ({"drafts": ["a"]}, "drafts"),
+        ({"batch_size": 0}, "batch_size=0"),
         ({"terms": [["a"]]}, "terms"),
         ({"drafts": ["a", "b"], "terms": [None, ["a"]]}, "sentence 2"),
         ({"terms": [None, "a b"]}, "terms"),

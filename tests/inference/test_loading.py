@@ -98,6 +98,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
         ("stock.pt", {"bpe": "nonsense"}, "bpe: 'nonsense'"),
+        ("stock.pt", {"bpe_codes": "gone"}, "--bpe-codes"),
         ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
         ("stock.pt", {"unit": "page"}, "unit=page: choose one of"),
     ],
@@ -105,6 +106,16 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
 def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
     with refuses(match=message):
         Corrector.from_pretrained(folder / name, **given)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"min_confidence": "0.9"}', '{"temperature": 0}', '{"window": "3"}', '{"beam": -1}']
+)
+def test_a_setting_that_cannot_be_is_no_traceback(folder, tmp_path, text):
+    file = tmp_path / "corrector.json"
+    file.write_text(text)
+    with refuses(file):
+        Corrector.from_pretrained(folder / "stock.pt", settings=str(file))
 
 
 def test_an_answer_without_end_leaves_the_unit(folder):

@@ -26,6 +26,12 @@ def test_a_file_is_replaced_through_a_link_and_only_when_whole(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["link", "target"]
 
 
+def test_the_longest_name_that_the_system_takes_is_written(tmp_path):
+    with whole_file(str(file := tmp_path / ("é" * 127))) as stream:
+        stream.write("text")
+    assert file.read_text() == "text"
+
+
 def test_a_pipe_is_written_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 from torch import nn
 
 from lev_plugins import UserError
+from lev_plugins.nn.embedding import Positions
 from lev_plugins.optim import BackboneAdamConfig, MuonConfig, TimeBudget, TimeBudgetConfig, muon
 from lev_plugins.optim.backbone_adam import BackboneAdam, mark_backbone
 from lev_plugins.optim.muon import Muon, mark_hidden_matrices, orthogonalized
@@ -91,6 +92,11 @@ def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
     for model, asked in zip(models, (bf16, False)):
         train(model, Muon(config(bf16=asked), model.parameters()), [1])
     assert torch.equal(*(one.wide.weight for one in models)) == (not (bf16 and tiles))
+
+
+def test_learned_positions_are_no_hidden_matrix():
+    mark_hidden_matrices(model := Positions(6, 8, 1, learned=True))
+    assert not hasattr(model.weight, "param_group")
 
 
 def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_adam():

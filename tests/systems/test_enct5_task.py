@@ -13,7 +13,8 @@ from refusals import refuses
 import lev_plugins  # noqa: F401  (registers what the task builds)
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.systems.enct5.problem_types import KINDS
+from lev_plugins.systems.enct5.baselines import linear_score
+from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
 
 #: kind → examples, and the targets of the first three
 DATA = {
@@ -142,6 +143,13 @@ def test_validation_begins_with_the_figures_of_no_model_and_of_a_linear_one(
         assert len(caplog.messages) == bool(said) + bool(fits)
         assert all(f" {part}" in caplog.text for part in said)
         assert not fits or "a linear model of the subwords: " in caplog.messages[1]
+
+
+@pytest.mark.parametrize("kind", ["multilabel", "classification"])
+def test_one_label_alone_needs_no_linear_model(kind):
+    pytest.importorskip("sklearn")
+    side = [torch.tensor([3, number]) for number in (4, 5, 6)], [torch.tensor([0])] * 3
+    assert linear_score(ProblemType(kind), 2 - (kind == "multilabel"), side, side) is None
 
 
 def test_examples_that_are_too_long_are_named(task, caplog):

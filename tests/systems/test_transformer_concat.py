@@ -164,6 +164,12 @@ def test_source_and_draft_are_each_held_to_the_sources_limit(limits, kept):
     assert found.tolist() == kept and sorted([*found, *ignored]) == [0, 1, 2, 3]
 
 
+def test_pairs_that_fill_more_than_a_batch_are_left_out():
+    more = {"max_positions": (9, 9), "ignore_invalid_inputs": True}
+    batches = TASK.get_batch_iterator(data_set(), max_tokens=9, **more)
+    assert sorted(i for batch in batches.frozen_batches for i in batch) == [0, 1, 2]
+
+
 def test_two_dictionaries_and_lexical_constraints_are_refused():
     cfg = PostEditingConfig(data="bin", source_lang="src", target_lang="pe")
     with refuses("bin: dict.src.txt", "dict.pe.txt", "--joined-dictionary"):

@@ -234,7 +234,7 @@ def test_what_edit_models_do_not_do_is_refused():
     generator = task.build_generator([model], Namespace())
     with refuses("--prefix-size"):
         task.inference_step(generator, [model], {}, prefix_tokens=torch.zeros(1, 1))
-    for name in ("print_alignment", "score_reference", "sampling", "retain_dropout"):
+    for name in ("print_alignment", "score_reference", "sampling", "no_repeat_ngram_size"):
         with refuses("--" + name.replace("_", "-")):
             task.build_generator([model], Namespace(**{name: "hard"}))
     with refuses("--nbest 0"):
@@ -280,6 +280,14 @@ def test_the_mixture_moves_with_the_updates_or_the_time():
     assert tiny.task(alpha=0.8, beta=0.6).mixture(3) == task.mixture() == (0.8, 0.6)
     with refuses("--lr-scheduler time_budget"):
         loss(task, model, "train")
+    for alone in ({"alpha_start": 0.0}, {"roll_in_updates": 9}):
+        with refuses("--alpha-start", "--roll-in-updates"):
+            tiny.task(**alone).mixture(1)
+
+
+def test_every_seed_has_noise_of_its_own():
+    seeds = [tiny.task(seed=seed).build_generator([], Namespace()).options.seed for seed in (0, 1)]
+    assert seeds == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,10 @@ def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int,
     table: dict[str, dict[str, float]] = {}
     for (one, other), count in sorted(known.items()):
         if count >= least:
-            table.setdefault(one, {})[other] = round(count / occurrences[one], 9)
+            table.setdefault(one, {})[other] = count
+    for one, ways in table.items():  # insertions on both sides of it count twice
+        whole = max(occurrences[one], sum(ways.values()))
+        table[one] = {other: round(count / whole, 9) for other, count in ways.items()}
     return table, total, total - sum(count for count in known.values() if count >= least)
 
 

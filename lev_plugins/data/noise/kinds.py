@@ -1,6 +1,6 @@
 """What may happen to the characters of a word (:data:`EDITS`) and to words (:data:`WORD_EDITS`).
 
-Words are lists of grapheme clusters, none is torn, and a word keeps at least one.
+Words are lists of grapheme clusters, none is torn, and a word keeps at least one letter.
 """
 
 import random
@@ -32,8 +32,9 @@ def pairs(word: Sequence[str]) -> list[int]:
 
 
 def delete(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
-    """Leaves out ``count`` letters."""
-    gone = set(sample(rng, letters(word), min(count, len(word) - 1)))
+    """Leaves out ``count`` letters, but never all."""
+    able = letters(word)
+    gone = set(sample(rng, able, max(min(count, len(able) - 1), 0)))
     return [one for i, one in enumerate(word) if i not in gone]
 
 
@@ -55,7 +56,7 @@ def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[st
     Which of it happens is sampled for each; the word's last letter is not deleted but substituted.
     """
     chosen = set(sample(rng, letters(word), count))
-    made, left = [], len(word)
+    made, left = [], len(letters(word))
     for place, one in enumerate(word):
         act = choose(rng, ("insert", "delete", "substitute")) if place in chosen else "keep"
         if act == "keep":

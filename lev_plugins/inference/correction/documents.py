@@ -13,7 +13,7 @@ def plan(paths: Sequence[str], output_dir: str) -> dict[str, str]:
     """Each file to write, and what is read for it: ``output_dir/name`` for ``…/name``,
     ``output_dir/a/name`` for ``a/name`` of a folder.
 
-    Hidden and binary files of folders, and ``output_dir``, are passed over.
+    Hidden and binary files of folders, links to folders, and ``output_dir``, are passed over.
 
     Raises:
         UserError: nothing to correct, a file that cannot be read, two files with one target, a

@@ -110,12 +110,23 @@ def read(path: str) -> Settings:
         stored.pop("files", None)  # checksums, of 0.5
         for key in stored.keys() & {*FILES}:
             stored[key] = os.path.join(folder, os.path.basename(stored[key]))
-        return Settings(**stored)
+        return _checked(Settings(**stored))
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} is no settings file ({error}); leave it out with --settings none, also to "
             "write it anew: --settings none --tune NOISY CLEAN"
         ) from error
+
+
+def _checked(use: Settings) -> Settings:
+    """The settings; raises ValueError for numbers that are none, or cannot be."""
+    counts = [one for one in (use.window, use.beam, use.longest) if one is not None]
+    numbers = [use.min_confidence, use.temperature, *use.weights.values(), *counts]
+    if not all(isinstance(one, int | float) for one in numbers):
+        raise ValueError("what should be a number is none")
+    if not (0 <= use.min_confidence <= 1 and use.temperature > 0 and min(counts, default=1) >= 0):
+        raise ValueError("a number is out of its range")
+    return use
 
 
 def write(settings: Settings, checkpoint: str) -> str:

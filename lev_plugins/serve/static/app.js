@@ -182,10 +182,13 @@ async function typed(field, other, text) {
   more.forEach((next, i) => {
     const place = state.at + 1 + i;
     const waits = state.rows[place]?.[other] && !state.rows[place][field]; // source or text came before
-    if (!waits) state.rows.splice(place, 0, newRow("", "", next.ending));
+    if (!waits) {
+      const before = state.rows[place - 1];
+      state.rows.splice(place, 0, newRow("", "", before.ending));
+      before.ending ||= "\n";
+    }
     put(state.rows[place], field, next.text);
   });
-  if (more.length) [one.ending, more.at(-1).ending] = [first.ending, one.ending];
   state.unsaved = true;
   await update();
 }

@@ -24,7 +24,7 @@ def linear_score(
     kind: ProblemType, number: int, *splits: tuple[Sequence[Tensor], Sequence[Tensor]]
 ) -> float | None:
     """The same of a logistic regression for each label on the TF-IDF of subwords, or None where
-    scikit-learn is not installed, or fitting would take long.
+    scikit-learn is not installed, fitting would take long, or there is one label alone.
 
     Args:
         number: of labels or classes.
@@ -36,7 +36,8 @@ def linear_score(
         from sklearn.multiclass import OneVsRestClassifier
     except ImportError:
         return None
-    if number * len(splits[0][0]) > MOST:
+    alone = len(torch.cat([*splits[0][1]]).unique()) < 2
+    if alone or number * len(splits[0][0]) > MOST:
         return None
     texts, ids = ([[one[i] for i in range(len(one))] for one in side] for side in zip(*splits))
     train, valid = ([one.tolist() for one in side] for side in texts)

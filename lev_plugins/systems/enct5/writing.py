@@ -93,7 +93,8 @@ def write_all(
         written, told = write_split(prefix, examples, tokenizer, labels, max_length)
         say(f"{split} ({path}): {told}")
         if split == "train":
-            say(_keep_targets(metadata, torch.cat(written)))
+            own = written[: len(written) // (1 + max(copies, 0))]  # not those of copies
+            say(_keep_targets(metadata, torch.cat(own)))
     with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{name}\n" for name in labels.names)
     metadata.write(folder)

@@ -206,6 +206,11 @@ class TranslationEditTask(PostEditingTask):
     ) -> tuple[float, float]:
         """α and β at an update, or when a share of the time has passed; by default at the end."""
         cfg, whole = self.cfg, self.cfg.roll_in_updates
+        starts = not (cfg.alpha_start is None and cfg.beta_start is None)
+        if update is not None and starts != (whole > 0):
+            raise UserError(
+                "--roll-in-updates goes with --alpha-start or --beta-start: give both or neither"
+            )
         done = time_share if 0 < whole < 1 and update is not None else update
         if done is None and update is not None:
             raise UserError(
@@ -265,7 +270,7 @@ class TranslationEditTask(PostEditingTask):
             delete_words=self.cfg.delete_words,
             stock=self.cfg.stock_decoding,
             noise_scale=self.cfg.noise_scale,
-            seed=self.cfg.seed or 1,
+            seed=1 if self.cfg.seed is None else self.cfg.seed,
         )
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
 

@@ -5,6 +5,7 @@ beam search and its options of both.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from fairseq.data import (
     LanguagePairDataset,
     ListDataset,
 )
+from fairseq.data.iterators import EpochBatchIterator
 from fairseq.tasks import register_task
 from torch import Tensor
 
@@ -40,6 +42,7 @@ class JoinedDataset(LanguagePairDataset):
         sides = joined, joined.sizes, dictionary, target, target and target.sizes, dictionary
         super().__init__(*sides, left_pad_source=False, **options)
         self.parts = np.stack([source.sizes, draft.sizes], 1)
+        self.most: float = np.inf  # tokens of a batch
 
     def size(self, index: int) -> tuple[int, ...]:
         """Lengths of source, target and draft in tokens."""
@@ -49,10 +52,12 @@ class JoinedDataset(LanguagePairDataset):
     def filter_indices_by_size(
         self, indices: np.ndarray, max_sizes: None | int | Sequence[int]
     ) -> tuple[np.ndarray, list[int]]:
-        """Source and draft are held to the source's limit, each by itself."""
+        """Source and draft are held to the source's limit, each by itself; both together, or the
+        target, to a batch's."""
         limits = max_sizes if isinstance(max_sizes, (tuple, list)) else (max_sizes, max_sizes)
         source, target = (np.inf if limit is None else limit for limit in limits)
         fits = self.parts[indices].max(1) <= source
+        fits &= self.num_tokens_vec(indices) <= self.most
         if self.tgt_sizes is not None:
             fits &= self.tgt_sizes[indices] <= target
         return indices[fits], indices[~fits].tolist()
@@ -89,6 +94,13 @@ class TranslationConcatTask(PostEditingTask):
             shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
+
+    def get_batch_iterator(
+        self, dataset: JoinedDataset, max_tokens: int | None = None, **options: Any
+    ) -> EpochBatchIterator:
+        """fairseq's; pairs that fill more than a batch are too long."""
+        dataset.most = max_tokens or np.inf
+        return super().get_batch_iterator(dataset, max_tokens, **options)
 
     def build_dataset_for_inference(
         self,

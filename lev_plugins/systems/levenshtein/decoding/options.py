@@ -17,7 +17,8 @@ _NAMES = {  # ours, of fairseq's generation options
     **{name: name for name in ("max_len_a", "max_len_b", "nbest")},
 }
 _UNSUPPORTED = (
-    "decoding_format sampling retain_dropout lm_path score_reference print_alignment replace_unk"
+    "decoding_format sampling retain_dropout lm_path score_reference print_alignment replace_unk "
+    "no_repeat_ngram_size match_source_len unnormalized"
 )
 
 
