@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from functools import cache
+from pathlib import Path
 from typing import Any
 
 import saved
@@ -11,7 +11,7 @@ import torch
 from fairseq import tasks
 from fairseq.data.encoders.characters import Characters
 
-from lev_plugins import Corrector, EncT5, LevenshteinEditor
+from lev_plugins import Corrector, EditTrace, EncT5, Iteration, LevenshteinEditor
 from lev_plugins.inference.correction.autoregressive import Autoregressive
 from lev_plugins.inference.correction.backends import TextProcessing
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
@@ -28,13 +28,6 @@ ENCT5: dict[str, Any] = {
     "attention_head_dim": 3,
     "dropout": 0.0,
 }
-WRITING = (
-    "nowhere --task {task} --arch {arch} --optimizer adam --source-lang src --target-lang tgt "
-    "--encoder-embed-dim 8 --encoder-ffn-embed-dim 8 --encoder-layers 1 "
-    "--encoder-attention-heads 2 --decoder-embed-dim 8 --decoder-ffn-embed-dim 8 "
-    "--decoder-layers 1 --decoder-attention-heads 2 --dropout 0 "
-    "--max-source-positions 40 --max-target-positions 40"
-)
 
 
 def editor(count: int = 1, characters: bool = False, **options: Any) -> LevenshteinEditor:
@@ -50,35 +43,20 @@ def edit_corrector(unit: str | None = None, window: int | None = None, **more: A
     return Corrector(backend, unit, window)
 
 
-@cache
-def _written(task: str, arch: str) -> Any:
-    given = WRITING.format(task=task, arch=arch).split()
-    if arch.startswith("pbd"):  # its decoder is as wide as its encoder
-        own = {n for n, one in enumerate(given) if one.startswith("--decoder-") and "-dim" in one}
-        own |= {given.index("--decoder-attention-heads")}
-        given = [one for n, one in enumerate(given) if not {n, n - 1} & own]
-    return saved.configuration(given)
-
-
 def writing_corrector(
-    task: str = "translation",
-    unit: str | None = None,
-    window: int | None = None,
-    arch: str = "transformer",
+    kind: str = "stock", unit: str | None = None, window: int | None = None
 ) -> Corrector:
-    """A corrector whose model writes from left to right; ``translation_concat`` has its own."""
-    arch = arch if task == "translation" else "transformer_concat_char"
-    cfg = copy.deepcopy(_written(task, arch))
-    kind = tasks.TASK_REGISTRY[task]
-    of = kind(cfg.task, tiny.dictionary(), tiny.dictionary())
-    torch.manual_seed(3)
-    model = of.build_model(cfg.model)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape))
-    processing = TextProcessing(None, Characters())
-    backend = Autoregressive(model, of, cfg, processing, knows_spaces=True, beam=2)
-    return Corrector(backend, unit, window)
+    """A corrector whose model, one of :data:`saved.KINDS`, writes from left to right."""
+    cfg = copy.deepcopy(saved.parsed(Path("nowhere/bin"), kind))
+    of = tasks.TASK_REGISTRY[cfg.task._name](cfg.task, tiny.dictionary(), tiny.dictionary())
+    model, processing = saved.untrained(cfg, of), TextProcessing(None, Characters())
+    return Corrector(Autoregressive(model, of, cfg, processing, True, beam=2), unit, window)
+
+
+def trace(text: str) -> EditTrace:
+    """A trace with a text at every place."""
+    step = Iteration((text, "b"), (True, False), ("b", text), (False, True))
+    return EditTrace(text, text, text, 0.0, (step,), "unchanged")
 
 
 def enct5(kind: str, texts: int = 1, limit: int = 24, labels: Sequence[str] = LABELS) -> EncT5:

@@ -27,6 +27,7 @@ KINDS = {
     "stock": "--task translation --arch transformer --decoder-embed-dim 16 "
     "--decoder-ffn-embed-dim 16 --decoder-attention-heads 2",
     "concat": "--task translation_concat --arch transformer_concat_char",
+    "pbd": "--task translation --arch pbd_transformer_char",
 }
 
 
@@ -43,16 +44,21 @@ def parsed(data: Path, kind: str) -> Any:
 
 
 @torch.no_grad()
-def save(path: Path, data: Path, kind: str, seed: int = 3) -> Path:
-    """A checkpoint of a model that was not trained and has opinions nevertheless."""
-    cfg = copy.deepcopy(parsed(data.parent / "bin", kind))
-    cfg.task.data = str(data)
+def untrained(cfg: Any, task: Any, seed: int = 3) -> Any:
+    """A model that was not trained and has opinions nevertheless."""
     torch.manual_seed(seed)
-    task = tasks.setup_task(cfg.task)
     model = task.build_model(cfg.model)
     for parameter in model.parameters():
         parameter.add_(0.3 * torch.randn(parameter.shape))
-    return write(path, cfg, model, task.state_dict())
+    return model
+
+
+def save(path: Path, data: Path, kind: str, seed: int = 3) -> Path:
+    """A checkpoint of a model that was not trained."""
+    cfg = copy.deepcopy(parsed(data.parent / "bin", kind))
+    cfg.task.data = str(data)
+    task = tasks.setup_task(cfg.task)
+    return write(path, cfg, untrained(cfg, task, seed), task.state_dict())
 
 
 def write(path: Path, cfg: Any, model: nn.Module, task_state: dict[str, Any]) -> Path:

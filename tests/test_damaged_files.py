@@ -175,9 +175,3 @@ def test_a_checkpoint_of_another_system_or_size_is_told(folder, tmp_path):
         changed(folder / "stock.pt", other, "model", **{name: 32})
         with refuses(other):
             checkpoint_utils.load_model_ensemble([str(other)])
-
-
-def test_an_option_that_has_gone_since_is_left_out(folder, tmp_path):
-    for kind, load in (("stock", Corrector), ("editor", LevenshteinEditor)):
-        changed(folder / f"{kind}.pt", tmp_path / "older.pt", "task", gone=1)
-        assert load.from_pretrained(str(tmp_path / "older.pt")) is not None

@@ -41,7 +41,7 @@ def corrector(kind: str, unit: str) -> Corrector:
     window = 2 if unit == "window" else None
     if kind == "edits":
         return editors.edit_corrector(unit, window, max_iter=3)
-    return editors.writing_corrector("translation", unit, window)
+    return editors.writing_corrector("stock", unit, window)
 
 
 @contextmanager

@@ -1,8 +1,6 @@
 """The Python interface: arguments, devices, what a notebook shows, threads."""
 
-import dataclasses
 import json
-import pickle
 import random
 import sys
 import threading
@@ -19,7 +17,7 @@ from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, Sentencepi
 from refusals import refuses
 
 import lev_plugins
-from lev_plugins import Correction, Corrector, Edit, EditTrace, EncT5, Iteration, LevenshteinEditor
+from lev_plugins import Correction, Corrector, Edit, EncT5, LevenshteinEditor
 
 
 @pytest.mark.parametrize("kind", [LevenshteinEditor, Corrector, EncT5])
@@ -78,29 +76,18 @@ HOSTILE = "<b>&\"'\x1b\u202e"
 SHOWN = "&lt;b&gt;&amp;&quot;&#x27;\\x1b\\u202e"
 
 
-def traced(word: str) -> EditTrace:
-    step = Iteration((word, "b"), (True, False), ("b", word), (False, True))
-    return EditTrace(word, word, word, -1.0, (step,), "unchanged")
-
-
 def test_a_notebook_shows_what_went_and_what_came_and_no_markup_of_its_own():
-    for one in (traced(HOSTILE), Correction(HOSTILE, HOSTILE, (Edit(0, HOSTILE, HOSTILE, 0.5),))):
+    for one in (
+        editors.trace(HOSTILE),
+        Correction(HOSTILE, HOSTILE, (Edit(0, HOSTILE, HOSTILE, 0.5),)),
+    ):
         html = one._repr_html_()
         assert html.count(SHOWN) >= 2 and "<b>" not in html and "\x1b" not in html
-    html = traced("word")._repr_html_()
+    html = editors.trace("word")._repr_html_()
     assert html.index(">word</del>") < html.index(">word</ins>")
     line = Correction("a b c", "a x c", (Edit(2, "b", "x", 0.75), Edit(4, "c", "z", 0.1, False)))
     html = line._repr_html_()
     assert ">b</del>" in html and ">x</ins><sub>0.75</sub> c</p>" in html and "z" not in html
-
-
-def test_results_are_plain_data_for_tables_and_survive_pickling():
-    corrector, editor = editors.edit_corrector(), editors.editor(max_insertions=1)
-    (line,), (trace,) = corrector.correct(["a b"]), editor.edit(["a b"], ["b c"])
-    for one, told in ((line, dataclasses.asdict(line)), (trace, trace.to_dict())):
-        record = json.loads(json.dumps(told))
-        assert record["source"] == one.source and record["text"] == one.text
-        assert pickle.loads(pickle.dumps(one)) == one
 
 
 def test_the_notebook_runs(root: Path, monkeypatch):

@@ -8,7 +8,6 @@ import sys
 from argparse import Namespace
 
 import pytest
-import saved
 from fairseq import models, options, tasks, utils
 
 from lev_plugins.fairseq_patches.imports import accept_imported_package
@@ -17,14 +16,6 @@ from tests.conftest import ROOT
 sys.path.append(str(ROOT / "docs"))
 import reference  # noqa: E402
 
-SYSTEMS = {
-    "enct5": "enct5",
-    "gated_transformer": "noisy_translation",
-    "levenshtein_editor": "translation_edit",
-    "pbd_transformer": "translation",
-    "transformer_concat": "translation_concat",
-    "levenshtein_editor_char": "translation_edit",
-}
 OWN = "lev_plugins."  # modules of ours
 # Imports the package, then loads it as fairseq's commands do, and says what was registered.
 LOADER = """
@@ -100,9 +91,9 @@ def test_every_option_is_one_that_fairseq_understands_and_none_of_its_own():
 
 def test_an_architecture_sets_the_sizes_that_the_user_does_not():
     """Those of all stand in user_dir.md, which tests/test_docs.py compares."""
-    for arch, task in SYSTEMS.items():
-        criterion = "enct5" if arch == "enct5" else "edit_policy_loss"
-        words = f"data --task {task} --criterion {criterion} --arch {arch} --decoder-layers 7"
-        model = saved.configuration([*words.split(), "--encoder-embed-dim", "64"]).model
-        assert (model.decoder_layers, model.encoder_embed_dim) == (7, 64), arch
-    assert model.encoder_layers == 2 and model.max_source_positions == 1024
+    for arch, kind in models.ARCH_MODEL_REGISTRY.items():
+        if kind.__module__.startswith(OWN):
+            args = Namespace(decoder_layers=7, encoder_embed_dim=64)
+            models.ARCH_CONFIG_REGISTRY[arch](args)
+            assert (args.decoder_layers, args.encoder_embed_dim) == (7, 64), arch
+            assert arch != "levenshtein_editor_char" or args.encoder_layers == 2

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from plain_files import read
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "spelling_and_ocr" / "prepare_typos.py"
 SETS = ("train", "valid", "test")
@@ -18,12 +19,8 @@ def run(out, *flags, path=""):
     return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
 
 
-def lines(folder, name):
-    return (folder / name).read_text(encoding="utf-8").splitlines()
-
-
 def plain(folder, name):
-    return [line.replace(" ", "").replace("▁", " ") for line in lines(folder, name)]
+    return [line.replace(" ", "").replace("▁", " ") for line in read(folder / name)]
 
 
 def test_a_package_that_is_missing_is_one_error_line_and_leaves_nothing(tmp_path):
@@ -45,21 +42,21 @@ def running(tmp_path_factory):
 
 def test_nothing_to_measure_with_is_in_training_or_in_the_lists(running):
     met = {*plain(running, "train.typo")}
-    met |= {line.split("\t")[0] for line in lines(running, "lookup.tsv")}
+    met |= {line.split("\t")[0] for line in read(running / "lookup.tsv")}
     valid, test = ({*plain(running, f"{name}.typo")} for name in SETS[1:])
     assert not met & valid and not met & test and not valid & test
     assert len(valid) == len(test) == 1500
-    typos = lines(running, "test.typo")
-    assert lines(running, "test.draft") == typos != lines(running, "test.word")
+    typos = read(running / "test.typo")
+    assert read(running / "test.draft") == typos != read(running / "test.word")
     assert all(typos) and {len(one) for line in typos for one in line.split(" ")} == {1}
-    assert not met & {*lines(running, "test_everyday.noisy"), *lines(running, "test_heldout.noisy")}
-    lexicon = {line.split()[0] for line in lines(running, "lexicon.txt")}
-    unknown = {*lines(running, "test_unknown.clean")}
+    assert not met & {*read(running / "test_everyday.noisy"), *read(running / "test_heldout.noisy")}
+    lexicon = {line.split()[0] for line in read(running / "lexicon.txt")}
+    unknown = {*read(running / "test_unknown.clean")}
     assert len(unknown) == 500 and not unknown & lexicon
-    assert not unknown & {*plain(running, "train.word"), *lines(running, "dev.clean")}
-    assert {word for word in lines(running, "words.txt") if word.isalpha()} <= lexicon
+    assert not unknown & {*plain(running, "train.word"), *read(running / "dev.clean")}
+    assert {word for word in read(running / "words.txt") if word.isalpha()} <= lexicon
     for path in running.glob("*.noisy"):
-        clean = lines(running, path.with_suffix(".clean").name)
-        both = list(zip(lines(running, path.name), clean, strict=True))
+        clean = read(running / path.with_suffix(".clean").name)
+        both = list(zip(read(running / path.name), clean, strict=True))
         assert both and all(len(a.split()) == len(b.split()) for a, b in both)
-    assert sum(len(line.split()) for line in lines(running, "test_running.noisy")) > 3000
+    assert sum(len(line.split()) for line in read(running / "test_running.noisy")) > 3000

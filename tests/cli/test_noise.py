@@ -40,11 +40,6 @@ def run(flags: str) -> str:
     return Path("out").read_bytes().decode()
 
 
-def test_line_n_is_line_n_with_noise(text):
-    noisy = run("--kind all").split("\n")[:-1]
-    assert len(noisy) == len(text) and all(map(str.__ne__, text, noisy))
-
-
 def test_everything_else_comes_out_byte_for_byte(text, monkeypatch, capsysbinary):
     Path("in").write_bytes(HOSTILE.encode())
     for flags in ("none", "random", "swap-words", "ocr"):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 
 import pytest
+from editors import trace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from lev_plugins.reports import correction_page
 from lev_plugins.reports.gates import Record
 from lev_plugins.reports.gates import render_html as gates_page
 from lev_plugins.reports.traces import render_html as trace_page
-from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
 DO = "document.title='DONE'"
 #: each of them would change the title, from the text of a page or from an attribute of it
@@ -71,12 +71,6 @@ class Shown(HTMLParser):
             self.title += data
         elif self.open:
             self.lines[-1] += data
-
-
-def trace(text: str) -> EditTrace:
-    """A trace with a text at every place."""
-    step = Iteration((text, "b"), (True, False), ("b", text), (False, True))
-    return EditTrace(text, text, text, 0.0, (step,), "unchanged")
 
 
 def gated(text: str, number: int) -> Record:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import editors
 import pytest
 import saved
 import tiny
@@ -15,7 +16,6 @@ import torch
 from hypothesis import given
 from refusals import refusal
 from test_pages import RISKY
-from test_pages import trace as risky_trace
 
 from lev_plugins.cli import trace as command
 from lev_plugins.data.source_change import MARKS
@@ -88,7 +88,7 @@ def test_characters_are_joined_and_words_are_not(words, shown):
 
 @given(RISKY)
 def test_text_holds_no_control_characters_but_line_ends(risky):
-    shown = render_text(risky_trace(risky), 1)
+    shown = render_text(editors.trace(risky), 1)
     assert all(char == "\n" or char == " " or char == printable(char) for char in shown)
     assert not {"\x1b", "\0", "\u2028", "\u202e", "\r", "\x85"} & set(shown)
     shown.encode("utf-8")  # no lone surrogates

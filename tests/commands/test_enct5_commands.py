@@ -102,9 +102,3 @@ def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
     anew = {name for name in before if not torch.equal(before[name].float(), after[name])}
     assert anew == {"head.weight", "head.bias"}
     other.done(other.train(f"{new} --max-update 2"))  # which is resumed as any other
-
-
-def test_fairseq_generate_points_to_the_command_that_predicts(corpus, tmp_path):
-    made = corpus("tagging")
-    error = made(f"fairseq-generate {made.data} --path {tmp_path}/any.pt --cpu").error
-    assert "lev-predict" in error

@@ -37,15 +37,6 @@ def test_embeddings_that_the_model_lacks_are_named(commands, triples, stock, tmp
     assert str(stock.checkpoint) in error and "placeholder_head" in error
 
 
-def test_a_start_that_is_no_file_is_not_taken_for_none(commands, triples, tmp_path):
-    train = triples.train("--save-dir none --max-update 1")
-    folder = triples.checkpoint.parent
-    for flag, path in (("--restore-file", folder), ("--finetune-from-model", folder / "other.pt")):
-        error = commands.plugin(f"{train} {flag} {path}", tmp_path).error
-        assert str(path) in error
-        assert not (tmp_path / "none" / "checkpoint_last.pt").exists()
-
-
 def test_a_training_that_resumes_without_its_drafts_says_so(commands, triples, tmp_path):
     train = triples.train(f"--restore-file {triples.checkpoint} --max-update 1 --save-dir on")
     said = commands.done(train.replace("--draft-lang mt", ""), tmp_path)

@@ -56,10 +56,6 @@ class System(NamedTuple):
         drafts = self.corpus.text("test", "mt")
         return [f"{source}\t{draft}" for source, draft in zip(sources, drafts, strict=True)]
 
-    def __call__(self, command: str, **options: Any) -> Result:
-        words = f"{command} {LANGUAGES} --cpu"
-        return self.commands.plugin(words, self.folder, self.task, **options)
-
     def done(self, command: str, **options: Any) -> Result:
         return self.commands.done(
             f"{command} {LANGUAGES} --cpu", self.folder, task=self.task, **options
@@ -168,18 +164,6 @@ def test_a_training_resumed_is_the_one_that_never_stopped(system, second, tmp_pa
 
 
 # ---------------------------------------------------------------- what is particular
-
-
-def test_dropout_that_is_to_be_kept_and_a_limit_of_no_position_are_refused(made):
-    """fairseq never ends where no sentence is left."""
-    pbd = made("pbd")
-    refused = {
-        pbd.generate("--retain-dropout"): "--retain-dropout",
-        pbd.train("--max-source-positions 0 --save-dir no"): "a data set has no sentence",
-    }
-    for command, named in refused.items():
-        assert named in pbd(command).error
-    assert not list((pbd.folder / "no").glob("*"))
 
 
 def gates_of(system: System, more: str, stdin: str) -> Result:

@@ -45,9 +45,6 @@ def test_a_token_is_deleted_above_the_threshold(probability, threshold, deleted)
     policy = ConstantPolicy(deletion=(math.log(1 - probability), math.log(probability)))
     (hypothesis,) = single(policy, [("a", "abc")], delete_threshold=threshold)
     assert text(hypothesis["tokens"]) == ("" if deleted else "abc")
-    if not deleted:
-        inner = hypothesis["positional_scores"][1:-1]
-        assert torch.allclose(inner, torch.full((3,), math.log(1 - probability)), atol=1e-6)
 
 
 WORDS = {  # of each way to cut words: three words and their tokens

@@ -63,7 +63,7 @@ def test_every_sentence_is_in_one_batch_within_the_limits(
 
 def test_nothing_to_train_on_is_told_where_fairseq_never_ends(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["fairseq-train"])
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="a data set has no sentence"):
         Lengths([]).batch_by_size(np.arange(0), 60, None, 8)
 
 

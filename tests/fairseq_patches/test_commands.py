@@ -7,9 +7,7 @@ from argparse import Namespace
 
 import pytest
 import tiny
-from fairseq import options
 from fairseq.data import encoders
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
@@ -82,10 +80,3 @@ def test_every_space_of_unicode_gives_the_tokens_of_a_plain_one(tmp_path):
             for text in (TEXT, f" {TEXT} ", "a  cat"):
                 assert encoder.encode(text.replace(" ", space)) == encoder.encode(text), repr(space)
         assert "\u200b" in encoder.encode("a\u200bcat")  # no space: it stays
-
-
-def test_characters_can_be_chosen_on_the_command_line():
-    words = ["data", "--bpe", "characters"]
-    args = options.parse_args_and_arch(options.get_generation_parser(), words)
-    encoder = encoders.build_bpe(convert_namespace_to_omegaconf(args).bpe)
-    assert encoder.decode(encoder.encode("a b")) == "a b"

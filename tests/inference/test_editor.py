@@ -86,7 +86,6 @@ def test_what_cannot_be_loaded_is_named(folder):
     del state["model"]["deletion_head.weight"]
     torch.save(state, folder / "model.pt")
     for path, options, named in (
-        ("none.pt", {}, "none.pt"),
         (folder / "bin", {}, "checkpoint_best.pt"),
         (folder, {}, "deletion_head.weight"),
         (ours, {"data": folder / "other"}, "source dictionary (symbol 4 is 'a' there and 'x'"),

@@ -32,6 +32,7 @@ def randomised(module: nn.Module) -> nn.Module:
 
 
 def real_tokens(*lengths: int) -> Tensor:
+    """B × T, bool, True at the first ``lengths[i]`` tokens of row i."""
     return torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
 

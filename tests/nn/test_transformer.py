@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from fairseq.modules import SinusoidalPositionalEmbedding
+from test_t5 import randomised, real_tokens
 from torch import Tensor
 
 from lev_plugins.nn.embedding import Positions
@@ -19,11 +20,6 @@ DIM, HEADS = 12, 3
 BATCH, LENGTH, SOURCE = 3, 5, 4
 PAD = 1
 NOTHING_HIDDEN = Layout(None, None)
-
-
-def real_tokens(length: int, *lengths: int) -> Tensor:
-    """B × T, bool, True at the first ``lengths[i]`` tokens of row i."""
-    return torch.arange(length).unsqueeze(0) < torch.tensor(lengths).unsqueeze(1)
 
 
 def slow_attention(query: Tensor, key: Tensor, value: Tensor, real: Tensor | None) -> Tensor:
@@ -41,20 +37,13 @@ def slow_attention(query: Tensor, key: Tensor, value: Tensor, real: Tensor | Non
     return out
 
 
-def randomise(module: torch.nn.Module) -> torch.nn.Module:
-    """Biases and norms too, so that a forgotten one shows."""
-    for parameter in module.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return module.double().eval()
-
-
 def inputs(length: int = LENGTH) -> Tensor:
     return torch.randn(BATCH, length, DIM, dtype=torch.double)
 
 
 def test_rotary_positions_turn_pairs_of_channels_by_their_place():
     """Su et al. (2021), Eq. 14 and 15: by matrices, sentence by sentence, head by head."""
-    attention, x, width = randomise(Attention(DIM, HEADS)), inputs(), DIM // HEADS
+    attention, x, width = randomised(Attention(DIM, HEADS)), inputs(), DIM // HEADS
     real = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
     plain = attention.project(x, NOTHING_HIDDEN)
     found = attention.project(x, Layout(None, None, turns(real, width)))
@@ -71,14 +60,14 @@ def test_rotary_positions_turn_pairs_of_channels_by_their_place():
 
 @pytest.mark.parametrize("masked", [True, False])
 def test_attention_to_itself_and_to_a_memory_is_the_slow_one(masked):
-    attention, x = randomise(Attention(DIM, HEADS)), inputs()
-    real = real_tokens(LENGTH, 5, 2, 1) if masked else None
+    attention, x = randomised(Attention(DIM, HEADS)), inputs()
+    real = real_tokens(5, 2, 1) if masked else None
     query, key, value = F.linear(x, attention.inputs.weight, attention.inputs.bias).chunk(3, -1)
     expected = attention.output(slow_attention(query, key, value, real))
     result = attention(x, Layout(None if real is None else real[:, None, None], None))
     assert torch.allclose(result, expected, atol=1e-10)
-    attention, states = randomise(Attention(DIM, HEADS, cross=True)), inputs(SOURCE)
-    real = real_tokens(SOURCE, 4, 1, 3) if masked else None
+    attention, states = randomised(Attention(DIM, HEADS, cross=True)), inputs(SOURCE)
+    real = real_tokens(4, 1, 3) if masked else None
     memory = Memory(states, None if real is None else real[:, None, None])
     key, value = F.linear(states, attention.inputs.weight, attention.inputs.bias).chunk(2, -1)
     expected = attention.output(slow_attention(attention.query(x), key, value, real))
@@ -91,7 +80,7 @@ def block_of() -> TransformerBlock:
 
 @pytest.mark.parametrize("where", ["dropout", "self_attention.dropout", "activation_dropout"])
 def test_dropout_acts_in_training_only(where):
-    x, block, memory = inputs(), randomise(block_of()), Memory(inputs(SOURCE), None)
+    x, block, memory = inputs(), randomised(block_of()), Memory(inputs(SOURCE), None)
     owner, _, name = where.rpartition(".")
     setattr(block.get_submodule(owner), name, 0.5)
     for training in (False, True):

@@ -160,7 +160,7 @@ INTERFACES: dict[str, tuple[Callable[[], Any], Callable[[Any, bool], Any]]] = {
     "ensemble of editors": (lambda: editors.editor(2), editor_on),
     "edit corrector": (editors.edit_corrector, corrector_on),
     "corrector": (editors.writing_corrector, corrector_on),
-    "concat corrector": (lambda: editors.writing_corrector("translation_concat"), corrector_on),
+    "concat corrector": (lambda: editors.writing_corrector("concat"), corrector_on),
     **{one.value: (functools.partial(editors.enct5, one.value), labels_on) for one in ProblemType},
 }
 

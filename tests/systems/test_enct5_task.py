@@ -1,5 +1,6 @@
 """The task ``enct5``: what it reads, batches, counts, keeps and refuses."""
 
+import sys
 from importlib.util import find_spec
 from types import SimpleNamespace
 
@@ -96,7 +97,7 @@ def test_settings_that_cannot_be_are_refused(task, kind, settings, said):
         task(kind, **settings)
 
 
-def test_another_split_architecture_or_criterion_is_refused(task):
+def test_another_split_architecture_criterion_or_command_is_refused(task, monkeypatch):
     made = task()
     for said, call, given in (
         ("test2", made.load_dataset, "test2"),
@@ -105,6 +106,9 @@ def test_another_split_architecture_or_criterion_is_refused(task):
     ):
         with refuses(said):
             call(given)
+    monkeypatch.setattr(sys, "argv", ["fairseq-generate"])
+    with refuses("lev-predict"):
+        task()
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,11 @@ def test_options_that_contradict_each_other_are_refused_by_name(system: Seq2Seq,
         system.new(target=target, **given)
 
 
+def test_dropout_that_is_to_be_kept_is_refused():
+    with pytest.raises(UserError, match="--retain-dropout"):
+        PBD.build().prepare_for_inference_(Namespace(generation=Namespace(retain_dropout=True)))
+
+
 # fairseq's own Transformer --------------------------------------------------------------------
 
 # without a future there are no segments to tell apart
