@@ -59,8 +59,12 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
 # fair races ----------------------------------------------------------------------------------
 
 
+def tiny_args():
+    return levt_speed.ready(levt_speed.parser(None).parse_args(TINY))
+
+
 def test_a_difference_in_the_weights_is_noticed():
-    args = levt_speed.parsed(TINY)
+    args = tiny_args()
     peers = levt_speed.build_peers(args)
     assert "labels equal" in levt_speed.check_training(peers, args)
     with torch.no_grad():
@@ -79,7 +83,7 @@ def test_outputs_that_differ_stop_the_race():
 
 
 def test_an_output_of_another_length_stops_the_race(monkeypatch):
-    against, args = levt_against_ar, levt_speed.parsed(TINY)
+    against, args = levt_against_ar, tiny_args()
     task = levt_speed.build_peers(args).stock_task
     (sample, *_) = levt_speed.decoding_samples(args, 1)
     model = against.build_transformer(args, task)

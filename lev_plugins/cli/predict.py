@@ -74,9 +74,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction]":
-    """What is found in all lines; for a model that reads one text a tab is a space."""
-    texts: Iterator[str | list[str]]
-    texts = (line.replace("\t", " ") for line in lines.input_lines(args.input))
+    """What is found in all lines."""
+    texts: Iterator[str | list[str]] = lines.input_lines(args.input)
     if model.metadata.texts > 1:
         form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
         texts = lines.input_fields(args.input, {2}, form)
