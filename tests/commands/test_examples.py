@@ -296,6 +296,19 @@ def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_another_optimizer_has_a_rate_and_no_noise_is_none(tmp_path):
+    (stub := put(tmp_path / "bin" / "fairseq-train", ["#!/bin/sh", 'echo "$@"'])).chmod(0o755)
+    put(tmp_path / "data" / "dict.clean.txt", [])
+    home = Path(sys.executable).parent  # a recipe puts nothing before an environment that is active
+    environ = {"PATH": f"{stub.parent}:{home}:{ROOT}/.venv/bin:/usr/bin:/bin", "NOISE": "0.0"}
+    for words, there in (
+        ("translation/train.sh {} levt --optimizer adam", "--lr 0.002"),
+        ("spelling_and_ocr/train_ocr.sh {} pbd", "--task translation "),
+    ):
+        command = ["bash", *f"{EXAMPLES}/{words.format(tmp_path)}".split()]
+        assert there in subprocess.check_output(command, env=environ, text=True)
+
+
 def test_the_campaign_runs_the_commands_of_a_row(succeed):
     listed = [line.split("\t") for line in succeed("campaign.sh").splitlines()]
     assert ["tagging", "most frequent tag"] in listed
