@@ -144,18 +144,12 @@ def t5(folder: Path, new: bool = True) -> Path:
     return write(folder, T5_1 if new else T5_0, t5_tensors(gated=new, tied=not new))
 
 
-def sized_t5(folder: Path, rows: int) -> Path:
-    """A T5 of so many rows without a vocabulary."""
-    config = {**T5_1, "vocab_size": rows}
-    write(folder, config, random_tensors("T5ForConditionalGeneration", config, "embed_tokens"))
-    (folder / "tokenizer.json").unlink()
-    (folder / "tokenizer_config.json").unlink()
-    return folder
-
-
 def pieced_t5(folder: Path) -> Path:
     """A T5 with a sentencepiece model, as published ones are: 24 subwords and 100 extra ids."""
-    sized_t5(folder, rows=128)
+    config = {**T5_1, "vocab_size": 128}
+    write(folder, config, random_tensors("T5ForConditionalGeneration", config, "embed_tokens"))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
     lines = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!"] * 4
     tiny.sentencepiece_model(folder / "spiece.model", lines, **{"vocab_size": 24, **T5_ORDER})
     return folder

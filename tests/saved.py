@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from fairseq import checkpoint_utils, options, tasks
-from fairseq.dataclass.configs import CheckpointConfig
+from fairseq.dataclass.configs import CheckpointConfig, OptimizationConfig
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
@@ -94,7 +94,7 @@ def begin(cfg: Any, task: Any, **given: Any) -> None:
     """A training begins as ``given`` says."""
     how = CheckpointConfig(**given)
     cfg = copy.copy(cfg)
-    cfg.checkpoint = how
+    cfg.checkpoint, cfg.optimization = how, OptimizationConfig()
     trainer = SimpleNamespace(
         **{"checkpoint_suffix": "", "model": None, "lr_scheduler": None, "cfg": cfg, "task": task},
         get_model=lambda: ARCH_MODEL_REGISTRY[cfg.model._name],
@@ -103,6 +103,7 @@ def begin(cfg: Any, task: Any, **given: Any) -> None:
         ),
         get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
         lr_step=lambda epoch: None,
+        cumulative_training_time=lambda: 0.0,
     )
     checkpoint_utils.load_checkpoint(how, trainer)
 

@@ -1,8 +1,11 @@
 """What is said of a mistake: one line that names it, with nothing that a terminal obeys."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from omegaconf import OmegaConf
 from lev_plugins import UserError
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.errors import printable
+from lev_plugins.io.output import whole_file
 
 ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e back \x7f \ud800"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -37,6 +41,18 @@ def ends(main: Callable[[], Any], status: int) -> None:
     with pytest.raises(SystemExit) as ended:
         patches.run_cli(main)
     assert ended.value.code == status
+
+
+def test_a_command_that_is_told_to_end_leaves_nothing_half_written(tmp_path, monkeypatch):
+    def main() -> None:
+        assert sys.stdin.read() == "", "a stream that is closed is empty"
+        with whole_file(str(tmp_path / "out")):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+
+    monkeypatch.setattr(sys, "stdin", None)
+    ends(main, 143)
+    assert not list(tmp_path.iterdir()) and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 # which errors are a mistake -----------------------------------------------------------------------

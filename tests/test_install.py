@@ -58,6 +58,11 @@ def test_a_wrong_argument_of_the_quickstart_is_one_error_line(refusal, words):
     assert words.split()[0].partition("=")[0] in refusal("examples/quickstart.sh", *words.split())
 
 
+def test_the_quickstart_writes_nothing_over_in_a_folder_of_somebody_else(refusal, tmp_path):
+    (tmp_path / "data").mkdir()
+    assert str(tmp_path) in refusal("examples/quickstart.sh", "--work", str(tmp_path))
+
+
 def test_setup_refuses_an_older_python_in_a_line_that_it_can_parse():
     text = (ROOT / "setup.py").read_text(encoding="utf-8")
     ast.parse(text, feature_version=(3, 4))

@@ -258,6 +258,7 @@ def test_a_stream_takes_no_more_than_its_buffer(models, kind):
         ("multilabel", [], {"threshold": 1.01}, "threshold 1.01"),
         ("classification", [], {"threshold": 0.5}, "threshold"),
         ("regression", [], {"top_k": 1}, "top_k"),
+        ("classification", [], {"top_k": 0}, "top_k"),
     ],
 )
 def test_wrong_use_is_told_in_one_line(models, name, given, options, message):

@@ -41,12 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def correct(args: argparse.Namespace) -> int:
     """Check the options, load the model, correct; as :func:`main`."""
     check(args)
-    from ..inference.correction.documents import plan
+    from ..inference.correction.documents import plan, require_text
     from ..inference.correction.protection import Protection
 
     words = read_lines(args.protect_words) if args.protect_words else ()
     patterns = [one for one in args.protect or () if one not in NAMED]
     protection = Protection(patterns, words)
+    if args.in_place:
+        require_text(args.files)
     files, skipped = [(path, path) for path in args.files] if args.in_place else [], ""
     if args.output_dir:
         todo = plan(args.files, args.output_dir)
@@ -79,8 +81,8 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
     if args.edits:
         yield json_sink(stack.enter_context(whole_file(args.edits)), bool(args.files))
     if args.html:
-        title = f"Corrections by {os.path.basename(args.path or ENGLISH_SPELLING)}"
-        yield stack.enter_context(html_sink(args.html, title))
+        model = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
+        yield stack.enter_context(html_sink(args.html, f"Corrections by {model}"))
 
 
 FOREIGN = (

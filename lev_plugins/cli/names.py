@@ -49,8 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
     if arguments and not arguments[0].startswith("-"):
         command = load(arguments[0])
         sys.argv[:] = [f"{RUN} {arguments[0]}", *arguments[1:]]
-        status: int | None = command.main()
-        return status
+        return command.main()
     lines = [f"  {name:14}{about}" for name, about in COMMANDS.items()]
     about = [f"Commands (lev-NAME is {RUN} NAME; COMMAND --help has the rest):", *lines]
     usage, kind = f"{RUN} [--version] [COMMAND ...]", argparse.RawDescriptionHelpFormatter

@@ -9,6 +9,7 @@ import os
 import secrets
 import signal
 import socket
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         UserError: an option or checkpoint that cannot be used, an address that is taken.
     """
     args = build_parser().parse_args(argv)
-    if args.timeout <= 0:
-        raise UserError(f"--timeout {args.timeout}: must be above 0")
+    if not 0 < args.timeout < threading.TIMEOUT_MAX:
+        raise UserError(f"--timeout {args.timeout}: give seconds above 0")
     missing = [name for name in ("fastapi", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(f"lev-serve needs {' and '.join(missing)}: pip install fastapi uvicorn")

@@ -1,4 +1,4 @@
-"""What changed between two versions of a source, as segments and as marks in the text.
+"""What changed between two versions: of a source as segments and as marks in the text.
 
 A translation memory has an older source beside each draft. Where the two sources differ is where
 the draft has to be edited, so the model is shown the difference (Xu, Crego and Yvon, 2023, give
@@ -9,9 +9,23 @@ import difflib
 import re
 from typing import NamedTuple
 
+from rapidfuzz.distance import Editops
+
+#: ``before[i:j]`` gives way to ``after[k:m]``.
+Change = tuple[int, int, int, int]
 MARKS = ("<del>", "</del>", "<ins>", "</ins>")
 # a word, a number or a punctuation mark, with the spaces in front of it
 _TOKEN = re.compile(r"\s*(?:\w+|[^\w\s])|\s+$")
+
+
+def changes(script: Editops) -> list[Change]:
+    """What a script of single edits does, in order, at least one kept item between two."""
+    found, i, k = [], 0, 0
+    for equal in script.as_matching_blocks():  # the last is empty
+        if (i, k) != (equal.a, equal.b):
+            found.append((i, equal.a, k, equal.b))
+        i, k = equal.a + equal.size, equal.b + equal.size
+    return found
 
 
 class Segment(NamedTuple):

@@ -4,10 +4,12 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.registry import REGISTRIES
 from hydra.core.config_store import ConfigStore
+from torch import Tensor
 
 from ..io.lines import typed_lines
 from ..io.patching import Stock, patches
@@ -32,6 +34,13 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
 
 
 if not is_lean():
+    bleu = importlib.import_module("fairseq.scoring.bleu")
+
+    @patches(bleu.Scorer, "add")
+    def add(stock: Stock, self: Any, ref: Tensor, pred: Tensor) -> None:
+        """Fault: the <s> of an edit model's text counts as a word, and a right one."""
+        stock(self, *(one[one != 0] for one in (ref, pred)))
+
     with untouched_root_logger():  # the module sets up logging when it is imported
         importlib.import_module("fairseq_cli.interactive")
     for module in program_modules("interactive"):

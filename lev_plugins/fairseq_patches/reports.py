@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from types import TracebackType
@@ -69,9 +70,13 @@ def one_line_errors() -> None:
 def run_cli(main: Callable[[], int | None]) -> NoReturn:
     """Run a command of ours and leave with the status that ``main`` returns, ``None`` for 0.
 
-    1 after a user's mistake, told in one line; 130 after Ctrl-C and 141 when the reader of standard
-    output has gone, both without a word.
+    1 after a user's mistake, told in one line; 130 after Ctrl-C, 143 after SIGTERM and 141 when the
+    reader of standard output has gone, all without a word. A stream that is closed is an empty one.
     """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + 15))  # half a file goes
     try:
         status = main() or 0
         sys.stdout.flush()
@@ -84,4 +89,6 @@ def run_cli(main: Callable[[], int | None]) -> NoReturn:
         if not _told(error):
             raise
         status = 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
     sys.exit(status)

@@ -17,15 +17,16 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.distributed import utils
 from fairseq.file_io import PathManager
-from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.optim.adafactor import Adafactor
+from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, OmegaConf
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
-from ..io.program import program_modules
+from ..io.program import program_modules, running_command
 from .checkpoints import wrap_checkpoint_errors
 from .contents import keep_lengths
 
@@ -93,6 +94,9 @@ def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwar
     if isinstance(data, str) and "://" not in data:
         there = (os.path.abspath(p) if os.path.exists(p) else p for p in data.split(os.pathsep))
         cfg.task.data = os.pathsep.join(there)
+    task: Any = TASK_REGISTRY.get(cfg.task._name)
+    if cfg.dataset.combine_valid_subsets and task.__module__.startswith(__name__.split(".")[0]):
+        raise UserError("--combine-valid-subsets: give --valid-subset valid,valid1 instead")
     kind: Any = None if OmegaConf.is_missing(cfg, "model") else _model_class(cfg.model)
     if hasattr(kind, "settle"):
         kind.settle(cfg.model)
@@ -142,6 +146,9 @@ def _look_at(trainer: Any, path: str, state: dict[str, Any]) -> None:
         trainer.get_model().begin_from(stored, state["model"], path)
     elif stored is not None and not finetuned and hasattr(kind, "check_resumed"):
         kind.check_resumed(trainer.cfg.model, stored, path)
+    rotary = getattr(stored, "rotary_positions", False) if finetuned else False
+    if rotary and not getattr(trainer.cfg.model, "rotary_positions", True):
+        raise UserError(f"{path}: was trained with --rotary-positions; give it here too")
     if hasattr(task, "begin_from"):
         task.begin_from(trainer.get_model(), state, path, finetuned)
     elif isinstance(task, TranslationTask) and isinstance(state.get("task_state"), dict):
@@ -165,6 +172,9 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: obje
 
     hydra's first job and the processes that fairseq spawns pass no function of ours before.
     """
+    own = ARCH_MODEL_NAME_REGISTRY.get(name := getattr(trainer.cfg.model, "_name", None), name)
+    if own != name and running_command() == "hydra-train":
+        raise UserError(f"model._name={name}: hydra knows no sizes by name; give model._name={own}")
     if not trainer.checkpoint_suffix:  # of a shard, whose name fairseq completes
         _require_start(cfg)
     # the best of a training before in this process would be this one's
@@ -189,6 +199,9 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: obje
     keep_lengths(trainer)
     if hasattr(trainer.lr_scheduler, "seconds"):  # ends the training by its own clock
         trainer.cumulative_training_time = lambda: trainer.lr_scheduler.seconds
+    limits, hours = trainer.cfg.optimization, trainer.cumulative_training_time() / 3600
+    if 0 < limits.max_update <= trainer.get_num_updates() or 0 < limits.stop_time_hours < hours:
+        limits.max_epoch = -1  # fault: it looks behind an update only, and makes one more
     return found
 
 

@@ -107,6 +107,8 @@ class EncT5:
             UserError: a single string; one text where there should be two, or two for one; a
                 threshold outside [0, 1]; an option that the kind does not have.
         """
+        if top_k is not None and top_k < 1:
+            raise UserError(f"top_k={top_k}: must be 1 or more")
         if isinstance(texts, str):
             raise UserError(f"texts: takes a list, not {texts!r:.60}")
         ranked = self.kind is not ProblemType.REGRESSION

@@ -38,21 +38,17 @@ def word_edits(source: Words, target: Words) -> list[WordEdit]:
     return found
 
 
-class EditMatches(NamedTuple):
-    """Edits that were made and are right, were made and are wrong, were needed and are missing."""
+def edit_matches(source: str, output: str, reference: str) -> tuple[int, int, int]:
+    """The edits from source to output against those from source to reference, of one line.
 
-    right: int
-    wrong: int
-    missing: int
-
-
-def edit_matches(source: str, output: str, reference: str) -> EditMatches:
-    """The edits from source to output against those from source to reference, of one line."""
+    Returns:
+        how many were made and are right, were made and are wrong, were needed and are missing.
+    """
     words = source.split()
     made = Counter(word_edits(words, output.split()))
     needed = Counter(word_edits(words, reference.split()))
     right = (made & needed).total()
-    return EditMatches(right, made.total() - right, needed.total() - right)
+    return right, made.total() - right, needed.total() - right
 
 
 def precision(matches: Sequence[float]) -> float:

@@ -150,5 +150,5 @@ def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
 
 
 def percent(part: float, whole: float) -> float:
-    """A part in percent; 0 of nothing."""
-    return 100 * part / whole if whole else 0.0
+    """A part in percent; of nothing 0, or 100 where there is a part."""
+    return 100 * part / whole if whole else 100.0 * (part > 0)

@@ -28,11 +28,10 @@ class Positions(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """B × T tokens → B × T × dim; ValueError for a sequence longer than the table."""
-        length, most = tokens.size(1), self.weight.size(0) - self.pad - 1
-        if length > most:
-            raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
-        real = tokens.ne(self.pad)
+        real, most = tokens.ne(self.pad), self.weight.size(0) - self.pad - 1
         index = real.cumsum(1) * real + self.pad
+        if tokens.size(1) > most and (length := int(real.sum(1).max())) > most:
+            raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
         return nn.functional.embedding(index, self.weight)
 
 

@@ -1,14 +1,5 @@
 """Optimizers, chosen by ``--optimizer``, and learning rates, by ``--lr-scheduler``."""
 
-from .backbone_adam import BackboneAdam, BackboneAdamConfig
-from .muon import Muon, MuonConfig
-from .time_budget import TimeBudget, TimeBudgetConfig
+from . import backbone_adam, muon, time_budget
 
-__all__ = [
-    "BackboneAdam",
-    "BackboneAdamConfig",
-    "Muon",
-    "MuonConfig",
-    "TimeBudget",
-    "TimeBudgetConfig",
-]
+__all__ = ["backbone_adam", "muon", "time_budget"]

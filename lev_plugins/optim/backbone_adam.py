@@ -22,8 +22,6 @@ def mark_backbone(parameters: Iterable[nn.Parameter]) -> None:
 
 @dataclass
 class BackboneAdamConfig(FairseqAdamConfig):
-    """Options of :class:`BackboneAdam`."""
-
     backbone_lr_ratio: float = option(
         0.1,
         "learning rate of pre-trained parameters as a multiple of --lr, which the new ones have; "

@@ -111,8 +111,6 @@ class MuonWithAdam(Adam):
 
 @dataclass
 class MuonConfig(FairseqAdamConfig):
-    """Options of :class:`Muon`."""
-
     muon_momentum: float = option(0.95, "momentum of hidden matrices, in [0, 1)")
     muon_update_rms: float = option(
         0.8,
@@ -153,6 +151,12 @@ class Muon(FairseqAdam):
         ]
         self._optimizer = MuonWithAdam(groups, **self.optimizer_config)
         self._optimizer.half = cfg.bf16
+
+    def load_state_dict(self, state_dict: Any, optimizer_overrides: Any = None) -> None:
+        """As of fairseq's optimizers; momentum and size of updates are those of the options."""
+        super().load_state_dict(state_dict, optimizer_overrides)
+        options = {"momentum": self.cfg.muon_momentum, "update_rms": self.cfg.muon_update_rms}
+        self._optimizer.param_groups[1].update(options)
 
     @classmethod
     def prepare_model(cls, model: nn.Module) -> None:

@@ -20,8 +20,6 @@ from ..options import Floats, option
 
 @dataclass
 class TimeBudgetConfig(FairseqDataclass):
-    """Options of the schedule."""
-
     warmup_share: float = option(
         0.08, "share of --stop-time-hours in which the learning rate rises to --lr"
     )
@@ -87,9 +85,6 @@ class TimeBudget(FairseqLRScheduler):
         """Also of another schedule; then the time begins now."""
         super().load_state_dict(state_dict)
         self.started = self.clock() - state_dict.get("seconds", 0.0)
-
-    def step_begin_epoch(self, epoch: int) -> float:
-        return self.step_update(0)
 
     def step_update(self, num_updates: int) -> float:
         """The learning rate at this time; the number of updates does not count."""

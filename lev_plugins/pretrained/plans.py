@@ -7,7 +7,6 @@ what was generated alone (gated-Trans, §4.1).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, cast
 
 from fairseq.data import Dictionary
@@ -221,20 +220,16 @@ class BartPlan(PostNormPlan):
         """Where the tensors are."""
         return {
             **dict.fromkeys(("source.table", "target.table"), ("shared",)),
-            "source.positions": partial(_bart_places, "encoder"),
-            "target.positions": partial(_bart_places, "decoder"),
+            "source.positions": lambda it: it.read("encoder.embed_positions.weight")[OFFSET:],
+            "target.positions": lambda it: it.read("decoder.embed_positions.weight")[OFFSET:],
             "source.norm": ("encoder.layernorm_embedding",),
             "target.norm": ("decoder.layernorm_embedding",),
             **block_names("encoder.stack.blocks.#", "encoder.layers.#", BART_LAYERS),
             **block_names("blocks.#.block", "decoder.layers.#", BART_LAYERS),
             **block_names("blocks.#", "decoder.layers.#", BART_CROSS),
             "output.table": ("lm_head",),
-            "output": lambda filling: filling.read(LOGITS_BIAS).flatten(),
+            "output": lambda it: it.read(LOGITS_BIAS).flatten(),
         }
-
-
-def _bart_places(side: str, filling: Filling) -> Tensor:
-    return filling.read(f"{side}.embed_positions.weight")[OFFSET:]
 
 
 class T5Plan(T5Size):

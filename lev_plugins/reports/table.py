@@ -35,11 +35,13 @@ def _verdict(system: Figures) -> str:
     needed, remaining, better, worse, _, empty = system["against_draft"].values()
     apart = f", without {counted(empty, 'empty draft')}" if empty else ""
     way = "better" if remaining < needed else "worse" if remaining > needed else "no better"
-    sure = NormalDist().cdf(abs(better - worse) / math.sqrt(better + worse or 1))
+    apart_by = max(abs(better - worse) - 1, 0)  # corrected for continuity
+    sure = NormalDist().cdf(apart_by / math.sqrt(better + worse or 1))
+    more = "better" if better > worse else "worse"
     return (
         f"{printable(system['name'])}: {way} than the no-edit baseline by the edits of words "
         f"still needed, {remaining:,} and {needed:,}; {better:,} sentences better, {worse:,} worse "
-        f"(sign test: {100 * sure:.1f} % confidence){apart}"
+        f"(sign test: {100 * sure:.1f} % confidence that more are {more}){apart}"
     )
 
 

@@ -33,8 +33,6 @@ MANY_UNKNOWN = 0.1
 
 @dataclass
 class NoisyTranslationConfig(EvaluationConfig):
-    """Options of :class:`NoisyTranslationTask`."""
-
     noise: str = option(
         "none",
         f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
@@ -137,10 +135,8 @@ class NoisyTranslationTask(PostEditingTask):
         """
         folder = self.data_folder(split, epoch)
         flag, noise = self._noise_of(split)
-        paths = {
-            lang: os.path.join(folder, f"{split}.{lang}")
-            for lang in (self.cfg.source_lang, self.cfg.target_lang)
-        }
+        langs = self.cfg.source_lang, self.cfg.target_lang
+        paths = {lang: os.path.join(folder, f"{split}.{lang}") for lang in langs}
         found = {lang: path for lang, path in paths.items() if os.path.isfile(path)}
         if found:
             self.datasets[split] = self._text_pairs(split, found, flag, noise)

@@ -19,11 +19,7 @@ from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel
-from fairseq.tasks.translation import (
-    TranslationConfig,
-    TranslationTask,
-    load_langpair_dataset,
-)
+from fairseq.tasks.translation import TranslationConfig, TranslationTask, load_langpair_dataset
 from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, shortened
@@ -267,10 +263,8 @@ class PostEditingTask(TranslationTask):
     ) -> tuple[Tensor, int, LogOutput]:
         """The criterion's, and the statistics of all metrics in the logging output."""
         # not TranslationTask's own, which would decode for BLEU a second time
-        loss, sample_size, logged = super(TranslationTask, self).valid_step(
-            sample, model, criterion
-        )
-        return loss, sample_size, {**logged, **self.validation.statistics(sample, model)}
+        loss, size, logged = super(TranslationTask, self).valid_step(sample, model, criterion)
+        return loss, size, {**logged, **self.validation.statistics(sample, model)}
 
     def reduce_metrics(self, logging_outputs: list[LogOutput], criterion: FairseqCriterion) -> None:
         """The criterion's, and each metric under its name."""

@@ -139,10 +139,8 @@ class Validation:
         outputs = task.inference_step(self.generator, [model], sample, prefix_tokens=None)
         for best, target in zip((output[0] for output in outputs), sample["target"]):
             expected = utils.strip_pad(target, task.tgt_dict.pad())
-            yield (
-                self.text(best["tokens"], UNKNOWN_WRITTEN),
-                self.text(expected, UNKNOWN_EXPECTED),
-            )
+            written = self.text(best["tokens"], UNKNOWN_WRITTEN)
+            yield written, self.text(expected, UNKNOWN_EXPECTED)
 
     def text(self, tokens: Tensor, unknown: str) -> str:
         """Words as they are counted: subwords joined, detokenised; ``unknown`` for <unk>."""

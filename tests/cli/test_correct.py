@@ -174,10 +174,12 @@ def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
         ("--tune-weights", "--tune-weights .* --tune"),
         ("--edits e.jsonl bad", "no memory"),
         ("--in-place bad --buffer 1", "no memory"),
+        ("--in-place words binary", "binary"),
+        ("--output-dir o binary", "binary"),
     ],
 )
 def test_a_mistake_leaves_files_as_they_were(run, flags, named):
-    put(words=b"x\n", a__x=b"teh\n", b__x=b"teh\n", bad=b"teh\nbad\n")
+    put(words=b"x\n", a__x=b"teh\n", b__x=b"teh\n", bad=b"teh\nbad\n", binary=b"teh\0")
     Path("empty").mkdir()
     os.symlink("a", "to_a")
     before = tree()

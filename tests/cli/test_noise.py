@@ -70,6 +70,7 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
         ("--input in", "--kind"),
         ("--input in --kind typos", "--kind typos"),
         ("--input in --kind all --word-rate 3", "--word-rate 3.0"),
+        ("--input in --kind all --confusion-scale nan", "--confusion-scale nan"),
         ("--input none --kind all", "none"),
         ("--input in --kind all --output in", "--output"),
         ("--input in --kind all --output no/out", "no/out"),

@@ -223,7 +223,7 @@ def test_systems_stand_side_by_side_under_their_names_and_empty_drafts_are_no_ev
     command.main(["out", second, *MT, "--names", "ours, \x1b[31m"])
     table = capsys.readouterr().out
     assert [line.split()[1:3] for line in table.splitlines()[-2:]] == [["better", "than"]] * 2
-    assert "3 sentences better, 0 worse" in table and "95.8 %" in table
+    assert "3 sentences better, 0 worse (sign test: 87.6 % confidence that more are better" in table
     assert re.search(r"^ +no-edit baseline +ours +\\x1b\[31m$", table, re.M)
     assert row(table, "accuracy ↑") == ["25.00", "25.00", "100.00"]
     assert row(table, "3  ") == ["–", "0", "0.0", "4", "100.0"]

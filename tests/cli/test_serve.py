@@ -261,6 +261,7 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
     [
         ("--port 70000", "--port 70000"),
         ("--timeout -1", "--timeout -1.0"),
+        ("--timeout inf", "--timeout inf"),
         ("--host 192.0.2.1", "--host 192.0.2.1 --port 8000"),
         ("--port {taken}", "--port {taken}"),
         ("--port 0", "nowhere.pt"),

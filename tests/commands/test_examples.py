@@ -186,7 +186,7 @@ def test_ocr_is_corrected_and_ranked(words, unit, tmp_path, succeed):
     assert [one["name"] for one in systems] == named, said
     assert len(read(work / "output" / "dev.noisy")) == 5
     tuned = settings.read(str(work / "pbd" / settings.NAME))
-    assert (tuned.unit, tuned.window or 0) == (unit, int(words))
+    assert (tuned.unit, tuned.window) == ("window", int(words) or 1)  # with capitals, as trained
     learnt = Corrector.from_pretrained(str(work / "pbd"), settings="none")
     assert (learnt.unit, learnt.window) == (unit, int(words))
 
@@ -277,6 +277,9 @@ TARGET=fr translation/prepare.sh {tmp} {tmp}/w | .* lacks .*test.fr
 translation/train.sh {work} mine | system mine: give one of ar
 TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
 SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
+classification/prepare.sh tagging {tmp} {mine} | .*/text or .*/source is there already
+spelling_and_ocr/make_corrector.sh de {mine}/long.txt --work {mine} | .*/text or .*/model is there: name
+campaign.sh {work} tagging | bash examples/campaign.sh
 """
 
 
@@ -288,7 +291,9 @@ def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
     for file in ("dict.clean.txt", "train.src-tgt.src.idx"):
         put(work / "data" / file, [])
     empty.mkdir()
-    words = command.format(tmp=empty, work=work).split()
+    put((mine := tmp_path / "mine") / "text" / "train.src", ["somebody's"])
+    put(mine / "long.txt", ["eins zwei drei"] * 200)
+    words = command.format(tmp=empty, work=work, mine=mine).split()
     environ = dict(words.pop(0).split("=") for word in list(words) if "=" in word)
     before = sorted(tmp_path.rglob("*"))
     line = refusal(*words, **environ)
@@ -301,12 +306,16 @@ def test_another_optimizer_has_a_rate_and_no_noise_is_none(tmp_path):
     put(tmp_path / "data" / "dict.clean.txt", [])
     home = Path(sys.executable).parent  # a recipe puts nothing before an environment that is active
     environ = {"PATH": f"{stub.parent}:{home}:{ROOT}/.venv/bin:/usr/bin:/bin", "NOISE": "0.0"}
+    put(tmp_path / "kind", ["tagging"])
     for words, there in (
         ("translation/train.sh {} levt --optimizer adam", "--lr 0.002"),
         ("spelling_and_ocr/train_ocr.sh {} pbd", "--task translation "),
+        ("classification/train.sh {} --optimizer adam", "--kind tagging"),
+        ("translation_memory/train.sh {} concat --optimizer adam", "--arch transformer"),
     ):
         command = ["bash", *f"{EXAMPLES}/{words.format(tmp_path)}".split()]
-        assert there in subprocess.check_output(command, env=environ, text=True)
+        said = subprocess.check_output(command, env=environ, text=True)
+        assert there in said and ("adam" not in words or "muon" not in said)
 
 
 def test_the_campaign_runs_the_commands_of_a_row(succeed):

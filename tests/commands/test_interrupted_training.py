@@ -213,6 +213,7 @@ def test_a_training_asked_to_end_saves_and_ends_as_if_it_never_had_been(
     assert f"{number.name}: the training ends after {reached} updates" in asked_to_end.err
     assert updates(saved) == reached
     run.assert_resumes(saved, reached)
+    run.assert_resumes(saved, 17)  # the same command again, where all is done
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -87,4 +87,6 @@ def test_the_first_job_of_hydra_saves_on_sigterm(commands, tmp_path, root, train
 
 def test_hydra_refuses_what_the_command_line_refuses(commands, tmp_path, trained):
     assert "--early-exit 0" in trained(commands, "+model.early_exit=0").error
+    named = trained(commands, "model._name=levenshtein_editor_char")
+    assert "give model._name=levenshtein_editor" in named.error
     assert not list(tmp_path.rglob("*.pt"))

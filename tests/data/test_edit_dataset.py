@@ -36,6 +36,7 @@ def test_every_draft_stays_beside_its_source_and_target(left):
         assert side[:, 0].eq(SYMBOLS.bos()).all()
     assert source[:, -1 if left else 0].eq(SYMBOLS.eos() if left else SYMBOLS.bos()).all()
     assert draft.size(1) == max(SIZES[2])
+    assert "constraints" not in batch and data_set().collater([]) == {}
 
 
 def test_without_drafts_a_batch_is_fairseqs():
@@ -47,18 +48,6 @@ def test_without_drafts_a_batch_is_fairseqs():
         assert torch.equal(ours[name], theirs[name])
     for name, value in theirs["net_input"].items():
         assert torch.equal(ours["net_input"][name], value)
-
-
-def test_interactive_data_hand_their_drafts_and_marks_out_as_constraints():
-    marks = [torch.arange(size) + i for i, size in enumerate(SIZES[2])]
-    batch = collate(data_set((*PAIRS[:3], None, None, SYMBOLS), marks=marks))
-    assert batch["target"] is None
-    drafts, marked = batch["constraints"].unbind(1)
-    assert torch.equal(drafts, batch["draft"]) and torch.equal(marked, batch["marks"])
-    for row, number in zip(marked, batch["id"].tolist(), strict=True):
-        size = len(marks[number])
-        assert torch.equal(row[:size], marks[number]) and not row[size:].any()
-    assert "constraints" not in collate(data_set()) and data_set().collater([]) == {}
 
 
 def test_a_sentence_counts_as_long_as_its_longest_side():

@@ -4,15 +4,16 @@ Both answer every sentence by itself, so what a batch does to an answer is the g
 Sentences are strings of letters as in :mod:`tiny`, ``?`` is a placeholder.
 """
 
+import functools
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import tiny
 import torch
 from torch import Tensor
 
+from lev_plugins.nn.transformer import Memory
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
 
@@ -71,20 +72,14 @@ def single(policy: Any, pairs: Iterable[tuple[str, str]], **values: Any) -> list
     return [one for (one,) in decode(policy, pairs, **values)]
 
 
-@dataclass
-class FakeMemory:
-    """The sources, as rows of a memory that can be selected."""
-
-    source: Tensor
-
-    def select(self, rows: Tensor) -> "FakeMemory":
-        return FakeMemory(self.source.index_select(0, rows))
+#: the sources, as a memory that can be selected
+encoded = functools.partial(Memory, mask=None)
 
 
 class ConstantPolicy(EditPolicy):
     """The same logits everywhere: of keeping and deleting, of the number missing, of symbols."""
 
-    encode = FakeMemory
+    encode = encoded
 
     def __init__(
         self,
@@ -112,15 +107,15 @@ class RandomPolicy(EditPolicy):
     ``size``: of the dictionary.
     """
 
-    encode = FakeMemory
+    encode = encoded
 
     def __init__(self, seed: int, growth: float = 0.0, size: int = len(SYMBOLS)) -> None:
         self.seed, self.growth, self.size = seed, growth, size
 
-    def _draw(self, phase: str, tokens: Tensor, memory: FakeMemory, classes: int) -> Tensor:
-        assert len(tokens) == len(memory.source), "memory and sentences went apart"
+    def _draw(self, phase: str, tokens: Tensor, memory: Memory, classes: int) -> Tensor:
+        assert len(tokens) == len(memory.states), "memory and sentences went apart"
         logits = torch.full((*tokens.shape, classes), 3.0)
-        for i, sides in enumerate(zip(memory.source, tokens, strict=True)):
+        for i, sides in enumerate(zip(memory.states, tokens, strict=True)):
             source, sentence = (side[side.ne(PAD)].tolist() for side in sides)
             key = zlib.crc32(f"{self.seed} {phase} {source} {sentence}".encode())
             sampled = torch.randn(

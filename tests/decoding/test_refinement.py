@@ -139,7 +139,9 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
     found = task.build_generator([], Namespace(**flags)).options
     told = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, 0.7, True, True)
     assert found == RefinementOptions(*told)
-    assert tiny.task().build_generator([], Namespace()).options == RefinementOptions()
+    for seed in (0, 1):
+        found = tiny.task(seed=seed).build_generator([], Namespace()).options
+        assert found == RefinementOptions(seed=seed)
 
 
 # what comes back ------------------------------------------------------------------------------

@@ -26,16 +26,8 @@ from lev_plugins.systems.transformer_concat.model import TransformerConcatModel
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
 
 WITHOUT = tiny.dictionary("abcd")  # what a translation model was trained with
-TRANSFORMER = {
-    "encoder_embed_dim": 16,
-    "encoder_ffn_embed_dim": 24,
-    "encoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "decoder_layers": 2,
-    "decoder_attention_heads": 2,
-    "max_source_positions": 30,
-    "max_target_positions": 20,
-}
+TRANSFORMER = {name: size for name, size in tiny.SIZES.items() if name != "max_insertions"}
+TRANSFORMER |= {"max_source_positions": 30, "max_target_positions": 20}
 LSTM = {"encoder_embed_dim": 8, "encoder_hidden_size": 12, "decoder_embed_dim": 8}
 LSTM |= {"decoder_hidden_size": 12, "decoder_out_embed_dim": 8, "criterion": "cross_entropy"}
 SOURCES = ["abc", "dcbadcba", "", "bb", "cda"]
@@ -65,7 +57,9 @@ MODELS = {
     "learned positions, one table": lambda: transformer(
         encoder_learned_pos=True, decoder_learned_pos=True, share_all_embeddings=True
     ),
-    "adaptive softmax": lambda: transformer(adaptive_softmax_cutoff="5,7"),
+    "adaptive softmax": lambda: transformer(
+        adaptive_softmax_cutoff="5,7", adaptive_softmax_factor=2
+    ),
     "lstm": lambda: stock(LSTMModel, lstm_architecture, LSTM, WITHOUT),
 }
 
@@ -117,7 +111,7 @@ def test_a_length_penalty_divides_by_a_power_of_the_length_as_in_beam_search():
 
 @torch.no_grad()
 def test_the_baseline_for_post_editing_reads_the_draft_and_others_do_not():
-    cfg = TransformerConcatConfig(**TRANSFORMER, decoder_embed_dim=16, dropout=0.0)
+    cfg = TransformerConcatConfig(**TRANSFORMER)
     of = SimpleNamespace(source_dictionary=WITHOUT, target_dictionary=WITHOUT)
     model = tiny.sharpen(TransformerConcatModel.build_model(cfg, of), 1.5).eval()
     # with words that fairseq has put behind the dictionary, which the model does not know

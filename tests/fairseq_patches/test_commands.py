@@ -7,7 +7,9 @@ from argparse import Namespace
 
 import pytest
 import tiny
+import torch
 from fairseq.data import encoders
+from fairseq.scoring import bleu
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
@@ -25,6 +27,14 @@ def test_a_command_says_nothing_of_hydra_or_torch(root, tmp_path):
     )  # fmt: skip
     assert done.returncode == 1 and "hydra" not in done.stderr and "Warning" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("error: ") and "data" in done.stderr
+
+
+def test_the_beginning_of_a_text_is_no_word_to_fairseqs_bleu():
+    dictionary = tiny.dictionary("abcdef")
+    scorer = bleu.Scorer(bleu.BleuConfig(pad=dictionary.pad(), eos=dictionary.eos(), unk=3))
+    right = dictionary.encode_line("a b c d e", append_eos=True)
+    scorer.add(torch.cat([torch.tensor([0]).int(), right]), torch.tensor([0, 9, 2]).int())
+    assert "syslen=1, reflen=5" in scorer.result_string()
 
 
 # typed lines --------------------------------------------------------------------------------------

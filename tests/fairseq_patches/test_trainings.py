@@ -15,7 +15,7 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.optim.adafactor import Adafactor
 from omegaconf import OmegaConf
 from refusals import refuses
-from saved import begin, save
+from saved import begin, changed, save
 
 # how they are started -----------------------------------------------------------------------------
 
@@ -79,6 +79,12 @@ def test_a_trainings_settings_are_whole_before_they_are_kept(launch, monkeypatch
     cfg.checkpoint.write_checkpoints_asynchronously = True
     with refuses("--write-checkpoints-asynchronously"):
         launch(cfg)
+    cfg = training_config()
+    cfg.dataset.combine_valid_subsets = True
+    assert launch(cfg), "fairseq's task combines them"
+    cfg.task._name = "translation_edit"
+    with refuses("--combine-valid-subsets"):
+        launch(cfg)
     (other,) = launch(training_config(), "fairseq_cli/generate.py")
     assert other.task.data == ".", "other commands are left alone"
 
@@ -107,6 +113,11 @@ def test_model_task_and_optimizer_look_at_what_a_training_begins_with(monkeypatc
     begin(cfg, task, save_dir=str(tmp_path / "run"), finetune_from_model=path)
     assert seen == ["optimizer", ("begun", path)]
     assert not hasattr(checkpoint_utils.save_checkpoint, "best"), "of the training before"
+    cfg.model.rotary_positions = False
+    path = str(save(tmp_path / "rotary.pt", tmp_path / "bin", "stock"))
+    changed(path, path, "model", rotary_positions=True)
+    with refuses("--rotary-positions"):
+        begin(cfg, task, save_dir=str(tmp_path / "run"), finetune_from_model=path)
     seen.clear()
     begin(cfg, task, restore_file=path)
     assert seen == ["optimizer", ("model", path), ("task", path)]

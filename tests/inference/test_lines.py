@@ -7,7 +7,7 @@ from rapidfuzz.distance import Indel
 from refusals import refuses
 
 from lev_plugins.inference.correction.edits import placed, script, splice, whole_words
-from lev_plugins.inference.correction.protection import Protection, touched
+from lev_plugins.inference.correction.protection import Protection, joined, touched
 from lev_plugins.inference.correction.units import KINDS, UNREADABLE, pieces, read_unit, spans
 from lev_plugins.metrics.word_edits import word_edits
 
@@ -47,7 +47,7 @@ def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, wind
         ("isn\u2019t don't 'tis", "isn\u2019t don't tis"),
         ("well-known étude", "well known étude"),
         ("at 3pm x_y a@b.de www.site.org/teh e.g. U.S. end.", "at end"),
-        ("1,234 -- # {teh}", ""),
+        ("1,234 -- # {teh} caf&eacute; M&uuml;ller", ""),
         ("recie\u0301ve\u2026 cor\u00adrect, \u2764\ufe0f teh", "recie\u0301ve cor\u00adrect teh"),
         ("\u0939\u093f\u0928\u094d, teh\u2764\ufe0f \u0301a", "\u0939\u093f\u0928\u094d teh a"),
         ("e\u0301.g.", ""),
@@ -151,6 +151,15 @@ def test_words_and_phrases_are_protected_whole_and_in_their_spelling():
     assert protected == ["New York", "C++", "New", "x", "Pari"]
     spans = Protection(words=["Pari"]).spans("Pari,")
     assert touched(spans, 0, "Pari,", "Paris,") and not touched(spans, 0, "Pari,", "Pari.")
+
+
+PLACES = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)).map(lambda x: (x[0], sum(x))))
+
+
+@given(PLACES, st.integers(0, 9), st.text("ab ", max_size=3), st.text("ab ", max_size=3))
+def test_it_touches_what_it_touches_of_any_span_alone(places, start, before, after):
+    of_one = [touched([place], start, before, after) for place in places if before != after]
+    assert before == after or touched(joined(places), start, before, after) == any(of_one)
 
 
 @pytest.mark.parametrize("patterns", [["("], ["[z-a]"], ["a{9999999999999}"], "abc"])

@@ -4,6 +4,7 @@ import re
 import time
 
 import pytest
+from fake_backend import Scripted, ranking
 
 from lev_plugins.inference.correction.protection import CODE, ENOUGH, Document, Protection
 
@@ -57,10 +58,23 @@ def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
  ~~~
  teh
 +>>> teh
+ > - teh
++>   ```
++>   teh
++>   ```
 """
     lines = text.splitlines()
     code = Document(lambda word: False).read([line[1:] for line in lines])
     assert code == [line.startswith("+") for line in lines]
+
+
+def test_a_byte_order_mark_hides_no_fence_and_no_half_of_a_word_is_read():
+    read = Document(lambda word: False).read
+    assert read(["\ufeff```", "teh", "```", "teh"]) == [True, True, True, False]
+    corrector = ranking(Scripted(likes={"the": 0.0}))
+    lines = ["teh teh-\r", " teh teh", "teh- teh", "teh -", "teh"]
+    changed = [one.text for one in corrector.correct(lines)]
+    assert changed == ["the teh-\r", " teh the", "the- the", "the -", "the"]
 
 
 def test_an_unknown_word_that_returns_is_rather_a_term():

@@ -29,6 +29,7 @@ def features(ranker, unit, text):
 
 
 NAMES = Lexicon({"the": 100.0, "Hund": 9.0, "London": 20.0, "Mark": 2.0, "mark": 3.0, "USA": 5.0})
+GLUED = f"{'tehcat' * 9} receivecatreceiv"  # no word
 SHOUTED = Lexicon({"THE": 9.0, "CAT": 5.0})  # says nothing about capitals
 
 
@@ -39,6 +40,8 @@ SHOUTED = Lexicon({"THE": 9.0, "CAT": 5.0})  # says nothing about capitals
         (LEXICON, "teh Teh (recieve) RECIEVE", "the The (receive) RECEIVE"),
         (LEXICON, "TEH CTA", None),  # short and in capitals, like NATO
         (LEXICON, "HTE CATTS", "THE CATTS"),  # but listed
+        (LEXICON, "teh's Recieve’s RECIEVE'D cat’s teh'x", "the's Receive’s RECEIVE'D cat’s teh'x"),
+        (LEXICON, GLUED, GLUED),
         (LEXICON, "Reeeeeeceive", "Receive"),  # five edits away, but for the emphasis
         (NAMES, "London LONDON London's Mark mark Usa", None),
         (NAMES, "Lonodn lonodn Hudn LONNDON", "London London Hund LONDON"),
@@ -51,7 +54,10 @@ def test_words_of_the_lexicon_stay_unread_and_others_become_near_ones_with_their
     lexicon, line, right
 ):
     liked = ["hund", "the", "london", "mark", "receive"]
-    model = Scripted({"cat": ["cats"]}, dict.fromkeys(liked, 0.0) | {"cats": -9.0})
+    model = Scripted(
+        {"cat": ["cats"], "receivecatreceiv": ["receive"]},
+        dict.fromkeys(liked, 0.0) | {"cats": -9.0},
+    )
     (found,) = ranking(model, lexicon, pairs=[("hte", "the")]).correct([line])
     assert found.text == (right or line)
     assert all(0.4 < edit.probability <= 1 for edit in found.edits)
@@ -100,11 +106,13 @@ def test_probabilities_add_up_to_one_and_a_capital_favours_the_word():
 
 @pytest.mark.parametrize("unit", ["letters", "line"])
 def test_what_runs_away_is_no_candidate_unless_it_is_listed(unit):
-    likes = {"appropriatiatopell": 0.0, "appropriate": -0.1, "approximately": 1.0}
+    likes = {"appropriatiatopell": 0, "appropriate": -0.1, "approximately": 1, "i-b-m": 1}
     model = Scripted({"approrait": ["appropriatiatopell", "appropriate"]}, likes)
     pairs = [("approxly", "approximately"), ("cats", "a lot of them"), ("cats", "to")]
+    pairs.append(("ibm", "I-B-M"))  # the model writes small letters alone
     made = ranking(model, pairs=pairs, unit=unit, longest=2, weights={"model": 1.0})
-    assert texts(made, "approrait", "approxly") == ["appropriate", "approximately"]
+    wanted = ["appropriate", "approximately", "I-B-M" if unit == "letters" else "ibm"]
+    assert texts(made, "approrait", "approxly", "ibm") == wanted
     model.likes = {"a lot of them": -0.1}  # of a word that the lexicon has
     assert texts(made, "cats") == ["a lot of them"]
 

@@ -13,9 +13,10 @@ from torch import nn
 
 from lev_plugins import UserError
 from lev_plugins.nn.embedding import Positions
-from lev_plugins.optim import BackboneAdamConfig, MuonConfig, TimeBudget, TimeBudgetConfig, muon
-from lev_plugins.optim.backbone_adam import BackboneAdam, mark_backbone
-from lev_plugins.optim.muon import Muon, mark_hidden_matrices, orthogonalized
+from lev_plugins.optim import muon
+from lev_plugins.optim.backbone_adam import BackboneAdam, BackboneAdamConfig, mark_backbone
+from lev_plugins.optim.muon import Muon, MuonConfig, mark_hidden_matrices, orthogonalized
+from lev_plugins.optim.time_budget import TimeBudget, TimeBudgetConfig
 from tests.closeness import assert_near
 
 pytestmark = pytest.mark.kernels
@@ -148,6 +149,12 @@ def test_a_training_that_is_taken_up_has_the_ratio_given_now_and_bf16_keeps_the_
     assert sorted(group["lr"] for group in wrapped.fp32_optimizer.param_groups) == [0.1, 1.0]
 
 
+def test_momentum_and_the_size_of_updates_are_those_given_when_a_training_is_taken_up():
+    first, second = (Muon(config(muon_update_rms=r), Model().parameters()) for r in (0.5, 0.2))
+    second.load_state_dict(first.state_dict(), second.optimizer_config)
+    assert second.param_groups[1]["update_rms"] == 0.2
+
+
 # a schedule of time ---------------------------------------------------------------------------
 
 HOUR = 3600.0
@@ -187,7 +194,7 @@ def test_time_before_a_break_counts_and_the_break_does_not() -> None:
     second = schedule(Clock())
     second.clock.now += 5  # the model is built before the checkpoint is read
     second.load_state_dict(state)
-    assert second.step_begin_epoch(3) == pytest.approx(first.step_update(9))
+    assert second.step_update(9) == pytest.approx(first.step_update(9))
     longer = schedule(Clock(), stop_time_hours=2.0)
     longer.load_state_dict(state)
     longer.step_update(9)

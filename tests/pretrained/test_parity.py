@@ -61,9 +61,8 @@ class Compared:
         self.ours = Model(backbone, self.source, self.target)
         self.tokens = checkpoints.sentences(self.source, 5, 7, 2)
         after = checkpoints.sentences(self.target, 6, 3, 4)
-        self.real, self.written = self.tokens.ne(self.source.pad()), after.ne(self.target.pad())
+        self.real = self.tokens.ne(self.source.pad())
         self.before = checkpoints.prefixes(after, self.target.eos())
-        # the first stands before them, so one of the others has gone
         self.written = self.before.ne(self.target.pad())
 
     def theirs(self, start: int) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,5 @@
 """A deletion that leaves a trace: what the heads read, in training and step by step."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from lev_plugins.nn.transformer import Memory
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
 from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy, EnsemblePolicy
@@ -115,19 +115,8 @@ def test_only_the_experts_deletions_from_drafts_leave_a_trace():
     assert not tiny.roll_in(task, pairs).read(True)[0].deleted.any()
 
 
-@dataclass
-class Goal:
-    """The targets, as a memory that can be selected; rows: their numbers."""
-
-    target: Tensor
-    rows: Tensor
-
-    def select(self, rows: Tensor) -> "Goal":
-        return Goal(self.target.index_select(0, rows), self.rows.index_select(0, rows))
-
-
 class Expert(EditPolicy):
-    """Edits as the expert does, and notes the traces that it is given."""
+    """Edits as the expert does, the targets being its memory; notes the traces it is given."""
 
     traces = True
 
@@ -135,29 +124,29 @@ class Expert(EditPolicy):
         self.target, self.placeholder = target, placeholder
         self.seen: dict[str, dict[int, list]] = {"count": {}, "write": {}}
 
-    def encode(self, src_tokens: Tensor) -> Goal:
-        return Goal(self.target, torch.arange(len(self.target)))
+    def encode(self, src_tokens: Tensor) -> Memory:
+        return Memory(self.target, None, rows=torch.arange(len(self.target)))
 
-    def note(self, phase: str, tokens: Tensor, memory: Goal, trace: Trace | None) -> None:
+    def note(self, phase: str, tokens: Tensor, memory: Memory, trace: Trace | None) -> None:
         if trace is None:
             trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
         assert torch.equal(compact(trace), tokens[:, : compact(trace).size(1)])
         for row, *sides in zip(memory.rows.tolist(), *trace):
             self.seen[phase].setdefault(row, [side[sides[0].ne(PAD)].tolist() for side in sides])
 
-    def deletion_logits(self, tokens: Tensor, memory: Goal) -> Tensor:
-        keep, _ = lcs_masks(tokens, memory.target, PAD)
+    def deletion_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
+        keep, _ = lcs_masks(tokens, memory.states, PAD)
         return torch.stack([9.0 * keep, 9.0 * ~keep], 2)
 
     def placeholder_logits(self, tokens, memory, trace=None):
         self.note("count", tokens, memory, trace)
-        _, kept = lcs_masks(tokens, memory.target, PAD)
-        counts = insertion_labels(memory.target, kept, PAD, self.placeholder).counts
+        _, kept = lcs_masks(tokens, memory.states, PAD)
+        counts = insertion_labels(memory.states, kept, PAD, self.placeholder).counts
         return F.one_hot(F.pad(counts, (0, tokens.size(1) - 1 - counts.size(1))), 12).float()
 
     def token_logits(self, tokens, memory, where, trace=None):
         self.note("write", tokens, memory, trace)
-        goal = F.pad(memory.target, (0, tokens.size(1) - memory.target.size(1)), value=PAD)
+        goal = F.pad(memory.states, (0, tokens.size(1) - memory.states.size(1)), value=PAD)
         return F.one_hot(goal[where], 20).float()
 
 

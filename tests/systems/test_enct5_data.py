@@ -8,10 +8,10 @@ import enct5_models
 import numpy as np
 import pytest
 import torch
+from fairseq.data import ListDataset
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
-from torch import Tensor
 
 from lev_plugins.systems.enct5.dataset import EncT5Dataset, Example, pack
 from lev_plugins.systems.enct5.metadata import DESCRIPTION, Metadata
@@ -66,14 +66,6 @@ def test_packing_leaves_little_padding_in_long_and_short_texts():
     assert sum(sizes) > 0.93 * 128 * len(rows)
 
 
-class Memory(list[Tensor]):
-    """An indexed data set in memory."""
-
-    @property
-    def sizes(self) -> np.ndarray:
-        return np.array([len(one) for one in self], dtype=np.int32)
-
-
 def examples(kind: ProblemType, count: int, longest: int) -> list[Example]:
     """Random ones as enct5_prepare writes them; some taggers' words were cut off."""
     made = []
@@ -85,7 +77,9 @@ def examples(kind: ProblemType, count: int, longest: int) -> list[Example]:
 
 
 def dataset(kind: ProblemType, made: Sequence[Example], **options: Any) -> EncT5Dataset:
-    pieces, spans, labels = (Memory(column) for column in zip(*made))
+    pieces, spans, labels = (
+        ListDataset(column, np.array(list(map(len, column)), np.int32)) for column in zip(*made)
+    )
     return EncT5Dataset(pieces, spans if kind is TAGGING else None, labels, kind, LABELS, **options)
 
 

@@ -1,7 +1,7 @@
 """``--t5-dir`` and ``--bert-dir``: every weight in its place, checkpoints without the folder."""
 
 import dataclasses
-import io
+import functools
 import json
 import shutil
 from argparse import Namespace
@@ -13,7 +13,7 @@ import enct5_models
 import pytest
 import sentencepiece
 import torch
-from checkpoints import BERT_TOKENS, T5_1, T5_TOKENS
+from checkpoints import BERT_TOKENS, T5_0, T5_1, T5_TOKENS
 from closeness import assert_near
 from refusals import refuses
 from safetensors.torch import load_file
@@ -28,21 +28,17 @@ from lev_plugins.systems.enct5.tokenizer import FolderTokenizer
 #: of the BERT, in EncT5's order
 PIECES = ["<pad>", "</s>", "<unk>", "<s>", "[unused0]", "[MASK]", *BERT_TOKENS[6:]]
 TEXT = torch.tensor([3, 4, 0, 8, 2, 11, 5, 7, 3, 9, 1])
-TAGGING = ProblemType.TAGGING
+TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
 
 
-def t5(folder: Path) -> Path:
+def t5(folder: Path, new: bool = True) -> Path:
     """A tiny T5; its epsilon can be seen beside what it is added to."""
-    config = {**T5_1, "layer_norm_epsilon": 1e-3}
-    return checkpoints.write(folder, config, checkpoints.t5_tensors(gated=True, tied=False))
+    config = {**(T5_1 if new else T5_0), "layer_norm_epsilon": 1e-3}
+    return checkpoints.write(folder, config, checkpoints.t5_tensors(gated=new, tied=not new))
 
 
-def whole_bert(folder: Path) -> Path:
-    """With its head for masked words, which is left out."""
-    return checkpoints.bert(folder, head=True)
-
-
-MAKERS = {"t5_dir": t5, "bert_dir": whole_bert}
+#: a BERT's head for masked words is left out
+MAKERS = {"t5_dir": t5, "bert_dir": functools.partial(checkpoints.bert, head=True)}
 
 
 @pytest.fixture
@@ -121,14 +117,12 @@ def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
     cfg = settled(option, folder, **values)
     task = a_task(option)
     model = EncT5Model.build_model(dataclasses.replace(cfg), task).eval()
-    state = io.BytesIO()
-    torch.save(model.state_dict(), state)
     rows = [[enct5_models.example(TAGGING, 5)]]
     expected = enct5_models.answers(model, rows, TAGGING)
 
     def same(cfg: EncT5Config) -> None:
         again = EncT5Model.build_model(dataclasses.replace(cfg), task)
-        again.load_state_dict(torch.load(io.BytesIO(state.getvalue()), weights_only=True))
+        again.load_state_dict(model.state_dict())
         assert torch.equal(enct5_models.answers(again.eval(), rows, TAGGING), expected)
 
     same(cfg)
@@ -219,12 +213,14 @@ def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("layers", [1, 2])
-def test_encoder_and_decoder_do_as_in_transformers(transformers, folder, layers):
+@pytest.mark.parametrize(("layers", "kind"), [(1, TAGGING), (2, TAGGING), (2, MULTILABEL)])
+def test_encoder_and_decoder_do_as_in_transformers(transformers, tmp_path, layers, kind):
     """The decoder has the first of their blocks."""
+    folder = t5(tmp_path / "t5", new=layers == 2)
     theirs = transformers.T5ForConditionalGeneration.from_pretrained(folder).eval()
     theirs.decoder.block = theirs.decoder.block[:layers]
-    ours = build(folder, decoder_init="t5", decoder_layers=layers)
+    cfg = settled("t5_dir", folder, decoder_init="t5", decoder_layers=layers)
+    ours = EncT5Model.build_model(cfg, enct5_models.task(kind, 7, T5_TOKENS)).eval()
     assert torch.equal(ours.embed.table.weight, theirs.shared.weight[: len(T5_TOKENS)])
     texts = [TEXT, TEXT[3:7]]
     tokens = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)
@@ -232,10 +228,10 @@ def test_encoder_and_decoder_do_as_in_transformers(transformers, folder, layers)
     states = theirs.encoder(input_ids=tokens, attention_mask=real.long()).last_hidden_state
     found = ours.encoder(ours.embed(tokens), real)
     assert_near(found[real], states[real])
+    chosen = torch.arange(7)[None] if kind is MULTILABEL else torch.zeros(1, 7).long()
     for row, text in enumerate(texts):
-        latents = ours.decoder.table.weight.expand(1, 7, 8)
         expected = theirs.decoder(
-            inputs_embeds=latents,
+            inputs_embeds=ours.decoder.table(chosen),
             attention_mask=torch.zeros(1, 1, 7, 7),  # added to the scores: all see all
             encoder_hidden_states=states[row : row + 1, : len(text)],
             encoder_attention_mask=torch.ones(1, len(text)),
@@ -243,4 +239,4 @@ def test_encoder_and_decoder_do_as_in_transformers(transformers, folder, layers)
         ).last_hidden_state[0]
         segments, sees = torch.ones(1, 7).long(), torch.ones(1, 7, len(text)).bool()
         states_of = states[row : row + 1, : len(text)]
-        assert_near(ours.decoder(segments - 1, segments, states_of, sees), expected)
+        assert_near(ours.decoder(chosen, segments, states_of, sees), expected)

@@ -10,7 +10,6 @@ import torch
 from closeness import assert_near
 from contract import ROWS, ModelContract, System
 from refusals import refuses
-from torch import Tensor
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
@@ -92,27 +91,6 @@ class TestLevenshteinEditor(ModelContract):
 
 
 # the three heads ------------------------------------------------------------------------------
-
-
-def states(task: Any, model: LevenshteinEditorModel) -> tuple[Tensor, Any]:
-    """Drafts of :data:`ROWS` and the memory of their sources."""
-    sample = tiny.batch(task, ROWS)
-    return sample["draft"], model.encode(sample["net_input"]["src_tokens"])
-
-
-def test_a_slot_is_classified_by_its_neighbours_and_a_token_by_the_embedding_it_is_read_with():
-    # Eq. 4: softmax(concat(h_i, h_i+1) · Bᵀ)
-    task, model = sharp()
-    tokens, memory = states(task, model)
-    features = model.features(tokens, memory, "placeholder")
-    both = torch.cat([features[:, :-1], features[:, 1:]], dim=2)
-    expected = both @ model.placeholder_head.weight.T
-    assert_near(model.placeholder_logits(tokens, memory), expected)
-    # Eq. 5
-    features = model.features(tokens, memory, "token").flatten(0, 1)
-    everywhere = torch.ones_like(tokens, dtype=torch.bool)
-    expected = features @ model.decoder_embed.weight.T
-    assert_near(model.token_logits(tokens, memory, everywhere), expected)
 
 
 def test_the_pointer_adds_where_it_looks_to_the_logits_of_the_sources_tokens():
@@ -264,6 +242,8 @@ def test_generation_never_outgrows_the_positions_and_the_longest_sequences_fit()
     longest = tiny.batch(task, [tiny.Triple("abcdefg", "", "")], drafted=False)
     (hypothesis,) = generator.generate([model], longest)[0]
     assert len(hypothesis["tokens"]) == 7
+    stock = system.generator(model, stock_decoding=True, iter_decode_eos_penalty=3.0)
+    assert len(stock.generate([model], longest)[0][0]["tokens"]) <= 7
 
 
 @pytest.mark.parametrize(
@@ -294,6 +274,8 @@ def test_a_training_resumes_with_the_positions_that_it_has_learnt_with(of):
             of.check_resumed(cfg, stored, "last.pt")
     for one in (plain, rotary):
         of.check_resumed(one, one, "last.pt")
+    with refuses("--encoder-attention-heads 2;"):
+        of.check_resumed(plain, OURS[of](encoder_attention_heads=2), "last.pt")
 
 
 def test_what_does_not_fit_the_task_is_named_with_the_way_out():

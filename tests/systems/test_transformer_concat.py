@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from contract import EXACT
 from fairseq.data import ListDataset
 from fairseq.models.transformer import TransformerModelBase
 from hypothesis import given
@@ -29,7 +30,6 @@ SYMBOLS, KINDS = CONCAT.symbols, CONCAT.kinds
 build, batch, logits = CONCAT.build, CONCAT.batch, CONCAT.logits
 PAD, EOS = SYMBOLS.pad(), SYMBOLS.eos()
 words = st.lists(st.integers(SYMBOLS.nspecial, len(SYMBOLS) - 1), max_size=6)
-EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,13 +17,13 @@ from rapidfuzz.distance import Levenshtein
 
 from ...errors import UserError
 from ...io.text_files import reading
+from ..source_change import Change, changes
 from .letters import clusters, split_words
 from .rng import choose_weighted
 
 #: Characters of a segment, at most.
 LONGEST = 3
 Table = Mapping[str, Mapping[str, float]]
-Change = tuple[int, int, int, int]
 
 
 class Confusions:
@@ -69,7 +69,7 @@ def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int,
     for noisy_line, clean_line in pairs:
         clean, noisy = _characters(clean_line), _characters(noisy_line)
         _count_segments(clean_line, occurrences)
-        for change in changes(clean, noisy):
+        for change in changes(Levenshtein.editops(clean, noisy)):
             total += 1
             before, after = _with_neighbour(clean, noisy, change)
             spaced = any(one.isspace() for one in (*before, *after))
@@ -83,19 +83,6 @@ def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int,
         whole = max(occurrences[one], sum(ways.values()))
         table[one] = {other: round(count / whole, 9) for other, count in ways.items()}
     return table, total, total - sum(count for count in known.values() if count >= least)
-
-
-def changes(before: Sequence[str], after: Sequence[str]) -> list[Change]:
-    """Stretches ``before[i:j]`` that became ``after[k:m]``, as ``(i, j, k, m)``, in order.
-
-    They come of a script with as few substitutions, insertions and deletions as possible.
-    """
-    found, i, k = [], 0, 0
-    for equal in Levenshtein.editops(before, after).as_matching_blocks():  # the last is empty
-        if (i, k) != (equal.a, equal.b):
-            found.append((i, equal.a, k, equal.b))
-        i, k = equal.a + equal.size, equal.b + equal.size
-    return found
 
 
 def _characters(line: str) -> list[str]:

@@ -5,11 +5,12 @@ A.2): 30 % of the words, at most 10 a text, of 4 letters or more; in each 30 % o
 10.
 """
 
+import math
 import random
 from dataclasses import dataclass
 from itertools import chain
 
-from ...errors import parse_names, require_share
+from ...errors import UserError, parse_names, require_share
 from .confusions import Confusions
 from .kinds import EDITS, WORD_EDITS
 from .letters import clusters, is_letter, split_words
@@ -65,6 +66,8 @@ class Noise:
     def __post_init__(self) -> None:
         require_share(f"{self.flag}word-rate", self.word_rate, "the words")
         require_share(f"{self.flag}char-rate", self.char_rate, "the letters")
+        if not 0 <= self.confusion_scale < math.inf:
+            raise UserError(f"{self.flag}confusion-scale {self.confusion_scale}: give 0 or more")
 
     def __call__(self, line: str, rng: random.Random) -> str:
         """A noisy version of a line without its end; ``rng``: of :func:`.rng.sentence_random`."""

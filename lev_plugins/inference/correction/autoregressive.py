@@ -87,7 +87,6 @@ class Autoregressive(Backend):
         self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`."""
-
         read = list(map(self.processing.tokens, units))
         found = in_batches(self.search, read, map(len, read), batch_size)
         return list(map(self._answer, units, read, found))

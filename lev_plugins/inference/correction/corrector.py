@@ -12,7 +12,7 @@ from ..arguments import strings
 from .backends import Answer, Backend
 from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
 from .fitting import calibrated
-from .protection import CODE, SURE, Document, Protection, touched
+from .protection import CODE, SURE, Document, Protection, joined, leave_broken_words, touched
 from .settings import DEFAULTS, Settings, chosen
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
@@ -91,6 +91,8 @@ class Corrector:
         from . import loading  # fairseq is slow to import, and tests do without
 
         if path is None:
+            # the weight there is that of installed_misspellings(); the user's table is followed
+            weights = {**({"lookup": loading.LISTED} if lookup else {}), **(weights or {})}
             path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         place, unit = os.fspath(path), check_unit(unit, window)
@@ -137,6 +139,8 @@ class Corrector:
         if document and document.foreign:
             least = max(least, SURE)
         units = [[] if mark else [*self._units(line)] for line, mark in zip(lines, code)]
+        if self.unit == "letters":
+            leave_broken_words(lines, units)
         # Equal units have equal answers: a text has many words twice.
         wanted = list(dict.fromkeys((one.text, one.context) for some in units for one in some))
         contexts = [around for _, around in wanted]
@@ -161,7 +165,7 @@ class Corrector:
         longest = LONGEST_WORD if words else len(line)
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
-            if words and end - start <= limit and not self.backend.readable(line[start:end]):
+            if words and not self.backend.readable(line[start:end]):
                 continue
             for unit in pieces(line, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
@@ -192,7 +196,7 @@ class Corrector:
                 chance = document.probability(unit.text, chance) if document else chance
                 wanted.append((placed(line, unit.start, unit.end, edit), chance))
         edits, longest = [], self.settings.longest
-        protected = [span for one in protections for span in one.spans(line)] if wanted else []
+        protected = joined(span for one in protections if wanted for span in one.spans(line))
         for (start, end, after), chance in whole_words(line, wanted):
             before = line[start:end]
             reason: Reason | None = None

@@ -44,7 +44,7 @@ def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
     out = os.path.realpath(output_dir)
     for path in paths:
         if not os.path.isdir(path):
-            require_files([path])
+            require_text([path])
             yield path, os.path.basename(path)
             continue
         for folder, folders, files in os.walk(path, onerror=fail):
@@ -53,6 +53,14 @@ def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
             for full in (os.path.join(folder, one) for one in sorted(files) if one[0] != "."):
                 if _is_text(full):
                     yield full, os.path.relpath(full, path)
+
+
+def require_text(paths: Sequence[str]) -> None:
+    """Raises :class:`UserError` for what is no file, and for one that is no text."""
+    require_files(paths)
+    for path in paths:
+        if os.path.isfile(path) and not _is_text(path):
+            raise UserError(f"{path}: has bytes of zero, so it is no text")
 
 
 def _is_text(path: str) -> bool:

@@ -8,10 +8,9 @@ from typing import Any, Literal
 from rapidfuzz.distance import Indel
 
 from ... import html
+from ...data.source_change import Change, changes
 from ...metrics.word_edits import WordEdit
 
-#: ``before[i:j]`` gives way to ``after[k:m]``.
-Change = tuple[int, int, int, int]
 #: ``line[start:end]`` gives way to a text.
 Patch = tuple[int, int, str]
 Reason = Literal["unknown", "protected", "length", "confidence"]
@@ -80,14 +79,7 @@ def script(before: Sequence[object], after: Sequence[object]) -> list[Change]:
     Changes are in order, at least one kept item between two. Edit distance without substitutions,
     as the expert policy's (Levenshtein Transformer paper, Eq. 8).
     """
-    found: list[Change] = []
-    for one in Indel.opcodes(before, after):
-        i, k = one.src_start, one.dest_start
-        if one.tag != "equal":
-            if found and (found[-1][1], found[-1][3]) == (i, k):
-                i, _, k, _ = found.pop()
-            found.append((i, one.src_end, k, one.dest_end))
-    return found
+    return changes(Indel.editops(before, after))
 
 
 def splice(text: str, changes: Iterable[Patch], start: int = 0) -> str:

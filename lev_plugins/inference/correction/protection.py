@@ -2,13 +2,15 @@
 other languages."""
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from os.path import commonprefix
 
 from ...errors import UserError
 from ..arguments import strings
-from .units import spans
+from .units import Unit, spans
 
 #: The power of how often an unknown word is met, by which the odds of a change are divided.
 REPEATED = 3.0
@@ -45,10 +47,11 @@ CODE = "|".join(
     )
 )
 
-_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<told>.*)")
+_FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
+_BROKEN = re.compile(r"[^\W\d_]-\s*$")
 _NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or behind
 
 Span = tuple[int, int]
@@ -72,46 +75,67 @@ class Protection:
                 self.patterns.append(re.compile(one))
             except (re.error, OverflowError) as error:
                 raise UserError(f"protect={one!r} is no regular expression: {error}") from error
-        # by their first token, longest first: a line is then read once, however long the list
-        self.words: dict[str, list[str]] = {}
-        for word in {one.strip() for one in strings("protect_words", "protect_words", words)}:
+        self.words = {one.strip() for one in strings("protect_words", "protect_words", words)}
+        # by their first token all lengths: a line is then read once, however long the list
+        self._lengths: dict[str, set[int]] = {}
+        for word in self.words:
             if first := _FIRST_TOKEN.match(word):
-                self.words.setdefault(first.group(), []).append(word)
-        for some in self.words.values():
-            some.sort(key=len, reverse=True)
+                self._lengths.setdefault(first.group(), set()).add(len(word))
 
-    def spans(self, line: str) -> set[Span]:
-        """Where protected text stands in a line, in characters; none is empty."""
+    def spans(self, line: str) -> list[Span]:
+        """Where protected text stands in a line, in characters, :func:`joined`; none is empty."""
         every = (match for pattern in self.patterns for match in pattern.finditer(line))
-        return {match.span() for match in every if match.group()} | set(self._words(line))
+        return joined([*(match.span() for match in every if match.group()), *self._words(line)])
 
     def _words(self, line: str) -> Iterator[Span]:
         for match in _FIRST_TOKEN.finditer(line) if self.words else ():
-            for word in self.words.get(match.group(), ()):
-                end = match.start() + len(word)
-                if line.startswith(word, match.start()) and _NO_LETTER.match(line, end):
-                    yield match.start(), end
+            start = match.start()
+            lengths = sorted(self._lengths.get(match.group(), ()), reverse=True)
+            for end in (start + n for n in lengths):
+                if line[start:end] in self.words and _NO_LETTER.match(line, end):
+                    yield start, end
                     break
 
 
-def touched(spans: Collection[Span], start: int, before: str, after: str) -> bool:
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The same characters, in order; each once, where spans overlap."""
+    found: list[Span] = []
+    for first, end in sorted(spans):
+        if found and first < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((first, end))
+    return found
+
+
+def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
     """Whether an edit changes a character of a span, or writes into one or onto its border.
 
     Args:
+        spans: as of :func:`joined`.
         start: where ``before`` stands. What both begin and end with is not touched.
     """
-    if not spans:
-        return False
     same = len(commonprefix([before, after]))
     alike = len(commonprefix([before[same:][::-1], after[same:][::-1]]))
     new = after[same : len(after) - alike]
     i, j = start + same, start + len(before) - alike
+    near = bisect_left(spans, i, key=itemgetter(1))
     return any(
         (i < end and j > first)
         or (i == j == end and not new[0].isspace())
         or (i == j == first and not new[-1].isspace())
-        for first, end in spans
+        for first, end in spans[near : near + j - i + 2]  # none is empty
     )
+
+
+def leave_broken_words(lines: Sequence[str], units: Sequence[list[Unit]]) -> None:
+    """Takes away the units of both halves of each word with a hyphen at the end of its line."""
+    broken = [bool(_BROKEN.search(line)) for line in lines]
+    for line, mine, cut, begins in zip(lines, units, broken, [False, *broken]):
+        if cut and mine and line[mine[-1].end :].strip() == "-":
+            mine.pop()
+        if begins and mine and not line[: mine[0].start].strip():
+            mine.pop(0)
 
 
 class Document:

@@ -16,7 +16,7 @@ from rapidfuzz.distance import Levenshtein
 from ...errors import UserError
 from ...metrics.word_edits import WordEdit, word_edits
 from .autoregressive import Autoregressive
-from .backends import Answer, Backend
+from .backends import Answer, Backend, Tokens
 from .fitting import most_likely
 from .units import NO_CONTEXT, Context
 from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, changes, with_case, without_emphasis
@@ -53,6 +53,10 @@ CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
 KEPT = ("capital", "short", "confused", "likelier")
 #: Letters that a candidate may have more for each word.
 LONGEST = 4
+#: Words whose candidates are remembered, some kilobytes each.
+MOST_FOUND = 10_000
+#: What is put behind a word, in small letters.
+_ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
 
 
 def defaults(by_word: bool) -> dict[str, float]:
@@ -147,10 +151,11 @@ class Ranker(Backend):
             forms = [plain, plain.capitalize()]
             if len(unit) > ACRONYM or self._listed(plain):
                 forms.append(plain.upper())
-            if unit not in forms or (self._known(unit) and not self._listed(plain)):
+            small = self.form(unit)
+            if unit not in forms or (self._known(unit) and not self._listed(small)):
                 return False
-            unit = plain
-        return self._spelt(unit)
+            unit = small
+        return self._spelt(unit) and len(self.tokens(unit)) <= self.limit
 
     def _in_no_list(self, word: str) -> bool:
         return not (self._known(word) or self._listed(word.lower()))
@@ -173,20 +178,23 @@ class Ranker(Backend):
         )
 
     def _spelt(self, text: str) -> bool:
-        return self.model.knows(self.tokens(text))
+        return self.model.knows(self._asked(text))
+
+    def _asked(self, text: str) -> Tokens:
+        """A candidate as the model writes it."""
+        return self.tokens(text.lower() if self.by_word else text)
 
     # candidates and their features ----------------------------------------------------------------
 
     def candidates(self, units: Iterable[str], batch_size: int) -> list[Candidates]:
         """For each unit, which is readable, in small letters where words are ranked one by one."""
         units = list(units)
-        new = [unit for unit in dict.fromkeys(units) if unit not in self._found]
-        if len(self._found) > MOST_KEPT:
-            self._found = {unit: self._found[unit] for unit in units if unit in self._found}
-        self._found |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
+        found = self._found = self._found if len(self._found) < MOST_FOUND else {}
+        new = [unit for unit in dict.fromkeys(units) if unit not in found]
+        found |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
         others = [unit for unit in new if unit not in self.confused]
-        self._found |= zip(others, self._proposed(others, batch_size), strict=True)
-        return [self._found[unit] for unit in units]
+        found |= zip(others, self._proposed(others, batch_size), strict=True)
+        return [found[unit] for unit in units]
 
     def _confusable(self, word: str) -> Candidates:
         """Of a word of the lexicon; the model is not asked."""
@@ -204,13 +212,13 @@ class Ranker(Backend):
         edits = list(map(self.vocabulary.edits, units))
         texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
         listed = [texts_of(unit, (), some) for unit, some in zip(units, edits, strict=True)]
-        others = [list(map(self.tokens, some)) for some in listed] if self.by_word else ()
+        others = [list(map(self._asked, some)) for some in listed] if self.by_word else ()
         written = self.model.nbest(tokens, batch_size, others)
         texts = [
             texts_of(unit, map(self.processing.text, some), more)
             for unit, some, more in zip(units, written, edits, strict=True)
         ]
-        pairs = [[(unit, self.tokens(text)) for text in some] for unit, some in zip(tokens, texts)]
+        pairs = [[(unit, self._asked(text)) for text in some] for unit, some in zip(tokens, texts)]
         scores = {
             (unit, text): score
             for unit, found in zip(tokens, written, strict=True)
@@ -290,9 +298,19 @@ class Ranker(Backend):
             self.weights = most_likely(telling, self.weights, free)
 
     def form(self, unit: str) -> str:
-        """A unit as it is asked for."""
-        return unit.lower() if self.by_word else unit
+        """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""
+        if not self.by_word:
+            return unit
+        small = unit.lower().replace("’", "'")
+        word, mark, rest = small.rpartition("'")
+        ends = word and _ENDING.fullmatch(mark + rest)
+        return word if ends and not (self._known(word) or self._listed(small)) else small
 
     def cased(self, text: str, unit: str) -> str:
         """A candidate as it is written for a unit."""
-        return with_case(text, unit) if self.by_word else text
+        if not self.by_word:
+            return text
+        form, plain = self.form(unit), unit.replace("’", "'")
+        word = plain[: len(form)] if plain.lower().startswith(form) else plain
+        text = with_case(text, word) + plain[len(word) :]
+        return text.replace("'", "’") if "’" in unit else text

@@ -22,7 +22,7 @@ _WORD = re.compile(r"\S+")
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
 # addresses, paths, names of programs.
 _LETTERS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
-_NO_WORDS = re.compile(r"[\d_@/\\#=<>{}|~^`$+*]|\w[.:]\w")
+_NO_WORDS = re.compile(r"[\d_@/\\#=<>{}|~^`$+*]|\w[.:]\w|&\w+;")
 _JOINING = "\u00ad\u200c\u200d"  # the soft hyphen, and what parts or joins letters of a word
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 

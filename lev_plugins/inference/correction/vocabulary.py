@@ -25,6 +25,9 @@ _REPEATED = re.compile(r"(.)\1{2,}")
 NEAR_ALONE, NEAR_IN_LINE = 12, 3
 #: Candidates of a line, at most.
 MOST = 32
+#: Letters of a word that are wrong at most (of 3,414 misspellings 13 have more), and all letters of
+#: one that is no chain of symbols or words.
+MOST_EDITS, MOST_LETTERS = 5, 40
 #: What is remembered of changes, at most.
 MOST_KEPT = 100_000
 
@@ -114,7 +117,8 @@ class Vocabulary:
     ) -> list[str]:
         """What a unit may become, itself first: what the model wrote, single edits of that and of
         the lists (:meth:`edits`), and all of the lists at once; what grows by more than
-        ``longest`` letters a word only where it is listed; of a line the first few.
+        ``longest`` letters a word, or of a word is :func:`far`, only where it is listed; of a line
+        the first few.
 
         Args:
             spelt: whether the model can write a text, other than the unit.
@@ -131,7 +135,11 @@ class Vocabulary:
         found |= dict.fromkeys(edited(words, edits) for edits in some)
         limit = len(unit) + longest * len(words)
         kept = {unit, *(edited(words, edits) for edits in (*([edit] for edit in listed), alone))}
-        short = (one for one in found if one in kept or 0 < len(one) <= limit)
+        plain = without_emphasis(unit) if self.by_word else unit
+        short = (
+            one for one in found
+            if one in kept or (0 < len(one) <= limit and not (self.by_word and far(plain, one)))
+        )  # fmt: skip
         able = (one for one in short if one == unit or spelt(one))
         return list(able if self.by_word else islice(able, MOST))
 
@@ -192,6 +200,11 @@ def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[s
 def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> str:
     """A text of words with edits made, which are in order and do not overlap."""
     return " ".join(after for _, after in changes(words, edits) if after)
+
+
+def far(word: str, other: str) -> bool:
+    """Whether more differs than of any misspelling: what a model makes of no word is such."""
+    return distance(word, other.lower()) > MOST_EDITS or len(word) > MOST_LETTERS
 
 
 @lru_cache(MOST_KEPT)

@@ -82,6 +82,12 @@ def set_character_size(args: Namespace, **others: Any) -> None:
     set_sizes(args, dim=256, hidden=1024, layers=2, heads=4, **others)
 
 
+#: For :func:`set_both_sides`, of characters (trains on two cores), and of small data (tens of
+#: thousands of sentences).
+CHARACTERS: dict[str, Any] = {"dim": 128, "hidden": 512, "layers": 2, "heads": 4}
+SMALL: dict[str, Any] = {"dim": 256, "hidden": 1024, "layers": 3, "heads": 4}
+
+
 def set_both_sides(
     args: Namespace, dim: int, hidden: int, layers: int, heads: int, **others: Any
 ) -> None:
@@ -114,13 +120,21 @@ def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int |
     return width
 
 
-def check_rotary(cfg: RotaryConfig, stored: object, path: str) -> None:
+#: Options that change a model and that none of its parameters shows.
+UNSEEN = ("rotary_positions", "copied_states", "early_exit", "source_copy",
+          "encoder_attention_heads", "decoder_attention_heads")  # fmt: skip
+
+
+def check_resumed(cfg: RotaryConfig, stored: object, path: str) -> None:
     """A model's ``check_resumed``: raises :class:`UserError` where a training would resume from
-    ``stored`` settings with other positions, which no parameter shows."""
-    theirs = bool(getattr(stored, "rotary_positions", False))
-    if cfg.rotary_positions != theirs:
-        way = "with" if theirs else "without"
-        raise UserError(f"{path}: was trained {way} --rotary-positions; resume it so")
+    ``stored`` settings with others of :data:`UNSEEN`."""
+    for name in UNSEEN:
+        mine = getattr(cfg, name, None)
+        theirs = getattr(stored, name, False if name == "rotary_positions" else mine)
+        if str(mine) != str(theirs):
+            value = "" if isinstance(theirs, bool) else f" {theirs}"
+            way = f"with{'' if theirs else 'out'} --{name.replace('_', '-')}{value}"
+            raise UserError(f"{path}: was trained {way}; resume it so")
 
 
 def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> None:

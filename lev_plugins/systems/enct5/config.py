@@ -13,8 +13,6 @@ INITS = ChoiceEnum(["scratch", "t5"])
 
 @dataclass
 class EncT5Config(FairseqDataclass):
-    """Options of the model."""
-
     t5_dir: OptionalStr = option(
         None,
         "local Hugging Face directory of a T5 or mT5 whose encoder to start from, with a decoder "
@@ -46,8 +44,6 @@ class EncT5Config(FairseqDataclass):
 
 @dataclass
 class EncT5TaskConfig(FairseqDataclass):
-    """Options of the task."""
-
     data: OptionalStr = option(None, "folder made by lev-enct5-prepare")
     kind: OptionalStr = option(
         None,

@@ -1,7 +1,6 @@
 """The loss of EncT5: per class, value, label or word."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from fairseq.criterions import FairseqCriterion, register_criterion
@@ -15,12 +14,7 @@ from .problem_types import ProblemType
 CRITERION = "enct5"
 
 
-@dataclass
-class EncT5CriterionConfig(FairseqDataclass):
-    """No options: the loss follows from what the task predicts."""
-
-
-@register_criterion(CRITERION, dataclass=EncT5CriterionConfig)
+@register_criterion(CRITERION, dataclass=FairseqDataclass)  # without options
 class EncT5Criterion(FairseqCriterion):
     """The task's kind's loss, a mean over predictions: classes, values, labels or words. Logging
     outputs are sums, in validation with those that the task's metrics are made of.

@@ -39,8 +39,7 @@ def read_column(path: str) -> Sequence[Tensor]:
     index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
     if not index.sizes.any():  # no example has a label, and nothing cannot be mapped
         return [torch.zeros(0, dtype=torch.long)] * len(index)
-    column: Sequence[Tensor] = indexed_dataset.MMapIndexedDataset(path)
-    return column
+    return indexed_dataset.MMapIndexedDataset(path)
 
 
 def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]:

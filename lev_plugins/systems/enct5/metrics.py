@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ...metrics.words import percent
 from .problem_types import ProblemType
 
 TOP = (1, 3, 5)
@@ -58,7 +59,10 @@ def statistics(
         return _value_statistics(scores.squeeze(-1).double(), targets.double(), span)
     if kind.many:
         return _label_statistics(scores, targets.bool(), groups or {})
-    return _class_statistics(scores.argmax(-1), targets, scores.size(-1), cut)
+    found = scores.argmax(-1)
+    ids = {"true": targets, "said": found, "both": targets[found.eq(targets)]}
+    counts = {name: _counts(one, scores.size(-1)) for name, one in ids.items()}
+    return {"cut": float(cut), **counts}
 
 
 def summary(
@@ -75,21 +79,16 @@ def summary(
     return _label_summary(sums, threshold) if kind.many else _class_summary(kind, sums)
 
 
-def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> Statistics:
-    ids = {"true": targets, "said": found, "both": targets[found.eq(targets)]}
-    return {"cut": float(cut), **{name: _counts(one, number) for name, one in ids.items()}}
-
-
 def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, float]:
     true, said, both = (sums[name] for name in ("true", "said", "both"))
     total, right = float(true.sum()), float(both.sum())
-    accuracy = _percent(right, total + sums["cut"])
+    accuracy = percent(right, total + sums["cut"])
     if kind is ProblemType.TAGGING:
         if "entities" not in sums:
             return {"word_accuracy": accuracy}
         true, said, both = sums["entities"].tolist()
-        found = {"entity_f1": _percent(2 * both, true + said)}
-        found |= {"entity_precision": _percent(both, said), "entity_recall": _percent(both, true)}
+        found = {"entity_f1": percent(2 * both, true + said)}
+        found |= {"entity_precision": percent(both, said), "entity_recall": percent(both, true)}
         return {"word_accuracy": accuracy, **found}
     f1 = 2 * both / (true + said).clamp(min=1)
     found = {"accuracy": accuracy, "macro_f1": 100 * float(f1.mean())}
@@ -198,7 +197,7 @@ def _label_summary(sums: Mapping[str, Any], threshold: float | None) -> dict[str
             shown = "" if group == "all" else f"{group}_"
             for name in (f"{name}@{k}" for k in TOP for name in ("rp", "ndcg")):
                 total = sums[f"{group}_examples"]
-                found[shown + name] = _percent(sums[f"{group}_{name}"], total)
+                found[shown + name] = percent(sums[f"{group}_{name}"], total)
     return found
 
 
@@ -246,7 +245,3 @@ def _rank_correlation(cells: Tensor) -> float:
 
 def _counts(ids: Tensor, number: int) -> Tensor:
     return torch.bincount(ids, minlength=number).double()
-
-
-def _percent(part: float, whole: float) -> float:
-    return 100 * part / whole if whole else 0.0

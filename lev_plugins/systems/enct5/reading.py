@@ -164,8 +164,9 @@ def known_labels(path: str, layout: Layout, listed: bool) -> Labels:
         return Labels(layout.kind)
     if listed:
         names = [line.strip() for line in read_lines(path)]
+        first: dict[str, int] = {}
         for number, name in enumerate(names, start=1):
-            if not name or name in names[: number - 1]:
+            if not name or first.setdefault(name, number) < number:
                 raise UserError(
                     f"{path}: line {number}: the label {name!r} is empty or there twice"
                 )

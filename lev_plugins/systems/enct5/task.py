@@ -102,11 +102,6 @@ class EncT5Task(FairseqTask):
         return cls(cfg, Metadata.read(cfg.data))
 
     @property
-    def target_dictionary(self) -> None:
-        """None: nothing is written."""
-        return None
-
-    @property
     def threshold(self) -> float:
         """A label holds where its score is above this; best in the last validation, first 0.5."""
         return float(self.state.threshold)

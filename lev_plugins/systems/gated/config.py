@@ -14,8 +14,6 @@ GATE_VARIANT = ChoiceEnum(["pointer", "paper"])
 
 @dataclass
 class GatedTransformerConfig(Seq2SeqConfig):
-    """Options of the model."""
-
     gates: str = option(
         "mask,copy,generate",
         "the gates that are on, any of mask,copy,generate,skip in any order, or all; none makes "

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import re
-from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -170,13 +169,8 @@ def build(
 
 # The model's own name is also that of a Transformer's base size (6 + 6 blocks, d = 512, 8 heads),
 # which are the defaults of its configuration.
-
-
-@register_model_architecture(MODEL, "gated_transformer_char")
-def gated_transformer_char(args: Namespace) -> None:
-    """For characters: 2 + 2 blocks, d = 256, 4 heads, pre-norm; trains on two cores."""
-    set_character_size(args, decoder_layers=2)
-
+_char = partial(set_character_size, decoder_layers=2)
+register_model_architecture(MODEL, "gated_transformer_char")(_char)
 
 #: name → kind, mask, sizes of a pre-trained model (paper, §4.2), randomly initialised unless
 #: ``--backbone`` brings its own. MiniLM: a small BERT that PyPI has (all-MiniLM-L6-v2)

@@ -29,8 +29,6 @@ TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
 
 @dataclass
 class LevenshteinEditorConfig(RotaryConfig, TwoSidedConfig):
-    """Options of the model."""
-
     decoder_embed_dim: int = option(512, "width of the decoder; has to equal the encoder's")
     decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
     decoder_attention_heads: int = option(8, "decoder attention heads")
@@ -67,8 +65,6 @@ class LevenshteinEditorConfig(RotaryConfig, TwoSidedConfig):
 
 @dataclass
 class TranslationEditConfig(PostEditingConfig):
-    """Options of the task."""
-
     alpha: float = option(
         0.5, "share of deletion states that are the draft, else the model's insertions (Eq. 6)"
     )

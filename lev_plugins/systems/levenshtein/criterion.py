@@ -22,8 +22,6 @@ from .roll_in import TrainingBatch, expert_labels
 
 @dataclass
 class EditPolicyLossConfig(FairseqDataclass):
-    """Options of the loss."""
-
     label_smoothing: float = option(0.1, "label smoothing of the token head (paper, §C.1)")
     placeholder_label_smoothing: float = option(0.01, "label smoothing of the placeholder head")
     deletion_weight: float = option(1.0, "weight of the deletion loss")
@@ -90,8 +88,7 @@ def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, 
 
     logits: P × classes. labels: P. smoothing: share that all classes have in common.
     """
-    loss, nll, right = _Smoothed.apply(logits, labels, smoothing)
-    return loss, nll, right
+    return _Smoothed.apply(logits, labels, smoothing)
 
 
 def _blocks(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:

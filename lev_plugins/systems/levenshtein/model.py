@@ -5,8 +5,8 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 """
 
 import logging
-from argparse import Namespace
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from fairseq.data import Dictionary
@@ -22,8 +22,10 @@ from ...nn.packing import Layout
 from ...nn.precision import decoding_precision, quantize
 from ...nn.rotary import turns
 from ...nn.seq2seq.config import (
+    CHARACTERS,
+    SMALL,
     block_size,
-    check_rotary,
+    check_resumed,
     check_shared,
     rotary_width,
     set_both_sides,
@@ -58,7 +60,7 @@ class EditMemory(Memory):
 class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
     """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
 
-    check_resumed = staticmethod(check_rotary)
+    check_resumed = staticmethod(check_resumed)
 
     def __init__(
         self,
@@ -352,15 +354,6 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
 
 
 # The model's own name is also that of the paper's base size (§C.1), the configuration's defaults.
-
-
-@register_model_architecture(MODEL, "levenshtein_editor_char")
-def levenshtein_editor_char(args: Namespace) -> None:
-    """For characters: 2 + 2 blocks, d = 128, pre-norm, K_max = 31, a long word."""
-    set_both_sides(args, dim=128, hidden=512, layers=2, heads=4, max_insertions=31)
-
-
-@register_model_architecture(MODEL, "levenshtein_editor_small")
-def levenshtein_editor_small(args: Namespace) -> None:
-    """For small data (tens of thousands of sentences): 3 + 3 blocks, d = 256, pre-norm."""
-    set_both_sides(args, dim=256, hidden=1024, layers=3, heads=4)
+_char = partial(set_both_sides, **CHARACTERS, max_insertions=31)  # as many as a long word has
+register_model_architecture(MODEL, "levenshtein_editor_char")(_char)
+register_model_architecture(MODEL, "levenshtein_editor_small")(partial(set_both_sides, **SMALL))

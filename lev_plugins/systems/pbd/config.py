@@ -13,8 +13,6 @@ COPIED_STATES = ChoiceEnum(["input", "output"])
 
 @dataclass
 class PBDTransformerConfig(RotaryConfig, Seq2SeqConfig):
-    """Options of the model."""
-
     decoder_layers: OptionalInt = option(
         None,
         "decoder blocks; default: the encoder's, with parameter sharing or future modelling always",

@@ -11,7 +11,7 @@ from ...errors import UserError
 from ...nn.backbone import Backbone
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import Positions, TokenEmbedding, token_table
-from ...nn.seq2seq.config import check_rotary, set_character_size, set_sizes, transformer_size
+from ...nn.seq2seq.config import check_resumed, set_character_size, set_sizes, transformer_size
 from ...nn.seq2seq.model import Seq2SeqModel
 from ...nn.transformer import TransformerBlock
 from .config import PBDTransformerConfig, decoder_depth
@@ -28,7 +28,7 @@ class PBDTransformerModel(Seq2SeqModel):
     Without future modelling, sharing and segment embeddings it is fairseq's own Transformer.
     """
 
-    check_resumed = staticmethod(check_rotary)
+    check_resumed = staticmethod(check_resumed)
 
     @classmethod
     def build_model(cls, cfg: PBDTransformerConfig, task: FairseqTask) -> "PBDTransformerModel":
@@ -90,7 +90,5 @@ def pbd_transformer_big(args: Namespace) -> None:
     set_sizes(args, dim=1024, hidden=4096, layers=6, heads=16, dropout=0.3)
 
 
-@register_model_architecture(MODEL, "pbd_transformer_char")
-def pbd_transformer_char(args: Namespace) -> None:
-    """For the characters of words (§3.2): 2 + 2 blocks, d = 256, 4 heads, pre-norm."""
-    set_character_size(args)
+# for the characters of words (§3.2)
+register_model_architecture(MODEL, "pbd_transformer_char")(set_character_size)

@@ -16,8 +16,6 @@ ACTIVATIONS = ChoiceEnum(utils.get_available_activation_fns())
 
 @dataclass
 class TransformerConcatConfig(TwoSidedConfig):
-    """Options of the model."""
-
     activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     layernorm_embedding: bool = option(False, "layer norm after the embeddings")
     no_scale_embedding: bool = option(False, "token embeddings are not multiplied by sqrt(width)")

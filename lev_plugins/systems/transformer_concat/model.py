@@ -6,7 +6,8 @@ Both follow from the tokens alone, so that whatever runs a Transformer runs this
 Shapes: B sentences, S tokens of the source, N of the draft, T of the two joined, C channels.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from ...nn.precision import decoding_precision, quantize
-from ...nn.seq2seq.config import check_shared, set_both_sides
+from ...nn.seq2seq.config import CHARACTERS, SMALL, check_shared, set_both_sides
 from .config import TransformerConcatConfig, stock_config
 
 MODEL = "transformer_concat"
@@ -127,15 +128,5 @@ class TransformerConcatModel(TransformerModelBase):
 
 
 # The model's own name is also that of the paper's base size (§C.2), the configuration's defaults.
-
-
-@register_model_architecture(MODEL, "transformer_concat_char")
-def transformer_concat_char(args: Namespace) -> None:
-    """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores."""
-    set_both_sides(args, dim=128, hidden=512, layers=2, heads=4)
-
-
-@register_model_architecture(MODEL, "transformer_concat_small")
-def transformer_concat_small(args: Namespace) -> None:
-    """For small data (tens of thousands of sentences): 3 + 3 blocks, d = 256, pre-norm."""
-    set_both_sides(args, dim=256, hidden=1024, layers=3, heads=4)
+for _name, _sizes in (("char", CHARACTERS), ("small", SMALL)):
+    register_model_architecture(MODEL, f"{MODEL}_{_name}")(partial(set_both_sides, **_sizes))

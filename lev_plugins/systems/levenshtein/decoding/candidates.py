@@ -163,5 +163,4 @@ class Reranker:
         real = target.ne(pad)
         chosen = log_probs.gather(2, target.unsqueeze(2)).squeeze(2).float()
         sums = chosen.masked_fill(~real, 0.0).sum(1)
-        scores: list[float] = (sums / real.sum(1).pow(self.length_penalty)).tolist()
-        return scores
+        return (sums / real.sum(1).pow(self.length_penalty)).tolist()

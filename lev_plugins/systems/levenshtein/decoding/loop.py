@@ -150,7 +150,9 @@ class Decoding:
             counts = torch.maximum(counts, (onto & slots).long())
         if self.options.stock:
             counts = torch.minimum(counts, cap.unsqueeze(1))
-            return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
+            counts = counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
+            limits = self.policy.max_positions()
+            cap = state.lengths + counts.sum(1) if limits is None else cap.new_tensor(limits[1])
         return limit_insertions(counts, cap - state.lengths)
 
     def _adjusted(self, logits: Tensor, step: int) -> Tensor:
