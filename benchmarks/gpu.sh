@@ -44,8 +44,7 @@ if [ "${TINY:-0}" = 1 ]; then
 fi
 step tests 300 python -m pytest -q -x -p no:cacheprovider -m "not slow and not long" "${tests[@]}"
 for kind in fp32 bf16; do
-  step "speed-$kind" 120 python benchmarks/levt_speed.py --device "$device" "${sizes[@]}" "${large[@]}" \
-    $([ "$kind" = fp32 ] || echo --bf16)
+  step "speed-$kind" 120 python benchmarks/levt_speed.py --device "$device" "${sizes[@]}" "${large[@]}" $([ "$kind" = fp32 ] || echo --bf16)
 done
 step against-ar 90 python benchmarks/levt_against_ar.py --device "$device" "${sizes[@]}"
 if [ -n "${MULTI30K:-}" ]; then

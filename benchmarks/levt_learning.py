@@ -35,6 +35,7 @@ import torch
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_model, load_state
+from lev_plugins.io.text_files import read_lines
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
@@ -113,8 +114,8 @@ class Ruler:
         self.references = {}
         for split in ("valid", "test"):
             self.task.load_dataset(split)
-            text = data / "text" / f"{split}.{self.task.cfg.target_lang}"
-            self.references[split] = text.read_text(encoding="utf-8").split("\n")[:-1]
+            text = f"{data}/text/{split}.{self.task.cfg.target_lang}"
+            self.references[split] = list(read_lines(text))
 
     def measure(self, folder: Path) -> Figures:
         """A trained row's figures, by :data:`COLUMNS`.

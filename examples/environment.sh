@@ -86,8 +86,7 @@ run_pip() {
 }
 
 fairseq_loads() { # the compiled parts, against this torch
-  "$python" -I -c 'import torch, fairseq.libbase, fairseq.libnat, fairseq.data.data_utils_fast' \
-    >>"$log" 2>&1
+  "$python" -I -c 'import torch, fairseq.libbase, fairseq.libnat, fairseq.data.data_utils_fast' >>"$log" 2>&1
 }
 
 if command -v flock >/dev/null; then # may be started twice side by side: the second waits
@@ -115,8 +114,7 @@ echo "[2/3] installing $(pin torch) and the build tools (log: .venv/install.log)
 # PyPI's torch for Linux brings gigabytes of CUDA along. Without an NVIDIA driver PyTorch's own
 # index is asked first; where it cannot be reached the ordinary way below does it all.
 if [ "$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then
-  run_pip install --no-deps --retries 0 --timeout 15 --extra-index-url "$cpu_index" \
-    "$(pin torch)" || true
+  run_pip install --no-deps --retries 0 --timeout 15 --extra-index-url "$cpu_index" "$(pin torch)" || true
 fi
 : >"$log"
 # editdistance is here because it has no wheel for every Python, and building it needs isolation.
@@ -129,13 +127,12 @@ compiled="--no-build-isolation --no-binary fairseq-fixed"
 unset CUDA_HOME
 export CFLAGS="-g0"
 # shellcheck disable=SC2086
-run_pip install $compiled -c constraints.txt -e '.[test]' ||
-  fail "$(explain "installing lev_plugins")"
+run_pip install $compiled -c constraints.txt -e '.[test]' || fail "$(explain "installing lev_plugins")"
 if ! fairseq_loads; then
   # pip's cache does not record which torch a wheel was compiled against.
   # shellcheck disable=SC2086
-  run_pip install $compiled --no-cache-dir --no-deps --force-reinstall \
-    "$(pin fairseq-fixed)" || fail "$(explain "compiling fairseq")"
+  run_pip install $compiled --no-cache-dir --no-deps --force-reinstall "$(pin fairseq-fixed)" ||
+    fail "$(explain "compiling fairseq")"
   fairseq_loads || fail "$(explain "loading fairseq")"
 fi
 state >"$stamp"

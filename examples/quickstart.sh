@@ -41,6 +41,8 @@ done
 [[ "$seed" =~ ^[0-9]{1,9}$ ]] || fail "--seed must be a whole number from 0 to 999999999, not '$seed'" 2
 [[ "$system" =~ ^(pbd|levt|transformer)$ ]] || fail "--system must be pbd, transformer or levt, not '$system'" 2
 [[ "$work" == /* ]] || work="$PWD/$work"
+[ -f "$work/text/confusions.txt" ] || { [ ! -e "$work/text" ] && [ ! -e "$work/data" ]; } ||
+  fail "$work/text or $work/data is there already: name another folder with --work"
 
 cd "$root"
 bash examples/environment.sh || exit 1
@@ -57,7 +59,6 @@ echo "== data" # once: finished folders get their name at the end
 if [ ! -f "$text/confusions.txt" ]; then
   logged "$work/prepare.log" "$python" "$spelling/prepare_typos.py" "$text.new"
   head -n 1 "$work/prepare.log"
-  rm -rf "$text" "$data"
   mv "$text.new" "$text"
 fi
 if [ ! -d "$data" ]; then

@@ -9,7 +9,7 @@ fail() {
 }
 
 usage() { # the comment at the top of the step
-  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
   exit 0
 }
 case "${1:-}" in -h | --help) usage ;; esac

@@ -41,6 +41,7 @@ take() { # take NAME: DATA's one file of that name, unpacked into WORK/source; f
   [ ${#all[@]} -eq 1 ] && unpack "${all[0]}" "$source/$1"
 }
 source="$work/source" text="$work/text" pieces=(--vocab-size "$vocab")
+[ ! -e "$text" ] && [ ! -e "$source" ] || fail "$text or $source is there already: name another folder"
 mkdir -p "$text" || fail "cannot make folders in $work: name another one"
 work="$(cd "$work" && pwd)"
 trap '[ -d "$work/data" ] || rm -rf "$work/source" "$work/text"; rmdir "$work" 2>/dev/null || true' EXIT
@@ -52,17 +53,17 @@ for part in train dev test; do
     cp "$source/$part.tsv" "$out"
   elif take "$part.conllu"; then # words that hold a space get _ for it
     awk -F'\t' 'function flush() { if (words) print tags "\t" words; words = tags = "" }
-      /^[0-9]+\t/ { gsub(/ /, "_", $2); gap = words ? " " : ""; words = words gap $2; tags = tags gap $4 }
+      /^[0-9]+\t/ { gsub(/ |\302\240|\342\200\257/, "_", $2); gap = words ? " " : ""; words = words gap $2; tags = tags gap $4 }
       /^\r?$/ { flush() } END { flush() }' "$source/$part.conllu" >"$out"
   else
     take "$part.tok" && take "$part.upos" || fail "$data lacks $part.conllu, or $part.tok and $part.upos (plain or .gz)"
-    paste "$source/$part.upos" "$source/$part.tok" >"$out"
+    paste "$source/$part.upos" "$source/$part.tok" | tr -d '\r' >"$out"
   fi
 done
 if [ "$kind" = multilabel ]; then
   take labels.txt || fail "$data lacks labels.txt (plain or .gz)"
   for part in train valid test; do # numbers become names
-    awk -F'\t' -v OFS='\t' 'NR == FNR { name[NR - 1] = $0; next } { count = split($1, some, ","); $1 = ""
+    awk -F'\t' -v OFS='\t' '{ sub(/\r$/, "") } NR == FNR { name[NR - 1] = $0; next } { count = split($1, some, ","); $1 = ""
       for (i = 1; i <= count; i++) { gsub(/^ +| +$/, "", some[i]); $1 = $1 (i > 1 ? "," : "") (some[i] in name ? name[some[i]] : some[i]) } print }' \
       "$source/labels.txt" "$text/$part.tsv" >"$text/part" && mv "$text/part" "$text/$part.tsv"
   done

@@ -6,7 +6,7 @@
 #     KIND=multilabel_pooled bash examples/classification/train.sh WORK
 #
 # KIND is what WORK was prepared for, or multilabel_pooled where that is multilabel. UPDATES (5000; multilabel 4000,
-# classification 500) is the length of the training, with whose last one the learning rate reaches zero; WIDTH (128);
+# classification 500) or MINUTES is the length of the training; the learning rate reaches zero just then; WIDTH (128);
 # LAYERS (2) of the encoder, DECODER_LAYERS (1); DROPOUT (tagging 0.15, else 0.2); LR (tagging 0.004 by Muon, else 0.001
 # by Adam); TOKENS (2000) an update; PACK (128), the subwords to which rows are filled, 0: an example a row; SEED (1).
 # Flags given here come last and win. The checkpoints go to WORK/KIND, or with RUN to WORK/KIND-RUN; the best one by the
@@ -40,16 +40,18 @@ budget "$updates" 'updates / 10 + 1' "${MINUTES:-}"
 adam=(--adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "${LR:-$lr}" "${length[@]}")
 
 if [ -f "$work/t5" ]; then
+  [ -z "${MINUTES:-}" ] || fail "MINUTES=$MINUTES: a T5's learning rate does not fall; give UPDATES"
   recipe=(--arch enct5 --t5-dir "$started" --dropout "${DROPOUT:-0.1}" --max-update "$updates"
     --optimizer adafactor --scale-parameter --lr "${LR:-0.001}" --lr-scheduler fixed)
 elif [ -f "$work/bert" ]; then
   recipe=(--arch enct5 --bert-dir "$started" --dropout "${DROPOUT:-$dropout}"
     --optimizer backbone_adam --backbone-lr-ratio 0.2 "${adam[@]}")
 else
+  case " $* " in *" --optimizer "*) optimizer=() ;; esac # another one knows no --muon-update-rms
   [ "$((width % 4))" = 0 ] || fail "WIDTH=$width: there are 4 attention heads; give a multiple of 4"
   recipe=(--arch enct5_tiny --encoder-embed-dim "$width" --encoder-ffn-embed-dim "$((2 * width))"
     --attention-head-dim "$((width / 4))" --encoder-layers "$layers" --dropout "${DROPOUT:-$dropout}"
-    "${optimizer[@]}" "${adam[@]}")
+    ${optimizer[@]+"${optimizer[@]}"} "${adam[@]}")
 fi
 [ "$PACK" = 0 ] || recipe+=(--pack --pack-length "$PACK")
 

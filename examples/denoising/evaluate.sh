@@ -25,7 +25,7 @@ mkdir -p "$out"
 for set in test test-elsewhere; do
   ls "$work/data/$set"{,-random,-keyboard,-swap,-delete}.noisy >"$out/$set.files" 2>/dev/null || true
   [ -s "$out/$set.files" ] || continue
-  for side in noisy clean; do sed "s/noisy\$/$side/" "$out/$set.files" | xargs -d '\n' cat >"$out/$set.$side"; done
+  for side in noisy clean; do sed "s/noisy\$/$side/" "$out/$set.files" | tr '\n' '\0' | xargs -0 cat >"$out/$set.$side"; done
   systems=() files=()
   [ -z "$lexicon" ] || {
     python "$root/examples/spelling_and_ocr/symspell.py" "$lexicon" <"$out/$set.noisy" >"$out/symspellpy.$set"

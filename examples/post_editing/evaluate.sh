@@ -26,7 +26,7 @@ recipe=(--task translation_edit --iter-decode-max-iter 10 --print-step)
 
 fairseq-generate "$work/data" --user-dir "$root/lev_plugins" "${recipe[@]}" \
   --source-lang src --target-lang pe --draft-lang mt --max-source-positions 256 --max-target-positions 256 \
-  --skip-invalid-size-inputs-valid-test --path "$checkpoint" --gen-subset "$subset" --batch-size 64 \
+  --path "$checkpoint" --gen-subset "$subset" --batch-size 64 \
   --bpe sentencepiece --sentencepiece-model "$work/spm.model" "$@" \
   >"$work/generate.$way.txt" 2>"$work/generate.$way.log" ||
   fail "fairseq-generate failed: $(tail -n 1 "$work/generate.$way.log") ($work/generate.$way.log)"

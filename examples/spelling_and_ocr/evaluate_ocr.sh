@@ -3,7 +3,7 @@
 #
 #     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--lexicon WORDS] [SYSTEM …]
 #
-# SYSTEMs are folders of WORK (all that have a last checkpoint). Each has two rows (levt the first): its own output by
+# SYSTEMs are folders of WORK (all that have a last checkpoint). Each has two rows: its own output by
 # beam search (BEAM, 4), and with its NBEST (10) candidates ranked by the words and corrections of the training text
 # (--lexicon: by other words); weights and threshold of the second are tuned on the dev set (DEV_LINES of it, evenly
 # spread; all) and kept beside the checkpoint, where `lev-correct` finds them. WORK/output gets the corrected test text,
@@ -30,7 +30,7 @@ for side in noisy clean; do
 done
 cp "$text/test.look-up" "$out/test.look-up"
 python "$root/examples/spelling_and_ocr/symspell.py" "$lexicon" <"$text/test.noisy" >"$out/test.symspellpy"
-names=(look-up symspellpy) unit=(--unit word) words="$(cat "$work/words")"
+names=(look-up symspellpy) unit=(--unit window --window 1) words="$(cat "$work/words")"
 ! grep -q ' ' "$text/train.clean" || unit=(--unit line)
 [ "$words" = 0 ] || unit=(--unit window --window "$words")
 for system in "${chosen[@]}"; do
@@ -42,5 +42,4 @@ for system in "${chosen[@]}"; do
   names+=("$system" "$system-ranked")
 done
 python -m lev_plugins report --hypotheses "${names[@]/#/$out/test.}" --names "$(IFS=, && echo "${names[*]}")" \
-  --drafts "$text/test.noisy" --references "$text/test.clean" \
-  --metrics word_accuracy,cer,wer,correction_rate,words_broken --json "$out/report.json"
+  --drafts "$text/test.noisy" --references "$text/test.clean" --metrics word_accuracy,cer,wer,correction_rate,words_broken --json "$out/report.json"

@@ -44,6 +44,8 @@ case "$language" in de) keyboard=qwertz ;; fr) keyboard=azerty ;; ru) keyboard=j
 kinds="$keyboard,swap,delete,diacritics" run="$work/run-$seed" examples="$root/examples"
 
 if [ ! -f "$work/names.txt" ]; then
+  [ -f "$work/words.log" ] || [ ! -e "$work/text" ] && [ ! -e "$work/model" ] || fail "$work/text or $work/model is there: name another folder with --work"
+  : >"$work/words.log" # from here on the folder is ours
   echo "== text: $lines lines"
   mkdir -p "$work/text"
   grep -a '[^[:space:]]' "$text" | awk -v to="$work/text" '

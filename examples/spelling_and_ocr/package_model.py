@@ -1,6 +1,6 @@
 """Makes the folder of a corrector that is small enough to travel with a package.
 
-    python examples/spelling_and_ocr/package_model.py CHECKPOINT TEXT OUT [--data DATA]
+    python examples/spelling_and_ocr/package_model.py CHECKPOINT TEXT OUT --data DATA
 
 CHECKPOINT was trained and tuned by examples/quickstart.sh, whose lists lie in TEXT. OUT gets the
 model in half precision, without the state of its training and without the paths of this machine,

@@ -17,11 +17,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 work="${1:-}" minutes="${MINUTES:-60}"
 [ -d "$work/data" ] || fail "no data in '$work': see examples/translation_memory/prepare.py"
 work="$(cd "$work" && pwd)"
-[[ "$minutes" =~ ^[0-9.]+$ ]] || fail "MINUTES=$minutes: give a number"
+[[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ ]] || fail "MINUTES=$minutes: give a number"
 shift
 way=model
 [ "${1:-}" != concat ] || { way=concat && shift; }
-flags=("$@")
+flags=("$@") optimizer=(--optimizer muon --muon-update-rms 0.4)
+case " $* " in *" --optimizer "*) optimizer=() ;; esac # another one knows no --muon-update-rms
 
 both_sides 128 2
 
@@ -32,7 +33,7 @@ stage() { # stage FOLDER DATA SHARE FLAGS…: a training of SHARE of the minutes
   fairseq-train "$data" --user-dir "$root/lev_plugins" --source-lang src --target-lang tgt "$@" \
     --share-all-embeddings --dropout 0 --bpe sentencepiece --sentencepiece-model "$work/spm.model" \
     --max-source-positions 512 --max-target-positions 512 --skip-invalid-size-inputs-valid-test \
-    --optimizer muon --muon-update-rms 0.4 --lr 0.004 --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --bf16 \
+    ${optimizer[@]+"${optimizer[@]}"} --lr 0.004 --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --bf16 \
     --lr-scheduler time_budget --processor-time --stop-time-hours "$hours" --max-tokens 2600 --seed "${SEED:-1}" \
     --save-dir "$saved" --no-epoch-checkpoints --disable-validation --log-format simple --log-interval 100 \
     ${flags[@]+"${flags[@]}"}
