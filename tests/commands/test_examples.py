@@ -198,7 +198,8 @@ def test_the_quickstart_trains_with_a_budget_of_seconds(tmp_path, commands):
     sides = "--source-lang typo --target-lang word --draft-lang draft --joined-dictionary"
     commands.preprocess(f"{sides} --trainpref train --destdir data", tmp_path)
     script = EXAMPLES / "spelling_and_ocr" / "train.py"
-    words = [sys.executable, script, "data", "model", "--minutes", "0.05", "--", "--log-interval=1"]
+    words = "data model --minutes 0.05 --system levt -- --log-interval=1".split()
+    words = [sys.executable, str(script), *words]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--roll-in-updates" in done.stdout and "--optimizer muon" in done.stdout
@@ -278,7 +279,7 @@ translation/train.sh {work} mine | system mine: give one of ar
 TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
 SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
 classification/prepare.sh tagging {tmp} {mine} | .*/text or .*/source is there already
-spelling_and_ocr/make_corrector.sh de {mine}/long.txt --work {mine} | .*/text or .*/model is there: name
+spelling_and_ocr/make_corrector.sh de {mine}/long.txt --work {mine} | .* is there: name
 campaign.sh {work} tagging | bash examples/campaign.sh
 """
 
