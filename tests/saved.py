@@ -90,11 +90,11 @@ def changed(path: Path, outcome: Path, section: str, **settings: Any) -> Path:
     return outcome
 
 
-def begin(cfg: Any, task: Any, **given: Any) -> None:
-    """A training begins as ``given`` says."""
+def begin(cfg: Any, task: Any, hours: float = 0.0, **given: Any) -> int:
+    """A training begins as ``given`` says, ``hours`` long, which are over; its last epoch."""
     how = CheckpointConfig(**given)
     cfg = copy.copy(cfg)
-    cfg.checkpoint, cfg.optimization = how, OptimizationConfig()
+    cfg.checkpoint, cfg.optimization = how, OptimizationConfig(stop_time_hours=hours)
     trainer = SimpleNamespace(
         **{"checkpoint_suffix": "", "model": None, "lr_scheduler": None, "cfg": cfg, "task": task},
         get_model=lambda: ARCH_MODEL_REGISTRY[cfg.model._name],
@@ -103,9 +103,10 @@ def begin(cfg: Any, task: Any, **given: Any) -> None:
         ),
         get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
         lr_step=lambda epoch: None,
-        cumulative_training_time=lambda: 0.0,
+        cumulative_training_time=lambda: 3600 * hours + 1,
     )
     checkpoint_utils.load_checkpoint(how, trainer)
+    return cfg.optimization.max_epoch
 
 
 class Malicious:

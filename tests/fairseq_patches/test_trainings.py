@@ -119,8 +119,9 @@ def test_model_task_and_optimizer_look_at_what_a_training_begins_with(monkeypatc
     with refuses("--rotary-positions"):
         begin(cfg, task, save_dir=str(tmp_path / "run"), finetune_from_model=path)
     seen.clear()
-    begin(cfg, task, restore_file=path)
+    assert begin(cfg, task, restore_file=path) == 0, "as many epochs as it takes"
     assert seen == ["optimizer", ("model", path), ("task", path)]
+    assert begin(cfg, task, hours=2.0, restore_file=path) == -1, "its time is over"
     for name, start in (("restore_file", tmp_path), ("finetune_from_model", tmp_path / "no.pt")):
         with refuses(f"--{name.replace('_', '-')} {start}"):
             begin(cfg, task, **{name: str(start)})

@@ -12,7 +12,7 @@ from ..arguments import strings
 from .backends import Answer, Backend
 from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
 from .fitting import calibrated
-from .protection import CODE, SURE, Document, Protection, joined, leave_broken_words, touched
+from .protection import CODE, SURE, Document, Protection, joined, touched
 from .settings import DEFAULTS, Settings, chosen
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
@@ -139,8 +139,8 @@ class Corrector:
         if document and document.foreign:
             least = max(least, SURE)
         units = [[] if mark else [*self._units(line)] for line, mark in zip(lines, code)]
-        if self.unit == "letters":
-            leave_broken_words(lines, units)
+        if document and self.unit == "letters":
+            document.leave_divided_words(lines, units)
         # Equal units have equal answers: a text has many words twice.
         wanted = list(dict.fromkeys((one.text, one.context) for some in units for one in some))
         contexts = [around for _, around in wanted]

@@ -51,7 +51,7 @@ _FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
-_BROKEN = re.compile(r"[^\W\d_]-\s*$")
+_DIVIDED = re.compile(r"[^\W\d_]-\s*$")
 _NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or behind
 
 Span = tuple[int, int]
@@ -128,16 +128,6 @@ def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
     )
 
 
-def leave_broken_words(lines: Sequence[str], units: Sequence[list[Unit]]) -> None:
-    """Takes away the units of both halves of each word with a hyphen at the end of its line."""
-    broken = [bool(_BROKEN.search(line)) for line in lines]
-    for line, mine, cut, begins in zip(lines, units, broken, [False, *broken]):
-        if cut and mine and line[mine[-1].end :].strip() == "-":
-            mine.pop()
-        if begins and mine and not line[: mine[0].start].strip():
-            mine.pop(0)
-
-
 class Document:
     """What the lines of one text tell together; they are read in order, some at a time.
     ``unknown``: as of :attr:`.Backend.unknown`."""
@@ -145,6 +135,7 @@ class Document:
     def __init__(self, unknown: Callable[[str], bool]) -> None:
         self._unknown = unknown
         self._fence, self._blank, self._indented = "", False, False
+        self._divided = False  # a word, at the end of the line before
         self._words = self._strange = 0  # in lines of several words, not in lists of single ones
         self._met: Counter[str] = Counter()  # unknown words, as they are spelt
 
@@ -176,6 +167,17 @@ class Document:
             self._indented = bool(_INDENTED.match(line)) and (self._blank or self._indented)
         self._blank = blank
         return not blank and (self._indented or bool(_PROMPT.match(line)))
+
+    def leave_divided_words(self, lines: Sequence[str], units: Sequence[list[Unit]]) -> None:
+        """Takes away the units of both halves of each word with a hyphen at the end of its line;
+        ``lines``: the next ones."""
+        for line, mine in zip(lines, units, strict=True):
+            divided = bool(_DIVIDED.search(line))
+            if divided and mine and line[mine[-1].end :].strip() == "-":
+                mine.pop()
+            if self._divided and mine and not line[: mine[0].start].strip():
+                mine.pop(0)
+            self._divided = divided
 
     def probability(self, word: str, chance: float) -> float:
         """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.
