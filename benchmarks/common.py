@@ -20,7 +20,7 @@ import torch
 import lev_plugins  # noqa: F401
 
 # isort: split
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, data_utils
 from fairseq.optim.adam import Adam
 from torch import Tensor
 
@@ -220,12 +220,7 @@ def sentences(count: int, args: argparse.Namespace) -> list[tuple[Tensor, Tensor
 
 def padded(rows: Sequence[Tensor], left: bool, device: str) -> Tensor:
     """Rows of any length → B × T, padded with 1."""
-    width = max(map(len, rows))
-    out = torch.ones(len(rows), width, dtype=torch.long)
-    for i, one in enumerate(rows):
-        start = width - len(one) if left else 0
-        out[i, start : start + len(one)] = one
-    return out.to(device)
+    return data_utils.collate_tokens(rows, 1, left_pad=left).to(device)
 
 
 def batch(pairs: Sequence[tuple[Tensor, Tensor]], device: str) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with common.quiet(), torch.no_grad():
         peers = levt_speed.build_peers(args)
         model, symbols = build_transformer(args, peers.stock_task), peers.stock_task.tgt_dict
-        decode = levt_speed.decoders(peers, args)
+        decode = levt_speed.decoders(peers)
         levt = {"LevT": decode["own"], **{f"LevT, {name}": decode[name] for name in args.less}}
         systems: dict[str, Any] = {
             f"AR, beam {beam}": partial(search, model, symbols, beam=beam) for beam in BEAMS

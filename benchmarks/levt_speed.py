@@ -203,7 +203,7 @@ def check_training(peers: Peers, args: argparse.Namespace) -> str:
 Decoder = Callable[[dict[str, Any]], list[Any]]
 
 
-def decoders(peers: Peers, args: argparse.Namespace) -> dict[str, Decoder]:
+def decoders(peers: Peers) -> dict[str, Decoder]:
     """Stock's decoder, ours with stock's rules, and ours with its own (the paper's Algorithm 2).
 
     Both models are set for decoding.
@@ -252,7 +252,7 @@ def agreement(
 
 def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], list[str]]:
     """Rows for every batch size, and what was equal."""
-    decode = decoders(peers, args)
+    decode = decoders(peers)
     rows, notes = [], []
     labels = {"same": "stock's rules", "own": "own rules"}
     labels |= {name: f"own rules, {name}" for name in peers.less}

@@ -13,6 +13,7 @@ import torch
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io.text_files import read_lines
+from lev_plugins.metrics.words import percent
 from lev_plugins.systems.enct5 import metrics
 from lev_plugins.systems.enct5.problem_types import ProblemType
 
@@ -38,11 +39,6 @@ def read(path: Path, kind: str) -> list[Example]:
     rows = [line.split("\t", 1) for line in read_lines(str(path))]
     cut = ((text, (one.strip() for one in first.split(between))) for first, text in rows)
     return [Example(text, [one for one in labels if one]) for text, labels in cut]
-
-
-def percent(part: float, whole: float) -> float:
-    """0 of nothing."""
-    return 100 * part / whole if whole else 0.0
 
 
 # ---------------------------------------------------------------- scores

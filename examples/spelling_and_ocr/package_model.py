@@ -83,7 +83,9 @@ def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
     for path in sorted(data.glob("dict.*.txt")):
         (out / path.name).write_bytes(path.read_bytes())
     stored = json.loads(Path(tuned).read_text(encoding="utf-8"))
-    stored |= {"lookup": None, "protect_words": None, "protect_code": True}
+    kept = "corrector.protect_words"  # of spoken and foreign words, written by hand
+    stored |= {"lookup": None, "protect_words": kept if (out / kept).is_file() else None}
+    stored["protect_code"] = True
     for key, name in LISTS.items():
         lines = [short_counts(line) for line in read_lines(str(text / name))]
         stored[key] = f"corrector.{key}"

@@ -41,7 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--html FILE", "also write a page of the lines that changed")
     add("--tune", "correct nothing: choose the threshold on two files, for all later runs with "
         "the model", metavar=("NOISY", "CLEAN"), nargs=2)  # fmt: skip
-    add("--goal GOAL", "of --tune: changed:N, accuracy (default: changed:1)", "changed:1")
+    add("--goal GOAL", "of --tune: changed:N, accuracy (default: changed:1)")
     add("--lexicon FILE", "words, with or without counts: candidates for others")
     add("--device NAME", "such as cuda (default: cpu)")
     _add_few(parser)
@@ -102,7 +102,8 @@ def check(args: argparse.Namespace) -> None:
     weights(args.weight or ())
     if args.min_confidence is not None:
         require_share("--min-confidence", args.min_confidence, "certainty")
-    Goal.parse(args.goal)
+    if args.goal is not None:
+        Goal.parse(args.goal)
     for name in ("output_dir", *LISTS):
         path, flag = getattr(args, name), f"--{name.replace('_', '-')}"
         if path == "":
@@ -134,18 +135,21 @@ def _check_ways(args: argparse.Namespace) -> None:
     given = [flag for flag, value in ways.items() if value]
     if len(given) > 1:
         raise UserError(f"{given[0]} and {given[1]}: give one of them")
-    if args.tune_weights and not args.tune:
-        raise UserError("--tune-weights needs --tune NOISY CLEAN")
+    for name in ("goal", "tune_weights"):
+        if getattr(args, name) and not args.tune:
+            raise UserError(f"--{name.replace('_', '-')} needs --tune NOISY CLEAN")
     if args.tune and not args.path:
         raise UserError("--tune chooses for a model of your own: give it with --path")
     patterns = [one for one in args.protect or () if one not in NAMED]
     others = {"files": args.files, "edits": args.edits, "html": args.html, "protect": patterns}
+    others["min-confidence"] = args.min_confidence is not None
     for name in (name for name, value in others.items() if value and args.tune):
         raise UserError(f"--tune corrects nothing: leave --{name} out, correct afterwards")
     to_files = args.output_dir or args.in_place
+    free = to_files or (args.check and not args.diff)  # standard output takes no text
     if to_files and (not args.files or STANDARD_STREAM in args.files):
         raise UserError(f"{given[0]} needs files, and cannot take standard input")
     streamed = [flag for flag in ("edits", "html") if others[flag] == STANDARD_STREAM]
-    if len(streamed) > bool(to_files):
-        taken = "--edits" if to_files else "the text"
+    if len(streamed) > bool(free):
+        taken = "--edits" if free else "the text"
         raise UserError(f"--{streamed[-1]} -: standard output has {taken}; name a file")

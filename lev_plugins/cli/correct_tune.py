@@ -4,6 +4,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..errors import UserError
 from ..io.text_files import read_lines
 
 if TYPE_CHECKING:
@@ -20,11 +21,14 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
     if args.protect_words:
         corrector.protections = [protection]
         corrector.settings = replace(corrector.settings, protect_words=args.protect_words)
+    if args.tune_weights and not isinstance(corrector.backend, Ranker):
+        raise UserError("--tune-weights: only a ranking has weights; give --lexicon or --lookup")
     noisy, clean = (list(read_lines(path)) for path in args.tune)
-    goal = tuning.Goal.parse(args.goal)
+    chosen = args.goal or "changed:1"
+    goal = tuning.Goal.parse(chosen)
     counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights)
     said = (
-        f"tuned for {args.goal} on {counts.words:,} words: {counts.corrected:,} of "
+        f"tuned for {chosen} on {counts.words:,} words: {counts.corrected:,} of "
         f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "
         f"{counts.right_before:,} right ones changed"
     )

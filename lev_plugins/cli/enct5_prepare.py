@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with staged(args.destdir) as folder:
         write_all(folder, layout, files, labels, tokenizer, longest, say, args.sampled_copies)
     say(f"prepared in {args.destdir}")
-    if command := next_enct5_command(args):
+    if command := next_enct5_command(args, len(labels.names)):
         say(f"note: next trains for twenty minutes; for a try of five: {FIVE_MINUTES}")
         say(f"next: {command}")
 

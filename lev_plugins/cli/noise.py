@@ -59,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     if args.learn_confusions:
+        if args.kind or args.confusions or {args.input, args.output} != {STANDARD_STREAM}:
+            raise UserError("--learn-confusions makes no text noisy: give its three files alone")
         return _learn(args)
     if not args.kind:
         raise UserError(f"give --kind: one of {', '.join(KINDS)}, or all")

@@ -49,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add, names = adder(parser), {"type": _listed}
     add("printed OUTPUT", "what fairseq-generate printed; - is standard input", nargs="*")
-    add("--hypotheses FILE", "outputs as plain text, each a system", (), nargs="+")
+    add("--hypotheses FILE", "outputs as plain text, each a system", [], nargs="+", action="extend")
     add("--names A,B", "names of the systems (default: their files)", **names)
     add("--references FILE", "references as text (default: the T- lines)")
     add("--drafts FILE", "drafts, or what was corrected, as text")

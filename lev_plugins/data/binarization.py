@@ -44,6 +44,9 @@ def check_split(paths: Sequence[str]) -> tuple[int, int]:
     Raises:
         UserError: whatever would make the binarised data differ from what the user meant.
     """
+    for path in paths:  # read_parallel reads what is compressed by xz, fairseq does not
+        if next(raw_lines(path), b"").startswith(b"\xfd7zXZ"):
+            raise UserError(f"{path}: is compressed; xz -dk makes text of it")
     number = equal = 0
     for number, lines in enumerate(read_parallel(paths), start=1):
         words = [line.split() for line in lines]

@@ -91,6 +91,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
         return linear(upcast(x), upcast(weight), bias, relu=relu).to(x.dtype)
     flat, work = x.reshape(-1, x.size(-1)), x.numel() * weight.size(0)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
+    if learning and _laid_out:  # optimizers may write to .data, whose changes are not counted
+        _laid_out.pop(weight, None)
     ours = x.dtype == weight.dtype and x.dtype in kinds and x.device.type == "cpu"
     decodes = ours and not learning and work >= LEAST_READY[x.dtype]
     ready = prepacked(weight) if decodes else None
@@ -153,8 +155,9 @@ _laid_out = WeakIdKeyDictionary()
 def prepack_weight(weight: Tensor) -> None:
     """Lays a copy of a weight (outputs × inputs) out as oneDNN reads it, for decoding.
 
-    The copy serves until the weight changes or is gone. Changes of what was made in inference mode
-    are not counted: it is left alone.
+    The copy serves until the weight changes, learns or is gone; what is written to its ``.data``
+    alone is not noticed. Changes of what was made in inference mode are not counted: it is left
+    alone.
     """
     ours = weight.dtype in kinds and weight.device.type == "cpu" and not weight.is_inference()
     if ours and not needs_upcast(weight):

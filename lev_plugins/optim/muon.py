@@ -137,6 +137,8 @@ class Muon(FairseqAdam):
             raise UserError(f"--muon-momentum {cfg.muon_momentum}: give 0 … below 1")
         if cfg.muon_update_rms <= 0:
             raise UserError(f"--muon-update-rms {cfg.muon_update_rms}: give a number above 0")
+        if cfg.fp16_adam_stats:
+            raise UserError("--fp16-adam-stats does not go with --optimizer muon; leave it out")
         params = list(params)
         hidden = [one for one in params if getattr(one, "param_group", None) == HIDDEN]
         others = [one for one in params if getattr(one, "param_group", None) != HIDDEN]

@@ -104,13 +104,15 @@ def next_command(args: argparse.Namespace, characters: bool) -> str:
     return shlex.join([*words, "--save-dir", "checkpoints"])
 
 
-def next_enct5_command(args: argparse.Namespace) -> str | None:
+def next_enct5_command(args: argparse.Namespace, labels: int) -> str | None:
     """The same for what lev-enct5-prepare wrote; None for a T5, whose recipe is for a GPU."""
     if args.t5_dir:
         return None
     recipe = FROM_BERT if args.bert_dir else TAGGER if args.kind == "tagging" else LABELLER
     words = ["fairseq-train", args.destdir, *_user_dir(), *recipe.split()]
     words += ["--bert-dir", args.bert_dir] if args.bert_dir else []
+    pooled = args.kind == "multilabel" and labels > 1024  # --max-target-positions
+    words += ["--kind", "multilabel_pooled"] if pooled else []
     metric = ["--best-checkpoint-metric", METRICS[args.kind], "--maximize-best-checkpoint-metric"]
     words += metric if args.valid else ["--disable-validation"]
     return shlex.join([*words, "--save-dir", "checkpoints"])

@@ -168,6 +168,7 @@ class PostEditingTask(TranslationTask):
             )
         if None not in (draft, pairs.tgt) and self.trains and split != cfg.train_subset:
             self.validation.log_no_edit(split, draft, pairs.tgt)
+        self.dataset_to_epoch_iter.pop(self.datasets.get(split), None)  # fairseq keeps all shards
         self.datasets[split] = self.make_dataset(pairs.src, pairs.tgt, draft, split != "test")
 
     def _load_drafts(self, folder: str, split: str) -> FairseqDataset:

@@ -79,6 +79,8 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
         ("--learn-confusions in none t", "none"),
         ("--learn-confusions in in t", "seen twice"),
         ("--learn-confusions in in in", "--learn-confusions"),
+        ("--learn-confusions in in t --kind ocr", "--learn-confusions"),
+        ("--learn-confusions in in t --output out", "--learn-confusions"),
         ("--input latin --kind all --output out", "latin: line 2"),
     ],
 )

@@ -109,6 +109,7 @@ def test_a_damaged_output_is_one_error_line(content, line):
         ("out --references 3", "out has 2|3 has 3"),
         ("out part", "part has 1"),
         ("--hypotheses 0", "0"),
+        ("--hypotheses gone --hypotheses 1", "gone"),
         ("out other", "out|other"),  # have other T- lines
     ],
 )

@@ -37,6 +37,8 @@ def row(name: str) -> float:
 def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
     (found,) = packaged.correct(["Teh goverment beleives that `teh` and --teh stay."])
     assert found.text == "The government believes that `teh` and --teh stay."
+    kept = "He was a whistlin' kid, hehe: je ne sais quoi, mens rea."
+    assert packaged.correct([kept])[0].text == kept
     (tmp_path / "letter.txt").write_text("Teh end.\n\n    teh code\n")
     monkeypatch.chdir(tmp_path)
     assert correct.main(["letter.txt"]) == 0
@@ -69,12 +71,15 @@ def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
         (text / name).write_text(f"{line}\n")
     (run / "corrector.json").write_text(json.dumps({"min_confidence": 0.5, "unit": "letters"}))
     made = tmp_path / "made"
+    made.mkdir()
+    (made / "corrector.protect_words").write_text("hgx\n")
     package_model.package(str(run), tmp_path / "bin", text, made)
     state = torch.load(made / "model.pt", weights_only=True)
     assert all(
         one.dtype == torch.float16 for one in state["model"].values() if one.is_floating_point()
     )
     assert str(tmp_path) not in repr(state["cfg"])
+    assert Corrector.from_pretrained(str(made)).settings.protect_words.endswith(".protect_words")
     lines = ["abc hgx", "dead beef"]
     wanted = Corrector.from_pretrained(str(made)).correct(lines)
     shutil.move(made, tmp_path / "elsewhere")

@@ -220,6 +220,7 @@ def on(model: nn.Module, made: Any, cfg: Any) -> Any:
     [
         (on(Model(), Muon, config(muon_momentum=1.0)), "--muon-momentum"),
         (on(Model(), Muon, config(muon_update_rms=0.0)), "--muon-update-rms"),
+        (on(Model(), Muon, config(fp16_adam_stats=True)), "--fp16-adam-stats"),
         (on(nn.LayerNorm(2), Muon, config()), "--optimizer"),
         (on(Model(of_backbone=True), BackboneAdam, backbone(-0.1)), "--backbone-lr-ratio"),
         (on(Model(of_backbone=True), BackboneAdam, backbone(1.5)), "--backbone-lr-ratio"),

@@ -83,7 +83,12 @@ def test_triples_are_read_side_by_side_from_folders_that_take_turns(folder):
     assert rows_of(loaded(folder)) == rows_of(told) == ROWS
     assert rows_of(loaded(folder, draft_lang=None)) == [row[:2] for row in ROWS]
     write(tiny.dictionaries(folder / "more"), "train", ROWS[:4])
-    assert rows_of(loaded(f"{folder}:{folder}/more", epoch=2)) == ROWS[:4]
+    task = loaded(f"{folder}:{folder}/more", epoch=2)
+    assert rows_of(task) == ROWS[:4]
+    for epoch in (3, 4, 5):
+        task.get_batch_iterator(task.dataset("train"), max_tokens=99, epoch=epoch)
+        task.load_dataset("train", epoch)
+    assert not task.dataset_to_epoch_iter, "what was read before is not kept"
 
 
 def test_drafts_of_other_length_are_named_and_without_targets_data_are_decoded(folder):
