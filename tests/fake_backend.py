@@ -7,13 +7,9 @@ from typing import Any
 from fairseq.data.encoders.characters import Characters
 
 from lev_plugins.inference.correction import Corrector
-from lev_plugins.inference.correction.autoregressive import (
-    Autoregressive,
-    Pair,
-    Written,
-    rewriting,
-)
+from lev_plugins.inference.correction.autoregressive import Autoregressive, Pair, Written
 from lev_plugins.inference.correction.backends import Answer, Backend, TextProcessing, Tokens
+from lev_plugins.inference.correction.generating import rewriting
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
 from lev_plugins.inference.correction.ranking import Ranker
 from lev_plugins.inference.correction.vocabulary import Vocabulary

@@ -25,6 +25,8 @@ from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTas
 
 #: what a folder stands for, the first of them that is there
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
+#: tasks whose models edit by deletion and insertion
+EDITING = ("translation_edit", "translation_lev")
 ENCODERS = {"tokenizer": encoders.build_tokenizer, "bpe": encoders.build_bpe}
 SWITCHED_OFF = ("none", None)  # of these: the text is cut already
 AnyPath = str | os.PathLike[str]
@@ -117,7 +119,7 @@ def editing_task(
 ) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
     cfg, symbols = state["cfg"].task, (state.get("task_state") or {}).get("symbols")
-    if cfg._name not in ("translation_edit", "translation_lev"):
+    if cfg._name not in EDITING:
         raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
     config = merge_with_parent(TranslationEditConfig(), cfg, remove_missing=True)
     if data is None and symbols:

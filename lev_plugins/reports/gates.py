@@ -12,15 +12,16 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from ..data.batching import in_batches
 from ..errors import UserError
-from ..inference.correction.autoregressive import Autoregressive, numbered
+from ..inference.correction.autoregressive import Autoregressive
 from ..inference.correction.backends import Tokens
+from ..inference.correction.generating import numbered
 from ..inference.correction.loading import load_backend
 from ..io.output import printable
 from ..systems.gated import GatedTransformerModel
+from ..systems.gated.gates import GATES
 from .page import render
 from .traces import labelled
 
-GATES = ("mask", "copy", "generate", "skip")
 END = "</s>"
 
 

@@ -6,12 +6,15 @@ import shutil
 import pytest
 import tiny
 import torch
+from fairseq import tasks
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from refusals import refuses
 from saved import changed, save
 
 from lev_plugins import Corrector, UserError
 from lev_plugins.cli import correct
 from lev_plugins.inference.correction.autoregressive import Autoregressive
+from lev_plugins.inference.correction.generating import Generating
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
 from lev_plugins.inference.correction.ranking import Ranker, defaults
 
@@ -71,6 +74,33 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     assert [one.text for one in corrector.correct(lines, batch_size=2)] == [
         corrector.correct([line])[0].text for line in lines
     ]
+
+
+class OtherGenerator:
+    """Beam search behind fairseq's interface of generators, and nothing besides."""
+
+    def __init__(self, search):
+        self.search = search
+
+    def generate(self, models, sample, **given):
+        return self.search.generate(models, sample, **given)
+
+
+class OtherTask(TranslationTask):
+    def build_generator(self, models, args, **given):
+        return OtherGenerator(super().build_generator(models, args, **given))
+
+
+def test_a_system_with_a_generator_of_its_own_corrects_too(folder, monkeypatch):
+    monkeypatch.setitem(tasks.TASK_REGISTRY, "other", OtherTask)
+    monkeypatch.setitem(tasks.TASK_DATACLASS_REGISTRY, "other", TranslationConfig)
+    monkeypatch.setenv("LEV_PLUGINS_ALLOW", "other")
+    path = changed(folder / "stock.pt", folder / "own.pt", "task", _name="other")
+    corrector, wanted = map(Corrector.from_pretrained, (path, folder / "stock.pt"))
+    assert type(corrector.backend) is Generating
+    assert corrector.correct([LINE]) == wanted.correct([LINE])
+    with refuses("--lexicon"):
+        Corrector.from_pretrained(path, lexicon="/dev/null")
 
 
 def test_text_processing_can_be_chosen(folder):

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from ...systems.levenshtein.decoding.history import EditTrace
 from ..editor import LevenshteinEditor
-from .autoregressive import LENGTH_SHARE
 from .backends import Answer, Backend, Rewriting, TextProcessing
 from .edits import Edit, placed, whole_words
+from .generating import LENGTH_SHARE
 
 _SMALLEST = 1e-9
 

@@ -9,7 +9,9 @@ import torch
 from fairseq import tasks, utils
 from fairseq.data import Dictionary, data_utils
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
-from fairseq.models import FairseqEncoderDecoderModel
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models import BaseFairseqModel
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import open_dict
 
@@ -19,6 +21,7 @@ from ...fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ...fairseq_patches.trust import settings_of
 from ...tasks.post_editing import require_dictionaries
 from ..checkpoints import (
+    EDITING,
     CheckpointState,
     device_named,
     find_checkpoint,
@@ -30,12 +33,11 @@ from ..checkpoints import (
 from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
+from .generating import Generating
 from .levenshtein import LevenshteinBackend
 from .ranking import Ranker, defaults
 from .settings import Settings
 
-EDITING = ("translation_edit", "translation_lev")
-WRITING = ("translation", "translation_concat", "noisy_translation")
 #: Units that are ranked as single words; None: what settings without a unit were tuned for.
 WORDS = (None, "word", "letters")
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
@@ -58,15 +60,17 @@ def load_backend(
     if beam is not None and (beam < 1 or name in EDITING):
         why = "must be 1 or more" if beam < 1 else f"{path} is an edit model and searches none"
         raise UserError(f"beam={beam}: {why}")
-    made: Autoregressive | LevenshteinBackend
-    if name in WRITING:
+    made: Generating | LevenshteinBackend
+    if name not in EDITING and issubclass(tasks.TASK_REGISTRY.get(name, object), TranslationTask):
         with wrap_checkpoint_errors(path), settings_of([path], given):
             task = _task(state, path, data)
-        model = load_model(path, task, state, FairseqEncoderDecoderModel)
+        model = load_model(path, task, state, BaseFairseqModel)
+        searches = isinstance(task.build_generator([model], GenerationConfig()), SequenceGenerator)
         encoders = text_encoders(state["cfg"], given, [path], data)
         bpe, spaces = _bpe(encoders, given, task.source_dictionary)
         text = TextProcessing(encoders[0], bpe)
-        made = Autoregressive(model, task, state["cfg"], text, spaces, beam or 5, place, precision)
+        kind = Autoregressive if searches else Generating
+        made = kind(model, task, state["cfg"], text, spaces, beam or 5, place, precision)
     elif name in EDITING:
         editor = LevenshteinEditor.from_pretrained(
             path, data, place, precision, state=state, **given
@@ -76,7 +80,7 @@ def load_backend(
     else:
         raise UserError(
             f"{path} was trained with --task {name}; a corrector is a model of --task "
-            f"{', '.join(('translation_edit', *WRITING))}"
+            "translation_edit, translation or one that is derived from it"
         )
     made.words_learnt = words_learnt(state)
     return made

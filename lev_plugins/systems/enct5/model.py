@@ -158,7 +158,6 @@ def cross_attention_mask(
     return seen | latent_segments.eq(0).unsqueeze(2)
 
 
-# The model's own name is also the name of the base size, which are the defaults of its options.
 _NAMES = ("dim", "hidden", "layers", "heads", "attention_head_dim")
 for _name, _sizes in SIZES.items():
     _named: dict[str, Any] = dict(zip(_NAMES, _sizes))

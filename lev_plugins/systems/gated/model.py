@@ -167,8 +167,6 @@ def build(
     return encoder, decoder
 
 
-# The model's own name is also that of a Transformer's base size (6 + 6 blocks, d = 512, 8 heads),
-# which are the defaults of its configuration.
 _char = partial(set_character_size, decoder_layers=2)
 register_model_architecture(MODEL, "gated_transformer_char")(_char)
 

@@ -353,7 +353,6 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
     return TransformerStack(made)
 
 
-# The model's own name is also that of the paper's base size (§C.1), the configuration's defaults.
 _char = partial(set_both_sides, **CHARACTERS, max_insertions=31)  # as many as a long word has
 register_model_architecture(MODEL, "levenshtein_editor_char")(_char)
 register_model_architecture(MODEL, "levenshtein_editor_small")(partial(set_both_sides, **SMALL))

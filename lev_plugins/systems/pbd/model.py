@@ -80,10 +80,6 @@ def build(
     return encoder, PBDDecoder(cfg, target, parts)
 
 
-# The model's own name is also that of a Transformer's base size (6 + 6 blocks, d = 512, 8 heads),
-# which are the defaults of its configuration.
-
-
 @register_model_architecture(MODEL, "pbd_transformer_big")
 def pbd_transformer_big(args: Namespace) -> None:
     """The paper's size for grammar (§3.1, transformer-big): 6 + 6 blocks, d = 1024, 16 heads."""

@@ -127,6 +127,5 @@ class TransformerConcatModel(TransformerModelBase):
         return ConcatEncoder(cfg, src_dict, embed_tokens)
 
 
-# The model's own name is also that of the paper's base size (§C.2), the configuration's defaults.
 for _name, _sizes in (("char", CHARACTERS), ("small", SMALL)):
     register_model_architecture(MODEL, f"{MODEL}_{_name}")(partial(set_both_sides, **_sizes))
