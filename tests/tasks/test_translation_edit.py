@@ -245,7 +245,7 @@ def test_what_edit_models_do_not_do_is_refused():
     with refuses("--nbest 0"):
         task.build_generator([model], Namespace(nbest=0))
     with refuses("--constraints", "--markup"):
-        task.build_dataset_for_inference([], [], constraints=torch.zeros(1, 1))
+        task.build_generator([model], Namespace(constraints="ordered"))
 
 
 # training and checkpoints -------------------------------------------------------------------------

@@ -157,8 +157,6 @@ class TranslationEditTask(PostEditingTask):
         constraints: Tensor | None = None,
     ) -> EditDataset:
         """Data of sources, or of (source, draft) pairs as interactive reads them."""
-        if constraints is not None:
-            raise UserError("--constraints is not supported: give --markup and drafts of [+terms+]")
         bos, sources, drafts = torch.tensor([self.src_dict.bos()]), [], []
         for item in src_tokens:
             source, draft = item if isinstance(item, tuple) else (item, None)

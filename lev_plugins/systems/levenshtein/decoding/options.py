@@ -17,8 +17,8 @@ _NAMES = {  # ours, of fairseq's generation options
     **{name: name for name in ("max_len_a", "max_len_b", "nbest")},
 }
 _UNSUPPORTED = (
-    "decoding_format sampling retain_dropout lm_path score_reference print_alignment replace_unk "
-    "no_repeat_ngram_size match_source_len unnormalized"
+    "constraints decoding_format sampling retain_dropout lm_path score_reference print_alignment "
+    "replace_unk no_repeat_ngram_size match_source_len unnormalized"
 )
 
 
@@ -80,8 +80,10 @@ class RefinementOptions:
         """
         for name in _UNSUPPORTED.split():
             if getattr(args, name, None):
+                terms = "give --markup and drafts of [+terms+]"
+                instead = terms if name == "constraints" else "leave it out"
                 flag = "--" + name.replace("_", "-")
-                raise UserError(f"{flag} is not supported by edit models; leave it out")
+                raise UserError(f"{flag} is not supported by edit models; {instead}")
         given = {own: getattr(args, name) for own, name in _NAMES.items() if hasattr(args, name)}
         adaptive = not getattr(args, "iter_decode_force_max_iter", False)
         return cls(adaptive=adaptive, **given, **of_the_task)
