@@ -103,6 +103,11 @@ def test_a_system_with_a_generator_of_its_own_corrects_too(folder, monkeypatch):
         Corrector.from_pretrained(path, lexicon="/dev/null")
 
 
+def test_a_unit_leaves_room_for_a_longer_correction(folder, tmp_path):
+    path = changed(folder / "stock.pt", tmp_path / "a.pt", "task", max_target_positions=20)
+    assert Corrector.from_pretrained(path, folder / "bin").backend.limit == 16
+
+
 def test_text_processing_can_be_chosen(folder):
     lines = str(folder / "lines.pt")
     corrector = Corrector.from_pretrained(lines)
