@@ -53,6 +53,7 @@ def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, wind
         ("e\u0301.g.", ""),
         ("goin' NOTHIN\u2019, ev'ry heav'n giv\u2019st murm'ring", ""),  # cut short
         ("were'nt they're 'teh' in' turn'd", "were'nt they're teh turn'd"),
+        ("to'g'ri o'n Ankara'n\u0131n", "to'g'ri o'n Ankara'n\u0131n"),  # Uzbek, Turkish
     ],
 )
 def test_letters_are_words_without_punctuation_and_none_of_what_is_no_word(line, words):

@@ -157,19 +157,19 @@ def test_a_weight_that_lies_ready_gives_torchs_products(one_dnn, rows, dtype):
         assert ran.ready == [True]
 
 
+def learnt(layer: Linear) -> None:
+    with torch.enable_grad():
+        layer(torch.randn(8, 16)).sum().backward()
+    layer.weight.data.add_(1.0)  # no change that torch counts
+
+
 CHANGES: dict[str, Callable[[Linear], object]] = {
     "a step": lambda layer: layer.weight.add_(1.0),
     "a checkpoint": lambda layer: layer.load_state_dict(Linear(16, 24).state_dict()),
     "another storage": lambda layer: setattr(layer.weight, "data", layer.weight.data + 1.0),
     "learning": lambda layer: torch.set_grad_enabled(True),
-    "an optimizer of fairseq": lambda layer: learnt(layer),
+    "an optimizer of fairseq": learnt,
 }
-
-
-def learnt(layer: Linear) -> None:
-    with torch.enable_grad():
-        layer(torch.randn(8, 16)).sum().backward()
-    layer.weight.data.add_(1.0)  # no change that torch counts
 
 
 @needs_one_dnn

@@ -22,7 +22,7 @@ _WORD = re.compile(r"\S+")
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
 # addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st).
 _LETTERS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
-_CUT_SHORT = r"[iI][nN]['\u2019](?!\w)|\w['\u2019](?:[nr](?![et])|st)"
+_CUT_SHORT = r"(?i:in['\u2019](?!\w)|(?![aeioug])[a-z]['\u2019](?:[nr](?![et])|st))"
 _NO_WORDS = re.compile(rf"[\d_@/\\#=<>{{}}|~^`$+*]|\w[.:]\w|&\w+;|{_CUT_SHORT}")
 _JOINING = "\u00ad\u200c\u200d"  # the soft hyphen, and what parts or joins letters of a word
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
