@@ -1,10 +1,15 @@
 """A GPU that is none: inside :func:`present` tensors of the device ``meta`` have values.
 
-They are computed on the CPU. As on a GPU, tensors of two devices do not go together.
+They are computed on the CPU. As on a GPU, tensors of two devices do not go together. What a GPU
+would be asked to do is counted, and where the host would wait for it.
 """
 
 import contextlib
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +21,60 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 
 DEVICE = "meta"
 COPIES = {"aten::_to_copy", "aten::copy_"}
+#: change how numbers are read, no number: they start no kernel
+VIEWS = {
+    "_unsafe_view", "alias", "as_strided", "detach", "expand", "narrow", "permute", "select",
+    "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold",
+    "unsqueeze", "view", "view_as_complex", "view_as_real",
+}  # fmt: skip
+#: what they give has a size, or a value, that the host has to know
+WAITS = {
+    "_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero",
+    "unique_consecutive", "unique_dim",
+}  # fmt: skip
+INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
+PROJECTS = ("lev_plugins", "fairseq")
+
+
+@dataclass
+class Count:
+    """What a GPU was asked to do.
+
+    operations: how often each was, by name; views, which start no kernel, are left out. waits: how
+    often the host waited for the device, by the line that made it wait and the operation.
+    """
+
+    operations: Counter[str] = field(default_factory=Counter)
+    waits: Counter[str] = field(default_factory=Counter)
+
+    def clear(self) -> None:
+        self.operations.clear()
+        self.waits.clear()
+
+    def wait(self, operation: str) -> None:
+        self.waits[f"{_line()} {operation}"] += 1
+
+
+def _line() -> str:
+    """The innermost line of the package or of fairseq that is being run."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        parts = Path(frame.f_code.co_filename).parts
+        for project in PROJECTS:
+            if project in parts[:-1]:
+                return f"{'/'.join(parts[parts.index(project) :])}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "elsewhere"
+
+
+def _waits(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether an operation on tensors of the device makes the host wait, copies left out."""
+    if name in INDEXING:
+        chosen = [one for one in args[1] if isinstance(one, Tensor)]
+        return any(one.dtype in (torch.bool, torch.uint8) for one in chosen)
+    if name == "repeat_interleave":
+        return kwargs.get("output_size") is None
+    return name in WAITS
 
 
 class _OnGPU(Tensor):
@@ -63,7 +122,36 @@ def module_to_gpu(module: torch.nn.Module) -> None:
                 table[name] = value.on_gpu  # type: ignore[union-attr]
 
 
+class _Attention(torch.autograd.Function):
+    """One kernel forward and one backward."""
+
+    @staticmethod
+    def forward(ctx: Any, count: Count, attend: Any, *inputs: Tensor | None) -> Tensor:
+        learns = ctx.needs_input_grad[2:]
+        ctx.inputs = [
+            one.values.detach().requires_grad_(wanted) if isinstance(one, _OnGPU) else one
+            for one, wanted in zip(inputs, learns, strict=True)
+        ]
+        ctx.count = count
+        count.operations["attention"] += 1
+        with torch.enable_grad():
+            ctx.out = attend(*ctx.inputs)
+        return to_gpu(ctx.out)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> tuple[Tensor | None, ...]:
+        ctx.count.operations["attention_backward"] += 1
+        wanted = [one is not None and one.requires_grad for one in ctx.inputs]
+        learnt = [one for one, learns in zip(ctx.inputs, wanted) if learns]
+        found = iter(torch.autograd.grad(ctx.out, learnt, grad.values))
+        return None, None, *(to_gpu(next(found)) if learns else None for learns in wanted)
+
+
 class _Dispatch(TorchDispatchMode):
+    def __init__(self, count: Count) -> None:
+        super().__init__()
+        self.count = count
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
@@ -78,6 +166,7 @@ class _Dispatch(TorchDispatchMode):
         if here and name not in COPIES:
             others = [one for one in tensors if not isinstance(one, _OnGPU) and one.dim()]
             assert not others, f"{name}: tensors of two devices"
+        self._count(name.removeprefix("aten::"), tensors, args, kwargs, lands)
         if target is not None:
             kwargs["device"] = torch.device("cpu")
         args, kwargs = tree_map_only(_OnGPU, lambda one: one.values, (args, kwargs))
@@ -88,33 +177,74 @@ class _Dispatch(TorchDispatchMode):
             return tensors[0]
         return tree_map_only(Tensor, to_gpu, found) if lands else found
 
+    def _count(
+        self, name: str, tensors: list[Tensor], args: Any, kwargs: dict[str, Any], lands: bool
+    ) -> None:
+        if name in VIEWS:
+            return
+        self.count.operations[name] += 1
+        if f"aten::{name}" in COPIES:
+            sides = {isinstance(one, _OnGPU) for one in tensors} | {lands}
+            blocks = not kwargs.get("non_blocking") and not (
+                name == "copy_" and args[2:] == (True,)
+            )
+            if len(sides) > 1 and blocks:
+                self.count.wait(name)
+        elif _waits(name, args, kwargs):
+            self.count.wait(name)
+
 
 class _Functions(TorchFunctionMode):
-    """What does not reach the kernels: lists of values, and attention, which is one kernel."""
+    """What does not reach the kernels: lists of values, and what is one kernel on a GPU alone."""
+
+    def __init__(self, count: Count) -> None:
+        super().__init__()
+        self.count = count
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.tensor and torch.device(kwargs.get("device") or "cpu").type == DEVICE:
+            self.count.wait("tensor")
             return to_gpu(func(*args, **{**kwargs, "device": "cpu"}))
         if not args or not isinstance(args[0], _OnGPU):
             return func(*args, **kwargs)
         if func is Tensor.new_tensor:
+            self.count.wait("new_tensor")
             return to_gpu(torch.tensor(args[1], **{"dtype": args[0].dtype, **kwargs}))
         if func in (Tensor.tolist, Tensor.numpy):
+            self.count.wait(func.__name__)
             return func(args[0].values)
         if func is F.scaled_dot_product_attention:
-            args, kwargs = tree_map_only(_OnGPU, lambda one: one.values, (args, kwargs))
-            return to_gpu(func(*args, **kwargs))
+            return self._attention(*args, **kwargs)
+        if func is F.dropout:
+            return self._dropout(*args, **kwargs)
         if func in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[1], list):
+            self.count.wait("a list of indices")
             index = torch.tensor(args[1], dtype=None if args[1] else torch.long)
             args = (args[0], to_gpu(index), *args[2:])  # as a list is sent to the device
         return func(*args, **kwargs)
 
+    def _dropout(self, x: Tensor, p: float, training: bool, **more: bool) -> Tensor:
+        return torch.native_dropout(x, p, True)[0] if training else x
+
+    def _attention(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Any = None, *more: Any, **named: Any
+    ) -> Tensor:
+        mask = named.pop("attn_mask", mask)
+        if mask is not None and mask.dtype == torch.bool:  # made one to be added, in every call
+            self.count.operations.update(scalar_tensor=2, where=1)
+
+        def attend(*inputs: Tensor) -> Tensor:
+            return F.scaled_dot_product_attention(*inputs, *more, **named)
+
+        return _Attention.apply(self.count, attend, query, key, value, mask)
+
 
 @contextlib.contextmanager
-def present() -> Iterator[None]:
-    """Inside the block the device can be computed on."""
-    with _Dispatch(), _Functions():
-        yield
+def present() -> Iterator[Count]:
+    """Inside the block the device can be computed on, and is counted on."""
+    count = Count()
+    with _Dispatch(count), _Functions(count):
+        yield count

@@ -176,3 +176,35 @@ def test_the_python_interface(interface):
 def test_tensors_of_two_devices_do_not_go_together():
     with present(), pytest.raises(AssertionError, match="tensors of two devices"):
         to_gpu(torch.ones(2)) + torch.ones(2)
+
+
+def test_operations_on_the_device_and_waits_for_it_are_counted():
+    with present() as count:
+        x = to_gpu(torch.eye(3)).requires_grad_()
+        y = nn.functional.dropout(x.view(9) * 2, 0.5, True)
+        assert count.operations == {"mul": 1, "native_dropout": 1} and not count.waits
+        y.sum().backward()
+        assert count.operations["native_dropout_backward"] == 1
+        count.clear()
+        attended = nn.functional.scaled_dot_product_attention(*[x[None, None]] * 3)
+        attended.sum().backward()
+        assert count.operations["attention"] == count.operations["attention_backward"] == 1
+        assert torch.equal(x.grad.values.isfinite(), torch.ones(3, 3).bool()) and not count.waits
+        for wait in (
+            lambda: x[x > 0],
+            lambda: x.sum().item(),
+            lambda: bool(x.any()),
+            lambda: x.tolist(),
+            lambda: x.cpu(),
+            lambda: x.nonzero(),
+            lambda: torch.zeros(3).to(DEVICE),
+            lambda: x.new_tensor([1.0]),
+            lambda: x[[0, 1]],
+        ):
+            count.clear()
+            wait()
+            assert sum(count.waits.values()) == 1
+        count.clear()
+        torch.zeros(3).to(DEVICE, non_blocking=True)
+        x.masked_fill(x > 0, 0.0).index_select(0, to_gpu(torch.ones(1).long()))
+        assert not count.waits
