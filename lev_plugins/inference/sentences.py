@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration
-from ..systems.levenshtein.decoding.state import EditHypothesis, Step
+from ..systems.levenshtein.decoding.records import EditHypothesis, Step
 from ..systems.levenshtein.task import Draft
 from .arguments import strings
 

@@ -10,6 +10,28 @@ import torch
 from torch import Tensor
 
 
+def true_places(mask: Tensor, count: int | None = None) -> Tensor:
+    """Where a mask is true, in the mask laid flat: P, long, in order.
+
+    Args:
+        mask: any shape, bool.
+        count: P, where it is known: no device is waited for to find it out.
+    """
+    flat = mask.flatten()
+    if count is None or flat.device.type == "cpu":
+        return flat.nonzero().squeeze(1)
+    return known_places(flat, count)
+
+
+def known_places(flat: Tensor, count: int) -> Tensor:
+    """:func:`true_places` of a mask of one dimension, in operations of known sizes alone."""
+    rank = flat.cumsum(0) - 1
+    places = torch.arange(len(flat), device=flat.device)
+    # what is false is written behind the end, which is cut off
+    ranked = places.new_empty(count + 1)
+    return ranked.scatter_(0, rank.masked_fill(~flat, count), places)[:count]
+
+
 class Compaction:
     """ℰ(y, d): moves the kept entries of each row to its left end, in any values of the rows.
 
@@ -51,14 +73,15 @@ class Opening:
     Args:
         lengths: B, number of real tokens, at least 1.
         counts: B × (T − 1), how many entries to insert in each slot; 0 beyond a sentence's end.
+        width: L, where it is known: no device is waited for to find it out.
 
     Attributes:
         width: L, the longest sentence after insertion.
     """
 
-    def __init__(self, lengths: Tensor, counts: Tensor) -> None:
+    def __init__(self, lengths: Tensor, counts: Tensor, width: int | None = None) -> None:
         total = lengths + counts.sum(1)
-        self.width = int(total.max())
+        self.width = int(total.max()) if width is None else width
         steps = torch.arange(max(self.width, counts.size(1) + 1), device=counts.device)
         self.behind = steps[: self.width] >= total.unsqueeze(1)
         index = steps[: counts.size(1) + 1]

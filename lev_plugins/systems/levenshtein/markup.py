@@ -16,6 +16,7 @@ V symbols.
 """
 
 import functools
+import itertools
 import os
 import re
 import unicodedata
@@ -27,6 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import UserError
+from ...ops.transfer import to_device
 
 KEEP, DROP, JOINED, BEGINS, ENDS = 1, 2, 4, 8, 16
 _KINDS = {"=": "keep", "-": "drop", "+": "term"}
@@ -242,33 +244,51 @@ class EditConstraints:
         before = self.standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
         return behind | before
 
-    def growing(self, where: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
-        """P × V, bool: what would grow onto a word that stays, at ``where`` (R' × T, P true)."""
+    def growing(self, places: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
+        """P × V, bool: what would grow onto a word that stays, at ``places`` (P) of R' × T laid
+        flat."""
         ends, begins = (self.standing(bit, origin, rows) for bit in (ENDS, BEGINS))
-        behind, before = F.pad(ends, (1, -1))[where], F.pad(begins, (-1, 1))[where]
+        behind, before = (
+            F.pad(edges, by).flatten().index_select(0, places)
+            for edges, by in ((ends, (1, -1)), (begins, (-1, 1)))
+        )
         return (behind.unsqueeze(1) & self.continues) | (before.unsqueeze(1) & self.continued)
 
-    def mask_forbidden(self, logits: Tensor, where: Tensor, tokens: Tensor, rows: Tensor) -> Tensor:
+    def mask_forbidden(
+        self, logits: Tensor, where: Tensor, tokens: Tensor, numbers: Sequence[int]
+    ) -> Tensor:
         """The likeliest tokens that do not write again what was removed: P, long.
 
         logits: P × V, at ``where`` (R' × T, bool, P true); changed. tokens: R' × T, what stands,
-        the likeliest tokens filled in; changed.
+        the likeliest tokens filled in. numbers: R' of R.
         """
-        index = where.flatten().cumsum(0).view_as(where) - 1
-        for i, row in enumerate(rows.tolist()):
-            new = where[i].tolist()
-            while (place := self._rewritten(row, tokens[i].tolist(), new)) is not None:
-                answer = int(index[i, place])
-                logits[answer, int(tokens[i, place])] = float("-inf")
-                tokens[i, place] = logits[answer].argmax()
-        return torch.masked_select(tokens, where)
+        sentences, new = torch.stack([tokens, where.to(tokens.dtype)]).tolist()
+        index = list(itertools.accumulate(map(sum, new), initial=0))  # of a row's first answer
+        while again := self._all_rewritten(numbers, sentences, new):
+            answers = to_device(
+                [index[row] + sum(new[row][:place]) for row, place in again], logits.device
+            )
+            written = to_device([sentences[row][place] for row, place in again], logits.device)
+            logits[answers, written] = float("-inf")
+            best = logits.index_select(0, answers).argmax(1).tolist()
+            for (row, place), token in zip(again, best, strict=True):
+                sentences[row][place] = token
+        sides = zip(itertools.chain(*sentences), itertools.chain(*new), strict=True)
+        return to_device([token for token, written in sides if written], logits.device)
 
-    def _rewritten(self, row: int, tokens: list[int], new: list[bool]) -> int | None:
+    def _all_rewritten(
+        self, numbers: Sequence[int], sentences: list[list[int]], new: list[list[int]]
+    ) -> list[tuple[int, int]]:
+        """Rows and places of :meth:`_rewritten`, one of each row that has any."""
+        places = map(self._rewritten, numbers, sentences, new)
+        return [(row, place) for row, place in enumerate(places) if place is not None]
+
+    def _rewritten(self, row: int, tokens: list[int], new: list[int]) -> int | None:
         """The first ``new`` token of a sequence that was removed and is being written again."""
         for run in self.removed[row]:
             for start in range(len(tokens) - len(run) + 1):
                 if tokens[start : start + len(run)] == run and any(new[start : start + len(run)]):
-                    return new.index(True, start)
+                    return new.index(1, start)
         return None
 
 

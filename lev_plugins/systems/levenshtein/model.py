@@ -5,7 +5,7 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 """
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
@@ -31,8 +31,10 @@ from ...nn.seq2seq.config import (
     set_both_sides,
 )
 from ...nn.transformer import Memory, TransformerBlock, TransformerStack
+from ...ops.edits import true_places
+from ...ops.transfer import to_device
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
-from .decoding.policy import EditPolicy
+from .decoding.policy import EditPolicy, Facts
 from .decoding.state import equal_rows
 from .pointer import SourcePointer
 from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
@@ -48,12 +50,14 @@ class EditMemory(Memory):
     """What the encoder leaves for the policies.
 
     source: B × S, for a pointer. tokens, features: sequences, B × T, and what the heads for
-    deletion and placeholders read of them, B × T × C, where that is the same.
+    deletion and placeholders read of them, B × T × C, where that is the same. facts: of the tokens
+    that logits are asked for.
     """
 
     source: Tensor | None = None
     tokens: Tensor | None = None
     features: Tensor | None = None
+    facts: Facts = field(default_factory=Facts)
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
@@ -171,6 +175,9 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             memory = replace(memory, tokens=tokens, features=features)
         return memory
 
+    def with_facts(self, memory: EditMemory, facts: Facts) -> EditMemory:
+        return replace(memory, facts=facts)
+
     def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
         features = memory.features
@@ -186,21 +193,24 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             features = self._known_features(tokens, memory)
             return self._slot_logits(features[:, :-1], features[:, 1:])
         features = self._known_features(trace.tokens, memory, trace.deleted)
-        found = self._traced_slots(features, trace)
+        found = self._traced_slots(features, trace, memory.facts)
         slots = tokens[:, 1:].ne(self.pad)
-        logits = found.new_zeros(*slots.shape, found.size(1))
-        logits[slots] = found
-        return logits
+        logits = found.new_zeros(slots.numel(), found.size(1))
+        logits.index_copy_(0, true_places(slots, len(found)), found)
+        return logits.unflatten(0, slots.shape)
 
     def token_logits(
         self, tokens: Tensor, memory: EditMemory, where: Tensor, trace: Trace | None = None
     ) -> Tensor:
         """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
-        deleted = None
+        places, deleted = memory.facts.places, None
         if trace is not None and self.traces:
-            where = trace.spread(where, tokens, self.pad)
+            count = None if places is None else len(places)
+            places = true_places(trace.spread(where, self.pad), count)
             tokens, deleted = trace
-        return self._written(self.features(tokens, memory, "token", deleted), memory, where)
+        elif places is None:
+            places = true_places(where)
+        return self._written(self.features(tokens, memory, "token", deleted), memory, places)
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         super().prepare_for_inference_(cfg)
@@ -241,39 +251,43 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         before, known, width = memory.tokens, memory.features, tokens.size(1)
         if before is None or known is None or before.size(1) < width:
             return self.features(tokens, memory, "placeholder", deleted)
-        changed = ~equal_rows(before, tokens, self.pad)
-        rows = (changed if deleted is None else changed | deleted.any(1)).nonzero().squeeze(1)
-        if len(rows) == len(tokens):
+        changed = memory.facts.changed
+        if changed is None:
+            differ = ~equal_rows(before, tokens, self.pad)
+            differ = differ if deleted is None else differ | deleted.any(1)
+            changed = tuple(differ.nonzero().squeeze(1).tolist())
+        if len(changed) == len(tokens):
             return self.features(tokens, memory, "placeholder", deleted)
-        if not len(rows):
+        if not changed:
             return known[:, :width]
-        there = replace(memory, tokens=None, features=None).select(rows)
-        deleted = None if deleted is None else deleted[rows]
-        made = self.features(tokens[rows], there, "placeholder", deleted)
-        return known[:, :width].index_copy(0, rows, made)
+        rows = to_device(changed, tokens.device)
+        there = replace(memory, tokens=None, features=None, facts=Facts()).select(rows)
+        deleted = None if deleted is None else deleted.index_select(0, rows)
+        features = self.features(tokens.index_select(0, rows), there, "placeholder", deleted)
+        return known[:, :width].index_copy(0, rows, features)
 
     def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
         # concat(h_i, h_i+1) · Bᵀ without making the concatenation
         first, second = self.placeholder_head.weight.chunk(2, dim=1)
         return linear(left, first) + linear(right, second)
 
-    def _traced_slots(self, features: Tensor, trace: Trace) -> Tensor:
+    def _traced_slots(self, features: Tensor, trace: Trace, facts: Facts) -> Tensor:
         """Logits of the slots between the tokens that stand, row by row: P × (K + 1)."""
-        left, right = slot_ends(trace.standing(self.pad))
+        left, right = slot_ends(trace.standing(self.pad), facts.slots)
         features = features.flatten(0, 1)
         logits = self._slot_logits(*(features.index_select(0, one) for one in (left, right)))
         if self.deleted is None:
             return logits
-        places = flat(trace.deleted)
+        places = true_places(trace.deleted, facts.deleted)
         slot = torch.searchsorted(left, places) - 1
         return logits + self.deleted(features, places, slot, len(left))
 
-    def _written(self, features: Tensor, memory: EditMemory, where: Tensor) -> Tensor:
-        """Logits of the tokens at ``where``, of B × T × C features: P × V."""
-        rows = features.flatten(0, 1).index_select(0, flat(where))
+    def _written(self, features: Tensor, memory: EditMemory, places: Tensor) -> Tensor:
+        """Logits of the tokens at ``places`` (P) of B × T × C features laid flat: P × V."""
+        rows = features.flatten(0, 1).index_select(0, places)
         head = self.int8_head
         logits = linear(rows, self.output_weight()) if head is None else head(rows)
-        return logits if self.pointer is None else self.pointer(logits, features, where, memory)
+        return logits if self.pointer is None else self.pointer(logits, features, places, memory)
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None, roll_in: RollIn
@@ -287,9 +301,9 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         memory = self.encode(src_tokens)
         counting, writing, where = roll_in.read(self.traces)
         features = self.features(counting.tokens, memory, "placeholder", counting.deleted)
-        placeholder = self._traced_slots(features, counting)
+        placeholder = self._traced_slots(features, counting, Facts())
         features = self.features(writing.tokens, memory, "token", writing.deleted)
-        token = self._written(features, memory, where)
+        token = self._written(features, memory, flat(where))
         with torch.no_grad():
             missing, written = roll_in.insertion.missing, token.detach()
             if roll_in.where is not missing:  # for deletion what was masked stands as it is

@@ -26,16 +26,17 @@ class SourcePointer(nn.Module):
         nn.init.zeros_(self.scale.weight)
         nn.init.ones_(self.scale.bias)
 
-    def forward(self, logits: Tensor, features: Tensor, where: Tensor, memory: Any) -> Tensor:
+    def forward(self, logits: Tensor, features: Tensor, places: Tensor, memory: Any) -> Tensor:
         """The logits (P × V) with what the pointer adds; ``memory.source`` is B × S.
 
-        features: B × T × C. where: B × T, bool, P true.
+        features: B × T × C. places: P, in B × T laid flat.
         """
         scores = self.query(features) @ self.key(memory.states).transpose(1, 2)
         scores = scores * features.size(2) ** -0.5
         if memory.mask is not None:
             scores = scores.masked_fill(~memory.mask[:, 0], float("-inf"))
-        row, column = where.nonzero().unbind(1)
+        width = features.size(1)
+        row, column = places.div(width, rounding_mode="floor"), places.remainder(width)
         wide = torch.promote_types(scores.dtype, torch.float32)
         looks = scores[row, column].softmax(1, dtype=wide)
         looks = looks * self.scale(features[row, column])

@@ -67,7 +67,7 @@ class RollIn:
             deleted = drafted & ~kept & draft.ne(pad)
             counting = Trace(torch.where(drafted, draft, before), deleted)
         writing = counting.opened(self.insertion.counts, self.state, pad)
-        return counting, writing, writing.spread(self.where, self.state, pad)
+        return counting, writing, writing.spread(self.where, pad)
 
     def may_go(self, inputs: Tensor) -> Tensor:
         """B × L, bool: the tokens of y_del that the deletion head decides about."""

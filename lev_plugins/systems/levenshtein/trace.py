@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ...nn.cpu import linear
 from ...nn.embedding import token_table
-from ...ops.edits import Opening
+from ...ops.edits import Opening, true_places
 
 
 class Trace(NamedTuple):
@@ -35,26 +35,27 @@ class Trace(NamedTuple):
         """The sentences at ``rows``."""
         return type(self)(*(one.index_select(0, rows) for one in self))
 
-    def opened(self, counts: Tensor, after: Tensor, pad: int) -> Self:
+    def opened(self, counts: Tensor, after: Tensor, pad: int, width: int | None = None) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.
 
-        counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then.
+        counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then. width: of
+        the longest sentence then, with what was deleted, where it is known.
         """
         standing = self.standing(pad)
         # the slot left of a token that stands, by its number among those
         slot = (standing.cumsum(1)[:, 1:] - 2).clamp(0, counts.size(1) - 1)
         wide = counts.gather(1, slot).masked_fill(~standing[:, 1:], 0)
-        opened = Opening(self.tokens.ne(pad).sum(1), wide)
+        opened = Opening(self.tokens.ne(pad).sum(1), wide, width)
         # new tokens are any but pad: all that stand come from after
         tokens = opened(self.tokens, pad - 1, pad)
         deleted = opened(self.deleted.long(), 0, 0).bool()
         stands = type(self)(tokens, deleted).standing(pad)
-        return type(self)(tokens.masked_scatter(stands, after[after.ne(pad)]), deleted)
+        return type(self)(torch.where(stands, _spread(after, stands), tokens), deleted)
 
-    def spread(self, values: Tensor, tokens: Tensor, pad: int) -> Tensor:
-        """B × L values of what stands (``tokens``) → B × T, bool; False where it is deleted."""
+    def spread(self, values: Tensor, pad: int) -> Tensor:
+        """B × L values of what stands, bool → B × T; False where it is deleted."""
         standing = self.standing(pad)
-        return torch.zeros_like(standing).masked_scatter(standing, values[tokens.ne(pad)])
+        return standing & _spread(values, standing)
 
 
 class DeletedTokens(nn.Module):
@@ -78,15 +79,22 @@ class DeletedTokens(nn.Module):
         """What the tokens deleted at ``places``, each in a ``slot``, add to P × (K + 1) logits."""
         rows = features.index_select(0, places)
         sums = features.new_zeros(slots, features.size(1)).index_add(0, slot, rows)
-        number = torch.bincount(slot, minlength=slots)
+        number = slot.new_zeros(slots).index_add(0, slot, torch.ones_like(slot))
         mean = sums / number.clamp(min=1).unsqueeze(1)
         count = self.count((number - 1).clamp(0, self.longest - 1))
         return linear(mean, self.what.weight) + count * number.gt(0).unsqueeze(1)
 
 
-def slot_ends(standing: Tensor) -> tuple[Tensor, Tensor]:
-    """Places (flat, P each) of the tokens left and right of every slot, of B × T ``standing``."""
+def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tensor]:
+    """Places (flat, P each) of the tokens left and right of every slot, of B × T ``standing``;
+    ``slots``: P, where it is known."""
     number = standing.cumsum(1)
     first, last = standing & number.eq(1), standing & number.eq(number[:, -1:])
-    left, right = ((standing & ~end).flatten().nonzero().squeeze(1) for end in (last, first))
+    left, right = (true_places(standing & ~end, slots) for end in (last, first))
     return left, right
+
+
+def _spread(values: Tensor, standing: Tensor) -> Tensor:
+    """B × L values of what stands, in order → B × T, at the places where it is ``standing``."""
+    number = (standing.cumsum(1) - 1).clamp(0, values.size(1) - 1)
+    return values.gather(1, number)

@@ -16,7 +16,7 @@ from ....errors import UserError
 from ....ops.randomness import uniform
 from .options import RefinementOptions
 from .policy import EditPolicy, is_edit_model
-from .state import EditHypothesis
+from .records import EditHypothesis
 
 _LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
 _NOISE_STREAM = 7  # apart from those of the roll-in

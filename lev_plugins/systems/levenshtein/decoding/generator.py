@@ -17,7 +17,7 @@ from .candidates import Reranker, best, rate
 from .loop import Decoding
 from .options import RefinementOptions
 from .policy import EditPolicy, EnsemblePolicy, is_edit_model
-from .state import EditHypothesis
+from .records import EditHypothesis
 
 
 class RefinementGenerator:

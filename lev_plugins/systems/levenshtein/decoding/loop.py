@@ -3,7 +3,10 @@
 Shapes: R candidates, T tokens each, V symbols, K the most tokens that can be missing in one slot.
 """
 
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
+from operator import not_
 
 import torch
 import torch.nn.functional as F
@@ -12,13 +15,14 @@ from torch import Tensor
 
 from ....data.batch import Batch
 from ....nn.cpu import rows_at_once
-from ....ops.edits import Compaction, limit_insertions
+from ....ops.edits import Compaction, limit_insertions, true_places
 from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_edges
 from ..roll_in import without
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
-from .policy import EditPolicy
-from .state import EditHypothesis, RefinementState, equal_rows
+from .policy import EditPolicy, Facts
+from .records import EditHypothesis
+from .state import RefinementState, equal_rows
 
 
 class Decoding:
@@ -58,57 +62,69 @@ class Decoding:
     def run(self) -> list[EditHypothesis]:
         """One hypothesis for every row, in order: loops end when every sentence is finished."""
         (self._run_stock if self.options.stock else self._run)()
-        return cast(list[EditHypothesis], self.state.finished)
+        return self.state.hypotheses()
 
     def _run(self) -> None:
         """Algorithm 2, with loops of any period."""
         state = self.state
         for step in range(self.options.max_iter):
-            keep, intact = self._delete(step)
-            if not len(state.rows):
+            self._delete(step)
+            if not state.numbers:
                 return
             counts = self._counts(step)
+            totals = counts.sum(1).tolist()
             if self.options.adaptive:
-                idle = intact & counts.eq(0).all(1)
-                keep, counts = state.finish(idle, step, "unchanged", keep, counts)
-                if not len(state.rows):
+                pairs = zip(totals, state.changed, strict=True)
+                idle = [not (total or changed) for total, changed in pairs]
+                state.finish(idle, step, "unchanged")
+                counts, totals = *state.drop(idle, counts), [*compress(totals, map(not_, idle))]
+                if not state.numbers:
                     return
-                state.seen.append(state.tokens)
-            state.record("delete", keep)
-            self._insert(counts, step)
-        everyone = torch.ones_like(state.rows, dtype=torch.bool)
-        state.finish(everyone, self.options.max_iter, "max_iterations")
+                state.remember()
+            state.record("delete", state.kept, state.deleting)
+            self._insert(counts, totals, step)
+        state.finish([True] * len(state.numbers), self.options.max_iter, "max_iterations")
 
-    def _delete(self, step: int) -> tuple[Tensor, Tensor]:
-        """Deletes; sentences that are then where they were before leave as they stand.
-
-        Returns of those that stay which tokens were kept, R × T, and whether all were, R.
-        """
+    def _delete(self, step: int) -> None:
+        """Deletes; sentences that are then where they were before leave as they stood."""
         state, keep = self.state, self._keep()
-        intact = keep.sum(1) == state.lengths
-        if self.options.adaptive and state.seen:  # at first nothing has been seen
-            again, last = state.seen_before(Compaction(keep, keep.size(1))(state.tokens, self.pad))
-            settled = last & intact
-            keep, intact, again = state.finish(settled, step, "unchanged", keep, intact, again)
-            keep, intact = state.finish(again, step, "loop", keep, intact)
-        if len(state.rows):
-            state.keep(keep, self.policy.traces)
-        return keep, intact
+        if not self.options.adaptive or state.seen is None:  # nothing has been seen
+            kept = keep.sum(1).tolist() if self.reads else state.sizes
+            state.keep(keep, kept, self.policy.traces)
+            state.narrow()
+            return
+        moved = Compaction(keep, keep.size(1))
+        again, last = state.seen_before(moved(state.tokens, self.pad))
+        kept, returns, stays = torch.stack([keep.sum(1), again, last]).tolist()
+        intact = [now == before for now, before in zip(kept, state.sizes, strict=True)]
+        settled = [bool(same and whole) for same, whole in zip(stays, intact, strict=True)]
+        loops = [bool(same) and not rests for same, rests in zip(returns, settled, strict=True)]
+        state.finish(settled, step, "unchanged")
+        state.finish(loops, step, "loop")
+        state.keep(keep, kept, self.policy.traces, moved)
+        state.drop(list(map(bool, returns)))
+        if state.numbers:
+            state.narrow()
 
     def _run_stock(self) -> None:
         """fairseq's loop: stops when a whole iteration changes nothing."""
         state = self.state
         for step in range(self.options.max_iter + 1):
             before, keep = state.tokens, self._keep()
-            state.keep(keep, self.policy.traces)
-            state.record("delete", keep)
-            self._insert(self._counts(step), step)
-            done = equal_rows(state.tokens, before, self.pad)
+            kept = keep.sum(1).tolist()
+            state.keep(keep, kept, self.policy.traces)
+            state.narrow()
+            state.record("delete", state.kept, state.deleting)
+            counts = self._counts(step)
+            self._insert(counts, counts.sum(1).tolist(), step)
+            done = equal_rows(state.tokens, before, self.pad).tolist()
             if step == self.options.max_iter:
-                state.finish(torch.ones_like(done), step, "max_iterations")
-            elif self.options.adaptive:
+                state.finish([True] * len(done), step, "max_iterations")
+                return
+            if self.options.adaptive:
                 state.finish(done, step, "unchanged")
-            if not len(state.rows):
+                state.drop(done)
+            if not state.numbers:
                 return
 
     # the three phases -------------------------------------------------------------------------
@@ -118,8 +134,9 @@ class Decoding:
         state = self.state
         real = state.tokens.ne(self.pad)
         inner = real & state.tokens.ne(self.bos) & state.tokens.ne(self.eos)
-        state.deleting = torch.zeros_like(state.scores)
-        if state.tokens.size(1) == 2:  # <s> and </s> alone
+        self.reads = state.tokens.size(1) > 2
+        if not self.reads:  # <s> and </s> alone
+            state.deleting = torch.zeros_like(state.scores)
             return real
         state.memory = self.policy.with_features(state.tokens, state.memory)
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
@@ -139,7 +156,8 @@ class Decoding:
         """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
         state = self.state
         cap = self.cap[state.rows]
-        logits = self.policy.placeholder_logits(state.tokens, state.memory, state.trace).float()
+        memory = self.policy.with_facts(state.memory, self._facts())
+        logits = self.policy.placeholder_logits(state.tokens, memory, state.trace).float()
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
             slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
@@ -155,6 +173,12 @@ class Decoding:
             cap = state.lengths + counts.sum(1) if limits is None else cap.new_tensor(limits[1])
         return limit_insertions(counts, cap - state.lengths)
 
+    def _facts(self) -> Facts:
+        """Of the tokens that a deletion has left."""
+        facts = self.state.facts()
+        # no features were made of <s> and </s> alone
+        return facts if self.reads else replace(facts, changed=(*range(len(self.state.numbers)),))
+
     def _adjusted(self, logits: Tensor, step: int) -> Tensor:
         """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
         if self.options.empty_penalty:
@@ -162,58 +186,61 @@ class Decoding:
             logits[..., 0] -= self.options.empty_penalty
         if self.keys is None:
             return logits
-        row, slot = torch.ones_like(logits[..., 0]).nonzero().unbind(1)
-        return logits + self._noise(row, 2 * step, slot, logits.size(2)).view_as(logits)
+        places = torch.arange(logits[..., 0].numel(), device=logits.device)
+        noise = self._noise(places, logits.size(1), 2 * step, logits.size(2))
+        return logits + noise.view_as(logits)
 
-    def _noise(self, row: Tensor, stream: int, places: Tensor, classes: int) -> Tensor:
-        """What candidates differ by at ``places`` (P) of the ``row`` (P): P × ``classes``."""
+    def _noise(self, places: Tensor, width: int, stream: int, classes: int) -> Tensor:
+        """What candidates differ by at ``places`` (P) of a flat R × ``width``: P × ``classes``."""
         assert self.keys is not None
-        rows = self.state.rows[row]
+        rows = self.state.rows[places.div(width, rounding_mode="floor")]
+        places = places.remainder(width)
         return gumbel_noise(self.options, self.keys[rows], rows, stream, places, classes)
 
-    def _insert(self, counts: Tensor, step: int) -> None:
-        """Opens the slots and fills every placeholder."""
+    def _insert(self, counts: Tensor, totals: Sequence[int], step: int) -> None:
+        """Opens the slots, ``totals`` of the R in all, and fills every placeholder."""
         state = self.state
-        if bool(counts.any()):
-            state.open(counts, self.placeholder)
+        if any(totals):
+            state.open(counts, totals, self.placeholder)
         state.record("placeholder")
-        where = state.tokens.eq(self.placeholder)
+        where, count = state.tokens.eq(self.placeholder), sum(totals)
         if self.options.stock:
             refilled = state.tokens.eq(self.unk)
             if self.constraints is not None:
                 refilled = refilled & ~self.constraints.standing(KEEP, state.origin, state.rows)
             where = where | refilled
-        if bool(where.any()):
-            self._fill(where, step)
-        state.record("token", where)
+            count = int(where.sum())
+        if count:
+            self._fill(where, true_places(where, count), step)
+        state.record("token", where, state.scores)
 
-    def _fill(self, where: Tensor, step: int) -> None:
+    def _fill(self, where: Tensor, places: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
         state, constraints = self.state, self.constraints
-        logits = self.policy.token_logits(state.tokens, state.memory, where, state.trace)
-        place = None if self.keys is None else where.nonzero()
+        memory = self.policy.with_facts(state.memory, state.facts(places))
+        logits = self.policy.token_logits(state.tokens, memory, where, state.trace)
         onto, removes = None, False
         if constraints is not None:
             removes = constraints.removes  # looked for in all at once
             if constraints.whole_words:
-                onto = constraints.growing(where, state.origin, state.rows)
+                onto = constraints.growing(places, state.origin, state.rows)
         size = len(logits) if removes else rows_at_once(logits)
         tokens, scores = [], []
         for first in range(0, len(logits), size):
             part = slice(first, first + size)
             allowed = choice = self._allowed(logits[part])
-            if place is not None:
-                row, column = place[part].unbind(1)
-                choice = choice + self._noise(row, 2 * step + 1, column, choice.size(1))
+            if self.keys is not None:
+                width = where.size(1)
+                choice = choice + self._noise(places[part], width, 2 * step + 1, choice.size(1))
             if onto is not None:
                 choice = choice.masked_fill(onto[part], float("-inf"))
             found = choice.max(1).indices  # sooner than argmax
             if constraints is not None and removes:
-                filled = state.tokens.masked_scatter(where, found)
-                found = constraints.mask_forbidden(choice.clone(), where, filled, state.rows)
+                filled = state.tokens.flatten().index_copy(0, places, found).view_as(where)
+                found = constraints.mask_forbidden(choice.clone(), where, filled, state.numbers)
             tokens.append(found)
             scores.append(allowed.gather(1, found.unsqueeze(1)).squeeze(1) - allowed.logsumexp(1))
-        state.fill(where, torch.cat(tokens), torch.cat(scores))
+        state.fill(where, places, torch.cat(tokens), torch.cat(scores))
 
     def _allowed(self, logits: Tensor) -> Tensor:
         """A copy in single precision, P × V, without the symbols that are never written."""

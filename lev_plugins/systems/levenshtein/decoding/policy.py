@@ -7,11 +7,27 @@ k + 1. Sequences begin with <s>, end with </s> and are padded on the right.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self, TypeGuard
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the host knows of sequences, so that no device is waited for to find it out.
+
+    changed: rows that are not as :meth:`EditPolicy.with_features` has read them; None: unknown.
+    slots: how many there are in all. deleted: tokens in the trace, in all. places: P, long, of the
+    tokens to be written, in the batch laid flat.
+    """
+
+    changed: tuple[int, ...] | None = None
+    slots: int | None = None
+    deleted: int | None = None
+    places: Tensor | None = None
 
 
 class EditPolicy:
@@ -33,6 +49,10 @@ class EditPolicy:
 
     def with_features(self, tokens: Tensor, memory: Any) -> Any:
         """The memory with what deletion and placeholders read of B × T tokens, to save time."""
+        return memory
+
+    def with_facts(self, memory: Any, facts: Facts) -> Any:
+        """The memory with what is known of the tokens that the next logits are asked for."""
         return memory
 
     def max_positions(self) -> tuple[int, int] | None:
@@ -74,6 +94,10 @@ class EnsemblePolicy(EditPolicy):
     def with_features(self, tokens: Tensor, memory: EnsembleMemory) -> EnsembleMemory:
         pairs = zip(self.policies, memory)
         return EnsembleMemory(policy.with_features(tokens, own) for policy, own in pairs)
+
+    def with_facts(self, memory: EnsembleMemory, facts: Facts) -> EnsembleMemory:
+        pairs = zip(self.policies, memory)
+        return EnsembleMemory(policy.with_facts(own, facts) for policy, own in pairs)
 
     def deletion_logits(self, *asked: Any) -> Tensor:
         return self._mean("deletion_logits", *asked)

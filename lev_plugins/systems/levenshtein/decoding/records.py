@@ -1,0 +1,130 @@
+"""What decoding notes on a device while it goes on, and reads when all sentences are finished."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, NotRequired, TypedDict
+
+from torch import Tensor
+
+from ....data.batch import Hypothesis
+from ....ops.transfer import to_host
+from .history import Termination
+
+
+class Step(TypedDict):
+    """A sentence after a phase (draft, delete, placeholder or token), its tensors (T) on the host.
+
+    mask: for ``delete``, which tokens of the state before were kept; for ``token``, which of the
+    present ones are new. scores: log-probabilities (nats) of deleting each token of the state
+    before, or of what put or kept the present ones.
+    """
+
+    phase: str
+    tokens: Tensor
+    origin: Tensor
+    mask: NotRequired[Tensor]
+    scores: NotRequired[Tensor]
+
+
+class EditHypothesis(Hypothesis):
+    """What was written for a sentence; see :meth:`.generator.RefinementGenerator.generate`."""
+
+    actions: float
+    alignment: None
+    attention: None
+    origin: Tensor
+    steps: int
+    terminated: Termination
+    history: list[Step]
+
+
+class Outcome(NamedTuple):
+    """Sentences that were finished after the same steps for the same reason.
+
+    rows: of each sentence, by its number in the batch that came in, the row of the tensors, which
+    are as in :class:`.state.RefinementState`.
+    """
+
+    rows: Mapping[int, int]
+    steps: int
+    reason: Termination
+    tokens: Tensor
+    origin: Tensor
+    scores: Tensor
+    actions: Tensor
+
+
+class Phase(NamedTuple):
+    """A batch after a phase; its tensors are those of :class:`Step`, one row a sentence.
+
+    numbers: of the sentences, in the batch that came in.
+    """
+
+    name: str
+    numbers: Sequence[int]
+    tokens: Tensor
+    origin: Tensor
+    mask: Tensor | None
+    scores: Tensor | None
+
+
+def read_hypotheses(
+    outcomes: Sequence[Outcome], phases: Sequence[Phase], pad: int
+) -> list[EditHypothesis]:
+    """The hypotheses of all sentences, in the order of their numbers; ``pad``: padding index."""
+    host = _copies([*outcomes, *phases])
+    histories = _histories(phases, host, pad)
+    answers: dict[int, EditHypothesis] = {}
+    for outcome in outcomes:
+        tokens, origin, scores = (
+            host[id(tensor)] for tensor in (outcome.tokens, outcome.origin, outcome.scores)
+        )
+        actions = host[id(outcome.actions)].tolist()
+        for number, row in outcome.rows.items():
+            real = tokens[row].ne(pad)
+            own = scores[row][real]
+            answers[number] = {
+                "tokens": tokens[row][real],
+                "positional_scores": own,
+                "score": float(own.mean()),
+                "actions": actions[row],
+                "alignment": None,
+                "attention": None,
+                "origin": origin[row][real],
+                "steps": outcome.steps,
+                "terminated": outcome.reason,
+                "history": histories.get(number, []),
+            }
+    return [answers[number] for number in sorted(answers)]
+
+
+def _histories(
+    phases: Iterable[Phase], host: Mapping[int, Tensor], pad: int
+) -> dict[int, list[Step]]:
+    """The steps of each sentence by its number."""
+    histories: dict[int, list[Step]] = {}
+    for phase in phases:
+        tokens, origin = host[id(phase.tokens)], host[id(phase.origin)]
+        for row, number in enumerate(phase.numbers):
+            history = histories.setdefault(number, [])
+            real = tokens[row].ne(pad)
+            step: Step = {
+                "phase": phase.name,
+                "tokens": tokens[row][real],
+                "origin": origin[row][real],
+            }
+            if phase.mask is not None and phase.scores is not None:
+                # a mask over deleted tokens is as long as the state before them
+                states = [step] if phase.name == "token" else history[-1:]
+                places = slice(len(states[0]["tokens"]))
+                step["mask"] = host[id(phase.mask)][row][places]
+                step["scores"] = host[id(phase.scores)][row][places]
+            history.append(step)
+    return histories
+
+
+def _copies(records: Iterable[Outcome | Phase]) -> dict[int, Tensor]:
+    """All tensors of the records on the host, by the identity of the device's."""
+    tensors = {
+        id(field): field for record in records for field in record if isinstance(field, Tensor)
+    }
+    return dict(zip(tensors, to_host(tensors.values()), strict=True))
