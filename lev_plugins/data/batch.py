@@ -27,7 +27,8 @@ class Batch(TypedDict, total=False):
 
     id: B, where the sentences stand in the data. net_input: src_tokens, B × S, long, and
     src_lengths, B, None where nothing asks for them. target: B × M. draft: B × N. marks: B × N,
-    bits of the marks on the drafts. constraints: B × 2 × N, draft and marks.
+    bits of the marks on the drafts. constraints: B × 2 × N, draft and marks. draft_kept
+    (B × N), target_kept (B × M): bool, what the expert keeps of both.
     """
 
     id: Tensor
@@ -38,6 +39,8 @@ class Batch(TypedDict, total=False):
     draft: Tensor
     marks: Tensor
     constraints: Tensor
+    draft_kept: Tensor
+    target_kept: Tensor
 
 
 class Hypothesis(TypedDict):

@@ -8,6 +8,7 @@ import torch
 from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
+from ..ops.alignment import lcs_masks
 from .batch import Batch
 
 
@@ -23,6 +24,8 @@ class EditDataset(LanguagePairDataset):
         marks: bits of :mod:`.markup` for the drafts' tokens, or None. With them a batch has
             ``marks`` (B × N) too, and both as ``constraints`` (B × 2 × N), the one field besides
             the source that fairseq-interactive passes on to the task.
+        aligned: batches have the expert's alignment of their drafts and targets on top:
+            ``draft_kept`` (B × N) and ``target_kept`` (B × M), bool, what both have in common.
         **options: of fairseq's class.
     """
 
@@ -32,12 +35,14 @@ class EditDataset(LanguagePairDataset):
         draft: FairseqDataset | Sequence[Tensor] | None = None,
         draft_sizes: Sequence[int] | np.ndarray | None = None,
         marks: Sequence[Tensor] | None = None,
+        aligned: bool = False,
         **options: object,
     ) -> None:
         super().__init__(*pair, input_feeding=False, **options)
         self.draft = draft
         self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
         self.marks = marks
+        self.aligned = aligned
 
     def collater(
         self, samples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None
@@ -50,6 +55,9 @@ class EditDataset(LanguagePairDataset):
             if self.marks is not None:
                 batch["marks"] = self._collated([self.marks[i] for i in order], 0)
                 batch["constraints"] = torch.stack([batch["draft"], batch["marks"]], 1)
+            if self.aligned:  # here, in data-loader workers, and not while the model learns
+                sides = batch["draft"], batch["target"]
+                batch["draft_kept"], batch["target_kept"] = lcs_masks(*sides, self.tgt_dict.pad())
         return batch
 
     def _collated(self, rows: list[Tensor], fill: int) -> Tensor:

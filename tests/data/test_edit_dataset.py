@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from fairseq.data import LanguagePairDataset
+from fairseq.data import FairseqDataset, LanguagePairDataset
 
 from lev_plugins.data.edit_dataset import EditDataset
+from lev_plugins.ops.alignment import lcs_masks
 
 SYMBOLS = tiny.dictionary()
 ROWS = tiny.triples(21, seed=5)
@@ -15,8 +16,24 @@ SIZES = [[len(row) for row in side] for side in SIDES]
 PAIRS = SIDES[0], SIZES[0], SYMBOLS, SIDES[1], SIZES[1], SYMBOLS
 
 
+class TokenRows(FairseqDataset):
+    def __init__(self, rows) -> None:
+        self.rows, self.sizes = rows, np.array([len(row) for row in rows])
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+    def __len__(self):
+        return len(self.rows)
+
+
 def data_set(pairs=PAIRS, **options) -> EditDataset:
     return EditDataset(*pairs, draft=SIDES[2], draft_sizes=SIZES[2], **options)
+
+
+def sizes_known(rows) -> TokenRows:
+    """Rows without <s>, as a folder of data has them."""
+    return TokenRows([row[1:] for row in rows])
 
 
 def collate(data):
@@ -66,3 +83,25 @@ def test_sources_targets_and_drafts_are_held_to_their_limits(limit):
     assert kept.tolist() == [i for i, fit in enumerate(fits) if fit]
     assert sorted(ignored) == [i for i, fit in enumerate(fits) if not fit]
     assert limit is None or (any(fits) and not all(fits))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_expert_aligns_drafts_and_targets_where_batches_are_made(workers):
+    task = tiny.task(required_seq_len_multiple=1)
+    task.trains = True
+    data = task.make_dataset(*(sizes_known(side) for side in SIDES), shuffle=True)
+    epoch = task.get_batch_iterator(data, max_sentences=6, num_workers=workers, seed=3)
+    batches = list(epoch.next_epoch_itr())
+    assert sum(map(len, (batch["id"] for batch in batches))) == len(ROWS)
+    for batch in batches:
+        expected = lcs_masks(batch["draft"], batch["target"], SYMBOLS.pad())
+        for name, mask in zip(("draft_kept", "target_kept"), expected, strict=True):
+            assert torch.equal(batch[name], mask)
+
+
+@pytest.mark.parametrize(("trains", "options"), [(False, {}), (True, {"beta": 0.0})])
+def test_nothing_is_aligned_where_no_state_is_made_of_it(trains, options):
+    task = tiny.task(required_seq_len_multiple=1, **options)
+    task.trains = trains
+    batch = collate(task.make_dataset(*(sizes_known(side) for side in SIDES), shuffle=True))
+    assert "draft" in batch and "draft_kept" not in batch

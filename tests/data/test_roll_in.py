@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tiny import Triple, is_subsequence
 from torch import Tensor
 
+from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import insertion_labels
 from lev_plugins.ops.randomness import uniform
 from lev_plugins.systems.levenshtein.roll_in import (
@@ -81,6 +82,18 @@ def test_beta_zero_never_looks_at_the_draft():
     pairs = zip(with_drafts.insertion, without.insertion, strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
     assert with_drafts.draft_kept is None
+
+
+def test_states_are_the_same_whoever_has_aligned_the_drafts():
+    sample = tiny.batch(TASK, ROWS)
+    kept = dict(zip(("draft_kept", "target_kept"), lcs_masks(sample["draft"], sample["target"], 1)))
+    state, aligned = (tiny.roll_in(TASK, {**sample, **masks}) for masks in ({}, kept))
+    assert torch.equal(state.draft_kept, aligned.draft_kept) and state.draft_kept.any()
+    for expected, value in zip(state.insertion, aligned.insertion, strict=True):
+        assert torch.equal(expected, value)
+    kept["target_kept"] = torch.zeros_like(kept["target_kept"])  # these are what is read
+    other = tiny.roll_in(TASK, {**sample, **kept})
+    assert not torch.equal(other.insertion.missing, state.insertion.missing)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.9])

@@ -128,7 +128,7 @@ def build_roll_in(
     if beta > 0:
         drafted, aligned = (mixture[:, 1] < beta).unsqueeze(1), boundary
         if draft.size(1) > 2:
-            draft_kept, aligned = lcs_masks(draft, target, pad)
+            draft_kept, aligned = alignment(sample, pad)
             draft_kept = draft_kept & drafted
         kept = torch.where(drafted, aligned, kept)
     insertion = insertion_labels(target, kept | boundary, pad, placeholder)
@@ -142,6 +142,13 @@ def build_roll_in(
     words = frequencies.to(target.device) if tokens == "random" else None
     states = target, draft, delete_draft, insertion, state, where
     return RollIn(*states, noise, words, draft_kept, pad, bos, eos)
+
+
+def alignment(sample: Batch, pad: int) -> tuple[Tensor, Tensor]:
+    """What the expert keeps of y⁰ and y*, B × N and B × M: the collater's, where that has it."""
+    if "draft_kept" in sample:
+        return sample["draft_kept"], sample["target_kept"]
+    return lcs_masks(sample["draft"], sample["target"], pad)
 
 
 def without(logits: Tensor, symbols: Iterable[int]) -> Tensor:

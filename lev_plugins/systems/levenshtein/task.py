@@ -99,6 +99,7 @@ class TranslationEditTask(PostEditingTask):
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             shuffle=shuffle,
+            aligned=self.trains and max(self.cfg.beta, self.cfg.beta_start or 0) > 0,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
 
