@@ -35,8 +35,10 @@ ROWS_AN_OCTAVE = 16
 LEAST_TILED = 64
 #: scores of a head; where there are more, what is kept of them takes too much memory
 MOST_SCORES = 2**17
-#: numbers of a matrix that a cache holds: two megabytes in single precision
-AT_ONCE = 2**19
+#: bytes of a matrix that a CPU's cache holds
+AT_ONCE = 2**21
+#: bytes of a matrix that a GPU can spare beside a model, several times over
+GPU_AT_ONCE = 2**28
 
 
 def kinds_by_default() -> frozenset[torch.dtype]:
@@ -185,8 +187,9 @@ def padded_rows(rows: int) -> int:
 
 
 def rows_at_once(x: Tensor) -> int:
-    """How many rows of ``x`` (P × V) are looked at together; on other devices all of them."""
-    return max(1, AT_ONCE // max(1, x.size(1)) if x.device.type == "cpu" else len(x))
+    """How many rows of ``x`` (P × V) are copied together, in single precision or more."""
+    row = max(1, x.size(1)) * max(x.element_size(), torch.float32.itemsize)
+    return max(1, (AT_ONCE if x.device.type == "cpu" else GPU_AT_ONCE) // row)
 
 
 # attention ----------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def test_a_head_without_a_position_is_not_reported_and_the_report_is_finite():
 # the cross-entropy against torch's ------------------------------------------------------------
 
 
-@pytest.fixture(params=[6, 10**6], ids=["two rows at a time", "all rows at once"])
+@pytest.fixture(params=[24, 2**22], ids=["a few rows at a time", "all rows at once"])
 def at_once(request, monkeypatch):
     monkeypatch.setattr(cpu, "AT_ONCE", request.param)
 

@@ -164,16 +164,22 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tens
 
     logits: P × V, at ``roll_in.insertion.missing``. never: symbols that are never written.
     """
+    size = rows_at_once(logits)
     if roll_in.token_noise is None:
-        parts = logits.split(rows_at_once(logits))  # max takes half of the time of argmax
+        parts = logits.split(size)  # max takes half of the time of argmax
         return torch.cat([without(part, never).max(1).indices for part in parts])
-    logits = without(logits, never)
     noise = roll_in.token_noise[roll_in.insertion.missing]
     if roll_in.frequencies is not None:
         # counts are whole numbers: their sums are exact on any device
         counts = roll_in.frequencies.cumsum(0)
         sampled = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
         return sampled.clamp(max=logits.size(1) - 1)
+    parts = zip(logits.split(size), noise.split(size))
+    return torch.cat([sampled_tokens(without(part, never), points) for part, points in parts])
+
+
+def sampled_tokens(logits: Tensor, noise: Tensor) -> Tensor:
+    """A token for each row of P × V logits, sampled by P numbers that are uniform in [0, 1)."""
     probabilities = logits.float().softmax(1)
     cumulative = probabilities.cumsum(1)
     exceeds = cumulative > noise.unsqueeze(1) * cumulative[:, -1:]
