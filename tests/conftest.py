@@ -1,6 +1,7 @@
 """What all tests share: one thread, fixed seeds, the data of the machine where there are any.
 
-``LEV_DEVICE=cuda`` runs the tests of what computes on the GPU; commands take one by themselves.
+``LEV_DEVICE=cuda python -m pytest -m device`` runs the tests of what computes on a GPU; commands
+take one by themselves.
 """
 
 import os
@@ -43,19 +44,15 @@ for name, count in {"lev_plugins": 25, "thorough": 200}.items():
 settings.load_profile("lev_plugins")
 
 DEVICE = os.environ.get("LEV_DEVICE", "cpu")
-#: folders of tests whose tensors are made on DEVICE; batches of data sets are made on the CPU
-COMPUTING = {"ops", "nn", "systems", "decoding"}
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """What a test that computes and its fixtures make without naming a device is made on DEVICE."""
-    if DEVICE != "cpu" and COMPUTING & set(item.path.relative_to(ROOT).parts):
-        torch.set_default_device(DEVICE)
-    try:
+    """What a test marked ``device`` makes without naming a device is made on DEVICE."""
+    if DEVICE == "cpu" or item.get_closest_marker("device") is None:
         return (yield)
-    finally:
-        torch.set_default_device(None)
+    with torch.device(DEVICE):
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

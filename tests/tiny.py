@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from fairseq import utils
 from fairseq.data import Dictionary, indexed_dataset
 from torch import Tensor
 
@@ -99,6 +100,17 @@ def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> Levenshtein
     for head in (made.deletion_head, made.placeholder_head):
         torch.nn.init.normal_(head.weight, std=head.weight.size(1) ** -0.5)
     return made
+
+
+def normal(seed: int, *shape: int) -> Tensor:
+    """Normally distributed numbers, the same on every device."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, device="cpu").to(torch.get_default_device())
+
+
+def moved(sample: Any) -> Any:
+    """A batch of a data set on the device of the test."""
+    return utils.apply_to_sample(lambda value: value.to(torch.get_default_device()), sample)
 
 
 def sharpen(net: torch.nn.Module, factor: float = 3.0) -> torch.nn.Module:

@@ -118,10 +118,7 @@ class RandomPolicy(EditPolicy):
         for i, sides in enumerate(zip(memory.states, tokens, strict=True)):
             source, sentence = (side[side.ne(PAD)].tolist() for side in sides)
             key = zlib.crc32(f"{self.seed} {phase} {source} {sentence}".encode())
-            sampled = torch.randn(
-                len(sentence), classes, generator=torch.Generator().manual_seed(key)
-            )
-            logits[i, : len(sentence)] = 2 * sampled
+            logits[i, : len(sentence)] = 2 * tiny.normal(key, len(sentence), classes)
         return logits
 
     def deletion_logits(self, tokens, memory):

@@ -28,6 +28,8 @@ from lev_plugins.systems.levenshtein.decoding import RefinementOptions
 from lev_plugins.systems.levenshtein.decoding.candidates import gumbel_noise, rate, sentence_keys
 from lev_plugins.systems.levenshtein.markup import DROP, KEEP
 
+pytestmark = pytest.mark.device
+
 PAIRS = PAIRS[:10]
 
 # noise ------------------------------------------------------------------------------------------

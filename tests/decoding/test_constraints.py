@@ -38,6 +38,8 @@ from lev_plugins.systems.levenshtein.markup import (
     whole_words,
 )
 
+pytestmark = pytest.mark.device
+
 
 class Case(NamedTuple):
     """A source, a draft, and the mark bits of the draft's tokens, without <s> and </s>."""

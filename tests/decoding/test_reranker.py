@@ -23,7 +23,10 @@ from lev_plugins.systems.transformer_concat.config import TransformerConcatConfi
 from lev_plugins.systems.transformer_concat.model import TransformerConcatModel
 
 # said by fairseq, of masks of different types
-pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
+pytestmark = [
+    pytest.mark.device,
+    pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning"),
+]
 
 WITHOUT = tiny.dictionary("abcd")  # what a translation model was trained with
 TRANSFORMER = {name: size for name, size in tiny.SIZES.items() if name != "max_insertions"}
@@ -72,10 +75,12 @@ def score(reranker: Reranker, **layout: Any) -> list[list[float]]:
 def scored_by_fairseq(model: nn.Module) -> list[list[float]]:
     """All pairs in one batch of fairseq's translation data, scored by fairseq's own scorer."""
     pairs = [(s, c) for s, row in zip(SOURCES, CANDIDATES, strict=True) for c in row]
-    source, target = ([sentence(pair[side])[1:] for pair in pairs] for side in (0, 1))
-    sizes = list(map(len, source)), list(map(len, target))
-    data = LanguagePairDataset(source, sizes[0], WITHOUT, target, sizes[1], WITHOUT)
-    made = data.collater([data[i] for i in range(len(pairs))])
+    with torch.device("cpu"):  # as fairseq makes batches
+        source, target = ([sentence(pair[side])[1:] for pair in pairs] for side in (0, 1))
+        sizes = list(map(len, source)), list(map(len, target))
+        data = LanguagePairDataset(source, sizes[0], WITHOUT, target, sizes[1], WITHOUT)
+        made = data.collater([data[i] for i in range(len(pairs))])
+    made = tiny.moved(made)
     found = SequenceScorer(WITHOUT).generate([model], made)
     scores = dict(zip(made["id"].tolist(), found, strict=True))
     in_order = iter([float(scores[i][0]["score"]) for i in range(len(pairs))])

@@ -7,7 +7,7 @@ from torch.autograd import gradcheck
 
 from lev_plugins.nn.cpu import LEVELS, dropout
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.device, pytest.mark.kernels]
 MANY = 400_000
 
 
@@ -52,4 +52,5 @@ def test_shares_too_near_nothing_or_all_are_left_to_torch():
         torch.manual_seed(6)
         found = dropout(x, p, True)
         torch.manual_seed(6)
-        assert torch.equal(found, F.dropout(x, p, True)) == (p != 1 / LEVELS)
+        ours = p == 1 / LEVELS and x.device.type == "cpu"
+        assert torch.equal(found, F.dropout(x, p, True)) != ours

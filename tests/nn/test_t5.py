@@ -13,7 +13,7 @@ from lev_plugins.nn.seq2seq.model import TransformerDecoder
 from lev_plugins.nn.t5 import RelativeBias, RMSNorm, T5Attention, T5Encoder, T5Size, t5
 from lev_plugins.nn.transformer import Memory
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 TINY = T5Size(8, 2, 3, 10, 2, 2, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0)
 # where each bucket begins, for 32 buckets and a longest distance of 128; printed by transformers
@@ -59,7 +59,7 @@ def memory(states: Tensor, real: Tensor) -> dict[str, list[Memory]]:
 
 
 #: prefixes, each of which begins with </s>
-BEFORE = torch.tensor([[2, 5, 6, 7, 8], [2, 9, 10, 1, 1], [2, 4, 4, 5, 1]])
+BEFORE = [[2, 5, 6, 7, 8], [2, 9, 10, 1, 1], [2, 4, 4, 5, 1]]
 
 
 def test_attention_weights_are_those_that_attention_uses():
@@ -77,11 +77,12 @@ def test_training_leaves_padding_out_and_gradients_reach_every_parameter(kind):
     size, symbols = dataclasses.replace(TINY, feed_forward=kind), SYMBOLS
     parts = t5(size, symbols, symbols)
     decoder = randomised(TransformerDecoder(symbols, parts, 64))
-    encoder, real = randomised(parts.encoder).train(), BEFORE.ne(1)
+    encoder, before = randomised(parts.encoder).train(), torch.tensor(BEFORE)
     read = real_tokens(4, 3, 1)
     states = encoder(torch.randn(3, 4, size.dim, dtype=torch.double), read)
     expected, logits = (
-        decoder.train(trains)(BEFORE, memory(states, read))[0][real] for trains in (False, True)
+        decoder.train(trains)(before, memory(states, read))[0][before.ne(1)]
+        for trains in (False, True)
     )
     torch.testing.assert_close(logits, expected)
     logits.log_softmax(-1)[:, 5].sum().backward()

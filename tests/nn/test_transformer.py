@@ -11,7 +11,7 @@ from lev_plugins.nn.packing import Layout
 from lev_plugins.nn.rotary import turns
 from lev_plugins.nn.transformer import Attention, BlockSize, Memory, TransformerBlock
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 DIM, HEADS = 12, 3
 BATCH, LENGTH, SOURCE = 3, 5, 4

@@ -10,6 +10,8 @@ from torch import Tensor
 from lev_plugins.ops.alignment import lcs_masks, masks_by_host
 from lev_plugins.ops.edits import Compaction, Opening, insertion_labels, limit_insertions
 
+pytestmark = pytest.mark.device
+
 BOS, PAD, EOS, PLH = 0, 1, 2, 99
 # a sentence: its inner tokens, each with a mark (kept or not) and a count for the slot behind it
 SENTENCES = st.lists(

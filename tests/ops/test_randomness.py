@@ -1,10 +1,13 @@
 """Random numbers that belong to sentences, against splitmix64 in whole numbers."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.ops.randomness import uniform
+
+pytestmark = pytest.mark.device
 
 BITS = (1 << 64) - 1
 GAMMA = 0x9E3779B97F4A7C15

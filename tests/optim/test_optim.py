@@ -5,6 +5,7 @@ from argparse import Namespace
 from typing import Any
 
 import pytest
+import tiny
 import torch
 from fairseq import optim
 from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
@@ -19,7 +20,7 @@ from lev_plugins.optim.muon import Muon, MuonConfig, mark_hidden_matrices, ortho
 from lev_plugins.optim.time_budget import TimeBudget, TimeBudgetConfig
 from tests.closeness import assert_near
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.device, pytest.mark.kernels]
 MATRICES = ("wide.weight", "tall.weight")
 LOADED = ("table.weight", "wide.weight", "wide.bias")
 
@@ -56,7 +57,8 @@ class Model(nn.Module):
             mark_hidden_matrices(self)
 
     def loss(self, seed: int):
-        tokens = torch.randint(20, (5,), generator=torch.Generator().manual_seed(seed))
+        generator = torch.Generator().manual_seed(seed)
+        tokens = tiny.moved(torch.randint(20, (5,), generator=generator, device="cpu"))
         hidden = self.norm(self.tall(self.wide(self.table(tokens)).relu()))
         return self.out(hidden).log_softmax(-1)[:, 0].sum().neg()
 
@@ -70,7 +72,7 @@ def train(model, optimizer, seeds) -> None:
 
 @pytest.mark.parametrize("shape", [(6, 6), (4, 9), (9, 4)])
 def test_an_orthogonalized_matrix_is_near_to_that_of_its_singular_vectors(shape):
-    matrices = torch.randn(3, *shape, generator=torch.Generator().manual_seed(1))
+    matrices = tiny.normal(1, 3, *shape)
     u, _, v = torch.linalg.svd(matrices, full_matrices=False)
     found = orthogonalized(matrices)
     inner = u.transpose(1, 2) @ found @ v.transpose(1, 2)  # diagonal where the vectors are kept

@@ -18,7 +18,7 @@ from lev_plugins.systems.levenshtein.criterion import (
 )
 from lev_plugins.systems.levenshtein.roll_in import expert_labels
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 HEADS = {"deletion": "del", "placeholder": "plh", "token": "tok"}
 ROWS = tiny.triples(12, seed=9)

@@ -18,7 +18,7 @@ from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 each_kind = pytest.mark.parametrize("kind", list(ProblemType), ids=lambda kind: kind.value)
 

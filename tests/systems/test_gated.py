@@ -18,6 +18,8 @@ from seq2seq_models import ALL, GATED, PRE, ROWS, SIZES, VARIANTS, gated, masked
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 from lev_plugins.systems.gated.gates import chosen_gates
 
+pytestmark = pytest.mark.device
+
 SYMBOLS, build = GATED.symbols, GATED.build
 NO_MASK = masked(mask=None)
 # of the source's letters f, g and h are not in it, and those that are have other numbers

@@ -17,7 +17,7 @@ from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.roll_in import expert_labels
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 HEADS = ("deletion", "placeholder", "token")
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}

@@ -21,6 +21,8 @@ from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.attention import future_mask
 from lev_plugins.systems.pbd.model import pbd_transformer_big
 
+pytestmark = pytest.mark.device
+
 SYMBOLS, build = PBD.symbols, PBD.build
 
 # what a query sees ----------------------------------------------------------------------------

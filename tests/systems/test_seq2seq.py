@@ -23,7 +23,10 @@ from lev_plugins.errors import UserError
 from lev_plugins.nn.precision import Int8Linear, quantize
 
 # said by torch about fairseq
-pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
+pytestmark = [
+    pytest.mark.device,
+    pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning"),
+]
 SYSTEMS = {"pbd": PBD, "gated": GATED, "concat": CONCAT}
 each_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS.keys())
 

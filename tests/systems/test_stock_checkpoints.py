@@ -24,7 +24,7 @@ from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.stock import editor_config
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 TINY = (
     "data --task translation_lev --arch levenshtein_transformer --encoder-layers 2 "
