@@ -22,10 +22,16 @@ from fake_policy import (
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from lev_plugins.nn import cpu
 from lev_plugins.systems.levenshtein.decoding import RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.candidates import gumbel_noise, rate, sentence_keys
+from lev_plugins.systems.levenshtein.decoding.candidates import (
+    NOISE_BYTES,
+    gumbel_noise,
+    rate,
+    sentence_keys,
+)
 from lev_plugins.systems.levenshtein.markup import DROP, KEEP
 
 pytestmark = pytest.mark.device
@@ -49,6 +55,32 @@ def test_noise_is_a_function_of_seed_sentence_candidate_step_and_place():
     assert torch.equal(base, noise(answer=5)), "the same candidate of another row of a batch"
     assert noise(answer=0).eq(0).all() and noise(answer=8).eq(0).all(), "plain decoding"
     assert noise(scale=0.25).allclose(base / 4)
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes the bytes of the largest tensor of 64 bits a number that is made."""
+
+    largest = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, Tensor) and made.dtype == torch.long:
+            self.largest = max(self.largest, made.numel() * made.element_size())
+        return made
+
+
+def test_noise_is_made_in_parts_of_limited_size_and_is_the_same():
+    classes = 4000
+    count = NOISE_BYTES // (8 * classes) + 5  # more than one part
+    options = RefinementOptions(candidates=2)
+    keys, rows, places = torch.arange(count) * 17, torch.arange(count) % 2, torch.arange(count) % 9
+    with LargestTensor() as watch:
+        together = gumbel_noise(options, keys, rows, 3, places, classes)
+    assert 0 < watch.largest <= NOISE_BYTES
+    for few in (slice(0, 3), slice(count - 8, count)):
+        alone = gumbel_noise(options, keys[few], rows[few], 3, places[few], classes)
+        assert torch.equal(together[few], alone)
+    assert together.shape == (count, classes)
 
 
 def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():

@@ -20,6 +20,7 @@ from .records import EditHypothesis
 
 _LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
 _NOISE_STREAM = 7  # apart from those of the roll-in
+NOISE_BYTES = 1 << 26  # of a tensor of random bits; there are some at a time
 MAX_TOKENS = 4096  # padded, of either side, in one pass of a re-ranker
 
 
@@ -38,9 +39,17 @@ def gumbel_noise(
     """
     number = rows.remainder(options.candidates)
     lines = (keys + number) * _LINES + positions
-    points = uniform(options.seed, stream, lines, classes, _NOISE_STREAM)
-    gumbel = -(-points.clamp(min=1e-7, max=1 - 1e-7).log()).log()
-    return options.noise_scale * gumbel * number.ne(0).unsqueeze(1)
+    size = max(1, NOISE_BYTES // (lines.element_size() * classes))
+    parts = [
+        _gumbel(uniform(options.seed, stream, part, classes, _NOISE_STREAM))
+        for part in lines.split(size)
+    ]
+    return options.noise_scale * torch.cat(parts) * number.ne(0).unsqueeze(1)
+
+
+def _gumbel(points: Tensor) -> Tensor:
+    """Uniform numbers of [0, 1) as samples of Gumbel's distribution."""
+    return -(-points.clamp(min=1e-7, max=1 - 1e-7).log()).log()
 
 
 def sentence_keys(source: Tensor, draft: Tensor, pad: int) -> Tensor:
