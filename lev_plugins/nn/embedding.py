@@ -26,9 +26,14 @@ class Positions(nn.Module):
         else:
             self.register_buffer("weight", table, persistent=False)
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence."""
+        return self.weight.size(0) - self.pad - 1
+
     def forward(self, tokens: Tensor) -> Tensor:
         """B × T tokens → B × T × dim; ValueError for a sequence longer than the table."""
-        real, most = tokens.ne(self.pad), self.weight.size(0) - self.pad - 1
+        real, most = tokens.ne(self.pad), self.longest
         index = real.cumsum(1) * real + self.pad
         if tokens.size(1) > most and (length := int(real.sum(1).max())) > most:
             raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")

@@ -24,7 +24,8 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
 
     Where the CPU does not know bfloat16, ``bf16`` rounds the weights to it and computes in single
     precision. For products with the vocabulary, which no layer does, a model may have
-    ``int8_outputs()``, called after its layers were replaced, a part ``output_weight()``, V × C.
+    ``int8_outputs()``, called after its layers were replaced, a part ``output_weight()``, V × C. At
+    last ``replay_passes()`` is called where a model has it.
 
     Args:
         precision: one of :data:`PRECISIONS`; fp32 computes the same, only sooner.
@@ -44,6 +45,9 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
             _replace_layers(model)
         if precision != "int8":
             _prepack_weights(model)
+        replays: Any = getattr(model, "replay_passes", None)
+        if replays is not None:
+            replays()
 
 
 def decoding_precision(cfg: Any) -> str:

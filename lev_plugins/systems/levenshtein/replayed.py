@@ -1,0 +1,207 @@
+"""A model's passes over padded shapes, which a GPU replays (:mod:`lev_plugins.nn.cuda_graphs`).
+
+Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C channels; each of B,
+T and S is padded to one of a few sizes.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ...nn import cuda_graphs
+from ...nn.cuda_graphs import Replay, load, padded
+from ...nn.embedding import Positions
+from ...nn.transformer import Attention, Memory
+
+if TYPE_CHECKING:
+    from .model import LevenshteinEditorModel
+
+#: lengths are padded to multiples of this
+LENGTHS = 8
+#: padded tokens from which the device is busy for longer than the host is with starting kernels
+MOST_TOKENS = 4096
+#: padded source tokens of all shapes, for each of which there are the keys and values of all blocks
+MOST_SOURCES = 2**15
+#: shapes of passes, for each of which there is a graph
+MOST_PASSES = 192
+
+
+class ReplayedPasses:
+    """The passes of a model while it decodes; ``device``: the type of devices that they are for.
+
+    They are those of the weights as they lie in memory: others drop all that was kept.
+    """
+
+    def __init__(self, model: "LevenshteinEditorModel", device: str = "cuda") -> None:
+        self.device, self.lock = device, threading.RLock()
+        self.parameters = list(model.parameters())
+        self._clear()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> None:
+        """A copy of a model has none until it is set for decoding."""
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _nothing, ()
+
+    def _clear(self) -> None:
+        self.weights = self._weights()
+        self.sources: dict[tuple[Any, ...], _Sources] = {}
+        self.pool: object = None
+
+    def _weights(self) -> tuple[int, ...]:
+        return tuple(parameter.data_ptr() for parameter in self.parameters)
+
+    def serve(self, tokens: Tensor, positions: Positions) -> bool:
+        """Whether they are for such a batch, B × T tokens of these positions."""
+        if tokens.device.type != self.device or not cuda_graphs.ENABLED or not tokens.numel():
+            return False
+        if torch.is_grad_enabled() or torch.is_autocast_enabled():
+            return False
+        rows, width = padded(len(tokens)), padded(tokens.size(1), LENGTHS)
+        return rows * width <= MOST_TOKENS and width <= positions.longest
+
+    def encode(self, model: "LevenshteinEditorModel", tokens: Tensor) -> Tensor:
+        """B × S tokens → the encoder's states, B × S × C."""
+        with self.lock:
+            if self._is_full() or self.weights != self._weights():
+                self._clear()
+            return self._of(model, tokens).encode(tokens)
+
+    def features(
+        self,
+        model: "LevenshteinEditorModel",
+        tokens: Tensor,
+        memory: Memory,
+        head: str,
+        deleted: Tensor | None,
+    ) -> Tensor:
+        """A decoder pass, B × T → B × T × C, to the exit of ``head``."""
+        with self.lock:
+            return self._of(model, memory.states).features(tokens, memory, head, deleted)
+
+    def _of(self, model: "LevenshteinEditorModel", source: Tensor) -> "_Sources":
+        shape = padded(source.size(0)), padded(source.size(1), LENGTHS)
+        if self.pool is None and source.is_cuda:
+            self.pool = torch.cuda.graph_pool_handle()
+        if shape not in self.sources:
+            with torch.inference_mode(False), torch.no_grad():
+                self.sources[shape] = _Sources(model, shape, source.device, self.pool)
+        return self.sources[shape]
+
+    def _is_full(self) -> bool:
+        tokens = sum(rows * width for rows, width in self.sources)
+        passes = sum(len(sources.passes) for sources in self.sources.values())
+        return tokens > MOST_SOURCES or passes > MOST_PASSES
+
+
+class _Sources:
+    """Where sources of one shape, B × S, and all that is made of them, stay.
+
+    keys_values: of each block that reads them. held: the states (of a memory) that stand here.
+    """
+
+    def __init__(
+        self,
+        model: "LevenshteinEditorModel",
+        shape: tuple[int, int],
+        device: torch.device,
+        pool: object,
+    ) -> None:
+        self.model, self.shape, self.device, self.pool = model, shape, device, pool
+        weight = model.encoder_embed.weight
+        self.tokens = torch.full(shape, model.pad, device=device)
+        self.states = weight.new_zeros(*shape, weight.size(1))
+        self.real = torch.zeros(shape, dtype=torch.bool, device=device)
+        self.keys_values = {
+            id(attention): (torch.zeros_like(key), torch.zeros_like(value))
+            for attention in self._attentions()
+            for key, value in [attention.keys_values(Memory(self.states, None))]
+        }
+        self.held: Tensor | None = None
+        self.encoder = Replay(self._encoded, device, pool)
+        self.projection = Replay(self._project, device, pool)
+        self.passes: dict[tuple[Any, ...], _Pass] = {}
+
+    def _attentions(self) -> Iterator[Attention]:
+        for module in self.model.decoder.modules():
+            if isinstance(module, Attention) and module.query is not None:
+                yield module
+
+    def encode(self, tokens: Tensor) -> Tensor:
+        """B' × S' tokens → their states, B' × S' × C; they and what is made of them stand here."""
+        load(self.tokens, tokens, self.model.pad)
+        self.held = _part(self.encoder(), tokens)
+        return self.held
+
+    def _encoded(self) -> Tensor:
+        self.states.copy_(self.model.encoded(self.tokens))
+        self.real.copy_(self.tokens.ne(self.model.pad))
+        return self._project()
+
+    def _project(self) -> Tensor:
+        memory = Memory(self.states, None)
+        for attention in self._attentions():
+            for place, values in zip(
+                self.keys_values[id(attention)], attention.keys_values(memory)
+            ):
+                place.copy_(values)
+        return self.states
+
+    def _hold(self, memory: Memory) -> None:
+        """Has the memory's states, and what is made of them, stand here."""
+        if memory.states is self.held:
+            return
+        load(self.states, memory.states, 0.0)
+        real = torch.ones_like(memory.states[..., 0], dtype=torch.bool)
+        load(self.real, real if memory.mask is None else memory.mask.flatten(1), 0.0)
+        self.projection()
+        self.held = memory.states
+
+    def memory(self) -> Memory:
+        """A memory of what stands here."""
+        # a new mask: of one that stays somebody may have kept what is made of it
+        return Memory(self.states, self.real.clone()[:, None, None], dict(self.keys_values))
+
+    def features(self, tokens: Tensor, memory: Memory, head: str, deleted: Tensor | None) -> Tensor:
+        self._hold(memory)
+        model, width = self.model, padded(tokens.size(1), LENGTHS)
+        copies = head == "token" and model.copies_source
+        key = width, model.stack_of[head], model.depths[head], copies, deleted is not None
+        if key not in self.passes:
+            with torch.inference_mode(False), torch.no_grad():
+                self.passes[key] = _Pass(self, width, head, deleted is not None)
+        return self.passes[key](tokens, deleted)
+
+
+class _Pass:
+    """A decoder pass over sequences of one width, T, that read sources of one shape."""
+
+    def __init__(self, sources: _Sources, width: int, head: str, traced: bool) -> None:
+        self.sources, self.head = sources, head
+        shape, device = (sources.shape[0], width), sources.device
+        self.tokens = torch.full(shape, sources.model.pad, device=device)
+        self.deleted = torch.zeros(shape, dtype=torch.bool, device=device) if traced else None
+        self.replay = Replay(self._features, device, sources.pool)
+
+    def __call__(self, tokens: Tensor, deleted: Tensor | None) -> Tensor:
+        load(self.tokens, tokens, self.sources.model.pad)
+        if self.deleted is not None and deleted is not None:
+            load(self.deleted, deleted, 0.0)
+        return _part(self.replay(), tokens)
+
+    def _features(self) -> Tensor:
+        model, memory = self.sources.model, self.sources.memory()
+        return model.decoded(self.tokens, memory, self.head, self.deleted)
+
+
+def _part(values: Tensor, tokens: Tensor) -> Tensor:
+    """A copy of what a replay has left at the B × T tokens that are no filling."""
+    rows, width = tokens.shape
+    return values[:rows, :width].clone(memory_format=torch.contiguous_format)
+
+
+def _nothing() -> None:
+    """What is left of passes in a file."""

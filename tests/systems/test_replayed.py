@@ -1,0 +1,138 @@
+"""Passes at padded shapes, as CUDA graphs replay them: what comes out is what an eager pass gives.
+
+Here nothing is replayed, but everything else is as on a GPU: padding, what stays where, what is
+loaded anew.
+"""
+
+import copy
+import pickle
+
+import pytest
+import tiny
+import torch
+from torch import Tensor
+
+from lev_plugins.nn.cuda_graphs import Replay, load, padded
+from lev_plugins.nn.precision import quantize
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.replayed import ReplayedPasses
+
+LONGEST = 64
+MODELS = {
+    "plain": {},
+    "copies the source, stacks of their own": {"source_copy": "uniform", "weight_sharing": "none"},
+    "trace": {"deletion_trace": True},
+    "pointer": {"source_pointer": True, "share_all_embeddings": True},
+    "rotary": {"rotary_positions": True},
+    "early exits": {"early_exit": "1,2,2"},
+}
+
+
+def flattened(value: object) -> list[object]:
+    """A hypothesis as plain numbers, rounded."""
+    if isinstance(value, Tensor):
+        return [round(number, 9) for number in value.tolist()]
+    if isinstance(value, dict):
+        return [flattened(one) for one in value.values()]
+    if isinstance(value, list):
+        return [flattened(one) for one in value]
+    return [round(value, 9) if isinstance(value, float) else value]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_decoded_is_the_same(name):
+    task = tiny.task(joined=True)
+    model = tiny.sharpen(tiny.model(task, 3, **MODELS[name])).eval().double()
+    generator = RefinementGenerator(
+        task.target_dictionary,
+        task.placeholder,
+        RefinementOptions(max_iter=5, max_len_b=20, retain_history=True),
+    )
+    rows = tiny.triples(40, longest=12)
+    batches = [
+        tiny.batch(task, rows[first : first + size], left=True, drafted=drafted)
+        for first, size, drafted in ((0, 11, True), (11, 1, True), (12, 9, False), (21, 11, True))
+    ]
+    eager = [generator.generate([model], batch) for batch in batches]
+    model.passes = ReplayedPasses(model, "cpu")
+    replayed = [generator.generate([model], batch) for batch in batches]
+    assert model.passes.sources, "they are used"
+    assert flattened(replayed) == flattened(eager)
+
+
+def test_a_memory_that_comes_back_is_loaded_anew():
+    task = tiny.task()
+    model = tiny.sharpen(tiny.model(task, 3)).eval()
+    sources, states = (
+        [tiny.batch(task, tiny.triples(4, seed, 9))[side] for seed in (1, 2)]
+        for side in ("target", "draft")
+    )
+    with torch.no_grad():
+        eager = [
+            model.features(state, model.encode(source), "token")
+            for source, state in zip(sources, states, strict=True)
+        ]
+        model.passes = ReplayedPasses(model, "cpu")
+        first, second = map(model.encode, sources)
+        for memory, turn in ((second, 1), (first, 0), (second, 1)):
+            features = model.features(states[turn], memory, "token")
+            real = states[turn].ne(model.pad)
+            assert torch.allclose(features[real], eager[turn][real], atol=1e-5)
+
+
+def test_new_weights_in_other_memory_are_noticed():
+    task = tiny.task()
+    model, other = (tiny.model(task, seed).eval() for seed in (3, 4))
+    source = tiny.batch(task, tiny.triples(3))["target"]
+    model.passes = ReplayedPasses(model, "cpu")
+    with torch.no_grad():
+        model.encode(source)
+        sources = list(model.passes.sources.values())
+        for parameter, weights in zip(model.parameters(), other.parameters(), strict=True):
+            parameter.data = weights.detach().clone()
+        states = model.encode(source).states
+        assert torch.allclose(states, other.encode(source).states, atol=1e-6)
+        assert not set(sources) & set(model.passes.sources.values())
+
+
+def test_training_and_other_devices_have_passes_of_their_own():
+    task = tiny.task()
+    model = tiny.model(task, 3).eval()
+    source = tiny.batch(task, tiny.triples(3))["target"]
+    quantize([model], "fp32")
+    with torch.no_grad():
+        model.encode(source)
+    assert not model.passes.sources, "they are for a GPU"
+    model.passes = ReplayedPasses(model, "cpu")
+    model.encode(source).states.sum().backward()
+    assert not model.passes.sources and model.encoder_embed.weight.grad is not None
+
+
+def test_a_model_is_copied_and_pickled_without_its_passes():
+    model = tiny.model(tiny.task(), 3).eval()
+    quantize([model], "fp32")
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert again.passes is None
+        assert torch.equal(again.encoder_embed.weight, model.encoder_embed.weight)
+
+
+def test_sizes_are_few_and_not_much_larger():
+    sizes = {padded(size) for size in range(1, 257)}
+    assert len(sizes) <= 18 and {1, 2, 3, 4, 64, 256} <= sizes
+    for size in range(1, 257):
+        assert size <= padded(size) < 1.5 * size + 1
+        assert size <= padded(size, 8) < 1.5 * size + 8 and padded(size, 8) % 8 == 0
+
+
+def test_what_is_loaded_leaves_nothing_of_what_stood_there():
+    place = torch.full((4, 5), 9)
+    load(place, torch.tensor([[1, 2, 3], [4, 5, 6]]), 0)
+    assert place.tolist() == [[1, 2, 3, 0, 0], [4, 5, 6, 0, 0], [1, 2, 3, 0, 0], [1, 2, 3, 0, 0]]
+    load(place, torch.zeros(4, 5), 7)
+    assert not place.any()
+
+
+def test_a_function_runs_anew_where_there_is_no_gpu():
+    numbers = torch.zeros(2)
+    replay = Replay(lambda: numbers.add_(1).clone(), numbers.device)
+    assert [float(replay()[0]) for _ in range(3)] == [1, 2, 3]
