@@ -49,6 +49,7 @@ COMMON = """--bpe characters --share-all-embeddings --max-source-positions 128
   --lr-scheduler time_budget --warmup-share 0.08 --save-interval-updates 200
   --keep-interval-updates 1 --cpu --no-epoch-checkpoints --disable-validation --log-format json
   --log-interval 2"""
+TELLS = "lev_plugins.fairseq_patches.progress | "  # what a slow training says
 # what both kinds of systems log of how good they are
 GOOD = {"ppl": "perplexity", "del_acc": "deletions", "plh_acc": "places", "tok_acc": "tokens"}
 
@@ -97,6 +98,8 @@ def train(command: Sequence[str], minutes: float) -> None:
     with subprocess.Popen(command, env=environ, **piped) as process:
         for line in process.stdout:
             passed = (time.monotonic() - started) / 60
+            if TELLS in line:
+                print(f"{passed:5.1f} min, {line.partition(TELLS)[2]}", end="", flush=True)
             if not (found := re.search(r"train_inner \| (\{.*\})", line)):
                 other = [*other[-20:], line]
             elif passed - shown >= minutes / LINES:
@@ -105,9 +108,16 @@ def train(command: Sequence[str], minutes: float) -> None:
                 left, updates = float(log["minutes_left"]), log["num_updates"]
                 print(f"{passed:5.1f} min, {left:.1f} left  ", end="")
                 print(f"update {updates}  loss {log['loss']} bits  {good}", flush=True)
+            if few := re.search(r"done training in .*?; (.*)", line):
+                in_minutes = re.sub(r"--stop-time-hours ([\d.]+)", _minutes, few[1])
+                print(in_minutes[0].upper() + in_minutes[1:], flush=True)
     if process.returncode:
         sys.stderr.write("".join([line for line in other if line.startswith("error: ")] or other))
         raise UserError("fairseq-train failed; the lines above say why")
+
+
+def _minutes(hours: re.Match[str]) -> str:
+    return f"--minutes {60 * float(hours[1]):.0f}"
 
 
 def _languages(data: str, system: str) -> tuple[str, str, str]:

@@ -52,13 +52,18 @@ def _forget_stdout() -> None:
 
 
 def one_line_errors() -> None:
-    """Shows a user's mistake in a fairseq command as ``error: …``, and all else as before."""
+    """Shows a user's mistake in a fairseq command as ``error: …``, and all else as before.
+
+    Ctrl-C ends it with status 130, without a word: trainings have said theirs (:mod:`.signals`).
+    """
     if running_command() is None:
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # it prints and exits by itself unless told to raise
     previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            raise SystemExit(128 + signal.SIGINT)
         if isinstance(error, BrokenPipeError):
             _forget_stdout()
         elif not _told(error):

@@ -1,16 +1,12 @@
-"""How trainings are started, begin or resume, and end when a signal asks them to."""
+"""How trainings are started, and begin or resume."""
 
 import contextlib
 import contextvars
 import ctypes
-import multiprocessing
+import dataclasses
 import os
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -20,22 +16,33 @@ from fairseq.file_io import PathManager
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.optim.adafactor import Adafactor
+from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.translation import TranslationTask
-from omegaconf import DictConfig, OmegaConf
+from hydra.core.hydra_config import HydraConfig
+from hydra.utils import get_original_cwd
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command
 from .checkpoints import wrap_checkpoint_errors
 from .contents import keep_lengths
+from .progress import begin_course, tell_progress
+from .signals import end_on_interrupt, save_on_signals, watched
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _LAST = "checkpoint_last"
 _KEPT = {-4: 0, -1: -1, -2: 2**26}  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD of malloc.h
-SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
-_received: list[int] = []  # by this process, the first one first
-_handled: list[signal.Signals] = []  # those that had no handler of the user's
+#: section of the settings → options that name a file or folders
+_PATHS = {
+    "task": ("data", "noise_confusions"),
+    "bpe": ("sentencepiece_model", "hf_directory", "bpe_codes"),
+    "model": ("backbone", "bert_dir", "t5_dir"),
+    "checkpoint": ("finetune_from_model",),
+}
+#: optimizers of fairseq's that step a vector of all parameters as they step each
+_FLAT = {"adadelta", "adam", "adamax", "cpu_adam", "nag", "sgd"}
 _beginning: contextvars.ContextVar[Any] = contextvars.ContextVar("beginning", default=None)
 
 
@@ -79,36 +86,124 @@ def _launch(place: Any) -> None:
 
 @patches(utils, "call_main")
 def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwargs: object) -> None:
-    """Complete a training's settings before fairseq keeps them and starts its processes.
+    """Start a training's processes, for which fairseq's settings are not enough.
 
-    Faults: a relative path of the data breaks loading from any other folder. A model gets a copy
-    of its settings: what it finds out (a backbone's sizes) its class may write into them by a
-    ``settle(cfg.model)``. ``--bf16`` switches ``--tpu`` on.
+    Fault: ``--bf16`` switches ``--tpu`` on. hydra calls fairseq's own for its first job, which
+    imports this package in ``main``: what that can wait for stands in :func:`settle`.
     """
     code = getattr(main, "__code__", None)
     if code is None or Path(code.co_filename).parts[-2:] != ("fairseq_cli", "train.py"):
         return stock(cfg, main, **kwargs)
-    if cfg.checkpoint.write_checkpoints_asynchronously:
-        raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
-    data = getattr(cfg.task, "data", None)
-    if isinstance(data, str) and "://" not in data:
-        there = (os.path.abspath(p) if os.path.exists(p) else p for p in data.split(os.pathsep))
-        cfg.task.data = os.pathsep.join(there)
-    task: Any = TASK_REGISTRY.get(cfg.task._name)
-    if cfg.dataset.combine_valid_subsets and task.__module__.startswith(__name__.split(".")[0]):
-        raise UserError("--combine-valid-subsets: give --valid-subset valid,valid1 instead")
-    kind: Any = None if OmegaConf.is_missing(cfg, "model") else _model_class(cfg.model)
-    if hasattr(kind, "settle"):
-        kind.settle(cfg.model)
+    settle_in_main()
     if cfg.common.bf16 and utils.xm is None:
         for section in map(cfg.get, cfg):
             if getattr(section, "tpu", None) is not None:
                 section.tpu = False
     place = cfg.distributed_training
     _launch(place)
-    keep_memory()
     with watched(place.distributed_init_method is not None and not place.distributed_no_spawn):
         stock(cfg, main, **kwargs)
+
+
+def settle_in_main() -> None:
+    """Let ``main`` of fairseq_cli.train, where it is loaded, complete the settings by ours too.
+
+    It calls ``add_defaults`` behind the import of this package: in every process, by every command.
+    """
+    for name, replacement in (("train", _add_defaults), ("hydra_train", _add_known_defaults)):
+        for program in program_modules(name):
+            if not hasattr(program.add_defaults, "__wrapped__"):
+                patches(program, "add_defaults")(replacement)
+
+
+def _add_known_defaults(stock: Stock, cfg: DictConfig) -> None:
+    """fairseq's, to which options without a value that only another encoder has are a mistake."""
+    encoder = cfg.get("bpe")
+    kind = REGISTRIES["bpe"]["dataclass_registry"].get(getattr(encoder, "_name", None))
+    if kind is not None and OmegaConf.is_dict(encoder):
+        known = {field.name for field in dataclasses.fields(kind)}
+        with open_dict(encoder):
+            for name in set(encoder) - known:
+                if OmegaConf.is_missing(encoder, name) or encoder[name] is None:
+                    del encoder[name]
+    stock(cfg)
+
+
+def _add_defaults(stock: Stock, cfg: DictConfig) -> None:
+    _add_known_defaults(stock, cfg)
+    end_on_interrupt(cfg)
+    settle(cfg)
+    keep_memory()
+
+
+def settle(cfg: DictConfig) -> None:
+    """Complete a training's settings before fairseq makes anything of them, and keeps them.
+
+    Faults: a relative path of the data breaks loading from any other folder, and hydra has changed
+    the folder before. A model gets a copy of its settings: what it finds out (a backbone's sizes)
+    its class may write into them by a ``settle(cfg.model)``. ``--fp16`` makes one vector of all
+    parameters, which few optimizers can step.
+
+    Raises:
+        UserError: an option that loses data, a name that hydra does not know, or a process that
+            torchrun has started and that would train alone.
+    """
+    if cfg.checkpoint.write_checkpoints_asynchronously:
+        raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
+    task: Any = TASK_REGISTRY.get(cfg.task._name)
+    ours = task is not None and task.__module__.startswith(__name__.split(".")[0])
+    if cfg.dataset.combine_valid_subsets and ours:
+        raise UserError("--combine-valid-subsets: give --valid-subset valid,valid1 instead")
+    place = cfg.distributed_training
+    if all(name in os.environ for name in _TORCHRUN) and place.distributed_world_size == 1:
+        if int(os.environ["WORLD_SIZE"]) > 1:
+            raise UserError(
+                f"each of {os.environ['WORLD_SIZE']} processes would train alone; hydra has to be "
+                "told of them: see examples/guides/processes.md"
+            )
+    _find_paths(cfg)
+    _settle_precision(cfg)
+    if OmegaConf.is_missing(cfg, "model") or cfg.model is None:
+        return
+    named = getattr(cfg.model, "_name", None)
+    own = ARCH_MODEL_NAME_REGISTRY.get(named, named)
+    if own != named and running_command() == "hydra-train":
+        raise UserError(
+            f"model._name={named}: hydra knows no sizes by name; give model._name={own}"
+        )
+    kind = _model_class(cfg.model)
+    if hasattr(kind, "settle"):
+        kind.settle(cfg.model)
+
+
+def _settle_precision(cfg: DictConfig) -> None:
+    common, name = cfg.common, getattr(cfg.optimizer, "_name", None)
+    if not common.fp16:
+        return
+    if not common.memory_efficient_fp16 and (common.cpu or not torch.cuda.is_available()):
+        raise UserError("--fp16 is for a GPU; on a CPU give --bf16, or nothing")
+    if name not in _FLAT:
+        common.fp16_no_flatten_grads = True
+
+
+def _find_paths(cfg: DictConfig) -> None:
+    """Makes paths absolute, from the folder in which the command was typed, where they exist."""
+    started = get_original_cwd() if HydraConfig.initialized() else os.getcwd()
+
+    def found(path: str) -> str:
+        there = os.path.join(started, path)
+        return os.path.abspath(there) if os.path.exists(there) else path
+
+    for section, names in _PATHS.items():
+        settings = getattr(cfg, section, None)
+        for name in names:
+            value = getattr(settings, name, None)
+            if isinstance(value, str) and value not in ("", "???") and "://" not in value:
+                folders = value.split(os.pathsep) if name == "data" else [value]
+                setattr(settings, name, os.pathsep.join(map(found, folders)))
+
+
+settle_in_main()
 
 
 # how it begins ------------------------------------------------------------------------------------
@@ -167,20 +262,15 @@ def load_checkpoint_to_cpu(stock: Stock, path: str, *more: object, **named: obje
 
 
 @patches(checkpoint_utils, "load_checkpoint")
-def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: object) -> object:
-    """Prepare a training where it looks for a checkpoint to resume from.
-
-    hydra's first job and the processes that fairseq spawns pass no function of ours before.
-    """
-    own = ARCH_MODEL_NAME_REGISTRY.get(name := getattr(trainer.cfg.model, "_name", None), name)
-    if own != name and running_command() == "hydra-train":
-        raise UserError(f"model._name={name}: hydra knows no sizes by name; give model._name={own}")
+def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: object) -> Any:
+    """Prepare a training where it looks for a checkpoint to resume from."""
     if not trainer.checkpoint_suffix:  # of a shard, whose name fairseq completes
         _require_start(cfg)
     # the best of a training before in this process would be this one's
     vars(checkpoint_utils.save_checkpoint).pop("best", None)
     for program in program_modules("train"):
         save_on_signals(program)
+        tell_progress(program)
     # an optimizer is told of parameters only, not of the layers that they belong to
     optimizer = OPTIMIZER_REGISTRY.get(trainer.cfg.optimizer._name)
     if hasattr(optimizer, "prepare_model"):
@@ -197,12 +287,31 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: obje
 
     found = stock(cfg, trainer, **options)
     keep_lengths(trainer)
-    if hasattr(trainer.lr_scheduler, "seconds"):  # ends the training by its own clock
+    if hasattr(trainer.lr_scheduler, "own_seconds"):  # ends the training by its own clock
+        trainer.lr_scheduler.begin_with(trainer.data_parallel_world_size)
+        trainer._local_cumulative_training_time = lambda: trainer.lr_scheduler.own_seconds()
         trainer.cumulative_training_time = lambda: trainer.lr_scheduler.seconds
-    limits, hours = trainer.cfg.optimization, trainer.cumulative_training_time() / 3600
-    if 0 < limits.max_update <= trainer.get_num_updates() or 0 < limits.stop_time_hours < hours:
-        limits.max_epoch = -1  # fault: it looks behind an update only, and makes one more
+        trainer.lr_step_update()
+    spent = _spent(trainer, found[1])
+    if spent is not None:
+        trainer.cfg.optimization.max_epoch = -1  # fault: it looks behind an update, after one more
+    begin_course(trainer, spent)
     return found
+
+
+def _spent(trainer: Any, epoch_itr: Any) -> str | None:
+    """Which limit a training has reached before it begins."""
+    limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
+    hours = trainer.cumulative_training_time() / 3600
+    if 0 < limits.max_update <= updates:
+        return f"{updates} updates are made, and --max-update is {limits.max_update}; give more"
+    if 0 < limits.stop_time_hours < hours:
+        budget = f"the {limits.stop_time_hours:g} hours of --stop-time-hours are used up"
+        return f"{budget} after {updates} updates; give more of them to go on"
+    epochs = getattr(epoch_itr, "next_epoch_idx", 0) - 1
+    if 0 < limits.max_epoch <= epochs:
+        return f"{epochs} epochs are made, and --max-epoch is {limits.max_epoch}; give more"
+    return None
 
 
 @patches(Adafactor, "step")
@@ -217,81 +326,3 @@ def step(stock: Stock, self: Any, closure: Any = None) -> object:
         return stock(self, closure)
     finally:
         self.param_groups = groups
-
-
-# how it is asked to end ---------------------------------------------------------------------------
-
-
-def _handle(spawns: bool = False) -> None:
-    def receive(number: int, frame: object) -> None:
-        _received.append(number)
-        for child in multiprocessing.active_children() if spawns else ():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child.pid or 0, number)
-
-    if threading.current_thread() is threading.main_thread() and not _handled:
-        _handled.extend(one for one in SIGNALS if signal.getsignal(one) == signal.SIG_DFL)
-        for one in _handled:
-            signal.signal(one, receive)
-
-
-@contextlib.contextmanager
-def watched(spawns: bool) -> Iterator[None]:
-    """A training runs inside, in processes that fairseq spawns or not, whose status is ours."""
-    try:
-        if spawns:
-            _handle(spawns)
-        yield
-    except torch.multiprocessing.ProcessExitedException as error:
-        if error.exit_code not in {128 + number for number in _received}:
-            raise
-        raise SystemExit(error.exit_code) from None
-    finally:
-        for one in _handled:
-            signal.signal(one, signal.SIG_DFL)
-        _handled.clear()
-        _received.clear()
-
-
-def save_on_signals(program: ModuleType) -> None:
-    """Let the training of ``program`` (fairseq_cli.train) that begins now save and end when asked.
-
-    Clusters ask by SIGTERM or SIGUSR1, some time before they kill a job; fairseq handles neither.
-    Processes that load data get the signals too: they end when the training says so.
-    """
-    _handle()
-    if hasattr(program.validate_and_save, "__wrapped__"):
-        return
-    os.register_at_fork(after_in_child=_leave_signals_to_the_training)
-
-    @patches(program, "validate_and_save")
-    def validate_and_save(
-        stock: Stock, cfg: Any, trainer: Any, task: Any, epoch_itr: Any, *more: Any, **named: Any
-    ) -> tuple[list[float | None], bool]:  # behind every update; after a signal the last one
-        number = _received[0] if _received else 0
-        if torch.distributed.is_initialized():  # what any process has received
-            told = torch.tensor([number], device=trainer.device)
-            number = int(utils.all_reduce(told, utils.get_global_group(), op="max"))
-        if number:  # a validation may take longer than the cluster waits
-            cfg.checkpoint.no_last_checkpoints = False
-            checkpoint_utils.save_checkpoint(cfg.checkpoint, trainer, epoch_itr, None)
-        losses, should_stop = stock(cfg, trainer, task, epoch_itr, *more, **named)
-        if number and not should_stop:
-            if trainer.is_data_parallel_master:
-                name, updates = signal.Signals(number).name, trainer.get_num_updates()
-                sys.stderr.write(f"{name}: the training ends after {updates} updates\n")
-            raise SystemExit(128 + number)
-        return losses, should_stop
-
-
-def _leave_signals_to_the_training() -> None:
-    def end_when_told() -> None:
-        while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
-            pass
-        os._exit(0)
-
-    for one in _handled:
-        signal.signal(one, signal.SIG_IGN if one != signal.SIGTERM else signal.SIG_DFL)
-    if signal.SIGTERM in _handled:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-        threading.Thread(target=end_when_told, daemon=True).start()

@@ -33,7 +33,6 @@ class TimeBudgetConfig(FairseqDataclass):
     )
     lr: Floats = II("optimization.lr")
     stop_time_hours: float = II("optimization.stop_time_hours")
-    distributed_world_size: int = II("distributed_training.distributed_world_size")
 
 
 @register_lr_scheduler("time_budget", dataclass=TimeBudgetConfig)
@@ -43,11 +42,13 @@ class TimeBudget(FairseqLRScheduler):
     The share of the time that has passed is kept in checkpoints: what a resumed training did before
     counts, the break does not. It stands as ``time_share``, in [0, 1], at the optimizer too, where
     tasks find it. Progress lines get ``minutes_left``. ``clock`` gives seconds, from any start; by
-    default they pass with the clock, with ``processor_time`` with the work of this process.
+    default they pass with the clock, with ``processor_time`` with the work of all processes.
+
+    The clocks of several processes differ. The rate follows what they have agreed on with
+    :meth:`agree`: the mean of the :meth:`own_seconds` that each counts.
 
     Raises:
-        UserError: no time to stop at, a share outside [0, 1), several processes: their clocks
-            differ, so that each would train with a learning rate of its own.
+        UserError: no time to stop at, or a share outside [0, 1).
     """
 
     cfg: TimeBudgetConfig
@@ -64,27 +65,41 @@ class TimeBudget(FairseqLRScheduler):
             raise UserError("--lr-scheduler time_budget needs the time: --stop-time-hours N")
         if not 0 <= cfg.warmup_share < 1:
             raise UserError(f"--warmup-share {cfg.warmup_share}: give a number from 0 to below 1")
-        if cfg.distributed_world_size > 1:
-            raise UserError(
-                "--lr-scheduler time_budget is for one process, and there are "
-                f"{cfg.distributed_world_size}; --lr-scheduler polynomial_decay"
-            )
         self.clock = clock or (time.process_time if cfg.processor_time else time.monotonic)
         self.started = self.clock()
+        self.before = 0.0  # seconds, until the training was resumed
+        self.processes = 1
+        self.agreed: float | None = None  # seconds, of several processes
         self.step_update(0)
+
+    def own_seconds(self) -> float:
+        """How long was trained, before breaks too, as this process counts it."""
+        shares = self.processes if self.cfg.processor_time else 1  # of all that work now
+        return self.before + shares * (self.clock() - self.started)
 
     @property
     def seconds(self) -> float:
-        """How long was trained, before breaks too."""
-        return self.clock() - self.started
+        """How long was trained, before breaks too: the same in all processes."""
+        return self.own_seconds() if self.agreed is None else self.agreed
+
+    def begin_with(self, processes: int) -> None:
+        """Says how many processes train, which begin at the same time."""
+        self.processes = processes
+        if processes > 1:
+            self.agree(self.before)
+
+    def agree(self, seconds: float) -> None:
+        """Sets the time of all processes, until they agree on another."""
+        self.agreed = seconds
 
     def state_dict(self) -> dict[str, float]:
-        return {**super().state_dict(), "seconds": self.seconds}
+        """Of one process, for all."""
+        return {**super().state_dict(), "seconds": self.own_seconds()}
 
     def load_state_dict(self, state_dict: dict[str, float]) -> None:
         """Also of another schedule; then the time begins now."""
         super().load_state_dict(state_dict)
-        self.started = self.clock() - state_dict.get("seconds", 0.0)
+        self.started, self.before = self.clock(), state_dict.get("seconds", 0.0)
 
     def step_update(self, num_updates: int) -> float:
         """The learning rate at this time; the number of updates does not count."""

@@ -156,18 +156,42 @@ class Commands:
         """Run a fairseq command as :meth:`plugin` does; it has to succeed."""
         return self.plugin(command, cwd, **options).succeeded(command)
 
-    def ranks(self, command: str, cwd: Path, task: str = "translation_edit") -> list[Result]:
-        """Run a command as two processes, told what torchrun would tell them."""
+    def ranks(
+        self,
+        command: str | Sequence[str],
+        cwd: Path,
+        task: str | None = "translation_edit",
+        environs: Sequence[Mapping[str, str]] = ({}, {}),
+    ) -> list[Result]:
+        """Run a command as two processes, told what torchrun would tell them.
+
+        Args:
+            task: named with the plug-in; None where both stand in the command.
+            environs: what else each process is told.
+        """
+        return [self.finish(one) for one in self.start_ranks(command, cwd, task, environs)]
+
+    def start_ranks(
+        self,
+        command: str | Sequence[str],
+        cwd: Path,
+        task: str | None = "translation_edit",
+        environs: Sequence[Mapping[str, str]] = ({}, {}),
+    ) -> list[tuple[int, list[Path]]]:
+        """Begin what :meth:`ranks` runs."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        words = [*f"{command} {SEVERAL}".split(), "--user-dir", "lev_plugins", "--task", task]
+        words = command.split() if isinstance(command, str) else list(command)
+        if task is not None:
+            words += [*SEVERAL.split(), "--user-dir", "lev_plugins", "--task", task]
         told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-        started = [
-            self.start(words, cwd, environ={**told, "RANK": str(rank), "LOCAL_RANK": str(rank)})
-            for rank in range(2)
+        return [
+            self.start(
+                words, cwd, environ={**told, "RANK": str(rank), "LOCAL_RANK": str(rank), **more}
+            )
+            for rank, more in enumerate(environs)
         ]
-        return [self.finish(one) for one in started]
 
     def preprocess(self, flags: str, cwd: Path) -> Result:
         return self.ok(f"python -m lev_plugins preprocess {flags}", cwd)

@@ -13,9 +13,12 @@ from fairseq.distributed import utils as distributed_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.optim.adafactor import Adafactor
+from fairseq_cli import train
 from omegaconf import OmegaConf
 from refusals import refuses
 from saved import begin, changed, save
+
+from lev_plugins.fairseq_patches.trainings import settle_in_main
 
 # how they are started -----------------------------------------------------------------------------
 
@@ -25,7 +28,7 @@ TCP = {"distributed_world_size": 2, "distributed_init_method": "tcp://127.0.0.1:
 def training_config(**changes: Any) -> Any:
     """``FairseqConfig`` of a training here, ``distributed_training`` changed."""
     cfg = OmegaConf.structured(FairseqConfig())
-    cfg.common.cpu = True
+    cfg.common.cpu, cfg.model = True, None
     cfg.task = {"_name": "translation", "data": "."}
     for name, value in changes.items():
         cfg.distributed_training[name] = value
@@ -49,14 +52,19 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
-def test_the_memory_of_large_tensors_is_kept_for_the_next_ones(launch):
-    launch(training_config())
+def test_the_memory_of_large_tensors_is_kept_for_the_next_ones():
+    settled(training_config())
     pages = []
     for _ in range(40):  # it takes some until there is a place for each
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         torch.ones(2**24)
         pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
     assert max(pages[-5:]) < 2**26 // resource.getpagesize() // 10, pages
+
+
+def test_other_commands_are_left_alone(launch):
+    (other,) = launch(training_config(), "fairseq_cli/generate.py")
+    assert other.task.data == "."
 
 
 @pytest.mark.parametrize("settings", [TCP, {"distributed_world_size": 2}])
@@ -66,27 +74,53 @@ def test_processes_that_nobody_has_started_are_refused(launch, settings):
         launch(training_config(**settings))
 
 
-def test_a_trainings_settings_are_whole_before_they_are_kept(launch, monkeypatch, tmp_path):
+def settled(cfg: Any) -> Any:
+    """The settings as ``main`` of fairseq_cli.train completes them, whoever has called it."""
+    settle_in_main()  # this module was loaded behind the package
+    train.add_defaults(cfg)
+    return cfg
+
+
+def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     model = ARCH_MODEL_REGISTRY["enct5"]
     monkeypatch.setattr(model, "settle", lambda cfg: setattr(cfg, "encoder_layers", 7))
     cfg = training_config()
     cfg.task.data = f".:{tmp_path}/b:s3"
     cfg.model = OmegaConf.structured(models.MODEL_DATACLASS_REGISTRY["enct5"](_name="enct5"))
-    (cfg,) = launch(cfg)
+    cfg = settled(cfg)
     assert cfg.model.encoder_layers == 7
     assert cfg.task.data == f"{tmp_path}:{tmp_path}/b:s3", "folders that are there, and no others"
     cfg.checkpoint.write_checkpoints_asynchronously = True
     with refuses("--write-checkpoints-asynchronously"):
-        launch(cfg)
+        settled(cfg)
     cfg = training_config()
     cfg.dataset.combine_valid_subsets = True
-    assert launch(cfg), "fairseq's task combines them"
-    cfg.task._name = "translation_edit"
+    assert settled(cfg), "fairseq's task combines them"
+    cfg.task = {"_name": "translation_edit", "data": "."}
     with refuses("--combine-valid-subsets"):
-        launch(cfg)
-    (other,) = launch(training_config(), "fairseq_cli/generate.py")
-    assert other.task.data == ".", "other commands are left alone"
+        settled(cfg)
+
+
+def test_processes_that_would_train_alone_are_refused(monkeypatch):
+    """As torchrun starts them, of a command that is not told of them."""
+    for name, value in (("MASTER_ADDR", "here"), ("MASTER_PORT", "1"), ("RANK", "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with refuses("2 processes"):
+        settled(training_config())
+    assert settled(training_config(distributed_world_size=2))
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert settled(training_config())
+
+
+def test_an_option_of_another_encoder_without_a_value_is_left_out():
+    """So that a file can name those of several, of which the command chooses one."""
+    cfg = training_config()
+    cfg.bpe = {"_name": "sentencepiece", "hf_directory": None, "sentencepiece_model": "a.model"}
+    assert "hf_directory" not in settled(cfg).bpe and cfg.bpe.sentencepiece_model == "a.model"
+    cfg.bpe = {"_name": "hf", "hf_directory": "b", "sentencepiece_model": "???"}
+    assert settled(cfg).bpe.hf_directory == "b" and "sentencepiece_model" not in cfg.bpe
 
 
 # what they begin with -----------------------------------------------------------------------------

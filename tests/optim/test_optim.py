@@ -172,7 +172,7 @@ class Clock:
 
 
 def schedule(clock: Clock | None, **given: Any) -> TimeBudget:
-    values = {"lr": [1.0], "stop_time_hours": 1.0, "distributed_world_size": 1, **given}
+    values = {"lr": [1.0], "stop_time_hours": 1.0, **given}
     cfg = OmegaConf.merge(OmegaConf.structured(TimeBudgetConfig), values)
     adam = OmegaConf.merge(OmegaConf.structured(FairseqAdamConfig), {"lr": [1.0], "tpu": False})
     parameters = [torch.nn.Parameter(torch.zeros(1))]
@@ -205,6 +205,23 @@ def test_time_before_a_break_counts_and_the_break_does_not() -> None:
     assert longer.seconds == 0 and longer.best == 1.5
 
 
+@pytest.mark.parametrize(("processor", "counted"), [(False, 0.25), (True, 0.75)])
+def test_several_processes_follow_the_time_that_they_agree_on(processor, counted) -> None:
+    """Each counts its own; the work of all processors is as many times as much."""
+    made = schedule(Clock(), processor_time=processor)
+    made.begin_with(3)
+    made.clock.now += 0.25 * HOUR
+    made.step_update(1)
+    assert made.optimizer.time_share == made.seconds == 0, "nothing is agreed on yet"
+    assert made.own_seconds() == made.state_dict()["seconds"] == counted * HOUR
+    made.agree(0.5 * HOUR)
+    made.step_update(2)
+    assert made.optimizer.time_share == 0.5 and made.seconds == 0.5 * HOUR
+    alone = schedule(Clock(), processor_time=processor)
+    alone.load_state_dict(made.state_dict())
+    assert alone.seconds == counted * HOUR
+
+
 @pytest.mark.parametrize("processor", [False, True])
 def test_time_is_that_of_the_clock_or_of_the_processor(processor: bool) -> None:
     made = schedule(None, processor_time=processor)
@@ -230,7 +247,6 @@ def on(model: nn.Module, made: Any, cfg: Any) -> Any:
         (lambda: schedule(Clock(), stop_time_hours=0), "--stop-time-hours"),
         (lambda: schedule(Clock(), warmup_share=1), "--warmup-share"),
         (lambda: schedule(Clock(), warmup_share=-0.1), "--warmup-share"),
-        (lambda: schedule(Clock(), distributed_world_size=2), "time_budget"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(make, named):
