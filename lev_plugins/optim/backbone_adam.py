@@ -47,8 +47,7 @@ class BackboneAdam(FairseqAdam):
         if not loaded:
             raise UserError(
                 "--optimizer backbone_adam: no parameter was pre-trained; give the model "
-                "--backbone DIRECTORY (enct5: --t5-dir or --bert-dir), or take --optimizer adam "
-                "(with --fp16 on a GPU give --fp16-no-flatten-grads too)"
+                "--backbone DIRECTORY (enct5: --t5-dir or --bert-dir), or take --optimizer adam"
             )
         new = [one for one in params if getattr(one, "param_group", None) != BACKBONE]
         groups = [(group, scale) for group, scale in ((new, 1.0), (loaded, ratio)) if group]

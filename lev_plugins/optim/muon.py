@@ -124,8 +124,8 @@ class Muon(FairseqAdam):
     """Muon (Jordan et al., 2024) for hidden matrices: the momentum, orthogonalized.
 
     Embeddings, output projections, biases and norms are updated by fairseq's Adam with the same
-    --lr. Works with every model of fairseq, in fp32, --bf16, and --fp16 with
-    --fp16-no-flatten-grads.
+    --lr. Works with every model of fairseq, in fp32, --bf16, --amp and --fp16, which then keeps
+    its copies of matrices as matrices (``--fp16-no-flatten-grads``).
 
     Raises:
         UserError: an option out of range, or no hidden matrix.
@@ -144,8 +144,7 @@ class Muon(FairseqAdam):
         others = [one for one in params if getattr(one, "param_group", None) != HIDDEN]
         if not hidden:
             raise UserError(
-                "--optimizer muon: the model has no hidden matrices; take --optimizer adam (with "
-                "--fp16 give --fp16-no-flatten-grads too)"
+                "--optimizer muon: the model has no hidden matrices; take --optimizer adam"
             )
         groups: list[dict[str, Any]] = [
             {"params": others},

@@ -4,7 +4,7 @@ A trained model does not need its folder any more: :meth:`Pretrained.description
 :func:`build_backbone` makes the modules of. Importing this registers ``--bpe hf``.
 """
 
-from .folder import Pretrained, build_backbone
+from .folder import Pretrained, build_backbone, require_plan
 from .vocabulary import Vocabulary, read_vocabulary
 
-__all__ = ["Pretrained", "Vocabulary", "build_backbone", "read_vocabulary"]
+__all__ = ["Pretrained", "Vocabulary", "build_backbone", "read_vocabulary", "require_plan"]

@@ -17,6 +17,16 @@ from .vocabulary import read_vocabulary
 PLANS: dict[str, Any] = {"bert": BertPlan, "bart": BartPlan, "t5": T5Plan}
 
 
+def require_plan(directory: str, plan: str | None) -> None:
+    """Refuses a checkpoint that does not say what sizes it has, of a model from a ``directory``."""
+    if not plan:
+        raise UserError(
+            f"the checkpoint began with {directory}, and does not tell the sizes of that, as those "
+            "of fairseq-hydra-train in versions up to 0.7: repeat its training command with one "
+            "update more, which resumes it and notes them"
+        )
+
+
 class Pretrained:
     """A folder that was read; what it lacks or should not hold raises :class:`UserError`.
 

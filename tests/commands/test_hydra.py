@@ -9,6 +9,7 @@ import pytest
 from conftest import PACKAGE, ROOT, Commands, Corpus, Result, write_fruit
 from enct5_corpus import write_corpus
 from plain_files import put
+from saved import changed
 from states import state
 
 pytestmark = pytest.mark.slow
@@ -41,6 +42,7 @@ def written(folder: Path, kind: str) -> Path:
     for part, count in (("train", 40), ("valid", 4), ("test", 4)):
         words = [draw.choices(checkpoints.WORDS[:6], k=draw.randint(1, 4)) for _ in range(count)]
         put(folder / f"my/text/{part}.clean", [" ".join(line) for line in words])
+    shutil.copy(folder / "my/text/test.clean", folder / "my/text/test.noisy")
     return model
 
 
@@ -61,6 +63,10 @@ def test_gated_trans_from_a_folder(kind, commands, tmp_path, transformers):
     flags = "--source-lang noisy --target-lang clean"
     texts = decoded(commands, tmp_path / "my/text", tmp_path, "noisy_translation", flags)
     assert len(texts) == 4
+    last = tmp_path / "ck/checkpoint_last.pt"
+    changed(last, last, "model", backbone_plan=None)  # as versions up to 0.7 saved it
+    command = f"fairseq-generate {tmp_path}/my/text --path {last} --cpu {flags}"
+    assert "sizes" in commands.plugin(command, tmp_path, "noisy_translation").error
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,7 @@ def test_enct5_from_a_folder(name, option, commands, tmp_path, transformers):
 
 def test_levt_and_pbd_by_their_files(commands, triples: Corpus, tmp_path):
     languages = "task.source_lang=src task.target_lang=tgt task.draft_lang=mt"
-    subwords = f"bpe._name=characters task.eval_bleu=false checkpoint.best_checkpoint_metric=loss"
+    subwords = "bpe._name=characters task.eval_bleu=false checkpoint.best_checkpoint_metric=loss"
     options = f"task.data={triples.data} {languages} {subwords} model.weight_sharing=none {BOTH}"
     hydra(commands, tmp_path, "post_editing", f"{options} {UNLEARNT}").succeeded(options)
     flags = f"{triples.flags} --gen-subset test1"

@@ -236,3 +236,26 @@ def test_a_training_stopped_from_outside_in_the_second_epoch_ends_as_if_it_never
     reached = updates(saved)
     assert 8 < reached < 17
     run.assert_resumes(saved, reached)
+
+
+# Ctrl-C ------------------------------------------------------------------------------------------
+
+
+def said_on_interrupt(result: conftest.Result) -> str:
+    """The last line of a training that Ctrl-C has ended, as it should."""
+    assert result.code == 128 + signal.SIGINT
+    assert "Traceback" not in result.out + result.err
+    (line,) = [line for line in result.err.splitlines() if line.startswith("Ctrl-C: ")]
+    return line
+
+
+def test_ctrl_c_ends_a_training_in_a_line_and_it_resumes_from_its_last_checkpoint(runs, tmp_path):
+    """It saves nothing by itself: the updates behind the last save are made again."""
+    run, saved = runs("levenshtein_editor"), tmp_path / "saved"
+    line = said_on_interrupt(run(saved, ASKED="SIGINT:train_step:11"))
+    assert line.endswith(f"goes on from {saved}/checkpoint_last.pt")
+    assert updates(saved) == 9
+    run.assert_resumes(saved, 9)
+    early = tmp_path / "early"
+    line = said_on_interrupt(run(early, ASKED="SIGINT:train_step:2"))
+    assert "begins anew" in line and not list(early.glob("*.pt"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import conftest
 import pytest
 import torch
-from conftest import TWO
+from conftest import SEVERAL, TWO
 from processes import descendants, is_alive
 from states import parameters
 
@@ -43,8 +43,8 @@ def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_pat
     assert_alike(one, two)
 
 
-def asked_to_end(commands, command, cwd, all_processes):
-    """How a training ends that gets SIGTERM after three updates, alone or all its processes."""
+def asked_to_end(commands, command, cwd, all_processes, number=signal.SIGTERM):
+    """How a training ends that gets a signal after three updates, alone or all its processes."""
     words = f"{command} --user-dir {conftest.PACKAGE} --task translation_edit"
     pid, (_, *told) = started = commands.start(words, cwd)
     end = time.monotonic() + conftest.TIMEOUT
@@ -52,7 +52,7 @@ def asked_to_end(commands, command, cwd, all_processes):
         assert time.monotonic() < end and is_alive(pid)
         time.sleep(0.05)
     for one in (pid, *(descendants(pid) if all_processes else ())):
-        os.kill(one, signal.SIGTERM)
+        os.kill(one, number)
     return commands.finish(started)
 
 
@@ -86,13 +86,36 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.parametrize("told", [2, 1])
+def test_ctrl_c_ends_processes_together_in_a_line(commands, pairs, tmp_path, told):
+    """Also where one of them alone has got it."""
+    flags = FLAGS.replace("--save-interval-updates 1 ", "")
+    command = pairs.train(f"{flags} {tmp_path}/saved --max-update 4000 --log-interval 1")
+    own = f"{command} {SEVERAL} --user-dir {conftest.PACKAGE} --task translation_edit"
+    started = commands.start_ranks(own, tmp_path, None)
+    end = time.monotonic() + conftest.TIMEOUT
+    while "num_updates=3," not in started[0][1][1].read_text():
+        assert time.monotonic() < end and is_alive(started[0][0])
+        time.sleep(0.05)
+    for pid, _ in started[-told:]:
+        os.kill(pid, signal.SIGINT)
+    results = [commands.finish(one) for one in started]
+    assert [result.code for result in results] == [128 + signal.SIGINT] * 2
+    assert [result.err.count("Ctrl-C: ") for result in results] == [1, 0]
+    assert not any("Traceback" in result.err + result.out for result in results)
+    assert "begins anew" in results[0].err and not list((tmp_path / "saved").glob("*.pt"))
+
+
 @pytest.mark.slow
-def test_processes_that_fairseq_spawns_end_as_they_do(commands, pairs, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_processes_that_fairseq_spawns_end_as_they_do(commands, pairs, tmp_path, number):
     (tmp_path / "spawning.py").write_text(SPAWNING)
     flags = FLAGS.replace("--save-interval-updates 1 ", "")
     command = pairs.train(f"{flags} {tmp_path}/saved {TWO} --max-update 4000 --log-interval 1")
     command = command.replace("fairseq-train", "python -m spawning")
-    result = asked_to_end(commands, command, tmp_path, False)
-    assert result.code == 128 + signal.SIGTERM
-    assert result.err.count("SIGTERM: the training ends after") == 1
-    assert (tmp_path / "saved" / "checkpoint_last.pt").exists()
+    result = asked_to_end(commands, command, tmp_path, False, number)
+    assert result.code == 128 + number and "Traceback" not in result.err
+    said = {signal.SIGTERM: "SIGTERM: the training ends after", signal.SIGINT: "Ctrl-C: "}
+    assert result.err.count(said[number]) == 1
+    saved = (tmp_path / "saved" / "checkpoint_last.pt").exists()
+    assert saved == (number == signal.SIGTERM)

@@ -85,8 +85,25 @@ def test_the_first_job_of_hydra_saves_on_sigterm(commands, tmp_path, root, train
     assert state(last)["optimizer_history"][-1]["num_updates"] == 2
 
 
+def test_ctrl_c_ends_hydras_jobs_in_a_line(commands, tmp_path, root, trained):
+    own = f"common.user_dir={root}/tests/commands/cut_short"
+    asked = {"ASKED": "SIGINT:train_step:2", "PYTHONPATH": str(root)}
+    result = trained(commands, own, environ=asked)
+    assert result.code == 128 + signal.SIGINT and "Traceback" not in result.err
+    assert result.err.count("Ctrl-C: ") == 1 and "begins anew" in result.err
+    sweep = ["-m", "optimization.max_update=1,3", f"hydra.sweep.dir={tmp_path}/jobs"]
+    result = trained(commands, own, *sweep, environ=asked)
+    assert result.code == 128 + signal.SIGINT and "Traceback" not in result.err
+    assert "goes on from" in result.err
+
+
 def test_hydra_refuses_what_the_command_line_refuses(commands, tmp_path, trained):
     assert "--early-exit 0" in trained(commands, "+model.early_exit=0").error
     named = trained(commands, "model._name=levenshtein_editor_char")
     assert "give model._name=levenshtein_editor" in named.error
+    several = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29511"}
+    alone = "distributed_training.distributed_world_size=1"
+    assert "2 processes" in trained(commands, alone, environ=several).error
+    torn = "checkpoint.write_checkpoints_asynchronously=true"
+    assert "--write-checkpoints-asynchronously" in trained(commands, torn).error
     assert not list(tmp_path.rglob("*.pt"))

@@ -15,6 +15,7 @@ from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes
 from ...nn.t5 import T5Encoder, T5Size
 from ...optim.backbone_adam import mark_backbone
+from ...pretrained import require_plan
 from ...pretrained.plans import PostNormPlan
 from .config import EncT5Config
 from .directory import DIRECTORIES, EncoderDirectory, sizes
@@ -99,6 +100,9 @@ class EncT5Model(BaseFairseqModel):
         # options that came after a checkpoint have their defaults
         known: Any = {one.name: getattr(cfg, one.name, one.default) for one in fields(EncT5Config)}
         cfg = EncT5Config(**known)
+        for name in DIRECTORIES:
+            if getattr(cfg, name) and origin() is not None:
+                require_plan(getattr(cfg, name), cfg.backbone_plan)
         size, bert = sizes(cfg)
         pieces = task.metadata.pieces
         model = cls(size, len(pieces), task.kind, task.number, bert)
