@@ -6,14 +6,15 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-from conftest import PACKAGE, ROOT, Commands, Corpus, Result, write_fruit
+from conftest import PACKAGE, ROOT, Commands, Corpus, Result
 from enct5_corpus import write_corpus
 from plain_files import put
 from saved import changed
 from states import state
 
 pytestmark = pytest.mark.slow
-SIDE = "model.{0}_embed_dim=16 model.{0}_ffn_embed_dim=16 model.{0}_layers=1 model.{0}_attention_heads=2"
+SIZES = ("embed_dim=16", "ffn_embed_dim=16", "layers=1", "attention_heads=2")
+SIDE = " ".join(f"model.{{0}}_{size}" for size in SIZES)
 ENCODER = SIDE.format("encoder")
 BOTH = " ".join("+" + word for side in ("encoder", "decoder") for word in SIDE.format(side).split())
 SHORT = (

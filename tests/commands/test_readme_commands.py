@@ -8,7 +8,6 @@ import shlex
 from pathlib import Path
 
 import checkpoints
-import conftest
 import pytest
 import tiny
 import torch
