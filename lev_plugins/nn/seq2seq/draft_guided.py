@@ -1,9 +1,10 @@
 """Greedy decoding that reads ahead in a draft, and writes the same text in fewer passes.
 
-A decoder reads what its text is expected to go on with, a stretch of the draft, in one pass. Up
-to the first token that it would not have written itself, this is what greedy decoding writes; there
-its own token is taken, and the draft is read on from where the text then stands in it (aggressive decoding: Sun et al., 2021; Ge et al., 2022). The draft decides how many passes there
-are, never what is written.
+A decoder reads what its text is expected to go on with, a stretch of the draft, in one pass. Up to
+the first token that it would not have written itself, this is what greedy decoding writes; there
+its own token is taken, and the draft is read on from where the text then stands in it (aggressive
+decoding: Sun et al., 2021; Ge et al., 2022). The draft decides how many passes there are, never
+what is written.
 
 Shapes: B sentences, T' tokens of a pass, V symbols.
 """
