@@ -69,7 +69,8 @@ def has_kernels(device: torch.device) -> bool:
         tokens = torch.zeros(1, 1, dtype=torch.long, device=device)
         lcs_masks_triton(tokens, tokens, pad=1)
     except Exception as error:  # no C compiler, an old driver, an old GPU: each raises its own
-        logger.warning("edits are aligned on the host: Triton does not work here (%s)", error)
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        logger.warning("edits are aligned on the host: Triton does not work here (%s)", reason)
         return False
     return True
 

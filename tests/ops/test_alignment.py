@@ -51,6 +51,7 @@ def padded(rows: list[list[int]], extra: int) -> Tensor:
     return torch.tensor([row + [PAD] * (width - len(row)) for row in rows]).long()
 
 
+@pytest.mark.device
 @given(PAIRS, st.integers(0, 2), st.integers(0, 2))
 def test_of_longest_common_subsequences_it_is_the_one_of_the_plain_table(pairs, extra_x, extra_y):
     xs, ys = map(list, zip(*pairs, strict=True))
