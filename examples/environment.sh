@@ -89,6 +89,16 @@ fairseq_loads() { # the compiled parts, against this torch
   "$python" -I -c 'import torch, fairseq.libbase, fairseq.libnat, fairseq.data.data_utils_fast' >>"$log" 2>&1
 }
 
+# fairseq asks for torchaudio. PyPI's is built for CUDA and does not load beside a torch without, nor
+# does transformers then, which imports it where it is. Nothing here reads sound: without its compiled
+# parts it loads, and pip counts it as installed.
+repair_torchaudio() {
+  "$python" -I -c 'import torchaudio' >>"$log" 2>&1 && return
+  local home
+  home="$("$python" -I -c 'from importlib.util import find_spec as find; print(*find("torchaudio").submodule_search_locations)' 2>>"$log")" || return 0
+  rm -f "$home"/lib/*torchaudio*.so
+}
+
 if command -v flock >/dev/null; then # may be started twice side by side: the second waits
   exec 9<"$root/pyproject.toml"
   flock 9
@@ -135,5 +145,6 @@ if ! fairseq_loads; then
     fail "$(explain "compiling fairseq")"
   fairseq_loads || fail "$(explain "loading fairseq")"
 fi
+repair_torchaudio
 state >"$stamp"
 echo "environment: .venv is ready ($("$python" -V), $(pin torch))"

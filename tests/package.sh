@@ -52,6 +52,8 @@ CFLAGS=-g0 install --no-build-isolation --no-binary fairseq-fixed "$wheel[serve]
 
 echo "[3/3] calling it from another folder"
 cd "$work/elsewhere"
+mkdir data text # of somebody else, as in any project
+touch data/train.csv dict.txt config.yaml
 PATH="$work/venv/bin:$PATH"
 python -m lev_plugins >/dev/null
 for script in correct serve trace report tune preprocess noise enct5-prepare predict average backbone; do

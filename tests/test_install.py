@@ -78,3 +78,12 @@ def test_every_requirement_has_one_exact_version_in_the_constraints():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = project["dependencies"] + sum(project["optional-dependencies"].values(), [])
     assert {re.split(r"[=<>]", name)[0] for name in wanted} <= set(pins)
+
+
+@pytest.mark.slow
+def test_models_of_transformers_are_imported_beside_this_torch():
+    """As users of Hugging Face do; ours reads configurations and tokenizers alone."""
+    pytest.importorskip("safetensors", reason="transformers is not installed")
+    command = [sys.executable, "-c", "from transformers import BertModel, T5Model"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]

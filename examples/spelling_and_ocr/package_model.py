@@ -18,11 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from fairseq.data import Dictionary
 from omegaconf import DictConfig, open_dict
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.inference.checkpoints import find_checkpoint, load_state
+from lev_plugins.fairseq_patches.contents import difference
+from lev_plugins.fairseq_patches.paths import FILES, has_dictionaries
+from lev_plugins.inference.checkpoints import find_checkpoint, load_state, symbols_in
 from lev_plugins.inference.correction import settings
 from lev_plugins.io.text_files import read_lines, require_files
 
@@ -45,15 +48,43 @@ def small_checkpoint(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_paths(cfg: DictConfig) -> DictConfig:
-    """A configuration in which no value is an absolute path."""
+    """A configuration that names no folder: not the data, beside which nobody is to look for
+    dictionaries; of files of subwords the last name, for the loader looks for that beside it."""
     made = copy.deepcopy(cfg)
-    for group in made.values():
-        settings = vars(group) if isinstance(group, argparse.Namespace) else group
-        with open_dict(made):
-            for name, value in settings.items() if settings else ():
-                if isinstance(value, str) and os.path.isabs(value):
-                    settings[name] = os.path.basename(value)
+    with open_dict(made):
+        for group in made.values():
+            _strip(vars(group) if isinstance(group, argparse.Namespace) else group)
     return made
+
+
+def _strip(settings: Any) -> None:
+    for name, value in settings.items() if settings else ():
+        if isinstance(value, dict | DictConfig):  # of a task that cuts text itself
+            _strip(value)
+        elif name == "data" or (isinstance(value, str) and os.path.isabs(value)):
+            settings[name] = os.path.basename(value) if name in FILES else None
+
+
+def subword_files(cfg: DictConfig) -> list[Path]:
+    """The files that a checkpoint's ``--bpe`` and ``--tokenizer`` read."""
+    parts = [getattr(cfg, name, None) or {} for name in ("bpe", "tokenizer")]
+    parts = [vars(one) if isinstance(one, argparse.Namespace) else one for one in parts]
+    return [Path(one[name]) for one in parts for name in FILES if name in one and one[name]]
+
+
+def check_dictionaries(state: dict[str, Any], data: Path) -> None:
+    """Raises UserError unless a folder has the dictionaries that a model was trained with."""
+    task = state["cfg"].task
+    languages = {"source": task.source_lang, "target": task.target_lang}
+    if not has_dictionaries(str(data), languages.values()):
+        raise UserError(f"--data {data}: has no dict.{task.source_lang}.txt and the target's")
+    for side, known in (symbols_in(state) or {}).items():
+        path = data / f"dict.{languages[side]}.txt"
+        if found := difference(known, Dictionary.load(str(path)).symbols):
+            raise UserError(
+                f"{path}: the model was trained with another {side} dictionary (symbol {found[0]} "
+                f"is {found[1]} there and {found[2]} here)"
+            )
 
 
 def short_counts(line: str) -> str:
@@ -77,10 +108,13 @@ def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
     tuned = settings.beside(checkpoint)
     if tuned is None:
         raise UserError(f"{checkpoint} has no {settings.NAME} beside it; tune it first")
-    require_files([str(text / name) for name in LISTS.values()])
+    state = load_state(checkpoint)
+    files = subword_files(state["cfg"])
+    require_files([str(text / name) for name in LISTS.values()] + list(map(str, files)))
+    check_dictionaries(state, data)
     out.mkdir(parents=True, exist_ok=True)
-    torch.save(small_checkpoint(load_state(checkpoint)), out / "model.pt")
-    for path in sorted(data.glob("dict.*.txt")):
+    torch.save(small_checkpoint(state), out / "model.pt")
+    for path in [*sorted(data.glob("dict.*.txt")), *files]:
         (out / path.name).write_bytes(path.read_bytes())
     stored = json.loads(Path(tuned).read_text(encoding="utf-8"))
     kept = "corrector.protect_words"  # of spoken and foreign words, written by hand

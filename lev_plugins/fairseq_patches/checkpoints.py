@@ -24,6 +24,7 @@ from omegaconf.base import ContainerMetadata, Metadata
 from ..errors import UserError
 from ..io.output import whole
 from ..io.patching import Stock, patches
+from .paths import find_checkpoint
 from .trust import check_criterion, settings_of
 
 _REFUSED = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
@@ -98,15 +99,19 @@ torch.load = torch.serialization.load = _loaded
 
 @patches(checkpoint_utils, "load_model_ensemble_and_task")
 def load_model_ensemble_and_task(
-    stock: Stock, filenames: Sequence[str],
-    arg_overrides: Mapping[str, object] | None = None, *args: object, **options: object,
+    stock: Stock, filenames: Sequence[str], arg_overrides: Mapping[str, object] | None = None,
+    task: Any = None, strict: bool = True, suffix: str = "", num_shards: int = 1, state: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """fairseq's models, settings and task."""
-    with (
-        wrap_checkpoint_errors(":".join(filenames)),
-        settings_of(filenames, arg_overrides) as origin,
-    ):
-        found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
+    """fairseq's models, settings and task; a folder stands for the checkpoint in it.
+
+    Fault: of a file that does not exist it says what it says of a damaged one.
+    """
+    whole = not suffix and num_shards == 1  # else fairseq completes the names
+    paths = [find_checkpoint(one) if whole and "://" not in one else one for one in filenames]
+    with wrap_checkpoint_errors(":".join(paths)), settings_of(paths, arg_overrides) as origin:
+        found: tuple[Any, Any, Any] = stock(
+            paths, arg_overrides, task, strict, suffix, num_shards, state
+        )
         check_criterion(origin, found[1])
         return found
 

@@ -23,6 +23,8 @@ def explain(error: BaseException) -> str | None:
     text, line = str(error), None
     if isinstance(error, UserError) or _OURS in text:
         line = text.rpartition(_OURS)[2]
+    elif isinstance(error, FileNotFoundError) and error.filename:
+        line = f"{error.filename} does not exist"
     elif isinstance(error, OSError) and (error.filename or error.errno in _FULL):
         line = f"{error.filename or 'the output'}: {error.strerror}"
     elif missing := _NO_DATA.match(text):

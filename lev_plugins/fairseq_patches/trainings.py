@@ -19,28 +19,21 @@ from fairseq.optim.adafactor import Adafactor
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.translation import TranslationTask
-from hydra.core.hydra_config import HydraConfig
-from hydra.utils import get_original_cwd
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command
+from ..io.text_files import lacking
 from .checkpoints import wrap_checkpoint_errors
 from .contents import keep_lengths
+from .paths import make_absolute, require_subwords
 from .progress import begin_course, tell_progress
 from .signals import end_on_interrupt, save_on_signals, watched
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _LAST = "checkpoint_last"
 _KEPT = {-4: 0, -1: -1, -2: 2**26}  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD of malloc.h
-#: section of the settings → options that name a file or folders
-_PATHS = {
-    "task": ("data", "noise_confusions"),
-    "bpe": ("sentencepiece_model", "hf_directory", "bpe_codes"),
-    "model": ("backbone", "bert_dir", "t5_dir"),
-    "checkpoint": ("finetune_from_model",),
-}
 #: optimizers of fairseq's that step a vector of all parameters as they step each
 _FLAT = {"adadelta", "adam", "adamax", "cpu_adam", "nag", "sgd"}
 _beginning: contextvars.ContextVar[Any] = contextvars.ContextVar("beginning", default=None)
@@ -161,7 +154,7 @@ def settle(cfg: DictConfig) -> None:
                 f"each of {os.environ['WORLD_SIZE']} processes would train alone; hydra has to be "
                 "told of them: see examples/guides/processes.md"
             )
-    _find_paths(cfg)
+    make_absolute(cfg)
     _settle_precision(cfg)
     if OmegaConf.is_missing(cfg, "model") or cfg.model is None:
         return
@@ -186,23 +179,6 @@ def _settle_precision(cfg: DictConfig) -> None:
         common.fp16_no_flatten_grads = True
 
 
-def _find_paths(cfg: DictConfig) -> None:
-    """Makes paths absolute, from the folder in which the command was typed, where they exist."""
-    started = get_original_cwd() if HydraConfig.initialized() else os.getcwd()
-
-    def found(path: str) -> str:
-        there = os.path.join(started, path)
-        return os.path.abspath(there) if os.path.exists(there) else path
-
-    for section, names in _PATHS.items():
-        settings = getattr(cfg, section, None)
-        for name in names:
-            value = getattr(settings, name, None)
-            if isinstance(value, str) and value not in ("", "???") and "://" not in value:
-                folders = value.split(os.pathsep) if name == "data" else [value]
-                setattr(settings, name, os.pathsep.join(map(found, folders)))
-
-
 settle_in_main()
 
 
@@ -210,12 +186,21 @@ settle_in_main()
 
 
 def _require_start(cfg: DictConfig) -> None:
-    """Fault: what is no file is taken for "no checkpoint yet", as ``checkpoint_last.pt`` may be."""
-    named = {"--restore-file": cfg.restore_file, "--finetune-from-model": cfg.finetune_from_model}
+    """Fault: what is no file is taken for "no checkpoint yet", as a last one of this training is.
+
+    Raises:
+        UserError: what the training is to begin with does not exist, or is a folder.
+    """
+    restored = cfg.restore_file
+    folder, name = os.path.split(restored)
+    own = os.path.realpath(folder or cfg.save_dir) == os.path.realpath(cfg.save_dir)
+    if own and name.startswith(_LAST) and not os.path.isdir(restored):
+        restored = None
+    named = {"--restore-file": restored, "--finetune-from-model": cfg.finetune_from_model}
+    named["--continue-once"] = getattr(cfg, "continue_once", None)
     for flag, path in named.items():
-        last = os.path.basename(path or _LAST).startswith(_LAST) and not os.path.isdir(path or "")
-        if not last and not PathManager.isfile(path):
-            raise UserError(f"{flag} {path}: is no file; name a checkpoint")
+        if path and not PathManager.isfile(path):
+            raise UserError(f"{flag} {path} {lacking(path) or 'is no file'}; name a checkpoint")
 
 
 def _model_class(cfg: Any) -> Any:
@@ -266,6 +251,7 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: obje
     """Prepare a training where it looks for a checkpoint to resume from."""
     if not trainer.checkpoint_suffix:  # of a shard, whose name fairseq completes
         _require_start(cfg)
+    require_subwords(trainer.cfg)
     # the best of a training before in this process would be this one's
     vars(checkpoint_utils.save_checkpoint).pop("best", None)
     for program in program_modules("train"):

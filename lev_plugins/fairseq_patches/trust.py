@@ -9,7 +9,6 @@ import ast
 import contextlib
 import contextvars
 import dataclasses
-import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -17,11 +16,11 @@ from typing import Any, NoReturn
 from fairseq import models, tasks, utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 from fairseq.registry import REGISTRIES
-from omegaconf import DictConfig, OmegaConf
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import running_command
+from . import paths as files
 
 ALLOWED = "LEV_PLUGINS_ALLOW"  # in the environment: names besides those of EXPECTED, with commas
 #: what a checkpoint may be of, besides what plug-ins register: it opens no files when it is built
@@ -33,20 +32,7 @@ EXPECTED = {
     "criterion": "adaptive_loss cross_entropy label_smoothed_cross_entropy "
     "label_smoothed_cross_entropy_with_alignment nat_loss".split(),
 }
-#: files and folders that fairseq's and our tokenizers and subwords read
-FILES = (
-    "bpe_codes bpe_merges bpe_vocab bpe_vocab_file gpt2_encoder_json gpt2_vocab_bpe hf_directory "
-    "sentencepiece_model sentencepiece_model_path"
-).split()
 FETCHED = ("gpt2", "bert")  # subwords whose files are addresses by default
-
-
-def _plain(settings: Any) -> Mapping[str, Any]:
-    """Settings by name as they are written: one that refers to another is a text with ``${``."""
-    if isinstance(settings, DictConfig):
-        settings = OmegaConf.to_container(settings, resolve=False)
-    settings = {"_name": settings} if isinstance(settings, str) else settings
-    return settings if isinstance(settings, Mapping) else getattr(settings, "__dict__", {})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,42 +42,52 @@ class Origin:
     paths: tuple[str, ...]  # its file; of an ensemble all
     given: Mapping[str, object] = dataclasses.field(default_factory=dict)  # what the user has named
 
-    def check_encoder(self, kind: str, settings: object, data: object = None) -> None:
-        """Refuse a ``tokenizer`` or ``bpe`` whose files are not the checkpoint's (as below)."""
-        said = _plain(settings)
+    def encoder(self, kind: str, settings: Any, data: object = None) -> Any:
+        """The settings of a ``tokenizer`` or ``bpe``, with the files of :meth:`file`."""
+        said = files.plain(settings)
         if (name := said.get("_name") or said.get(kind)) in FETCHED:
             self._refuse(kind, f"{name}, whose files are fetched")
-        for file in FILES:
-            self.check_file(file, said.get(file), data)
+        named = {name: said.get(name) for name in files.FILES}
+        there = {name: self.file(name, value, data) for name, value in named.items()}
+        moved = {name: file for name, file in there.items() if file != named[name]}
+        return files.with_paths(settings, moved) if moved else settings
 
-    def check_file(self, name: str, value: object, data: object = None) -> None:
-        """Refuse a file of the checkpoint's choice that does not lie beside it or its data.
+    def file(self, name: str, value: Any, data: object = None) -> Any:
+        """Where a file or folder lies that the checkpoint names: as it names it, else under its
+        last name beside the checkpoint or its data.
 
         It may lie, wherever links lead, in the folder of the checkpoint, in one of the folders
         ``data`` (``:`` between them) that holds dictionaries, or in the folder above one of them.
         """
         if not value or self.given.get(name) == value:
-            return
-        folders = data.split(os.pathsep) if isinstance(data, str) else []
-        homes = [one for one in folders if glob.glob(f"{glob.escape(one)}/dict*.txt")]
-        near = {os.path.realpath(one) for one in [*homes, *map(os.path.dirname, self.paths)]}
-        near |= set(map(os.path.dirname, near))
-        path = value if isinstance(value, str) and not {":", "$"} & set(value) else ""
-        there = os.path.isfile(path) or os.path.isdir(path)
-        if not there or os.path.dirname(os.path.realpath(path)) not in near:
-            self._refuse(name, f"{value!s:.200}, which is no file beside it or its data")
+            return value
+        near = files.homes(self.paths, data)
+        local = isinstance(value, str) and not {":", "$"} & set(value)
+        there = list(filter(os.path.exists, files.places(value, near))) if local else []
+        for place in there:
+            plain = os.path.isfile(place) or os.path.isdir(place)
+            if plain and os.path.dirname(os.path.realpath(place)) in near:
+                return place
+        if local and not there:
+            last = os.path.basename(value)
+            raise UserError(
+                f"checkpoint {':'.join(self.paths)} asks for {files.flag(name)} {value:.200}, "
+                f"which is not there, and no {last:.80} lies beside it or its data; copy it there, "
+                f"or name it: {name}=FILE"
+            )
+        self._refuse(name, f"{value!s:.200}, which is no file beside it or its data")
 
     def check_task(self, settings: object) -> None:
         """Refuse languages that lead out of the data folder, and data on the network."""
         for name in ("source_lang", "target_lang", "draft_lang", "data"):
-            value = str(_plain(settings).get(name))
+            value = str(files.plain(settings).get(name))
             away = "$" in value or ("://" if name == "data" else os.sep) in value
             if away and self.given.get(name) != value:
                 self._refuse(name, f"{value:.80}")
 
     def check_name(self, kind: str, settings: object, registry: Mapping[str, Any]) -> None:
         """Refuse a ``kind`` of component that is none of plug-ins or :data:`EXPECTED`."""
-        said = _plain(settings)
+        said = files.plain(settings)
         name = said.get("_name") or said.get(kind) or (next(iter(said)) if len(said) == 1 else None)
         if kind == "task" and isinstance(said.get("task"), str):
             name = said["task"]  # as fairseq chooses: of a task this first, of a model _name
@@ -103,7 +99,7 @@ class Origin:
 
     def _refuse(self, name: str, what: str) -> NoReturn:
         raise UserError(
-            f"checkpoint {':'.join(self.paths)} asks for --{name.replace('_', '-')} {what}; a "
+            f"checkpoint {':'.join(self.paths)} asks for {files.flag(name)} {what}; a "
             "checkpoint may not choose that: if you trust it, name it yourself"
         )
 
@@ -131,7 +127,7 @@ def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> obj
         registry = {**models.MODEL_REGISTRY, **models.ARCH_MODEL_REGISTRY}
         found.check_name("arch", cfg, registry)
         vars(utils)["eval"] = ast.literal_eval  # of texts in the settings of these models
-        inner = ("encoder", "decoder", *(said if len(said := _plain(cfg)) == 1 else ()))
+        inner = ("encoder", "decoder", *(said if len(said := files.plain(cfg)) == 1 else ()))
         for part in (cfg, *(getattr(cfg, one, None) for one in inner)):
             for file in ("encoder_embed_path", "decoder_embed_path", "embed_path"):
                 if getattr(part, file, None):
@@ -145,7 +141,32 @@ def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
     if (found := origin()) is not None:
         found.check_name("task", cfg, tasks.TASK_REGISTRY)
         found.check_task(cfg)
-    return stock(cfg, **options)
+    folder = _dictionaries(found, cfg) if files.reads_dictionaries(cfg) else None
+    if folder is None or found is None or "data" in found.given:
+        files.require_data(cfg)
+    if folder is None:
+        return stock(cfg, **options)
+    data, cfg.data = cfg.data, folder
+    try:
+        task = stock(cfg, **options)
+    finally:
+        cfg.data = data
+    task.cfg.data = data
+    return task
+
+
+def _dictionaries(found: Origin | None, cfg: Any) -> str | None:
+    """The folder of a model's own dictionaries; None where those of ``cfg.data`` are to be read:
+    of a training, of binarised data, and of a folder that the user has named for a checkpoint.
+    """
+    paths = found.paths if found is not None else files.decoding_models(cfg)
+    if not paths:
+        return None
+    languages = cfg.source_lang, cfg.target_lang
+    named = "data" in found.given if found is not None else files.reads_binarised(cfg)
+    if named and files.has_dictionaries(utils.split_paths(cfg.data)[0], languages):
+        return None
+    return files.dictionary_folder(paths, cfg.data, languages)
 
 
 def check_criterion(found: Origin, cfg: Any) -> None:

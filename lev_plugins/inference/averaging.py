@@ -7,6 +7,19 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import read_checkpoint
+from ..fairseq_patches.contents import difference
+from ..fairseq_patches.paths import find_checkpoint, flag, plain
+from ..nn.seq2seq.config import UNSEEN
+
+#: options of models that none of their parameters shows
+OPTIONS = (
+    *UNSEEN, "activation_fn", "encoder_normalize_before", "decoder_normalize_before", "gates",
+    "gate_variant", "no_scale_embedding",
+)  # fmt: skip
+#: what EncT5's data say of themselves, and has to be the same
+DESCRIBED = ("kind", "labels", "pieces")
+#: where a task's state has both
+KEPT = ("symbols", "description")
 
 
 def average(paths: Sequence[str]) -> dict[str, Any]:
@@ -17,13 +30,15 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
 
     Raises:
         UserError: a file that cannot be read, is no checkpoint of fairseq's, or has other
-            parameters than the newest.
+            parameters, dictionaries, labels or options than the newest.
     """
     state = load(paths[-1])
     newest: dict[str, Tensor] = state["model"]
     sums = {name: one.double() for name, one in newest.items() if one.is_floating_point()}
     for path in paths[:-1]:
-        other = load(path)["model"]
+        content = load(path)
+        _refuse_other_training(state, content, f"{path} and {paths[-1]}")
+        other = content["model"]
         shapes = ({(name, one.shape) for name, one in model.items()} for model in (newest, other))
         if differ := sorted(set.symmetric_difference(*shapes)):
             raise UserError(
@@ -39,7 +54,33 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
 
 def load(path: str) -> dict[str, Any]:
     """A checkpoint's content, on the CPU; raises UserError for what is none of fairseq's."""
-    state = read_checkpoint(path)
+    state = read_checkpoint(find_checkpoint(path))
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
     return state
+
+
+def _refuse_other_training(newest: dict[str, Any], other: dict[str, Any], both: str) -> None:
+    """Refuses a checkpoint whose parameters, of equal shapes, mean something else."""
+    sides = [plain(state.get("task_state")) for state in (other, newest)]
+    symbols, descriptions = ([plain(one.get(name)) for one in sides] for name in KEPT)
+    for side in ("source", "target"):
+        there, here = (one.get(side) for one in symbols)
+        if there and here and (found := difference(there, here)):
+            raise UserError(
+                f"{both} were trained with other {side} dictionaries (symbol {found[0]} is "
+                f"{found[1]} in the first and {found[2]} in the second): average those of one "
+                "training"
+            )
+    for name in DESCRIBED:
+        there, here = (one.get(name) for one in descriptions)
+        if None not in (there, here) and there != here:
+            raise UserError(f"{both} were trained with other {name}: average those of one training")
+    options = [plain(plain(state.get("cfg")).get("model")) for state in (other, newest)]
+    for name in OPTIONS:
+        there, here = (one.get(name) for one in options)
+        if str(there) != str(here) and None not in (there, here):
+            raise UserError(
+                f"{both} were trained with other options ({flag(name)} {there}, {here}): average "
+                "those of one training"
+            )

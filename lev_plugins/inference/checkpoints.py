@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import torch
-from fairseq import checkpoint_utils, utils
+from fairseq import checkpoint_utils
 from fairseq.data import Dictionary, encoders
 from fairseq.dataclass.utils import merge_with_parent
 from fairseq.models import BaseFairseqModel
@@ -20,16 +20,15 @@ from ..data.batch import TextEncoder
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import read_checkpoint, wrap_checkpoint_errors
 from ..fairseq_patches.contents import WORDS_LEARNT
+from ..fairseq_patches.paths import AnyPath, dictionary_folder
+from ..fairseq_patches.paths import find_checkpoint as find_checkpoint
 from ..fairseq_patches.trust import Origin
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
-#: what a folder stands for, the first of them that is there
-CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 #: tasks whose models edit by deletion and insertion
 EDITING = ("translation_edit", "translation_lev")
 ENCODERS = {"tokenizer": encoders.build_tokenizer, "bpe": encoders.build_bpe}
 SWITCHED_OFF = ("none", None)  # of these: the text is cut already
-AnyPath = str | os.PathLike[str]
 M = TypeVar("M", bound=BaseFairseqModel)
 #: What fairseq saves: ``cfg``, ``model`` and what task and trainer keep.
 CheckpointState = dict[str, Any]
@@ -46,21 +45,6 @@ def device_named(name: str | torch.device | None) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0][:120]
         raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
-
-
-def find_checkpoint(path: AnyPath) -> str:
-    """A checkpoint: the file itself, or the first of ``CHECKPOINTS`` in a folder.
-
-    Raises:
-        UserError: there is none.
-    """
-    folder = os.path.isdir(path)
-    for file in [os.path.join(path, name) for name in CHECKPOINTS] if folder else [path]:
-        if os.path.isfile(file):
-            return os.fspath(file)
-    if folder:
-        raise UserError(f"{path} holds none of {', '.join(CHECKPOINTS)}; name the checkpoint")
-    raise UserError(f"checkpoint {path} does not exist")
 
 
 def load_state(path: str) -> CheckpointState:
@@ -117,22 +101,30 @@ def load_model(path: str, task: FairseqTask, state: CheckpointState, kind: type[
 def editing_task(
     state: CheckpointState, path: str, data: AnyPath | None = None
 ) -> TranslationEditTask:
-    """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
-    cfg, symbols = state["cfg"].task, (state.get("task_state") or {}).get("symbols")
+    """The task, with the dictionaries of ``data``, else of the checkpoint, else as of
+    :func:`.dictionary_folder`."""
+    cfg, symbols = state["cfg"].task, symbols_in(state)
     if cfg._name not in EDITING:
         raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
     config = merge_with_parent(TranslationEditConfig(), cfg, remove_missing=True)
     if data is None and symbols:
-        sides = (_dictionary(symbols[side]) for side in ("source", "target"))
+        sides = map(dictionary_of, symbols.values())
         return TranslationEditTask(config, *sides)
-    if data is not None:
-        config.data = os.fspath(data)
-    elif not os.path.isdir(utils.split_paths(config.data)[0]):
-        config.data = os.path.dirname(os.path.abspath(path))
+    languages = config.source_lang, config.target_lang
+    if data is None:
+        data = dictionary_folder([path], config.data, languages) or os.path.dirname(path) or "."
+    config.data = os.fspath(data)
     return TranslationEditTask.setup_task(config)
 
 
-def _dictionary(symbols: Sequence[str]) -> Dictionary:
+def symbols_in(state: CheckpointState) -> dict[str, Sequence[str]] | None:
+    """The symbols of source and target that a checkpoint carries; None where it has none."""
+    symbols = (state.get("task_state") or {}).get("symbols")
+    return {side: symbols[side] for side in ("source", "target")} if symbols else None
+
+
+def dictionary_of(symbols: Sequence[str]) -> Dictionary:
+    """A dictionary of all these symbols, none of which was counted."""
     dictionary = Dictionary()
     for symbol in symbols[dictionary.nspecial :]:
         dictionary.add_symbol(symbol)
@@ -172,7 +164,7 @@ def text_encoders(
                 given = {name: value for name, value in overrides.items() if name in wanted}
                 wanted = OmegaConf.merge(wanted, given)
                 read |= given.keys()
-                origin.check_encoder(kind, wanted, folder)
+                wanted = origin.encoder(kind, wanted, folder)
             built.append(None if off or wanted is None else build(wanted))
         except UserError:
             raise

@@ -40,15 +40,26 @@ def reading(path: str) -> Iterator[None]:
     """What opens and reads ``path`` stands in here; a UserError names it if that fails."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise UserError(f"{path} does not exist; check the path") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
+def lacking(path: str | os.PathLike[str]) -> str | None:
+    """Why there is no file to read at a path; None where there is one."""
+    if os.path.isdir(path):
+        return "is a folder, not a file"
+    if not os.path.exists(path):
+        return "does not exist"
+    return None if os.access(path, os.R_OK) else "cannot be read"
+
+
 def require_files(paths: Iterable[str], hint: str = "") -> None:
     """Raise one :class:`UserError` that names all files that cannot be read, and the way out."""
-    lost = [p for p in paths if p != "-" and (os.path.isdir(p) or not os.access(p, os.R_OK))]
+    lost = [f"{path} {why}" for path in paths if path != "-" and (why := lacking(path))]
     if lost:
-        raise UserError(f"no file to read: {', '.join(lost)}; {hint or 'check the path'}")
+        raise UserError(f"{', '.join(lost)}; {hint or 'check the path'}")
 
 
 def _opened(path: str) -> IO[bytes]:

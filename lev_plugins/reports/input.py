@@ -45,6 +45,7 @@ def gather(args: argparse.Namespace) -> Corpus:
     sides = {side: (path, _numbered(path)) for side, path in given.items() if path is not None}
     outputs = [(one.path, one.outputs) for one in systems]
     numbers = _numbers([*sides.values(), *reversed(outputs)])
+    _refuse_other_sources(systems)
     notes: list[str] = []
     if "references" not in sides and (having := _printing(systems)):
         origin = f"T- lines of {having.path}"
@@ -79,6 +80,25 @@ def _numbers(sides: Sequence[tuple[str, Texts]]) -> range:
                 f"{max(texts, default=-1)} from 0{other}: give files of the same sentences"
             )
     return range(total)
+
+
+def _refuse_other_sources(systems: Sequence[Printed]) -> None:
+    """Raises UserError where most S- lines of two systems, whose subwords, case and punctuation may
+    differ, are of other sentences."""
+    having = [one for one in systems if one.sources]
+    for one in having[1:]:
+        pairs = [(text, one.sources[n]) for n, text in having[0].sources.items()
+                 if "unk>" not in text + one.sources[n]]  # fmt: skip
+        other = sum(_letters(first) != _letters(second) for first, second in pairs)
+        if 2 * other > len(pairs):
+            raise UserError(
+                f"{having[0].path} and {one.path} have other S- lines, so they are of other data; "
+                "give outputs of the same sentences"
+            )
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.replace("@@ ", "").casefold()))
 
 
 def _printing(systems: Sequence[Printed]) -> Printed | None:

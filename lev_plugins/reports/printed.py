@@ -25,6 +25,7 @@ class Printed:
     path: str
     outputs: Texts
     references: Texts = field(default_factory=dict)
+    sources: Texts = field(default_factory=dict)
     iterations: dict[int, int] = field(default_factory=dict)
 
 
@@ -66,4 +67,4 @@ def read_printed(path: str) -> Printed:
             said = f"sentence {min(lost)} lacks a {letter}- line or has no other"
             raise UserError(f"{name}: {said}: the output is cut off; {AGAIN}")
     steps = {sentence: int(text) for sentence, text in found["I"].items()}
-    return Printed(name, outputs, found["T"], steps)
+    return Printed(name, outputs, found["T"], found["S"], steps)

@@ -157,7 +157,7 @@ class NoisyTranslationTask(PostEditingTask):
         if table is not None and "ocr" in noise.kinds:
             if self.confusions is None:
                 if self.origin is not None:
-                    self.origin.check_file("noise_confusions", table, self.cfg.data)
+                    table = self.origin.file("noise_confusions", table, self.cfg.data)
                 self.confusions = load_confusions(table)
             noise = dataclasses.replace(noise, confusions=self.confusions)
         return FLAGS[part], noise
@@ -183,7 +183,9 @@ class NoisyTranslationTask(PostEditingTask):
         if tgt in lines:
             target = TextSide(lines[tgt], encode, self.tgt_dict)
         if target is not None and (src not in files or src == tgt):
-            clean = TextSide(target.lines, encode, self.src_dict, target.sizes)
+            # of another dictionary the unknown words are to be counted
+            sizes = target.sizes if self.src_dict == self.tgt_dict else None
+            clean = TextSide(target.lines, encode, self.src_dict, sizes)
         else:
             clean = TextSide(lines[src], encode, self.src_dict)
         pairs = NoisyPairs(
@@ -213,8 +215,8 @@ class NoisyTranslationTask(PostEditingTask):
         if self.encoders is None:
             tokenizer, bpe = self.cfg.text_tokenizer, self.cfg.text_bpe
             if self.origin is not None:
-                self.origin.check_encoder("tokenizer", tokenizer, self.cfg.data)
-                self.origin.check_encoder("bpe", bpe, self.cfg.data)
+                tokenizer = self.origin.encoder("tokenizer", tokenizer, self.cfg.data)
+                bpe = self.origin.encoder("bpe", bpe, self.cfg.data)
             made = [encoders.build_tokenizer(tokenizer), encoders.build_bpe(bpe)]
             self.encoders = [encoder for encoder in made if encoder is not None]
         return functools.partial(_encode, self.encoders)

@@ -31,6 +31,13 @@ def write(name: str, value: float, **more: torch.Tensor) -> None:
     torch.save(state, name)
 
 
+def altered(name: str, part: str, **content: object) -> None:
+    """The newest checkpoint, which says something else of its dictionaries, labels or options."""
+    state = torch.load("1000.pt", weights_only=True)
+    state[part] = content
+    torch.save(state, name)
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """:data:`VALUES`, others, and what is no checkpoint of theirs."""
@@ -39,6 +46,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write(name, value)
     write("shape.pt", 1.0, encoder=torch.zeros(9))
     write("more.pt", 1.0, new=torch.zeros(2))
+    for name, word in (("words.pt", "a"), ("others.pt", "b")):
+        known = {"source": ["<s>", "c"], "target": ["<s>", word]}
+        altered(name, "task_state", symbols=known)
+    for name, label in (("good.pt", "good"), ("bad.pt", "bad")):
+        altered(name, "task_state", description={"kind": "tagging", "labels": [label]})
+    for name, gates in (("gates.pt", "copy"), ("mask.pt", "mask")):
+        altered(name, "cfg", model=Namespace(gates=gates))
     Path("empty").mkdir()
 
 
@@ -66,6 +80,9 @@ def test_parameters_are_the_mean_and_all_else_is_the_last_ones(capsys):
         (["80.pt", "160.pt", "--output", "80.pt"], "--output"),
         (["shape.pt", "80.pt"], "encoder"),
         (["80.pt", "more.pt"], "new"),
+        (["words.pt", "others.pt"], "other target dictionaries (symbol 1 is 'a'"),
+        (["80.pt", "good.pt", "bad.pt"], "other labels"),
+        (["gates.pt", "mask.pt"], "--gates copy, mask"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(arguments, said):

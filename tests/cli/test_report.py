@@ -124,6 +124,19 @@ def test_files_that_do_not_belong_together_and_wrong_options_are_one_error_line(
     assert len(systems("out", "other", "--references", "2", *QUICK)) == 2
 
 
+def test_outputs_of_other_sources_are_refused_and_other_subwords_are_not():
+    def of(name, *sources):
+        rows = enumerate(sources)
+        return text(name, *(line for n, one in rows for line in (f"S-{n}\t{one}", f"H-{n}\t-1\ta")))
+
+    given = "--references", text("r", "a", "a", "a"), *QUICK
+    of("out", "▁Don 't ▁go", "a", "▁x <unk>")
+    of("same", "do@@ n 't go .", "b", "y z")  # one of two differs
+    assert len(systems("out", "same", *given)) == 2
+    of("other", "stay", "b", "y z")
+    assert "S- lines" in refusal(command.main, "out", "other", *given)
+
+
 def test_without_references_drafts_or_iterations_the_rest_is_reported_and_what_lacks_is_said():
     printed("out", "a c", "a c", targets=None, steps=None)
     figures = report("out", "--drafts", text("mt", "a b", "a c"))

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("correctors")
     for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
         tiny.dictionaries(made / name, letters)
-    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7)):
+    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7), ("pbd", 3)):
         save(made / f"{kind}.pt", made / "bin", kind, seed)
     save(made / "second.pt", made / "bin", "stock", 7)
     save(made / "lines.pt", made / "spaced", "stock")
@@ -132,12 +132,16 @@ def test_text_processing_can_be_chosen(folder):
 
 def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
     path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", data="gone")
-    with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* data=DIR"):
+    carried = Corrector.from_pretrained(str(path)).correct([LINE])
+    state = torch.load(path, weights_only=True)
+    del state["task_state"]["symbols"]
+    torch.save(state, path)
+    with pytest.raises(UserError, match=r"gone does not exist; .* data=DIR"):
         Corrector.from_pretrained(str(path))
     named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
     tiny.dictionaries(tmp_path)
     beside = Corrector.from_pretrained(str(tmp_path))
-    assert beside.correct([LINE]) == named.correct([LINE])
+    assert beside.correct([LINE]) == named.correct([LINE]) == carried
 
 
 @pytest.mark.parametrize(
@@ -247,3 +251,25 @@ def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(
     assert corrector.correct(["abd dea"])[0].text.split()[0] == "abc", "a word of the lexicon"
     stored = json.loads((tmp_path / "corrector.json").read_text())
     assert corrector.backend.named_weights() == stored["weights"] != defaults(False)
+
+
+@pytest.mark.parametrize("name", ["editor.pt", "stock.pt", "concat.pt", "pbd.pt"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_model_corrects_in_a_folder_with_data_of_others(
+    folder, tmp_path, monkeypatch, name, beside
+):
+    """With the dictionaries beside it, or those that it carries."""
+    wanted = Corrector.from_pretrained(folder / name, folder / "bin").correct([LINE])
+    alone, theirs = tmp_path / "model", tmp_path / "theirs"
+    alone.mkdir()
+    changed(folder / name, alone / name, "task", data="data")
+    if beside:
+        tiny.dictionaries(alone)
+        state = torch.load(alone / name, weights_only=True)
+        del state["task_state"]["symbols"]  # of a checkpoint of fairseq alone
+        torch.save(state, alone / name)
+    tiny.dictionaries(theirs / "data", "xyz")
+    monkeypatch.chdir(theirs)
+    assert Corrector.from_pretrained(alone / name).correct([LINE]) == wanted
+    with refuses("data"):
+        Corrector.from_pretrained(alone / name, "data")

@@ -249,3 +249,13 @@ def test_what_belongs_to_other_labels_begins_anew_and_is_not_resumed(task, kind,
         begun(made, True, pieces=["a"], **changes)
     with refuses("description"):
         made.load_state_dict({})
+
+
+def test_pairs_of_texts_may_begin_from_a_model_of_single_ones_and_are_not_its_data(task):
+    made = task("multilabel")
+    assert begun(made, True, texts=2) == set()
+    with refuses("other texts"):
+        begun(made, False, texts=2)
+    state = made.state_dict()
+    with refuses("other texts"):
+        made.load_state_dict({**state, "description": {**state["description"], "texts": 2}})

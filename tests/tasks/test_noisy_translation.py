@@ -185,6 +185,9 @@ def test_text_that_is_cut_otherwise_than_the_dictionary_is_warned_of(folder, cap
     assert "valid: 5 lines" in caplog.messages[-1] and "swap (fixed)" in caplog.messages[-1]
     loaded(task_of(folder, noise="swap", text_bpe=None), "valid")
     assert "20 of 25 target" in caplog.messages[-1]
+    Dictionary().save(str(folder / "dict.noisy.txt"))  # of the source alone, which is the same text
+    loaded(task_of(folder, noise="swap"), "valid")
+    assert "source tokens are unknown" in caplog.messages[-1]
 
 
 def test_validation_reads_pieces_as_text(folder):

@@ -1,8 +1,10 @@
 """From a checkpoint to the backend that serves its kind of model, and to one that ranks."""
 
+import contextlib
 import copy
 import os
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ from omegaconf import open_dict
 from ...data.batch import TextEncoder
 from ...errors import UserError
 from ...fairseq_patches.checkpoints import wrap_checkpoint_errors
+from ...fairseq_patches.paths import dictionary_folder
 from ...fairseq_patches.trust import settings_of
 from ...nn.seq2seq.draft_guided import DraftGuidedGenerator
 from ...tasks.post_editing import require_dictionaries
@@ -25,9 +28,11 @@ from ..checkpoints import (
     EDITING,
     CheckpointState,
     device_named,
+    dictionary_of,
     find_checkpoint,
     load_model,
     load_state,
+    symbols_in,
     text_encoders,
     words_learnt,
 )
@@ -69,7 +74,8 @@ def load_backend(
         raise UserError(f"beam={beam}: {why}")
     made: Generating | LevenshteinBackend
     if name not in EDITING and issubclass(tasks.TASK_REGISTRY.get(name, object), TranslationTask):
-        with wrap_checkpoint_errors(path), settings_of([path], given):
+        named = {**given, **({"data": data} if data else {})}
+        with wrap_checkpoint_errors(path), settings_of([path], named):
             task = _task(state, path, data)
         model = load_model(path, task, state, BaseFairseqModel)
         searches = isinstance(task.build_generator([model], GenerationConfig()), SequenceGenerator)
@@ -97,18 +103,37 @@ def load_backend(
 
 
 def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTask:
-    """The task, with the dictionaries of ``data``, else of the training data, else beside it."""
+    """The task, with the dictionaries of ``data``, else those beside the checkpoint, else those
+    that it carries, else those of its training data."""
     cfg = copy.deepcopy(state["cfg"].task)
-    trained = utils.split_paths(cfg.data)[0] if cfg.data else ""
-    beside = os.path.dirname(os.path.abspath(path))
     with open_dict(cfg):
-        cfg.data = data or (trained if os.path.isdir(trained) else beside)
         if "eval_bleu" in cfg:  # it would ask for a detokenizer that nothing here uses
             cfg.eval_bleu = False
-        if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(cfg.data):
-            cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(cfg.data)
-    require_dictionaries(cfg, f"give the folder with the dictionaries of {path}: data=DIR")
-    return tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
+    with _dictionaries(state, path, data) as folder, open_dict(cfg):
+        trained, cfg.data = cfg.data, folder
+        if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(folder):
+            cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
+        require_dictionaries(cfg, f"give the folder with the dictionaries of {path}: data=DIR")
+        task = tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
+        task.cfg.data = data or trained
+        return task
+
+
+@contextlib.contextmanager
+def _dictionaries(state: CheckpointState, path: str, data: str | None) -> Iterator[str]:
+    """The folder of the dictionaries; one that lasts as long as the block for those of a checkpoint
+    that has no other."""
+    cfg, symbols = state["cfg"].task, symbols_in(state)
+    languages = cfg.source_lang, cfg.target_lang
+    folder = data or dictionary_folder([path], None, languages)
+    if folder or not symbols or None in languages:
+        trained = utils.split_paths(cfg.data)[0] if cfg.data else os.path.dirname(path)
+        yield folder or dictionary_folder([path], cfg.data, languages) or trained or os.curdir
+        return
+    with tempfile.TemporaryDirectory(prefix="lev-dictionaries-") as made:
+        for language, known in zip(languages, symbols.values(), strict=True):
+            dictionary_of(known).save(os.path.join(made, f"dict.{language}.txt"))
+        yield made
 
 
 def _bpe(

@@ -152,7 +152,7 @@ class EncT5Task(FairseqTask):
         same = kept.kind == here.kind and kept.labels == here.labels
         # multilabel and multilabel_pooled take the same data
         if not finetuned or (same and theirs["head.weight"].shape == own["head.weight"].shape):
-            self.load_state_dict(state["task_state"])
+            self._take_over(state["task_state"], path, () if finetuned else ("texts",))
             return
         here.check_same(kept, str(self.cfg.data), "pieces")
         logger.info(
@@ -165,9 +165,13 @@ class EncT5Task(FairseqTask):
         theirs.update({name: one for name, one in own.items() if name.startswith(anew)})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what a checkpoint keeps; other labels or subwords raise UserError."""
-        kept = Metadata.of(state_dict, "the checkpoint")
-        self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces")
+        """Takes over what a checkpoint keeps; other labels or subwords, or two texts for one, raise
+        UserError."""
+        self._take_over(state_dict, "the checkpoint", ("texts",))
+
+    def _take_over(self, state_dict: dict[str, Any], where: str, also: Sequence[str]) -> None:
+        kept = Metadata.of(state_dict, where)
+        self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces", *also)
         self.state.merge_state_dict({NEITHER: float(state_dict[NEITHER])})
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: object) -> None:
