@@ -360,11 +360,8 @@ def without_placeholder(dictionary: Dictionary) -> Dictionary:
 
 def require_dictionaries(cfg: TranslationConfig, way: str) -> None:
     """Refuse a data folder without both languages' dictionaries; ``way``: to them."""
-    folder = utils.split_paths(cfg.data)[0]
-    if not os.path.isdir(folder):
-        raise UserError(f"data folder {folder} does not exist; {way}")
     for lang in (cfg.source_lang, cfg.target_lang):
-        path = os.path.join(folder, f"dict.{lang}.txt")
+        path = os.path.join(*utils.split_paths(cfg.data)[:1], f"dict.{lang}.txt")
         if not os.path.isfile(path):
             raise UserError(f"dictionary {path} does not exist; {way}")
 

@@ -136,7 +136,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
     state = torch.load(path, weights_only=True)
     del state["task_state"]["symbols"]
     torch.save(state, path)
-    with pytest.raises(UserError, match=r"gone does not exist; .* data=DIR"):
+    with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* data=DIR"):
         Corrector.from_pretrained(str(path))
     named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
     tiny.dictionaries(tmp_path)
