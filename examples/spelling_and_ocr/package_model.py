@@ -24,7 +24,7 @@ from omegaconf import DictConfig, open_dict
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.fairseq_patches.contents import difference
-from lev_plugins.fairseq_patches.paths import FILES, has_dictionaries
+from lev_plugins.fairseq_patches.paths import FILES, has_dictionaries, plain
 from lev_plugins.inference.checkpoints import find_checkpoint, load_state, symbols_in
 from lev_plugins.inference.correction import settings
 from lev_plugins.io.text_files import read_lines, require_files
@@ -67,9 +67,8 @@ def _strip(settings: Any) -> None:
 
 def subword_files(cfg: DictConfig) -> list[Path]:
     """The files that a checkpoint's ``--bpe`` and ``--tokenizer`` read."""
-    parts = [getattr(cfg, name, None) or {} for name in ("bpe", "tokenizer")]
-    parts = [vars(one) if isinstance(one, argparse.Namespace) else one for one in parts]
-    return [Path(one[name]) for one in parts for name in FILES if name in one and one[name]]
+    parts = [plain(getattr(cfg, name, None)) for name in ("bpe", "tokenizer")]
+    return [Path(part[name]) for part in parts for name in FILES if part.get(name)]
 
 
 def check_dictionaries(state: dict[str, Any], data: Path) -> None:
@@ -80,10 +79,11 @@ def check_dictionaries(state: dict[str, Any], data: Path) -> None:
         raise UserError(f"--data {data}: has no dict.{task.source_lang}.txt and the target's")
     for side, known in (symbols_in(state) or {}).items():
         path = data / f"dict.{languages[side]}.txt"
-        if found := difference(known, Dictionary.load(str(path)).symbols):
+        if differs := difference(known, Dictionary.load(str(path)).symbols):
+            number, there, here = differs
             raise UserError(
-                f"{path}: the model was trained with another {side} dictionary (symbol {found[0]} "
-                f"is {found[1]} there and {found[2]} here)"
+                f"{path}: the model was trained with another {side} dictionary (symbol {number} is "
+                f"{there} there and {here} here)"
             )
 
 

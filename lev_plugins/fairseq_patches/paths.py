@@ -143,8 +143,8 @@ def homes(paths: Iterable[AnyPath], data: object = None) -> list[str]:
     near = list(dict.fromkeys([*beside, *map(os.path.dirname, beside)]))
     folders = data.split(os.pathsep) if isinstance(data, str) and data else []
     for folder in folders:
-        there = (one for one in places(folder, near) if glob.glob(f"{glob.escape(one)}/dict*.txt"))
-        beside += [os.path.realpath(one) for one in islice(there, 1)]
+        there = (p for p in places(folder, near) if glob.glob(f"{glob.escape(p)}/dict*.txt"))
+        beside += [os.path.realpath(place) for place in islice(there, 1)]
     return list(dict.fromkeys([*beside, *map(os.path.dirname, beside)]))
 
 
@@ -170,7 +170,8 @@ def with_paths(settings: Any, found: Mapping[str, str]) -> Any:
 
 def has_dictionaries(folder: str, languages: Iterable[str | None]) -> bool:
     """Whether a folder has a dictionary for each language."""
-    return all(os.path.isfile(os.path.join(folder, f"dict.{one}.txt")) for one in languages)
+    names = [f"dict.{language}.txt" for language in languages]
+    return all(os.path.isfile(os.path.join(folder, name)) for name in names)
 
 
 def dictionary_folder(
@@ -182,8 +183,8 @@ def dictionary_folder(
     files = list(paths)
     beside = [os.path.dirname(os.path.abspath(path)) for path in files]
     trained = places(utils.split_paths(data)[0], homes(files)) if data else []
-    folders = (one for one in [*beside, *trained] if has_dictionaries(one, languages))
-    return next(folders, None)
+    folders = [*beside, *trained]
+    return next((folder for folder in folders if has_dictionaries(folder, languages)), None)
 
 
 def reads_dictionaries(cfg: Any) -> bool:
@@ -197,8 +198,8 @@ def decoding_models(cfg: Any) -> list[str]:
     """The checkpoints of ``--path`` that are there, by the settings of a command's task."""
     whole = cfg._get_parent() if isinstance(cfg, DictConfig) else None
     path = None if whole is None else OmegaConf.select(whole, "common_eval.path")
-    paths = utils.split_paths(path) if path else []
-    return [find_checkpoint(one) for one in paths if os.path.exists(one)]
+    names = utils.split_paths(path) if path else []
+    return [find_checkpoint(name) for name in names if os.path.exists(name)]
 
 
 def reads_binarised(cfg: DictConfig) -> bool:

@@ -63,22 +63,22 @@ def load(path: str) -> dict[str, Any]:
 def _refuse_other_training(newest: dict[str, Any], other: dict[str, Any], both: str) -> None:
     """Refuses a checkpoint whose parameters, of equal shapes, mean something else."""
     sides = [plain(state.get("task_state")) for state in (other, newest)]
-    symbols, descriptions = ([plain(one.get(name)) for one in sides] for name in KEPT)
+    symbols, descriptions = ([plain(side.get(name)) for side in sides] for name in KEPT)
     for side in ("source", "target"):
-        there, here = (one.get(side) for one in symbols)
-        if there and here and (found := difference(there, here)):
+        there, here = (known.get(side) for known in symbols)
+        if there and here and (differs := difference(there, here)):
+            number, first, second = differs
             raise UserError(
-                f"{both} were trained with other {side} dictionaries (symbol {found[0]} is "
-                f"{found[1]} in the first and {found[2]} in the second): average those of one "
-                "training"
+                f"{both} were trained with other {side} dictionaries (symbol {number} is {first} "
+                f"in the first and {second} in the second): average those of one training"
             )
     for name in DESCRIBED:
-        there, here = (one.get(name) for one in descriptions)
+        there, here = (description.get(name) for description in descriptions)
         if None not in (there, here) and there != here:
             raise UserError(f"{both} were trained with other {name}: average those of one training")
     options = [plain(plain(state.get("cfg")).get("model")) for state in (other, newest)]
     for name in OPTIONS:
-        there, here = (one.get(name) for one in options)
+        there, here = (settings.get(name) for settings in options)
         if str(there) != str(here) and None not in (there, here):
             raise UserError(
                 f"{both} were trained with other options ({flag(name)} {there}, {here}): average "

@@ -7,6 +7,7 @@ number. Sentence N, counted from 0, is line N + 1 of a text file.
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..errors import UserError
 from ..io.text_files import read_lines
@@ -85,14 +86,14 @@ def _numbers(sides: Sequence[tuple[str, Texts]]) -> range:
 def _refuse_other_sources(systems: Sequence[Printed]) -> None:
     """Raises UserError where most S- lines of two systems, whose subwords, case and punctuation may
     differ, are of other sentences."""
-    having = [one for one in systems if one.sources]
-    for one in having[1:]:
-        pairs = [(text, one.sources[n]) for n, text in having[0].sources.items()
-                 if "unk>" not in text + one.sources[n]]  # fmt: skip
-        other = sum(_letters(first) != _letters(second) for first, second in pairs)
-        if 2 * other > len(pairs):
+    having = [system for system in systems if system.sources]
+    for first, other in pairwise(having):
+        pairs = [(text, other.sources[n]) for n, text in first.sources.items()]
+        known = [pair for pair in pairs if "unk>" not in "".join(pair)]
+        differ = sum(_letters(ours) != _letters(theirs) for ours, theirs in known)
+        if 2 * differ > len(known):
             raise UserError(
-                f"{having[0].path} and {one.path} have other S- lines, so they are of other data; "
+                f"{first.path} and {other.path} have other S- lines, so they are of other data; "
                 "give outputs of the same sentences"
             )
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
+from refusals import refuses
 from saved import save
 
 from lev_plugins import Corrector
 from lev_plugins.cli import correct
+from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io.text_files import read_lines
 from lev_plugins.models import ENGLISH_SPELLING, installed_misspellings
 
@@ -66,7 +68,15 @@ def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
     run, text = tmp_path / "run", tmp_path / "text"
     run.mkdir()
     text.mkdir()
-    save(run / "checkpoint_best.pt", tmp_path / "bin", "stock")
+    path = save(run / "checkpoint_best.pt", tmp_path / "bin", "stock")
+    (tmp_path / "codes").touch()
+    codes = {"_name": "characters", "bpe_codes": str(tmp_path / "codes")}
+    state = torch.load(path, weights_only=True)
+    torch.save({**state, "cfg": {**state["cfg"], "bpe": codes}}, path)
+    with refuses("another source dictionary"):
+        package_model.check_dictionaries(
+            load_state(str(path)), tiny.dictionaries(tmp_path / "other", "xyz")
+        )
     for name, line in zip(package_model.LISTS.values(), ("abc 7", "abc dead 3", "abc dead")):
         (text / name).write_text(f"{line}\n")
     (run / "corrector.json").write_text(json.dumps({"min_confidence": 0.5, "unit": "letters"}))
@@ -79,6 +89,8 @@ def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
         one.dtype == torch.float16 for one in state["model"].values() if one.is_floating_point()
     )
     assert str(tmp_path) not in repr(state["cfg"])
+    assert state["cfg"]["task"]["data"] is None, "a name that leads to data of others"
+    assert state["cfg"]["bpe"]["bpe_codes"] == "codes" and (made / "codes").is_file()
     assert Corrector.from_pretrained(str(made)).settings.protect_words.endswith(".protect_words")
     lines = ["abc hgx", "dead beef"]
     wanted = Corrector.from_pretrained(str(made)).correct(lines)
