@@ -10,7 +10,7 @@ import pytest
 import tiny
 import torch
 from refusals import refuses
-from saved import save
+from saved import changed, save
 
 from lev_plugins import Corrector
 from lev_plugins.cli import correct
@@ -69,10 +69,10 @@ def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
     run.mkdir()
     text.mkdir()
     path = save(run / "checkpoint_best.pt", tmp_path / "bin", "stock")
-    (tmp_path / "codes").touch()
-    codes = {"_name": "characters", "bpe_codes": str(tmp_path / "codes")}
-    state = torch.load(path, weights_only=True)
-    torch.save({**state, "cfg": {**state["cfg"], "bpe": codes}}, path)
+    pieces, lines = tmp_path / "spm.model", ["abcdefgh", "hgfedcba"]
+    tiny.sentencepiece_model(pieces, lines, model_type="char", vocab_size=12)
+    bpe = {"_name": "sentencepiece", "sentencepiece_model": str(pieces)}
+    changed(path, path, "bpe", **bpe)
     with refuses("another source dictionary"):
         package_model.check_dictionaries(
             load_state(str(path)), tiny.dictionaries(tmp_path / "other", "xyz")
@@ -90,10 +90,11 @@ def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
     )
     assert str(tmp_path) not in repr(state["cfg"])
     assert state["cfg"]["task"]["data"] is None, "a name that leads to data of others"
-    assert state["cfg"]["bpe"]["bpe_codes"] == "codes" and (made / "codes").is_file()
+    assert state["cfg"]["bpe"]["sentencepiece_model"] == pieces.name
     assert Corrector.from_pretrained(str(made)).settings.protect_words.endswith(".protect_words")
     lines = ["abc hgx", "dead beef"]
     wanted = Corrector.from_pretrained(str(made)).correct(lines)
     shutil.move(made, tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "bin")
+    pieces.unlink()
     assert Corrector.from_pretrained(str(tmp_path / "elsewhere")).correct(lines) == wanted
