@@ -1,8 +1,8 @@
 """The only place that works around fairseq: modules that patch it when they are imported.
 
 A file each: batches, checkpoints (how they are read and written), trust (what they may ask for),
-paths (files that they and options name), contents (what they hold besides), trainings, commands,
-imports, and reports of mistakes.
+paths (files that they and options name), contents (what they hold besides), trainings, gpu
+(training on one), attention, commands, imports, and reports of mistakes.
 """
 
 from . import imports
@@ -14,4 +14,16 @@ def apply(lean: bool = False) -> None:
     """Work around faults of fairseq in this process; ``lean``: as of :mod:`.imports`."""
     one_line_errors()
     imports.import_fairseq(lean)
-    from . import batches, checkpoints, commands, contents, paths, trainings, trust  # noqa: F401
+    from . import (  # noqa: F401
+        attention,
+        batches,
+        checkpoints,
+        commands,
+        contents,
+        paths,
+        trainings,
+        trust,
+    )
+
+    if not imports.is_lean():  # else no trainer is here
+        from . import gpu  # noqa: F401
