@@ -174,7 +174,7 @@ class _Dispatch(TorchDispatchMode):
             found = func(*args, **kwargs)
         writes = any(one.alias_info and one.alias_info.is_write for one in func._schema.arguments)
         if writes and here and isinstance(tensors[0], _OnGPU):
-            return tensors[0]
+            return tensors[0] if func._schema.returns else None
         return tree_map_only(Tensor, to_gpu, found) if lands else found
 
     def _count(

@@ -68,8 +68,7 @@ class Sentence(NamedTuple):
     def trace(self, text: str, found: EditHypothesis) -> EditTrace:
         """What was done to the sentence; ``text`` is the outcome."""
         steps, ending = tuple(self._iterations(found["history"])), found["terminated"]
-        how = found["score"], steps, ending, found["steps"]
-        return EditTrace(self.source, self.draft, text, *how)
+        return EditTrace(self.source, self.draft, text, found["score"], steps, ending)
 
     def _iterations(self, history: Sequence[Step]) -> Iterator[Iteration]:
         """The history has the draft, then deletions, placeholders and tokens in turn."""

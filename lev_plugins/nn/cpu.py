@@ -20,6 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
+from .accelerator import added_mask, is_accelerator
+
 #: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
 SWITCH = "LEV_PLUGINS_ONEDNN"
 CPUINFO = Path("/proc/cpuinfo")
@@ -219,7 +221,10 @@ def attention(
             return _Attention.apply(query, key, value, mask, by)
         if learns or slow:
             query, key, value = query.float(), key.float(), value.float()
-    mask = mask.to(query.dtype) if mask is not None and added else mask
+    if mask is not None and added:
+        mask = mask.to(query.dtype)
+    elif mask is not None and is_accelerator(mask):
+        mask = added_mask(mask, query.dtype)
     return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale).to(kind)
 
 

@@ -1,8 +1,9 @@
 """Leaving padding out of whatever works on each position by itself.
 
 Where tokens were dropped at random, half of a batch's positions are padding. Linear layers, norms
-and dropout run on the real positions alone, and only attention sees the padded batch. Shapes:
-B × T positions, N of them real, C channels.
+and dropout run on the real positions alone, and only attention sees the padded batch. That is for
+a CPU: an accelerator would have to be waited for to know how many there are. Shapes: B × T
+positions, N of them real, C channels.
 """
 
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .accelerator import is_accelerator
 from .cpu import padded_rows
 
 # with less padding than this the copies cost more than they save
@@ -34,6 +36,8 @@ class Packing:
     @classmethod
     def maybe_pack(cls, real: Tensor) -> "Packing | None":
         """The packing for real positions, B × T, bool; None where it would save little."""
+        if is_accelerator(real):
+            return None
         packing = cls(real, pads_rows=True)
         return packing if len(packing.index) < (1 - LEAST_SHARE) * real.numel() else None
 
@@ -68,9 +72,9 @@ class Layout(NamedTuple):
         return x if self.packing is None else self.packing.unpack(x)
 
     @classmethod
-    def of(cls, real: Tensor, waits: bool = True) -> "Layout":
-        """Of real positions, B × T, bool; ``waits``: for a device too, to count the padding."""
+    def of(cls, real: Tensor) -> "Layout":
+        """Of real positions, B × T, bool; on an accelerator a mask, on a CPU packed."""
         mask = real[:, None, None, :]
-        if real.device.type != "cpu" and not waits:
+        if is_accelerator(real):
             return cls(mask)
         return cls() if bool(real.all()) else cls(mask, Packing.maybe_pack(real))

@@ -106,10 +106,12 @@ class Attention(nn.Module):
                     nn.init.xavier_uniform_(block, gain=2**-0.5)
                 nn.init.zeros_(layer.bias)
 
-    def _split(self, x: Tensor, parts: int) -> Tensor:
-        """B × T × parts·C → parts × B × H × T × D."""
+    def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
+        """B × T × parts·C → as many B × H × T × D."""
         b, t, _ = x.shape
-        return x.view(b, t, parts, self.heads, -1).permute(2, 0, 3, 1, 4)
+        # together their gradients are one copy
+        several = x.view(b, t, parts, self.heads, -1).unbind(2)
+        return tuple(part.transpose(1, 2) for part in several)
 
     def keys_values(self, memory: Memory) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory for this layer, B × H × S × D each."""
@@ -122,8 +124,8 @@ class Attention(nn.Module):
 
     def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
         """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
-        parts = self._split(layout.unpack(self.inputs(x)), 3)
-        return (*turned(parts[:2], layout.turns), parts[2])
+        query, key, value = self._split(layout.unpack(self.inputs(x)), 3)
+        return turned(query, layout.turns), turned(key, layout.turns), value
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
@@ -175,17 +177,23 @@ class Attention(nn.Module):
             out = out + look @ upcast(value)
         return out.to(query.dtype).transpose(1, 2).flatten(2), weights
 
-    def _queries(self, x: Tensor, layout: Layout) -> Tensor:
+    def _queries(self, x: Tensor, layout: Layout, rows: int | None = None) -> Tensor:
+        """B × H × T × D; with ``rows``, of the memory, those of one row stand one after another."""
         assert self.query is not None, "only cross=True reads a memory"
-        return self._split(layout.unpack(self.query(x)), 1)[0]
+        x = layout.unpack(self.query(x))
+        return x.view(rows or x.size(0), -1, self.heads, x.size(2) // self.heads).transpose(1, 2)
 
     def forward(self, x: Tensor, layout: Layout, memory: Memory | None = None) -> Tensor:
-        """B × T × C → B × T × C, or packed, N × C → N × C; a memory has a mask of its own."""
+        """B × T × C → B × T × C, or packed, N × C → N × C; a memory has a mask of its own.
+
+        Several rows may read one of the memory; they lie side by side.
+        """
         if memory is None:
             query, key, value = self.project(x, layout)
             return self.attend(query, key, value, layout)
         key, value = self.keys_values(memory)
-        return self.attend(self._queries(x, layout), key, value, layout._replace(mask=memory.mask))
+        query = self._queries(x, layout, key.size(0))
+        return self.attend(query, key, value, layout._replace(mask=memory.mask)).view(x.shape)
 
 
 def rename_old(state_dict: dict[str, Tensor]) -> None:

@@ -127,7 +127,8 @@ def insertion_labels(target: Tensor, kept: Tensor, pad: int, placeholder: int) -
     """
     real = target.ne(pad)
     kept = kept & real
-    moved = Compaction(kept)
+    # a device would have to be waited for to know the longest
+    moved = Compaction(kept, None if target.device.type == "cpu" else target.size(1))
     before = moved(target, pad)
     position = torch.arange(target.size(1), device=target.device).expand_as(target)
     place = moved(position, -1)

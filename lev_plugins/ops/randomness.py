@@ -41,9 +41,19 @@ def uniform(seed: int, epoch: int, sentences: Tensor, length: int, stream: int) 
     Returns:
         B × L, float32, on the device of ``sentences``.
     """
-    position = torch.arange(length, device=sentences.device).unsqueeze(0)
     key = torch.full_like(sentences, _signed(seed * 1_000_003 + stream))
-    key = _mix(_mix(key) + _signed(epoch * _GAMMA))
-    key = _mix(key + (sentences + 1) * _GAMMA).unsqueeze(1)
-    bits = _mix(key + (position + 1) * _GAMMA)
+    return _uniform(epoch, sentences, length, key)
+
+
+def uniform_streams(seed: int, epoch: int, sentences: Tensor, length: int, streams: int) -> Tensor:
+    """:func:`uniform` for the streams from 0 on, together: streams × B × L."""
+    stream = torch.arange(streams, device=sentences.device).unsqueeze(1)
+    return _uniform(epoch, sentences, length, stream + _signed(seed * 1_000_003))
+
+
+def _uniform(epoch: int, sentences: Tensor, length: int, stream: Tensor) -> Tensor:
+    position = torch.arange(1, length + 1, device=sentences.device) * _GAMMA
+    key = _mix(_mix(stream) + _signed(epoch * _GAMMA))
+    key = _mix(key + (sentences + 1) * _GAMMA).unsqueeze(-1)
+    bits = _mix(key + position)
     return ((bits >> 40) & 0xFFFFFF).to(torch.float32) / float(1 << 24)

@@ -67,4 +67,4 @@ def test_a_batch_is_packed_where_a_tenth_of_it_is_padding():
         assert (layout.mask is not None, layout.packing is not None) == (mask, packed)
         assert (Packing.maybe_pack(real) is not None) == packed
     meta = real.to("meta")  # not to be waited for
-    assert Layout.of(meta, waits=False).packing is None
+    assert Layout.of(meta).packing is None

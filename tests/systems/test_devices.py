@@ -55,7 +55,9 @@ def test_logits_and_beam_search_of_what_writes_from_left_to_right(system: Seq2Se
         host, device = both(
             [model], lambda move, model=model: model(**move(sample["net_input"]))[0]
         )
-        assert_near(device.values, host)
+        # what stands at padding has no meaning
+        real = sample["net_input"]["prev_output_tokens"].ne(system.symbols.pad())
+        assert_near(device.values[real], host[real])
     if kind != system.search[0]:
         return
     model = system.lively(kind).float()

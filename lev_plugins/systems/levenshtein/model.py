@@ -16,6 +16,7 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...errors import UserError
+from ...nn.accelerator import is_accelerator
 from ...nn.cpu import Int8Linear, dropout, linear
 from ...nn.embedding import Positions, token_table
 from ...nn.packing import Layout
@@ -35,10 +36,10 @@ from ...ops.edits import true_places
 from ...ops.transfer import to_device
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy, Facts
-from .decoding.state import equal_rows, has_gaps
+from .decoding.state import equal_rows
 from .pointer import SourcePointer
 from .replayed import ReplayedPasses
-from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
+from .roll_in import RollIn, join_deletion_inputs, token_predictions
 from .stock import COPY, complete, convert_parameters
 from .trace import DeletedTokens, Trace, slot_ends
 
@@ -259,14 +260,12 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = dropout(x, self.cfg.dropout, self.training)
         layout = self._layout(tokens, self.rotary[1])
-        if not self.training and layout.packing is not None and has_gaps(tokens.ne(self.pad)):
-            layout = layout._replace(packing=None)  # what stands at padding is read
         x = self.decoder[self.stack_of[head]](x, layout, memory, self.depths[head])
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
     def _layout(self, tokens: Tensor, rotary: int | None) -> Layout:
         real = tokens.ne(self.pad)
-        return Layout.of(real, self.training)._replace(turns=turns(real, rotary))
+        return Layout.of(real)._replace(turns=turns(real, rotary))
 
     def _known_features(
         self, tokens: Tensor, memory: EditMemory, deleted: Tensor | None = None
@@ -315,6 +314,26 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         logits = linear(rows, self.output_weight()) if head is None else head(rows)
         return logits if self.pointer is None else self.pointer(logits, features, places, memory)
 
+    def _inserting(
+        self, counting: Trace, writing: Trace, memory: EditMemory
+    ) -> tuple[Tensor, Tensor]:
+        """What the placeholder head and the token head read, B × T × C each.
+
+        On an accelerator in one pass where both heads read the same exit: kernels twice as large,
+        and half as many.
+        """
+        exits = {(self.stack_of[head], self.depths[head]) for head in HEADS[1:]}
+        if len(exits) > 1 or not is_accelerator(counting.tokens):
+            counted = self.features(counting.tokens, memory, "placeholder", counting.deleted)
+            return counted, self.features(writing.tokens, memory, "token", writing.deleted)
+        width = max(counting.tokens.size(1), writing.tokens.size(1))
+        both = [trace.widened(width, self.pad) for trace in (counting, writing)]
+        tokens, deleted = (torch.stack(pair, 1).flatten(0, 1) for pair in zip(*both))
+        features = self.decoded(tokens, memory, "token", deleted).unflatten(0, (-1, 2))
+        sides = zip(features.unbind(1), (counting, writing))
+        counted, written = (side.narrow(1, 0, trace.tokens.size(1)) for side, trace in sides)
+        return counted, written
+
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None, roll_in: RollIn
     ) -> tuple[dict[str, Tensor], Tensor]:
@@ -324,20 +343,23 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             the logits of each head where there are labels, P × classes; and y_del, B × L, what the
             deletion head has read: it is made here, of what the token head writes.
         """
-        memory = self.encode(src_tokens)
+        memory, sizes = self.encode(src_tokens), roll_in.sizes
         counting, writing, where = roll_in.read(self.traces)
-        features = self.features(counting.tokens, memory, "placeholder", counting.deleted)
-        placeholder = self._traced_slots(features, counting, Facts())
-        features = self.features(writing.tokens, memory, "token", writing.deleted)
-        token = self._written(features, memory, flat(where))
+        deleted = sizes.deleted if self.traces else None
+        facts = Facts(slots=sizes.slots, deleted=deleted)
+        counted, written = self._inserting(counting, writing, memory)
+        placeholder = self._traced_slots(counted, counting, facts)
+        token = self._written(written, memory, true_places(where, sizes.written))
         with torch.no_grad():
             missing, written = roll_in.insertion.missing, token.detach()
             if roll_in.where is not missing:  # for deletion what was masked stands as it is
-                written = written[missing[roll_in.where]]
+                places = true_places(roll_in.where, sizes.written)
+                lacks = missing.flatten().index_select(0, places)
+                written = written.index_select(0, true_places(lacks, sizes.missing))
             predicted = token_predictions(written, roll_in, self.never)
             inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion").flatten(0, 1)
-        features = features.index_select(0, flat(roll_in.may_go(inputs)))
+        features = features.index_select(0, roll_in.asked(inputs))
         deletion = linear(features, self.deletion_head.weight)
         return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
 
@@ -371,16 +393,20 @@ def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder
     """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
 
     B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).
+    Several rows may read one source, one after the other.
     """
     states, mask = memory.states, memory.mask
     real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
+    if (several := len(tokens) // len(states)) > 1:
+        real = real.repeat_interleave(several, 0)
     first, last = real.int().argmax(1, keepdim=True), real.sum(1, keepdim=True) - 1
-    end = (tokens.ne(pad).sum(1, keepdim=True) - 1).clamp(min=1)  # stock's rules may leave </s>
+    end = tokens.ne(pad).sum(1, keepdim=True) - 1
     place = torch.arange(tokens.size(1), device=tokens.device)
     # rounded in whole numbers: the same on any device
     source = (2 * place * last + end).div(2 * end, rounding_mode="floor")
     source = first + torch.minimum(source, last)  # behind </s> there is no place
-    states = states.gather(1, source.unsqueeze(2).expand(-1, -1, states.size(2)))
+    source = source.view(len(states), -1, 1).expand(-1, -1, states.size(2))
+    states = states.gather(1, source).view(*tokens.shape, -1)
     return states * tokens.eq(placeholder).unsqueeze(2)
 
 

@@ -3,9 +3,9 @@
 Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P placeholders in all.
 """
 
-import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -13,15 +13,33 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ...data.batch import Batch
+from ...nn.accelerator import is_accelerator
 from ...nn.cpu import rows_at_once
 from ...ops.alignment import lcs_masks
-from ...ops.edits import InsertionLabels, insertion_labels
-from ...ops.randomness import uniform
+from ...ops.edits import InsertionLabels, insertion_labels, true_places
+from ...ops.randomness import uniform_streams
 from .config import TranslationEditConfig
 from .trace import Trace
 
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
+
+
+class Sizes(NamedTuple):
+    """How many there are in a batch, None for whoever counts them as soon as it needs to know.
+
+    missing: placeholders. written: tokens that the token head predicts. slots: that the
+    placeholder head counts for. deleted: tokens that leave a trace; opened: width of the longest
+    sentence with it. asked: tokens that the deletion head decides about; width: of y_del.
+    """
+
+    missing: int | None = None
+    written: int | None = None
+    slots: int | None = None
+    deleted: int | None = None
+    opened: int | None = None
+    asked: int | None = None
+    width: int | None = None
 
 
 @dataclass
@@ -33,7 +51,8 @@ class RollIn:
     head reads, y'_ins unless tokens that stand are masked too, and where it predicts; B × M.
     token_noise: B × M uniform numbers for sampling t̃, None for the argmax. frequencies: V, what
     random t̃ are sampled by; None where t̃ comes from the policy. draft_kept: B × N, bool, what the
-    expert keeps of the drafts that insertion states are made of.
+    expert keeps of the drafts that insertion states are made of. sizes: known where a device would
+    have to be waited for.
     """
 
     target: Tensor
@@ -48,6 +67,7 @@ class RollIn:
     pad: int
     bos: int
     eos: int
+    sizes: Sizes = field(default_factory=Sizes)
 
     def read(self, traced: bool) -> tuple[Trace, Trace, Tensor]:
         """What the placeholder head reads, what the token head does, and where that predicts.
@@ -56,33 +76,56 @@ class RollIn:
         trace would tell the answer.
         """
         pad, before = self.pad, self.insertion.before
-        counting = Trace(before, torch.zeros_like(before, dtype=torch.bool))
-        if traced and self.draft_kept is not None:
-            width = max(self.draft.size(1), before.size(1))
-            before, draft, kept = (
-                F.pad(one, (0, width - one.size(1)), value=fill)
-                for one, fill in ((before, pad), (self.draft, pad), (self.draft_kept, False))
+        if not traced or self.draft_kept is None:
+            counting, writing = (
+                Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
+                for tokens in (before, self.state)
             )
-            drafted = kept.any(1, keepdim=True)
-            deleted = drafted & ~kept & draft.ne(pad)
-            counting = Trace(torch.where(drafted, draft, before), deleted)
-        writing = counting.opened(self.insertion.counts, self.state, pad)
+            return counting, writing, self.where
+        width = max(self.draft.size(1), before.size(1))
+        before, draft, kept = (
+            F.pad(one, (0, width - one.size(1)), value=fill)
+            for one, fill in ((before, pad), (self.draft, pad), (self.draft_kept, False))
+        )
+        drafted = kept.any(1, keepdim=True)
+        deleted = drafted & ~kept & draft.ne(pad)
+        counting = Trace(torch.where(drafted, draft, before), deleted)
+        writing = counting.opened(self.insertion.counts, self.state, pad, self.sizes.opened)
         return counting, writing, writing.spread(self.where, pad)
 
-    def may_go(self, inputs: Tensor) -> Tensor:
-        """B × L, bool: the tokens of y_del that the deletion head decides about."""
-        return inputs.ne(self.pad) & inputs.ne(self.bos) & inputs.ne(self.eos)
+    def asked(self, inputs: Tensor) -> Tensor:
+        """The tokens of y_del (B × L) that the deletion head decides about, laid flat: P, long."""
+        return true_places(self._is_inner(inputs), self.sizes.asked)
+
+    def _is_inner(self, tokens: Tensor) -> Tensor:
+        return tokens.ne(self.pad) & tokens.ne(self.bos) & tokens.ne(self.eos)
+
+    def measured(self) -> Sizes:
+        """The sizes; a device is waited for once."""
+        missing = self.insertion.missing.sum(1)
+        real, drafted = self.target.ne(self.pad).sum(1), self.draft.ne(self.pad).sum(1)
+        sides = (self._is_inner(tokens).sum(1) for tokens in (self.draft, self.target))
+        numbers = {
+            "missing": missing.sum(),
+            "written": self.where.sum(),
+            "slots": (real - missing - 1).sum(),
+            # what is written in the gaps is neither padding nor an end
+            "asked": torch.where(self.delete_draft, *sides).sum(),
+            "width": torch.where(self.delete_draft, drafted, real).max(),
+        }
+        if self.draft_kept is not None:
+            kept = self.draft_kept.sum(1)
+            numbers["deleted"] = torch.where(kept > 0, drafted - kept, 0).sum()
+            numbers["opened"] = torch.where(kept > 0, drafted + missing, real).max()
+        else:
+            numbers["deleted"] = torch.zeros_like(missing.sum())
+        return Sizes(**dict(zip(numbers, torch.stack(list(numbers.values())).tolist())))
 
 
 class TrainingBatch(Batch):
     """A batch with the states that its sentences are learned from."""
 
     roll_in: RollIn
-
-
-def flat(where: Tensor) -> Tensor:
-    """The places that are true, in a batch laid flat (long, row-major)."""
-    return where.flatten().nonzero().squeeze(1)
 
 
 def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:
@@ -118,12 +161,17 @@ def build_roll_in(
     (alpha, beta), target, draft = shares, sample["target"], sample.get("draft")
     pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
     if draft is None:
-        draft = target.new_tensor([[bos, eos]]).expand(target.size(0), 2)
-    random = functools.partial(uniform, cfg.seed, epoch, sample["id"])
-    width, mixture = target.size(1), random(3, _MIXTURE)
+        draft = target.new_full((len(target), 2), bos)
+        draft[:, 1] = eos
+    masks, tokens = str(cfg.token_masking) == "uniform", str(cfg.roll_in_tokens)
+    width = target.size(1)
+    streams = (_MASKED if masks else _DROP if tokens == "argmax" else _TOKENS) + 1
+    # the longest of what is needed: a mixture takes three
+    random = uniform_streams(cfg.seed, epoch, sample["id"], max(width, 3), streams)
+    mixture = random[_MIXTURE]
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
-    kept = random_keep(inner, mixture[:, 2], random(width, _DROP), str(cfg.kept_tokens))
+    kept = random_keep(inner, mixture[:, 2], random[_DROP, :, :width], str(cfg.kept_tokens))
     draft_kept = None
     if beta > 0:
         drafted, aligned = (mixture[:, 1] < beta).unsqueeze(1), boundary
@@ -133,15 +181,17 @@ def build_roll_in(
         kept = torch.where(drafted, aligned, kept)
     insertion = insertion_labels(target, kept | boundary, pad, placeholder)
     state, where = insertion.after, insertion.missing
-    if str(cfg.token_masking) == "uniform":
-        masked = (random(width, _MASKED) >= random(1, _MASK)) & inner & kept
+    if masks:
+        masked = (random[_MASKED, :, :width] >= random[_MASK, :, :1]) & inner & kept
         state, where = state.masked_fill(masked, placeholder), where | masked
     delete_draft = draft.ne(pad).sum(1).gt(2) & (mixture[:, 0] < alpha)
-    tokens = str(cfg.roll_in_tokens)
-    noise = None if tokens == "argmax" else random(width, _TOKENS)
-    words = frequencies.to(target.device) if tokens == "random" else None
+    noise = None if tokens == "argmax" else random[_TOKENS, :, :width]
+    words = frequencies.to(target.device, non_blocking=True) if tokens == "random" else None
     states = target, draft, delete_draft, insertion, state, where
-    return RollIn(*states, noise, words, draft_kept, pad, bos, eos)
+    roll_in = RollIn(*states, noise, words, draft_kept, pad, bos, eos)
+    if is_accelerator(target):
+        roll_in.sizes = roll_in.measured()
+    return roll_in
 
 
 def alignment(sample: Batch, pad: int) -> tuple[Tensor, Tensor]:
@@ -168,7 +218,8 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tens
     if roll_in.token_noise is None:
         parts = logits.split(size)  # max takes half of the time of argmax
         return torch.cat([without(part, never).max(1).indices for part in parts])
-    noise = roll_in.token_noise[roll_in.insertion.missing]
+    places = true_places(roll_in.insertion.missing, roll_in.sizes.missing)
+    noise = roll_in.token_noise.flatten().index_select(0, places)
     if roll_in.frequencies is not None:
         # counts are whole numbers: their sums are exact on any device
         counts = roll_in.frequencies.cumsum(0)
@@ -194,18 +245,26 @@ def join_deletion_inputs(roll_in: RollIn, predicted: Tensor) -> Tensor:
     insertion, pad = roll_in.insertion, roll_in.pad
     filled = insertion.after.masked_scatter(insertion.missing, predicted)
     width = max(filled.size(1), roll_in.draft.size(1))
-    sides = roll_in.draft, filled
-    draft, filled = (F.pad(one, (0, width - one.size(1)), value=pad) for one in sides)
+    draft, filled = (
+        F.pad(side, (0, width - side.size(1)), value=pad) if side.size(1) < width else side
+        for side in (roll_in.draft, filled)
+    )
     inputs = torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
-    return inputs[:, : int(inputs.ne(pad).sum(1).max())]
+    longest = roll_in.sizes.width
+    return inputs[:, : int(inputs.ne(pad).sum(1).max()) if longest is None else longest]
 
 
 def expert_labels(roll_in: RollIn, inputs: Tensor, max_insertions: int) -> dict[str, Tensor]:
     """The expert's actions where the heads predict: d* (1: delete), p* (at most K), t*; P each."""
     keep, _ = lcs_masks(inputs, roll_in.target, roll_in.pad)
-    insertion = roll_in.insertion
+    insertion, sizes = roll_in.insertion, roll_in.sizes
+
+    def at(values: Tensor, places: Tensor) -> Tensor:
+        return values.flatten().index_select(0, places)
+
+    slots = true_places(insertion.slots, sizes.slots)
     return {
-        "deletion": (~keep[roll_in.may_go(inputs)]).long(),
-        "placeholder": insertion.counts[insertion.slots].clamp(max=max_insertions),
-        "token": roll_in.target[roll_in.where],
+        "deletion": (~at(keep, roll_in.asked(inputs))).long(),
+        "placeholder": at(insertion.counts, slots).clamp(max=max_insertions),
+        "token": at(roll_in.target, true_places(roll_in.where, sizes.written)),
     }

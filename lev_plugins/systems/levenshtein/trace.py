@@ -10,6 +10,7 @@ Shapes: B sentences, L tokens that stand, T with the deleted ones, P slots, C ch
 from typing import NamedTuple, Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...nn.cpu import linear
@@ -30,6 +31,13 @@ class Trace(NamedTuple):
     def standing(self, pad: int) -> Tensor:
         """B × T, bool."""
         return self.tokens.ne(pad) & ~self.deleted
+
+    def widened(self, width: int, pad: int) -> Self:
+        """The same sentences, B × ``width``."""
+        more = 0, width - self.tokens.size(1)
+        if not more[1]:
+            return self
+        return type(self)(F.pad(self.tokens, more, value=pad), F.pad(self.deleted, more))
 
     def select(self, rows: Tensor) -> Self:
         """The sentences at ``rows``."""
