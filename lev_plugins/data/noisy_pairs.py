@@ -1,56 +1,22 @@
 """Pairs of lines, read from text, made noisy and cut into tokens when they are asked for."""
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset
+from fairseq.data import Dictionary, LanguagePairDataset
 from torch import Tensor
 
 from .batch import shortened
+from .batching import by_budget
 from .noise.noiser import Noise
 from .noise.rng import FIXED, sentence_random
+from .text_side import TextSide
 
-
-class TextSide(FairseqDataset):
-    """The lines of a text as tokens with </s> behind them.
-
-    Args:
-        lines: the text.
-        encode: cuts a line into subwords with spaces between them (``--tokenizer``, ``--bpe``).
-        dictionary: numbers the subwords; a control symbol typed as text becomes <unk>.
-        sizes: lengths in tokens, </s> counted; measured where they are not given.
-    """
-
-    def __init__(
-        self,
-        lines: Sequence[str],
-        encode: Callable[[str], str],
-        dictionary: Dictionary,
-        sizes: np.ndarray | None = None,
-    ) -> None:
-        self.lines, self.encode, self.dictionary = lines, encode, dictionary
-        self.unknown = 0  # subwords, where sizes are measured
-        if sizes is None:
-            sizes = np.zeros(len(lines), dtype=np.int32)
-            for number, tokens in enumerate(map(self.tokens, lines)):
-                sizes[number] = len(tokens)
-                self.unknown += int(tokens.eq(dictionary.unk()).sum())
-        self.sizes = sizes
-
-    def tokens(self, line: str) -> Tensor:
-        """Tokens of a line, long."""
-        made = self.dictionary.encode_line(self.encode(line), add_if_not_exist=False).long()
-        words = made[:-1]
-        words.masked_fill_(words < self.dictionary.nspecial, self.dictionary.unk())
-        return made
-
-    def __getitem__(self, number: int) -> Tensor:
-        return self.tokens(self.lines[number])
-
-    def __len__(self) -> int:
-        return len(self.lines)
+logger = logging.getLogger(__name__)
+Sample = dict[str, Any]
 
 
 class NoisyPairs(LanguagePairDataset):
@@ -61,7 +27,7 @@ class NoisyPairs(LanguagePairDataset):
     read data, and with them their copy of a data set, from one epoch to the next.
 
     Lengths are those of the clean text: one cut into batches serves all epochs, and
-    ``--max-tokens`` holds about.
+    ``--max-tokens`` holds about. Where they are estimates it holds exactly: see :meth:`collater`.
 
     Args:
         src, src_dict, tgt, tgt_dict: the two sides without noise and what numbers their tokens.
@@ -89,29 +55,95 @@ class NoisyPairs(LanguagePairDataset):
         share: float = 0.0,
         **options: object,
     ) -> None:
-        sizes = np.minimum(src.sizes, longest) if truncate else src.sizes
         target_sizes = None if tgt is None else tgt.sizes
-        super().__init__(src, sizes, src_dict, tgt, target_sizes, tgt_dict, **options)
+        super().__init__(src, src.sizes, src_dict, tgt, target_sizes, tgt_dict, **options)
         self.noise, self.seed, self.run, self.share = noise, seed, run, share
         self.longest, self.truncate = longest, truncate
+        self.longest_target: float = np.inf
+        self.estimated = any(side is not None and side.estimated for side in (src, tgt))
+        self.max_tokens: int | None = None  # of a batch
+        self.skipped: set[int] = set()  # lines that were found to be too long
+        self._take_sizes()
         self._epoch = torch.full((1,), FIXED).share_memory_()
+
+    def _take_sizes(self) -> None:
+        """The sides' own arrays, where fairseq makes copies."""
+        self.src_sizes = self.src.sizes
+        if self.truncate:
+            self.src_sizes = np.minimum(self.src_sizes, self.longest)
+        self.tgt_sizes = None if self.tgt is None else self.tgt.sizes
 
     def set_epoch(self, epoch: int) -> None:
         """Noise of that epoch, from 1; without effect where noise is fixed."""
         if self.run is not None:
             self._epoch.fill_(epoch)
 
+    # batches ----------------------------------------------------------------------------------
+
     def filter_indices_by_size(
         self, indices: np.ndarray, max_sizes: None | int | Sequence[int]
     ) -> tuple[np.ndarray, list[int]]:
-        """By the clean text; noise then stays below the limit as well."""
-        longest = max_sizes[0] if isinstance(max_sizes, Sequence) else max_sizes
-        self.longest = min(self.longest, longest or self.longest)
-        if self.truncate:
-            self.src_sizes = np.minimum(self.src.sizes, self.longest)
+        """By the clean text; noise then stays below the limit as well. What is estimated to be
+        too long is measured first."""
+        limits = max_sizes if isinstance(max_sizes, Sequence) else (max_sizes, max_sizes)
+        self.longest = min(self.longest, limits[0] or self.longest)
+        self.longest_target = limits[1] or np.inf
+        if self.estimated:
+            self._measure_doubtful()
+        self._take_sizes()
         return super().filter_indices_by_size(indices, max_sizes)
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
+    def _measure_doubtful(self) -> None:
+        for side, limit in ((self.src, self.longest), (self.tgt, self.longest_target)):
+            cut = self.truncate and side is self.src
+            left = 0 if side is None or cut else side.measure_above(limit)
+            if left:
+                logger.warning(
+                    "%d lines of %s are taken to be longer than %d tokens by their characters and "
+                    "words", left, side.lines.path, limit,
+                )  # fmt: skip
+
+    def batch_by_size(
+        self, indices: Sequence[int], max_tokens: int | None = None, *limits: Any, **named: Any
+    ) -> list[np.ndarray]:
+        """fairseq's; notes ``max_tokens`` for :meth:`collater`."""
+        self.max_tokens = max_tokens
+        return super().batch_by_size(indices, max_tokens, *limits, **named)
+
+    def collater(
+        self, samples: Sequence[Sample], pad_to_length: dict[str, int] | None = None
+    ) -> Sample | list[Sample]:
+        """fairseq's batch. Where lengths were estimated: what is too long after all is left out,
+        and told; and of sentences that fill more than ``--max-tokens`` it makes several batches,
+        which :mod:`..fairseq_patches.batches` gives to one update.
+        """
+        if not self.estimated:
+            return super().collater(samples, pad_to_length)
+        samples = [sample for sample in samples if self._fits(sample)]
+        samples.sort(key=_longest_side)
+        budget = self.max_tokens or sum(map(_longest_side, samples)) * len(samples)
+        batches = [
+            super(NoisyPairs, self).collater([samples[place] for place in places], pad_to_length)
+            for places in by_budget([*map(_longest_side, samples)], budget)
+        ]
+        return batches if len(batches) > 1 else batches[0] if batches else {}
+
+    def _fits(self, sample: Sample) -> bool:
+        target = sample["target"]
+        source_size, target_size = len(sample["source"]), 0 if target is None else len(target)
+        if source_size <= self.longest and target_size <= self.longest_target:
+            return True
+        if sample["id"] not in self.skipped:
+            self.skipped.add(sample["id"])
+            logger.warning(
+                "line %d is skipped: it has %d/%d tokens (source/target) where the limit is %g/%g",
+                sample["id"] + 1, source_size, target_size, self.longest, self.longest_target,
+            )  # fmt: skip
+        return False
+
+    # sentences --------------------------------------------------------------------------------
+
+    def __getitem__(self, index: int) -> Sample:
         target = None if self.tgt is None else self.tgt[index]
         return {"id": index, "source": self._source(index), "target": target}
 
@@ -126,3 +158,8 @@ class NoisyPairs(LanguagePairDataset):
         if len(tokens) > self.longest and not self.truncate:
             return self.src.tokens(clean)
         return shortened(tokens, self.longest)
+
+
+def _longest_side(sample: Sample) -> int:
+    target = sample["target"]
+    return max(len(sample["source"]), 0 if target is None else len(target))

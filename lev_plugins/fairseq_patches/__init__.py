@@ -2,7 +2,7 @@
 
 A file each: batches, checkpoints (how they are read and written), trust (what they may ask for),
 paths (files that they and options name), contents (what they hold besides), trainings, gpu
-(training on one), attention, commands, imports, and reports of mistakes.
+(training on one), parallel (on several), attention, commands, imports, and reports of mistakes.
 """
 
 from . import imports
@@ -26,4 +26,4 @@ def apply(lean: bool = False) -> None:
     )
 
     if not imports.is_lean():  # else no trainer is here
-        from . import gpu  # noqa: F401
+        from . import gpu, parallel  # noqa: F401

@@ -1,15 +1,16 @@
 """Batches that hold every sentence, are the same after a break, and end with the training."""
 
 import atexit
+import logging
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from fairseq.data import EpochBatchIterator, FairseqDataset
+from fairseq.data import EpochBatchIterator, FairseqDataset, iterators
 from fairseq.data.iterators import BackgroundConsumer
 from fairseq.tasks import FairseqTask
 
@@ -17,6 +18,7 @@ from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import running_command
 
+logger = logging.getLogger(__name__)
 _PATIENCE = 30.0  # seconds; a thread that reads ahead is at most one batch away from its end
 
 
@@ -61,6 +63,30 @@ def get_batch_iterator(
     # before fairseq resumes where a training stopped: it then begins to read at once
     dataset.set_epoch(iterator.epoch)
     return iterator
+
+
+@patches(EpochBatchIterator, "load_state_dict")
+def load_state_dict(stock: Stock, self: EpochBatchIterator, state_dict: dict[str, Any]) -> None:
+    """Fault: a training whose epoch has fewer batches than it had read does not resume."""
+    read = state_dict.get("iterations_in_epoch", 0)
+    if 0 < read >= len(self):
+        following = state_dict["epoch"] + 1
+        said = "%d batches were read of an epoch that has %d now; epoch %d begins"
+        logger.warning(said, read, len(self), following)
+        state_dict = {**state_dict, "epoch": following, "iterations_in_epoch": 0}
+    stock(self, state_dict)
+
+
+# A collater may make several batches where one would be more than ``--max-tokens``: they are read
+# as one, and one update learns from them, as from those of ``--update-freq``.
+
+
+@patches(iterators, "_chunk_iterator")
+def chunk_iterator(stock: Stock, *arguments: Any, **named: Any) -> Iterator[list[Any]]:
+    """The batches of an update; those that were read as one stand side by side."""
+    for chunk in stock(*arguments, **named):
+        parts = (batch if isinstance(batch, list) else [batch] for batch in chunk)
+        yield [part for batch in parts for part in batch]
 
 
 def end_readers() -> None:

@@ -20,7 +20,8 @@ from ..errors import UserError
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
 SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
-_XZ = b"\xfd7zXZ\x00"
+#: the first bytes of an xz file
+XZ = b"\xfd7zXZ\x00"
 _BYTE_ORDER_MARK = "\ufeff"
 _SPACE = re.compile(r"\s")
 
@@ -65,7 +66,7 @@ def require_files(paths: Iterable[str], hint: str = "") -> None:
 def _opened(path: str) -> IO[bytes]:
     """A file to read, decompressed where it is an xz file."""
     file = open(path, "rb")
-    if file.peek(len(_XZ))[: len(_XZ)] != _XZ:
+    if file.peek(len(XZ))[: len(XZ)] != XZ:
         return file
     with file:
         try:

@@ -17,10 +17,11 @@ from torch import Tensor
 from ..data.batch import TextEncoder
 from ..data.noise.confusions import Confusions, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
-from ..data.noisy_pairs import NoisyPairs, TextSide
+from ..data.noisy_pairs import NoisyPairs
+from ..data.text_lines import parallel_lines
+from ..data.text_side import TextSide
 from ..errors import UserError, require_share
 from ..fairseq_patches.trust import origin
-from ..io.text_files import read_parallel
 from ..options import OptionalStr, option
 from .post_editing import PostEditingTask
 from .validation import EvaluationConfig
@@ -177,17 +178,16 @@ class NoisyTranslationTask(PostEditingTask):
                 f"{files[tgt]} has no {split}.{src} beside it, and without noise it would be its "
                 f"own source; give {flag} all, or the source"
             )
-        rows = list(read_parallel([*files.values()]))
-        lines = {lang: [row[i] for row in rows] for i, lang in enumerate(files)}
+        lines = dict(zip(files, parallel_lines([*files.values()]), strict=True))
         target, encode = None, self.encoding()
         if tgt in lines:
-            target = TextSide(lines[tgt], encode, self.tgt_dict)
+            target = TextSide(lines[tgt], encode, self.tgt_dict, training)
         if target is not None and (src not in files or src == tgt):
             # of another dictionary the unknown words are to be counted
             sizes = target.sizes if self.src_dict == self.tgt_dict else None
-            clean = TextSide(target.lines, encode, self.src_dict, sizes)
+            clean = TextSide(target.lines, encode, self.src_dict, training, sizes)
         else:
-            clean = TextSide(lines[src], encode, self.src_dict)
+            clean = TextSide(lines[src], encode, self.src_dict, training)
         pairs = NoisyPairs(
             clean,
             self.src_dict,
@@ -253,8 +253,10 @@ def _report(split: str, pairs: NoisyPairs) -> None:
     way = "sampled anew every epoch" if pairs.run is not None else "fixed"
     share = f" of {100 * pairs.share:g} % of the targets" if pairs.share else ""
     logger.info("%s: %d lines of text, noise: %s%s (%s)", split, len(pairs), kinds, share, way)
+    if pairs.estimated:
+        logger.info("%s: lengths in tokens are estimated from those of some lines", split)
     for name, side in (("source", pairs.src), ("target", pairs.tgt)):
-        total = 0 if side is None else int(side.sizes.sum())
+        total = 0 if side is None else side.looked_at
         if side is not None and side.unknown > MANY_UNKNOWN * total:
             logger.warning(
                 "%s: %d of %d %s tokens are unknown; is --bpe (and --tokenizer) the one that the "

@@ -10,18 +10,33 @@ from pathlib import Path
 import conftest
 import pytest
 import torch
-from conftest import SEVERAL, TWO
+from conftest import ENCODER, SEVERAL, TRAINING, TWO
+from enct5_corpus import prepared
 from processes import descendants, is_alive
 from states import parameters
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
+SIZES = f"{ENCODER} --decoder-layers 1"
 BIN = Path(sys.executable).parent
 # Plain gradient descent: differences stay as small as they arise.
-FLAGS = (
-    "--batch-size 8 --alpha 0.4 --beta 0.4 --optimizer sgd --lr 0.5 --clip-norm 1 "
-    "--disable-validation --save-interval-updates 1 --save-dir"
+DESCENT = (
+    "--batch-size 8 --optimizer sgd --lr 0.5 --clip-norm 1 --disable-validation "
+    "--save-interval-updates 1"
 )
+FLAGS = f"--alpha 0.4 --beta 0.4 {DESCENT} --save-dir"
+SEQ2SEQ = (
+    f"{SIZES} --share-all-embeddings --dropout 0 --attention-dropout 0 "
+    f"--criterion label_smoothed_cross_entropy {TRAINING}"
+)
+#: system → task, and what it is trained by on the triples
+SYSTEMS = {
+    "levt": ("translation_edit", "--draft-lang mt --alpha 0.4 --beta 0.4 --deletion-trace"),
+    "concat": ("translation_concat", f"--draft-lang mt --arch transformer_concat_char {SEQ2SEQ}"),
+    "pbd": ("translation", f"--arch pbd_transformer_char {SEQ2SEQ}"),
+    "gated": ("translation", f"--arch gated_transformer_char --gates all {SEQ2SEQ}"),
+    "enct5": ("enct5", ""),
+}
 
 
 def assert_alike(one, two):
@@ -32,6 +47,39 @@ def assert_alike(one, two):
     start = parameters(one / "checkpoint_1_1.pt")
     moved = [name for name in first if (first[name] - start[name]).abs().max() > 2e-3]
     assert len(moved) > 20, "hardly anything was learnt: nothing was tested"
+
+
+def training_of(system, commands, triples, folder):
+    """The beginning of a training's command, without data that are left over or dropout."""
+    flags = SYSTEMS[system][1]
+    if system == "enct5":
+        return prepared(commands, folder, "tagging").train(DESCENT)
+    if system == "levt":
+        return triples.train(f"{DESCENT} {flags}")
+    languages = "--source-lang src --target-lang tgt"
+    return f"fairseq-train {triples.data} {languages} {flags} {DESCENT}"
+
+
+@pytest.mark.parametrize(
+    "system",
+    [name if name == "levt" else pytest.param(name, marks=pytest.mark.slow) for name in SYSTEMS],
+)
+def test_two_processes_of_the_default_backend_train_what_one_does(
+    system, commands, triples, tmp_path, root
+):
+    """Every epoch has five batches: in its third update the second process has none to learn from.
+
+    The backend stops where a parameter gets no gradient.
+    """
+    task, one, two = SYSTEMS[system][0], tmp_path / "one", tmp_path / "two"
+    command = f"{training_of(system, commands, triples, tmp_path)} --max-update 7"
+    command += f" --batch-size {40 if system == 'enct5' else 56} --save-dir"
+    commands.done(f"{command} {one} --update-freq 2", tmp_path, task=task)
+    plugged = f"--user-dir {conftest.PACKAGE} --task {task}"
+    several = "--distributed-backend gloo --ddp-backend pytorch_ddp"
+    for rank in commands.ranks(f"{command} {two} {plugged} {several}", root, None):
+        assert rank.code == 0, rank.err
+    assert_alike(one, two)
 
 
 def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_path, root):

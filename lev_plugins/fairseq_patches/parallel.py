@@ -1,0 +1,66 @@
+"""How the processes of a training share their gradients: what works, and what is refused."""
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fairseq.distributed import utils
+from fairseq.models import distributed_fairseq_model
+from fairseq.optim import OPTIMIZER_REGISTRY
+from fairseq.trainer import Trainer
+from omegaconf import DictConfig, OmegaConf
+from torch import nn
+
+from ..errors import UserError
+from ..io.patching import Stock, patches
+from .trainings import _model_class
+
+_PACKAGE = __name__.split(".")[0]
+_WAY = "leave the option out: pytorch_ddp is the default, legacy_ddp the one that overlaps nothing"
+
+
+@patches(distributed_fairseq_model, "DistributedDataParallel")
+def distributed_data_parallel(stock: Stock, module: nn.Module, **options: Any) -> nn.Module:
+    """Fault: on a CPU it names a GPU to the module, which refuses that."""
+    if all(parameter.device.type == "cpu" for parameter in module.parameters()):
+        options |= {"device_ids": None, "output_device": None}
+    wrapped: nn.Module = stock(module=module, **options)
+    return wrapped
+
+
+@patches(Trainer, "reset_dummy_batch")
+def reset_dummy_batch(stock: Stock, self: Trainer, batch: Any) -> None:
+    """What a process computes that has no batch left; one of several that were read as one."""
+    stock(self, batch[0] if isinstance(batch, list) else batch)
+
+
+def _require_backend(cfg: DictConfig) -> None:
+    """Raises :class:`UserError` for a way to share gradients or states that cannot work.
+
+    Faults: without fairscale fairseq ends in a traceback, once data and model are loaded. Sharded
+    parameters are flat vectors, in which our optimizers find no matrices and no backbone, and
+    our models no module of theirs.
+    """
+    place = cfg.distributed_training
+    backend, zero = str(place.ddp_backend), str(place.zero_sharding)
+    if backend == "fully_sharded":
+        model = None if OmegaConf.is_missing(cfg, "model") else _model_class(cfg.model)
+        optimizer = OPTIMIZER_REGISTRY.get(getattr(cfg.optimizer, "_name", None))
+        for kind in (model, optimizer):
+            if getattr(kind, "__module__", "").startswith(f"{_PACKAGE}."):
+                raise UserError(f"--ddp-backend {backend} cannot shard {kind.__name__}; {_WAY}")
+    flags = {"--ddp-backend fully_sharded": backend == "fully_sharded"}
+    flags |= {"--ddp-backend slowmo": backend == "slowmo", "--zero-sharding os": zero == "os"}
+    for flag, given in flags.items():
+        if given and importlib.util.find_spec("fairscale") is None:
+            raise UserError(f"{flag} needs fairscale, which is not installed; {_WAY}")
+
+
+@patches(utils, "call_main")
+def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwargs: object) -> None:
+    """fairseq's; of a training :func:`_require_backend` first."""
+    code = getattr(main, "__code__", None)
+    if code is not None and Path(code.co_filename).parts[-2:] == ("fairseq_cli", "train.py"):
+        _require_backend(cfg)
+    stock(cfg, main, **kwargs)
