@@ -175,7 +175,10 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     """Return the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
     from ..inference.correction import Corrector
 
-    names = "path data device unit window beam precision settings lexicon lookup bigrams confusions"
+    names = (
+        "path data device unit window beam precision settings lexicon lookup bigrams confusions "
+        "draft_guided"
+    )
     given: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     given["weights"] = weights(args.weight or ())
     corrector = Corrector.from_pretrained(**given | text_processing(args))

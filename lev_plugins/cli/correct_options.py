@@ -57,6 +57,8 @@ def _add_few(parser: argparse.ArgumentParser) -> None:
     add("--window N", "words in a window (default: as the model learnt to read)", type=int)
     add_model_data(add, "; none for none", advanced=True)
     add("--beam N", "left-to-right models: width of the search (default: tuned, else 5)", type=int)
+    add("--draft-guided", "left-to-right models without ranking: write what --beam 1 writes, "
+        "reading ahead in the text, in fewer passes")  # fmt: skip
     add("--batch-size N", "units at once (default: 64)", 64)
     add("--buffer N", "lines that are in memory and corrected together; 1 answers each line at "
         "once (default: 1024, and 1 on a terminal)", 1024)  # fmt: skip

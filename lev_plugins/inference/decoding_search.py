@@ -74,7 +74,7 @@ class Search:
             for threshold in thresholds:
                 traces = self.editor.edit(
                     self.sources, self.drafts, max_iter=max_iter, batch_size=batch_size,
-                    empty_penalty=gamma, delete_threshold=threshold,
+                    empty_penalty=gamma, delete_threshold=threshold, history=False,
                 )  # fmt: skip
                 rated = self.rated([one.text for one in traces])
                 yield Choice(gamma, threshold, *rated, fmean(one.steps for one in traces))

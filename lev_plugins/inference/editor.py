@@ -106,7 +106,7 @@ class LevenshteinEditor:
         max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
         delete_threshold: float | None = None, candidates: int | None = None,
         noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
-        old_sources: Iterable[str | None] | None = None,
+        old_sources: Iterable[str | None] | None = None, history: bool = True,
     ) -> list[list[EditTrace]]:  # fmt: skip
         """An n-best list for every source, the best first, none twice.
 
@@ -123,6 +123,7 @@ class LevenshteinEditor:
                 or None; such a source has no draft.
             old_sources: for every source the older one that its draft translates, or None, for a
                 model that was trained with ``--old-source``.
+            history: whether traces have their iterations, which take time to read.
 
         Raises:
             UserError: lists of other lengths, or of what is no text; an option that cannot be; a
@@ -132,7 +133,7 @@ class LevenshteinEditor:
         options = RefinementOptions(
             max_iter, empty_penalty or 0.0, next(one for one in threshold if one is not None),
             max_len_b=max(200, self.task.cfg.max_target_positions), candidates=candidates or nbest,
-            nbest=nbest, noise_scale=noise_scale, seed=seed, retain_history=True,
+            nbest=nbest, noise_scale=noise_scale, seed=seed, retain_history=history,
         )  # fmt: skip
         generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, options)
         rows = read_rows(sources, drafts, terms, old_sources)

@@ -68,7 +68,8 @@ class Sentence(NamedTuple):
     def trace(self, text: str, found: EditHypothesis) -> EditTrace:
         """What was done to the sentence; ``text`` is the outcome."""
         steps, ending = tuple(self._iterations(found["history"])), found["terminated"]
-        return EditTrace(self.source, self.draft, text, found["score"], steps, ending)
+        how = found["score"], steps, ending, found["steps"]
+        return EditTrace(self.source, self.draft, text, *how)
 
     def _iterations(self, history: Sequence[Step]) -> Iterator[Iteration]:
         """The history has the draft, then deletions, placeholders and tokens in turn."""

@@ -23,6 +23,7 @@ from ..errors import UserError, parse_names
 from ..metrics.corpus import METRICS, Metric, add_up, bleu, make_metric
 from ..nn.precision import PRECISIONS
 from ..options import OptionalStr, option
+from .draft_guided import draft_guided_option
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ class EvaluationConfig(TranslationConfig):
         "what fairseq-generate and fairseq-interactive compute in; bf16 and int8 (CPU) are faster "
         "and may change outputs",
     )
+    draft_guided: bool = draft_guided_option()
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
 

@@ -138,6 +138,22 @@ def test_lines_typed_are_answered_as_the_data_are(system, generated):
     assert typed.texts("H") == generated.texts("H")
 
 
+def test_guided_by_drafts_both_commands_write_what_they_write_greedily(system):
+    greedy, guided = (
+        system.done(system.generate(f"--batch-size 4 --beam 1 {flags}"))
+        for flags in ("", "--draft-guided --print-step")
+    )
+    assert guided.texts("H") == greedy.texts("H")
+    typed = system.typed(system.lines, "--beam 1 --draft-guided --buffer-size 3")
+    assert typed.texts("H") == greedy.texts("H")
+    tokens = sum(len(text.split()) + 1 for text in greedy.texts("H"))
+    passes = sum(int(row[-1]) for row in guided.lines("I").values())
+    assert passes < tokens if system.drafted else passes <= tokens
+    command = f"{system.generate('--draft-guided')} {LANGUAGES} --cpu"
+    error = system.commands.plugin(command, system.folder, task=system.task).error
+    assert "--draft-guided" in error and "--beam 1" in error
+
+
 def test_validation_counts_every_sentence_and_a_prefix_is_scored_as_it_is(system):
     """Four a batch: the loss is the mean of the scores of all references."""
     scored, led = (

@@ -136,6 +136,18 @@ def test_traces_lead_from_the_draft_to_the_text(editor):
     assert endings == {"unchanged", "loop", "max_iterations"}, "not everything was tested"
 
 
+def test_iterations_are_read_only_where_they_are_asked_for(editor):
+    sources, drafts = ["abc", "", "hgfedc", "aa"], ["abd", "hh", None, "aa"]
+    whole, short = (
+        editor.edit(sources, drafts, max_iter=4, history=history) for history in (True, False)
+    )
+    assert any(trace.iterations for trace in whole)
+    for trace, alike in zip(whole, short, strict=True):
+        assert alike == dataclasses.replace(trace, iterations=())
+        assert alike.steps == trace.steps
+        assert alike.to_dict() == trace.to_dict() | {"iterations": []}
+
+
 def test_sentences_without_a_draft_are_written_from_nothing(editor):
     nothing = editor.edit(SOURCES[:6])
     for drafts in ([""] * 6, [None] * 6):

@@ -6,6 +6,7 @@ import shutil
 import pytest
 import tiny
 import torch
+from closeness import near
 from fairseq import tasks
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from refusals import refuses
@@ -76,6 +77,17 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     ]
 
 
+@pytest.mark.parametrize("name", ["stock.pt", "concat.pt"])
+def test_guided_by_the_text_itself_it_corrects_as_greedily(folder, name):
+    greedy = Corrector.from_pretrained(folder / name, beam=1)
+    guided = Corrector.from_pretrained(folder / name, draft_guided=True)
+    lines = [LINE, "", "hgfedcba" * 30, "abc abc"]
+    for one, other in zip(guided.correct(lines), greedy.correct(lines), strict=True):
+        assert one.text == other.text and len(one.edits) == len(other.edits)
+        for edit, expected in zip(one.edits, other.edits, strict=True):
+            assert edit.probability == near(expected.probability)
+
+
 class OtherGenerator:
     """Beam search behind fairseq's interface of generators, and nothing besides."""
 
@@ -139,6 +151,13 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
         ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
+        ("stock.pt", {"beam": 5, "draft_guided": True}, "beam=5: draft-guided decoding is greedy"),
+        ("stock.pt", {"lexicon": "/dev/null", "draft_guided": True}, "ranking wants several"),
+        (
+            "editor.pt",
+            {"draft_guided": True},
+            "draft-guided decoding: .*editor.pt is an edit model",
+        ),
         ("stock.pt", {"bpe": "nonsense"}, "bpe: 'nonsense'"),
         ("stock.pt", {"bpe_codes": "gone"}, "--bpe-codes"),
         ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),

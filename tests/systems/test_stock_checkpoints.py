@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import tiny
 import torch
+from closeness import assert_near
 from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.models.nat.levenshtein_transformer import LevenshteinTransformerModel
@@ -32,6 +33,7 @@ TINY = (
     "--decoder-ffn-embed-dim 24 --encoder-attention-heads 2 --decoder-attention-heads 2"
 )
 SENTENCES = 16
+SEEDS_THAT_PAD = (0, 9, 14)
 PRE_NORM = "--encoder-normalize-before --decoder-normalize-before"
 SETTINGS = {
     "pre-norm": PRE_NORM,
@@ -88,7 +90,7 @@ def stock_model(args: Namespace, seed: int) -> Stock:
 
 
 def tame(decoder: Any) -> None:
-    """Few insertions at a time, and never <pad>, which no trained model writes.
+    """Few insertions at a time, and never <pad>, which trained models hardly ever write.
 
     Feature 0 becomes a constant by which the heads can prefer or avoid a class.
     """
@@ -210,14 +212,50 @@ def test_decoding_options_mean_what_they_mean_to_the_stock_decoder(lively, flags
     assert outcomes != by_us(lively)[0], "the options change nothing: nothing was tested"
 
 
-def test_drafts_are_edited_as_the_stock_decoder_would_edit_them(lively):
-    rng = random.Random(5)
-    size = len(lively.task.target_dictionary)
+def random_drafts(stock: Stock, seed: int) -> list[Tensor]:
+    rng, size = random.Random(seed), len(stock.task.target_dictionary)
     inner = [rng.choices(range(3, size), k=n % 8) for n in range(SENTENCES)]
-    drafts = [torch.tensor([0, *tokens, 2]) for tokens in inner]
+    return [torch.tensor([0, *tokens, 2]) for tokens in inner]
+
+
+def test_drafts_are_edited_as_the_stock_decoder_would_edit_them(lively):
+    drafts = random_drafts(lively, seed=5)
     outcomes, deleted = by_us(lively, drafts)
     assert outcomes == by_stock(lively, drafts)
     assert outcomes != by_us(lively)[0] and deleted > 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "drafted"),
+    [
+        ({}, True),
+        ({"iter_decode_eos_penalty": 2.0}, False),
+        ({"iter_decode_force_max_iter": True}, True),
+    ],
+    ids=str,
+)
+def test_where_stock_writes_padding_sentences_end_as_stock_ends_them(flags, drafted):
+    """It cuts them short, and may end them in ``</s>`` again at the next iteration."""
+    cut_short = 0
+    for seed in SEEDS_THAT_PAD:
+        stock = stock_model(stock_options(list(SETTINGS.values())[seed % len(SETTINGS)]), seed)
+        with torch.no_grad():
+            stock.model.decoder.output_projection.weight[stock.model.pad, 0] = 0.2
+        drafts = random_drafts(stock, seed) if drafted else []
+        flags = {"iter_decode_max_iter": 5, **flags}
+        wanted = by_stock(stock, drafts, **flags)
+        assert by_us(stock, drafts, **flags)[0] == wanted
+        cut_short += sum(tokens[0] != 0 or tokens[-1] != 2 for tokens, _ in wanted)
+    assert cut_short, "no model has written padding: nothing was tested"
+
+
+def test_padding_left_of_a_token_is_read_as_stock_reads_it(lively):
+    tokens, source = torch.tensor([[0, 1, 1, 5]]), batch(sources(lively)[1:2])["net_input"]
+    decoder, read = lively.model.decoder, lively.model.encoder(**source)
+    wanted, _ = decoder.forward_mask_ins(False, prev_output_tokens=tokens, encoder_out=read)
+    _, model = converted(lively)
+    logits = model.placeholder_logits(tokens, model.encode(source["src_tokens"]))
+    assert_near(logits[0, 2], wanted[0, 2])
 
 
 @pytest.mark.parametrize(

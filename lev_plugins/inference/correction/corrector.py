@@ -72,7 +72,7 @@ class Corrector:
         window: int | None = None, beam: int | None = None, precision: str = "fp32",
         lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
         weights: Mapping[str, float] | None = None, bigrams: str | None = None,
-        confusions: str | None = None, **processing: Any,
+        confusions: str | None = None, draft_guided: bool = False, **processing: Any,
     ) -> "Corrector":  # fmt: skip
         """Loads a checkpoint of one of the tasks of :mod:`.loading`.
 
@@ -83,6 +83,8 @@ class Corrector:
                 the checkpoint where there is one.
             unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
                 :class:`.settings.Settings`, before what the file says.
+            draft_guided: decode greedily and read ahead in the text, which is as a beam of 1
+                corrects it, in fewer passes (left-to-right models, without ranking).
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
@@ -96,10 +98,14 @@ class Corrector:
             path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         place, unit = os.fspath(path), check_unit(unit, window)
-        use, file = chosen(place, settings, {"beam": beam, **files})
+        if draft_guided and beam not in (None, 1):
+            raise UserError(f"beam={beam}: draft-guided decoding is greedy; give 1 or leave it out")
+        use, file = chosen(place, settings, {"beam": 1 if draft_guided else beam, **files})
         use.protection()  # a file that is missing is told before the model loads
         folder = os.fspath(data) if data else None
-        backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
+        backend = loading.load_backend(
+            place, folder, device, use.beam, precision, processing, draft_guided
+        )
         backend = loading.ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window

@@ -47,12 +47,15 @@ class Generating(Backend):
         beam: int = 5,
         device: str | torch.device = "cpu",
         precision: str = "fp32",
+        draft_guided: bool = False,
     ) -> None:
         self.model, self.task, self.device = model, task, torch.device(device)
         self.processing, self.knows_spaces = processing, knows_spaces
-        options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
+        options: Any = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
+        # no option of fairseq's: the task's generator looks for it
+        options.draft_guided = draft_guided
         model.eval()
         model.to(self.device)
         model.prepare_for_inference_(cfg)

@@ -22,6 +22,7 @@ from ...errors import UserError
 from ...fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ...fairseq_patches.paths import dictionary_folder
 from ...fairseq_patches.trust import settings_of
+from ...nn.seq2seq.draft_guided import DraftGuidedGenerator
 from ...tasks.post_editing import require_dictionaries
 from ..checkpoints import (
     EDITING,
@@ -56,12 +57,18 @@ def load_backend(
     beam: int | None = None,
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
+    draft_guided: bool = False,
 ) -> Backend:
     """Loads a checkpoint; arguments and errors are those of :meth:`.Corrector.from_pretrained`."""
     given = {name: value for name, value in (processing or {}).items() if value is not None}
     place, path = device_named(device), find_checkpoint(path)
     state = load_state(path)
     name = getattr(state["cfg"].task, "_name", None)
+    if draft_guided and name in EDITING:
+        raise UserError(
+            f"draft-guided decoding: {path} is an edit model, which starts from the text anyway; "
+            "leave it out"
+        )
     if beam is not None and (beam < 1 or name in EDITING):
         why = "must be 1 or more" if beam < 1 else f"{path} is an edit model and searches none"
         raise UserError(f"beam={beam}: {why}")
@@ -76,7 +83,10 @@ def load_backend(
         bpe, spaces = _bpe(encoders, given, task.source_dictionary)
         text = TextProcessing(encoders[0], bpe)
         kind = Autoregressive if searches else Generating
-        made = kind(model, task, state["cfg"], text, spaces, beam or 5, place, precision)
+        if draft_guided and not searches:
+            raise UserError(f"draft-guided decoding: --task {name} has a generator of its own")
+        beam = 1 if draft_guided else beam or 5
+        made = kind(model, task, state["cfg"], text, spaces, beam, place, precision, draft_guided)
     elif name in EDITING:
         editor = LevenshteinEditor.from_pretrained(
             path, data, place, precision, state=state, **given
@@ -165,6 +175,11 @@ def ranked(
         )
     if not use.ranks:
         return backend
+    if isinstance(getattr(backend, "generator", None), DraftGuidedGenerator):
+        raise UserError(
+            "draft-guided decoding writes one text a unit, and ranking wants several: leave it "
+            "out, or --lexicon and --lookup (--settings none where the settings name them)"
+        )
     if not isinstance(backend, Autoregressive):
         raise UserError("--lexicon, --lookup: need a model that writes from left to right")
     stored = use.weights if by_word == (use.unit in WORDS) else {}

@@ -36,7 +36,7 @@ from ...ops.edits import true_places
 from ...ops.transfer import to_device
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy, Facts
-from .decoding.state import equal_rows
+from .decoding.state import equal_rows, has_gaps
 from .pointer import SourcePointer
 from .replayed import ReplayedPasses
 from .roll_in import RollIn, join_deletion_inputs, token_predictions
@@ -260,6 +260,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = dropout(x, self.cfg.dropout, self.training)
         layout = self._layout(tokens, self.rotary[1])
+        if not self.training and layout.packing is not None and has_gaps(tokens.ne(self.pad)):
+            layout = layout._replace(packing=None)  # what stands at padding is read
         x = self.decoder[self.stack_of[head]](x, layout, memory, self.depths[head])
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
@@ -400,7 +402,7 @@ def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder
     if (several := len(tokens) // len(states)) > 1:
         real = real.repeat_interleave(several, 0)
     first, last = real.int().argmax(1, keepdim=True), real.sum(1, keepdim=True) - 1
-    end = tokens.ne(pad).sum(1, keepdim=True) - 1
+    end = (tokens.ne(pad).sum(1, keepdim=True) - 1).clamp(min=1)  # stock's rules may leave </s>
     place = torch.arange(tokens.size(1), device=tokens.device)
     # rounded in whole numbers: the same on any device
     source = (2 * place * last + end).div(2 * end, rounding_mode="floor")

@@ -263,6 +263,11 @@ class TranslationEditTask(PostEditingTask):
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
     ) -> RefinementGenerator:
         """What decodes by refinement, as fairseq's flags and the task's say."""
+        if any(getattr(cfg, "draft_guided", False) for cfg in (self.cfg, args)):
+            raise UserError(
+                "--draft-guided is for models that write from left to right; an edit model starts "
+                "from the draft anyway; leave it out"
+            )
         options = RefinementOptions.from_generation(
             args,
             delete_threshold=0.5 if (given := self.cfg.delete_threshold) is None else given,

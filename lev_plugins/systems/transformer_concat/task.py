@@ -20,6 +20,7 @@ from fairseq.data.iterators import EpochBatchIterator
 from fairseq.tasks import register_task
 from torch import Tensor
 
+from ...data.batch import Batch
 from ...errors import UserError
 from ...tasks.post_editing import PostEditingConfig, PostEditingTask
 
@@ -94,6 +95,14 @@ class TranslationConcatTask(PostEditingTask):
             shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
+
+    def drafts(self, sample: Batch) -> list[list[int]]:
+        """The drafts of a batch: what stands behind the source's </s>; the source for none."""
+        end, drafts = self.src_dict.eos(), []
+        for row in sample["net_input"]["src_tokens"].tolist():
+            place = row.index(end)
+            drafts.append(row[:place] if row[place + 1] == end else row[place + 1 :])
+        return drafts
 
     def get_batch_iterator(
         self, dataset: JoinedDataset, max_tokens: int | None = None, **options: Any

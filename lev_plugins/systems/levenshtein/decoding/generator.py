@@ -18,6 +18,7 @@ from .loop import Decoding
 from .options import RefinementOptions
 from .policy import EditPolicy, EnsemblePolicy, is_edit_model
 from .records import EditHypothesis
+from .stock import StockDecoding
 
 
 class RefinementGenerator:
@@ -50,11 +51,11 @@ class RefinementGenerator:
             (unchanged, loop or max_iterations), origin (position in the draft of the tokens that
             stand since then, −1 for others), history (with ``retain_history``).
 
-        With ``options.stock`` whole iterations are compared, there is one more than asked for,
-        ``<unk>`` is refilled, any symbol may be written, and twice the source is a soft limit.
+        With ``options.stock`` fairseq's rules hold (:class:`.stock.StockDecoding`).
         """
         policy, reranker = self._policy(models)
-        decoding = Decoding(policy, sample, self.dictionary, self.placeholder, self.options)
+        rules = StockDecoding if self.options.stock else Decoding
+        decoding = rules(policy, sample, self.dictionary, self.placeholder, self.options)
         memory, hypotheses = decoding.state.memory, decoding.run()
         source, count = sample["net_input"]["src_tokens"], self.options.candidates
         candidates = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]

@@ -62,8 +62,9 @@ class EditTrace:
     """A sentence, how it was edited, and how the editing ended.
 
     source, draft: as they were given; None where there was no draft. text: the output, detokenised.
-    score: the model's, in nats (a mean, or with n-best a sum). terminated: ``"unchanged"`` (nothing
-    to delete, nothing to insert), ``"loop"`` (an earlier state came back) or ``"max_iterations"``.
+    score: the model's, in nats (a mean, or with n-best a sum). iterations: empty where they were
+    not asked for; ``count`` is then how many there were. terminated: ``"unchanged"`` (nothing to
+    delete, nothing to insert), ``"loop"`` (an earlier state came back) or ``"max_iterations"``.
     """
 
     source: str
@@ -72,6 +73,7 @@ class EditTrace:
     score: float
     iterations: tuple[Iteration, ...]
     terminated: Termination
+    count: int = field(default=0, repr=False, compare=False)
 
     def _repr_html_(self) -> str:
         """For notebooks: the source, the draft with its edits, the output."""
@@ -87,6 +89,8 @@ class EditTrace:
     @property
     def steps(self) -> int:
         """Number of iterations that changed something: t of Algorithm 2 when it ends by itself."""
+        if not self.iterations:
+            return self.count
         return sum(iteration.changed for iteration in self.iterations)
 
     def net(self) -> Iteration:
@@ -110,5 +114,6 @@ class EditTrace:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         shown = dict(vars(self))
+        del shown["count"]
         steps = shown.pop("iterations")
         return {**shown, "iterations": [step.to_dict() for step in steps]}

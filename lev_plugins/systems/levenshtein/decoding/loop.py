@@ -22,7 +22,7 @@ from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
 from .policy import EditPolicy, Facts
 from .records import EditHypothesis
-from .state import RefinementState, equal_rows
+from .state import RefinementState
 
 
 class Decoding:
@@ -61,7 +61,7 @@ class Decoding:
 
     def run(self) -> list[EditHypothesis]:
         """One hypothesis for every row, in order: loops end when every sentence is finished."""
-        (self._run_stock if self.options.stock else self._run)()
+        self._run()
         return self.state.hypotheses()
 
     def _run(self) -> None:
@@ -106,27 +106,6 @@ class Decoding:
         if state.numbers:
             state.narrow()
 
-    def _run_stock(self) -> None:
-        """fairseq's loop: stops when a whole iteration changes nothing."""
-        state = self.state
-        for step in range(self.options.max_iter + 1):
-            before, keep = state.tokens, self._keep()
-            kept = keep.sum(1).tolist()
-            state.keep(keep, kept, self.policy.traces)
-            state.narrow()
-            state.record("delete", state.kept, state.deleting)
-            counts = self._counts(step)
-            self._insert(counts, counts.sum(1).tolist(), step)
-            done = equal_rows(state.tokens, before, self.pad).tolist()
-            if step == self.options.max_iter:
-                state.finish([True] * len(done), step, "max_iterations")
-                return
-            if self.options.adaptive:
-                state.finish(done, step, "unchanged")
-                state.drop(done)
-            if not state.numbers:
-                return
-
     # the three phases -------------------------------------------------------------------------
 
     def _keep(self) -> Tensor:
@@ -155,9 +134,7 @@ class Decoding:
     def _counts(self, step: int) -> Tensor:
         """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
         state = self.state
-        cap = self.cap[state.rows]
-        memory = self.policy.with_facts(state.memory, self._facts())
-        logits = self.policy.placeholder_logits(state.tokens, memory, state.trace).float()
+        logits = self._placeholder_logits()
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
             slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
@@ -166,12 +143,17 @@ class Decoding:
             # what would grow onto a word that stays is set apart by one token at least
             onto = self.constraints.grown_together(state.tokens, state.origin, state.rows)
             counts = torch.maximum(counts, (onto & slots).long())
-        if self.options.stock:
-            counts = torch.minimum(counts, cap.unsqueeze(1))
-            counts = counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
-            limits = self.policy.max_positions()
-            cap = state.lengths + counts.sum(1) if limits is None else cap.new_tensor(limits[1])
-        return limit_insertions(counts, cap - state.lengths)
+        return self._limited(counts)
+
+    def _limited(self, counts: Tensor) -> Tensor:
+        """The ``counts`` that the length limit leaves."""
+        return limit_insertions(counts, self.cap[self.state.rows] - self.state.lengths)
+
+    def _placeholder_logits(self) -> Tensor:
+        """Of the number of tokens missing in each slot, R × (T − 1) × (K + 1)."""
+        state = self.state
+        memory = self.policy.with_facts(state.memory, self._facts())
+        return self.policy.placeholder_logits(state.tokens, memory, state.trace).float()
 
     def _facts(self) -> Facts:
         """Of the tokens that a deletion has left."""
@@ -203,16 +185,14 @@ class Decoding:
         if any(totals):
             state.open(counts, totals, self.placeholder)
         state.record("placeholder")
-        where, count = state.tokens.eq(self.placeholder), sum(totals)
-        if self.options.stock:
-            refilled = state.tokens.eq(self.unk)
-            if self.constraints is not None:
-                refilled = refilled & ~self.constraints.standing(KEEP, state.origin, state.rows)
-            where = where | refilled
-            count = int(where.sum())
+        where, count = self._unwritten(sum(totals))
         if count:
             self._fill(where, true_places(where, count), step)
         state.record("token", where, state.scores)
+
+    def _unwritten(self, opened: int) -> tuple[Tensor, int]:
+        """Where tokens are to be written, R × T, bool, and how many; ``opened``: placeholders."""
+        return self.state.tokens.eq(self.placeholder), opened
 
     def _fill(self, where: Tensor, places: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
@@ -244,7 +224,7 @@ class Decoding:
 
     def _allowed(self, logits: Tensor) -> Tensor:
         """A copy in single precision, P × V, without the symbols that are never written."""
-        logits = without(logits.float(), [self.placeholder] if self.options.stock else self.never)
+        logits = without(logits.float(), self.never)
         if self.options.unk_penalty:
             logits[:, self.unk] -= self.options.unk_penalty
         return logits
@@ -252,8 +232,6 @@ class Decoding:
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, beyond which nothing is inserted."""
         source_lengths = source.ne(self.pad).sum(1)
-        if self.options.stock:
-            return (2 * source_lengths).clamp(min=10)
         words = (source_lengths - 2) * self.options.max_len_a + self.options.max_len_b
         drafted = draft.ne(self.pad).sum(1) - 2
         # with a limit near its length a draft would be deleted from and not inserted into

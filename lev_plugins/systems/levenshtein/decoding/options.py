@@ -34,7 +34,7 @@ class RefinementOptions:
     unk_penalty: subtracted from the logit of the unknown symbol. candidates: made for each
     sentence; noise_scale, seed: of the noise by which they differ. nbest: how many are given back
     at most. external_reranker: the last model, an autoregressive one, ranks the candidates, with
-    length_penalty. stock: fairseq's own rules (:meth:`.generator.RefinementGenerator.generate`).
+    length_penalty. stock: fairseq's own rules (:class:`.stock.StockDecoding`).
     """
 
     max_iter: int = 10

@@ -114,8 +114,8 @@ def _histories(
             }
             if phase.mask is not None and phase.scores is not None:
                 # a mask over deleted tokens is as long as the state before them
-                states = [step] if phase.name == "token" else history[-1:]
-                places = slice(len(states[0]["tokens"]))
+                before = slice(len(history[-1]["tokens"]))
+                places = real if phase.name == "token" else before
                 step["mask"] = host[id(phase.mask)][row][places]
                 step["scores"] = host[id(phase.scores)][row][places]
             history.append(step)

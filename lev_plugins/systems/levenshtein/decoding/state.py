@@ -199,3 +199,8 @@ def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
         if longer.size(1) > width:
             same = same & longer[:, width:].eq(pad).all(1)
     return same
+
+
+def has_gaps(real: Tensor) -> bool:
+    """Whether padding stands before a real token in any row of R × T, bool."""
+    return bool((real[:, 1:] & ~real[:, :-1]).any())

@@ -1,0 +1,178 @@
+"""Decoders that read several new tokens of each sentence at once, and forget those that were wrong.
+
+A sentence's tokens stand in any columns, in their order. Padding between them has no place and is
+seen by no other token, so the sentences of a batch may grow by different numbers of tokens: what
+is kept of a wrong one is cut off, or left behind as padding until there is much of it.
+
+Shapes: B sentences, N columns, T' the newest of them, H heads, D = C / H, C channels, V symbols.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.models.transformer import TransformerDecoderBase
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from .model import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
+
+Counts = NDArray[np.int64]
+#: columns for each token of the longest sentence from which on padding is taken out
+MOST_COLUMNS = 1.25
+
+
+class BlockReader:
+    """A :class:`.TransformerDecoder`, and what it has read of B sentences.
+
+    Args:
+        model: encoder and decoder, in evaluation.
+        encoder_out: the encoder's, of these sentences.
+        size: B.
+    """
+
+    #: where padding goes that is taken out from between the tokens
+    pads_left = True
+
+    def __init__(self, model: Any, encoder_out: EncoderOut, size: int) -> None:
+        self.encoder, self.decoder = model.encoder, model.decoder
+        self.encoder_out, self.pad = encoder_out, model.decoder.dictionary.pad()
+        self.state: IncrementalState = {}
+        self.lengths = np.zeros(size, dtype=np.int64)
+        self.tokens: Tensor | None = None  # B × N
+
+    def read(self, block: Tensor) -> DecoderOut:
+        """What the decoder says of new tokens, B × T', padded on the right; B × T' × V first.
+
+        The first column has no padding. :meth:`keep` has to follow.
+        """
+        before = self.tokens
+        self.tokens = block if before is None else torch.cat([before, block], 1)
+        return self._decode(block.size(1))
+
+    def keep(self, counts: Counts, newest: int) -> None:
+        """Forgets all but the first ``counts`` tokens, 1 or more, of each row of the block that was
+        read last, of ``newest`` columns."""
+        assert self.tokens is not None, "there is nothing yet"
+        most = int(counts.max())
+        width = self.tokens.size(1) - newest + most
+        self.tokens = self.tokens[:, :width]
+        if most < newest:
+            self._change(lambda kept: kept[:, :, :width])
+        if (counts < most).any():
+            columns = torch.arange(most, device=self.tokens.device)
+            wrong = columns >= torch.from_numpy(counts).to(self.tokens.device)[:, None]
+            block = self.tokens[:, -most:].masked_fill(wrong, self.pad)
+            self.tokens = torch.cat([self.tokens[:, :-most], block], 1)
+        self.lengths = self.lengths + counts
+        self._take_out_padding()
+
+    def select(self, rows: Tensor) -> None:
+        """Goes on with the sentences at ``rows`` (long indices) alone."""
+        assert self.tokens is not None, "there is nothing yet"
+        self.decoder.reorder_incremental_state_scripting(self.state, rows)
+        self.encoder_out = self.encoder.reorder_encoder_out(self.encoder_out, rows)
+        self.tokens, self.lengths = self.tokens[rows], self.lengths[rows.cpu().numpy()]
+        self._take_out_padding()
+
+    def _take_out_padding(self) -> None:
+        """Moves the tokens of each sentence together, where much is between them."""
+        assert self.tokens is not None, "there is nothing yet"
+        longest, width = int(self.lengths.max()), self.tokens.size(1)
+        loose = self._needs_columns() and int(self.lengths.min()) < width
+        if width <= longest * MOST_COLUMNS and not loose:
+            return
+        real = self.tokens.ne(self.pad)
+        order = (real if self.pads_left else ~real).byte().argsort(dim=1, stable=True)
+        order = order[:, -longest:] if self.pads_left else order[:, :longest]
+        self.tokens = self.tokens.gather(1, order)
+
+        def moved(kept: Tensor) -> Tensor:
+            return kept.gather(
+                2, order[:, None, :, None].expand(-1, kept.size(1), -1, kept.size(3))
+            )
+
+        self._change(moved)
+
+    def _needs_columns(self) -> bool:
+        """Whether the decoder knows places by columns (T5): then all sentences end in one."""
+        return self.decoder.bias is not None
+
+    def _decode(self, newest: int) -> DecoderOut:
+        return self.decoder(self.tokens, self.encoder_out, self.state)
+
+    def _change(self, function: Callable[[Tensor], Tensor]) -> None:
+        """Puts ``function`` of them, B × H × N × D, in the place of all keys and values."""
+        held = self.decoder.get_incremental_state(self.state, "generated")
+        blocks = [(function(key), function(value)) for key, value in held["blocks"]]
+        self.decoder.set_incremental_state(self.state, "generated", {"blocks": blocks})
+
+
+class StockBlockReader(BlockReader):
+    """The same of fairseq's own Transformer, whose decoder takes one new token at a time."""
+
+    pads_left = False  # what is padding sees a token before it: its softmax is not empty
+
+    def _needs_columns(self) -> bool:
+        return False
+
+    def _decode(self, newest: int) -> DecoderOut:
+        """fairseq's ``extract_features``, for the last ``newest`` columns, and its output layer."""
+        decoder, tokens = self.decoder, self.tokens
+        assert tokens is not None, "there is nothing yet"
+        first = tokens.size(1) - newest
+        x = self._embedded(tokens, first).transpose(0, 1)
+        future = None
+        if newest > 1:
+            future = x.new_full((newest, tokens.size(1)), float("-inf")).triu(first + 1)
+        # one sentence has padding only where others went before it
+        padding = tokens.eq(self.pad) if len(tokens) > 1 or self.lengths[0] < first else None
+        sources, masks = self.encoder_out["encoder_out"], self.encoder_out["encoder_padding_mask"]
+        for layer in decoder.layers:
+            self._buffer(layer).pop("prev_key_padding_mask", None)  # all of it is given
+            x, *_ = layer(
+                x,
+                sources[0],
+                masks[0] if masks else None,
+                self.state,
+                self_attn_mask=future,
+                self_attn_padding_mask=padding,
+            )
+        x = x if decoder.layer_norm is None else decoder.layer_norm(x)
+        x = x.transpose(0, 1)
+        x = x if decoder.project_out_dim is None else decoder.project_out_dim(x)
+        return decoder.output_layer(x), {"attn": [None]}
+
+    def _embedded(self, tokens: Tensor, first: int) -> Tensor:
+        """What the first layer reads of the columns from ``first`` on, B × T' × C."""
+        decoder = self.decoder
+        x = decoder.embed_scale * decoder.embed_tokens(tokens[:, first:])
+        x = x if decoder.project_in_dim is None else decoder.project_in_dim(x)
+        if decoder.embed_positions is not None:
+            x = x + decoder.embed_positions(tokens)[:, first:]
+        return x if decoder.layernorm_embedding is None else decoder.layernorm_embedding(x)
+
+    def _buffer(self, layer: Any) -> dict[str, Any]:
+        """What a layer's self-attention keeps."""
+        return layer.self_attn._get_input_buffer(self.state)
+
+    def _change(self, function: Callable[[Tensor], Tensor]) -> None:
+        for layer in self.decoder.layers:
+            kept = self._buffer(layer)
+            kept.update({name: function(kept[name]) for name in ("prev_key", "prev_value")})
+            layer.self_attn._set_input_buffer(self.state, kept)
+
+
+def reader_of(model: nn.Module) -> type[BlockReader] | None:
+    """What reads several tokens at once with a model's decoder; None for a decoder that cannot."""
+    decoder = getattr(model, "decoder", None)
+    if isinstance(decoder, TransformerDecoder):
+        return BlockReader
+    stock = isinstance(decoder, TransformerDecoderBase) and not decoder.cross_self_attention
+    names = ("forward", "extract_features", "extract_features_scriptable", "output_layer")
+    if stock and all(
+        getattr(type(decoder), name) is getattr(TransformerDecoderBase, name) for name in names
+    ):
+        return StockBlockReader
+    return None

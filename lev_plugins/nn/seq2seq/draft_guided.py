@@ -1,0 +1,201 @@
+"""Greedy decoding that reads ahead in a draft, and writes the same text in fewer passes.
+
+A decoder reads what its text is expected to go on with, a stretch of the draft, in one pass. Up to
+the first token that it would not have written itself, this is what greedy decoding writes; there
+its own token is taken, and the draft is read on from where the text then stands in it (aggressive
+decoding: Sun et al., 2021; Ge et al., 2022). The draft decides how many passes there are, never
+what is written.
+
+Shapes: B sentences, T' tokens of a pass, V symbols.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import BaseFairseqModel
+from fairseq.sequence_generator import SequenceGenerator
+from torch import Tensor
+
+from ...errors import UserError
+from ...ops.guesses import DraftGuide
+from .block_reader import BlockReader, reader_of
+
+SUPPORTED = "pbd_transformer, gated_transformer, transformer_concat and fairseq's transformer"
+#: tokens that are guessed at once, at most
+AHEAD = 32
+#: a batch → a draft of each of its sentences, in tokens of the target
+Drafts = Callable[[dict[str, Any]], Sequence[Sequence[int]]]
+
+
+class Sentence:
+    """A text that is being written.
+
+    row: of the batch. tokens: what was written, behind the token that it begins with; scores: the
+    log-probability of each but that. passes: of the decoder, so far.
+    """
+
+    def __init__(self, row: int, begin: int, draft: Sequence[int]) -> None:
+        self.row, self.guide, self.passes = row, DraftGuide(draft), 0
+        self.tokens, self.scores = [begin], list[float]()
+
+    def write(self, tokens: list[int], scores: list[float]) -> None:
+        """Goes on by what was accepted of a guess, and one token more."""
+        self.tokens += tokens
+        self.scores += scores
+        self.passes += 1
+        self.guide.follow(tokens, len(tokens) - 1)
+
+
+class DraftGuidedGenerator(SequenceGenerator):
+    """fairseq's generator with a beam of 1, guided by drafts.
+
+    Args:
+        drafts: gives the drafts of a batch.
+        options: as of fairseq's; those of a beam or of another search are not looked at.
+
+    Raises:
+        UserError: a model whose decoder cannot read several tokens at once.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[BaseFairseqModel],
+        dictionary: Dictionary,
+        drafts: Drafts,
+        **options: Any,
+    ) -> None:
+        kinds = [reader_of(model) for model in models]
+        if None in kinds:
+            raise UserError(
+                f"--draft-guided: {type(models[kinds.index(None)]).__name__} reads one token at a "
+                f"time; it is for {SUPPORTED}"
+            )
+        super().__init__(models, dictionary, **options)
+        self.drafts, self.kinds = drafts, kinds
+        #: of a draft these are not read
+        self.ends = {dictionary.pad(), dictionary.eos()}
+
+    @torch.no_grad()
+    def _generate(
+        self,
+        sample: dict[str, Any],
+        prefix_tokens: Tensor | None = None,
+        constraints: Tensor | None = None,
+        bos_token: int | None = None,
+    ) -> list[list[dict[str, Any]]]:
+        """One hypothesis for each sentence, as fairseq's; its ``steps`` are the passes it took."""
+        if prefix_tokens is not None or constraints is not None:
+            raise UserError("--draft-guided goes with no prefix and no constraints; leave one out")
+        inputs = sample["net_input"]
+        source = inputs["src_tokens"]
+        longest = min(int(self.max_len_a * source.size(1) + self.max_len_b), self.max_len - 1)
+        assert self.min_len <= longest, (
+            "min_len cannot be larger than max_len, please adjust these!"
+        )
+        begin = self.eos if bos_token is None else bos_token
+        writing = [
+            Sentence(row, begin, [token for token in draft if token not in self.ends])
+            for row, draft in enumerate(self.drafts(sample))
+        ]
+        readers = [
+            kind(model, encoder_out, len(writing))
+            for kind, model, encoder_out in zip(
+                self.kinds, self.model.models, self.model.forward_encoder(inputs), strict=True
+            )
+        ]
+        hypotheses: list[list[dict[str, Any]]] = [[] for _ in writing]
+        while writing:
+            writing = self._pass(writing, readers, longest, source, hypotheses)
+        return hypotheses
+
+    def _pass(
+        self,
+        writing: list[Sentence],
+        readers: Sequence[BlockReader],
+        longest: int,
+        source: Tensor,
+        hypotheses: list[list[dict[str, Any]]],
+    ) -> list[Sentence]:
+        """Reads on with all sentences that are being written; returns those that have not ended.
+
+        ``longest``: tokens of a text at most, without </s>.
+        """
+        # a guess is not longer than what may still be written
+        guesses = [one.guide.guess(min(AHEAD, longest + 1 - len(one.tokens))) for one in writing]
+        width = 1 + max(map(len, guesses))
+        rows = [[one.tokens[-1], *guess] for one, guess in zip(writing, guesses, strict=True)]
+        block = torch.tensor([row + [self.pad] * (width - len(row)) for row in rows])
+        logs = self._log_probabilities(readers, block.to(source.device))
+        self._restrict(logs, [len(one.tokens) - 1 for one in writing], longest)
+        scores, tokens = (best.tolist() for best in logs.max(2))
+        going, counts = [], []
+        for number, (one, guess) in enumerate(zip(writing, guesses, strict=True)):
+            count = 1 + _agreeing(tokens[number], guess)
+            one.write(tokens[number][:count], scores[number][:count])
+            counts.append(count)
+            if one.tokens[-1] == self.eos:
+                hypotheses[one.row] = [self._hypothesis(one, source.device)]
+            else:
+                going.append(number)
+        if going:
+            for reader in readers:
+                reader.keep(np.array(counts), width)
+                if len(going) < len(writing):
+                    reader.select(torch.tensor(going, device=source.device))
+        return [writing[number] for number in going]
+
+    def _log_probabilities(self, readers: Sequence[BlockReader], block: Tensor) -> Tensor:
+        """Of what follows each token of a block, by the mean of all models: B × T' × V."""
+        logs = []
+        for model, reader in zip(self.model.models, readers, strict=True):
+            out, *extra = reader.read(block)
+            out = out if self.temperature == 1 else out / self.temperature
+            logs.append(model.get_normalized_probs((out, *extra), log_probs=True, sample=None))
+        if len(logs) == 1:
+            return logs[0]
+        return torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))
+
+    def _restrict(self, logs: Tensor, written: Sequence[int], longest: int) -> None:
+        """In place: takes away what greedy decoding would not write, as fairseq does.
+
+        ``written``: tokens of each sentence so far.
+        """
+        logs[..., self.pad] = -math.inf
+        if self.unk_penalty:
+            logs[..., self.unk] -= self.unk_penalty
+        logs.masked_fill_(logs.isnan(), -math.inf)
+        if self.token_indices_to_suppress is not None:
+            logs[..., self.token_indices_to_suppress] = -math.inf
+        places = torch.tensor(written)[:, None] + torch.arange(logs.size(1))
+        early, late = places < self.min_len, places >= longest
+        if early.any():
+            logs[..., self.eos].masked_fill_(early.to(logs.device), -math.inf)
+        if late.any():
+            end = logs[..., self.eos].clone()
+            logs.masked_fill_(late.to(logs.device)[..., None], -math.inf)
+            logs[..., self.eos] = end
+
+    def _hypothesis(self, sentence: Sentence, device: torch.device) -> dict[str, Any]:
+        """A text that has come to its end, as fairseq's beam search gives it."""
+        scores = torch.tensor(sentence.scores, device=device)
+        length = len(sentence.scores) ** self.len_penalty if self.normalize_scores else 1.0
+        return {
+            "tokens": torch.tensor(sentence.tokens[1:], device=device),
+            "score": scores.sum() / length,
+            "attention": torch.empty(0),
+            "alignment": torch.empty(0),
+            "positional_scores": scores,
+            "steps": sentence.passes,
+        }
+
+
+def _agreeing(tokens: Sequence[int], guess: Sequence[int]) -> int:
+    """How many tokens of a guess are as those that the model would have written."""
+    for count, (token, guessed) in enumerate(zip(tokens, guess)):
+        if token != guessed:
+            return count
+    return len(guess)

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Style, types and spelling, with the versions of constraints.txt; makes .venv first if need be:
+#
+#     bash tests/lint.sh
+set -euo pipefail
+unset CDPATH
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+bash examples/environment.sh
+python=.venv/bin/python
+"$python" -m pip install --quiet --disable-pip-version-check -c constraints.txt ruff mypy codespell
+"$python" -m ruff check .
+"$python" -m ruff format --check .
+"$python" -m mypy
+.venv/bin/codespell lev_plugins docs examples benchmarks ./*.md
+echo "lint: all passed"

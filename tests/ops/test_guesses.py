@@ -1,0 +1,56 @@
+"""What a text goes on with, guessed from a draft of it."""
+
+import random
+
+import pytest
+
+from lev_plugins.ops.guesses import DraftGuide
+
+
+def passes(draft: str, text: str, most: int = 1000) -> int:
+    """How many guesses it takes until the whole text, which has an end, is written."""
+    wanted, guide = [ord(letter) for letter in text] + [0], DraftGuide(list(map(ord, draft)))
+    place = count = 0
+    while place < len(wanted):
+        guess, count = guide.guess(most), count + 1
+        assert len(guess) <= most
+        accepted = 0
+        while accepted < len(guess) and guess[accepted] == wanted[place + accepted]:
+            accepted += 1
+        guide.follow(wanted[place : place + accepted + 1], accepted)
+        place += accepted + 1
+    return count
+
+
+LINE = "the quick brown fox jumps over the lazy dog"
+
+
+@pytest.mark.parametrize(
+    ("draft", "most"),
+    [
+        (LINE, 1),
+        (LINE.replace("quick", "qu1ck"), 2),
+        (LINE.replace("quick", "quck"), 3),
+        (LINE.replace("quick", "quiick"), 2),
+        (LINE.replace("quick ", ""), 8),
+        (LINE.replace("over", "0ver").replace("lazy", "1azy"), 3),
+        (LINE + " and the cat", 2),
+        (LINE[:20], len(LINE) - 20 + 2),
+        ("", len(LINE) + 1),
+    ],
+)
+def test_a_text_takes_one_pass_and_one_or_two_for_each_place_that_differs(draft, most):
+    assert passes(draft, LINE) <= most
+
+
+def test_a_guess_is_as_long_as_was_asked_for():
+    assert DraftGuide([5, 6, 7]).guess(2) == [5, 6]
+    assert DraftGuide([5, 6, 7]).guess(9) == [5, 6, 7]
+    assert passes(LINE, LINE, most=4) == -(-(len(LINE) + 1) // 5)
+
+
+def test_no_draft_makes_it_take_more_passes_than_tokens():
+    rng = random.Random(1)
+    for _ in range(200):
+        text, draft = ("".join(rng.choices("ab", k=rng.randint(0, 30))) for _ in range(2))
+        assert 1 <= passes(draft, text) <= len(text) + 1

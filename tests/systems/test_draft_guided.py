@@ -1,0 +1,220 @@
+"""Draft-guided decoding writes what greedy decoding writes, whatever the draft, in fewer passes."""
+
+import dataclasses
+import json
+import random
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from closeness import assert_near
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models.lstm import LSTMModel, base_architecture
+from fairseq.sequence_generator import SequenceGenerator
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from refusals import refuses
+from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq, task
+from test_seq2seq import stock
+from tiny import Triple
+
+from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator
+from lev_plugins.nn.t5 import T5Size
+from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
+from lev_plugins.tasks.post_editing import PostEditingConfig
+
+# said by torch about fairseq
+pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
+Drafts = Sequence[Sequence[int]]
+T5 = T5Size(8, 2, 3, 10, 2, 2, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0)
+PLAN = json.dumps({"kind": "t5", "mask": None, "plan": dataclasses.asdict(T5)})
+
+
+def fairseqs(**options: Any) -> Any:
+    """fairseq's own Transformer, in double precision, far from undecided."""
+    return tiny.sharpen(stock(CONCAT.symbols, **options), 2.0).double()
+
+
+#: name → the system whose sentences it reads, and a model
+MODELS: dict[str, tuple[Seq2Seq, Callable[[], Any]]] = {
+    **{
+        f"{name}, {kind}": (system, lambda s=system, k=kind: s.build(3, 1.5, **s.kinds[k]))
+        for name, system in {"pbd": PBD, "gated": GATED, "concat": CONCAT}.items()
+        for kind in system.kinds
+    },
+    "gated, T5": (
+        GATED,
+        lambda: GATED.build(2, 1.0, gates="copy,generate", backbone_plan=PLAN),
+    ),
+    "fairseq's": (CONCAT, fairseqs),
+    "fairseq's, learned, pre-norm": (
+        CONCAT,
+        lambda: fairseqs(encoder_learned_pos=True, encoder_normalize_before=True),
+    ),
+}
+each_model = pytest.mark.parametrize(("system", "make"), MODELS.values(), ids=MODELS.keys())
+
+
+def greedy(system: Seq2Seq, models: Sequence[Any], rows: Sequence[Triple], **options: Any) -> Any:
+    flags = {"beam_size": 1, "max_len_b": 20, **options}
+    generator = SequenceGenerator(models, system.symbols, **flags)
+    return generator.generate(models, system.sample(rows, left=not system.joins))
+
+
+def guided(
+    system: Seq2Seq, models: Sequence[Any], rows: Sequence[Triple], drafts: Drafts, **options: Any
+) -> Any:
+    flags = {"beam_size": 1, "max_len_b": 20, **options}
+    generator = DraftGuidedGenerator(models, system.symbols, lambda sample: drafts, **flags)
+    return generator.generate(models, system.sample(rows, left=not system.joins))
+
+
+def hostile(text: list[int], size: int, rng: random.Random) -> list[int]:
+    """A draft of a text that ends in </s>, helpful or not; ``size``: of the dictionary."""
+    noisy = [token if rng.random() < 0.8 else rng.randrange(size) for token in text[:-1]]
+    cut = rng.randrange(len(text))
+    return rng.choice(
+        [
+            [],
+            text[:-1],
+            noisy,
+            text[:cut] + noisy[cut + 2 :],  # tokens are missing
+            noisy[:cut] + noisy,  # repeated
+            text + text,  # with </s> in it, and longer than any target
+            [rng.randrange(size) for _ in range(rng.randint(1, 70))],  # unrelated, special symbols
+            [text[0]] * 60,
+            [3] * 9,  # unknown
+        ]
+    )
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    for (one,), (other,) in zip(found, expected, strict=True):
+        assert one["tokens"].tolist() == other["tokens"].tolist()
+        assert_near(one["positional_scores"].float(), other["positional_scores"].float())
+        assert_near(one["score"].float(), other["score"].float())
+
+
+@each_model
+def test_whatever_the_drafts_it_writes_what_greedy_decoding_writes(system, make):
+    model, rng = make(), random.Random(1)
+    passes, tokens = 0, 0
+    for number in range(8):
+        rows = rng.sample(list(system.rows), 1 if number < 2 else rng.randint(2, len(system.rows)))
+        options = {"min_len": rng.choice([1, 3]), "unk_penalty": rng.choice([0, 0.5])}
+        expected = greedy(system, [model], rows, **options)
+        texts = [best["tokens"].tolist() for best, *_ in expected]
+        drafts = [hostile(text, len(system.symbols), rng) for text in texts]
+        found = guided(system, [model], rows, drafts, **options)
+        assert_same(found, expected)
+        tokens += sum(map(len, texts))
+        passes += sum(one[0]["steps"] for one in found)
+    assert passes < tokens
+
+
+@each_model
+def test_its_own_text_as_a_draft_takes_one_pass(system, make):
+    model = make()
+    expected = greedy(system, [model], system.rows)
+    drafts = [best["tokens"].tolist()[:-1] for best, *_ in expected]
+    found = guided(system, [model], system.rows, drafts)
+    assert_same(found, expected)
+    assert {one["steps"] for (one,) in found} == {1}
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_drafts_above_the_positions_are_read_as_far_as_there_are_any(learned):
+    limits = {"max_source_positions": 9, "max_target_positions": 7}
+    for system in (PBD, CONCAT):
+        model = system.build(3, encoder_learned_pos=learned, **limits)
+        rows = [Triple("abcd", "", "ab"), Triple("c", "", ""), Triple("", "", "abc")]
+        expected = greedy(system, [model], rows, min_len=6)
+        drafts = [best["tokens"].tolist()[:-1] + [5] * 30 for best, *_ in expected]
+        assert_same(guided(system, [model], rows, drafts, min_len=6), expected)
+
+
+def test_an_ensemble_is_guided_too():
+    for system in (PBD, CONCAT):
+        models = [system.build(seed, 1.5) for seed in (5, 6)]
+        expected = greedy(system, models, system.rows)
+        drafts = [best["tokens"].tolist()[::2] for best, *_ in expected]
+        assert_same(guided(system, models, system.rows, drafts), expected)
+
+
+# the option ------------------------------------------------------------------------------------
+
+
+def options(**values: Any) -> Namespace:
+    return Namespace(**{**vars(GenerationConfig(beam=1)), "draft_guided": True, **values})
+
+
+def translation(source: Any = None) -> TranslationTask:
+    return TranslationTask(TranslationConfig(), source or PBD.symbols, PBD.symbols)
+
+
+def test_without_a_draft_side_the_source_is_the_draft():
+    model = PBD.build(3)
+    assert not isinstance(translation().build_generator([model], options(draft_guided=False)),
+                          DraftGuidedGenerator)  # fmt: skip
+    generator = translation().build_generator([model], options())
+    sample = PBD.sample([Triple("abc", "", ""), Triple("h", "", "")])
+    letters = [PBD.symbols.index(letter) for letter in "abch"]
+    (first, second) = generator.drafts(sample)
+    assert [token for token in first if token > 3] == letters[:3]
+    assert [token for token in second if token > 3] == letters[3:]
+    other = translation(tiny.dictionary("cxb")).build_generator([model], options())
+    tokens = torch.tensor([[4, 5, 6, 3, 2]])  # c x b <unk> </s>
+    unknown = PBD.symbols.unk()
+    expected = [letters[2], unknown, letters[1], unknown, 2]
+    assert other.drafts({"net_input": {"src_tokens": tokens}}) == [expected]
+
+
+def test_a_draft_that_is_joined_to_the_source_is_the_draft():
+    symbols = CONCAT.symbols
+    joined = TranslationConcatTask(PostEditingConfig(), symbols, symbols)
+    rows = [Triple("abc", "", "de"), Triple("h", "", "")]  # without a draft it is the source
+    drafts = joined.drafts(CONCAT.sample(rows, left=False))
+    kept = ["".join(symbols[token] for token in draft if token > 3) for draft in drafts]
+    assert kept == ["de", "h"]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"beam": 5}, "--beam 1"),
+        ({"sampling": True}, "--sampling"),
+        ({"prefix_size": 2}, "--prefix-size"),
+        ({"constraints": "ordered"}, "--constraints"),
+        ({"lm_path": "lm.pt"}, "--lm-path"),
+        ({"diverse_beam_groups": 1}, "--diverse-beam-groups"),
+        ({"no_repeat_ngram_size": 3}, "--no-repeat-ngram-size"),
+        ({"match_source_len": True}, "--match-source-len"),
+        ({"print_alignment": "hard"}, "--print-alignment"),
+        ({"retain_dropout": True}, "--retain-dropout"),
+        ({"score_reference": True}, "--score-reference"),
+        ({"nbest": 2}, "--nbest"),
+    ],
+)
+def test_what_greedy_decoding_does_not_do_is_refused_by_name(values, said):
+    with refuses("--draft-guided", said):
+        translation().build_generator([PBD.build()], options(**values))
+
+
+def test_a_model_that_reads_one_token_at_a_time_and_an_edit_model_are_refused():
+    args = Namespace(max_source_positions=32, max_target_positions=32, criterion="cross_entropy")
+    base_architecture(args)
+    lstm = LSTMModel.build_model(args, task(PBD.symbols))
+    with refuses("--draft-guided", "LSTMModel"):
+        translation().build_generator([lstm], options())
+    with refuses("--draft-guided", "edit model"):
+        tiny.task(draft_guided=True).build_generator([], Namespace())
+
+
+def test_a_prefix_or_constraints_of_a_call_are_refused():
+    model = PBD.build(3)
+    generator = translation().build_generator([model], options())
+    for name in ("prefix_tokens", "constraints"):
+        with refuses("--draft-guided", "prefix"):
+            generator.generate([model], PBD.sample(PBD.rows), **{name: torch.tensor([[4]])})
