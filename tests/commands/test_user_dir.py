@@ -101,6 +101,8 @@ def test_hydra_refuses_what_the_command_line_refuses(commands, tmp_path, trained
     assert "--early-exit 0" in trained(commands, "+model.early_exit=0").error
     named = trained(commands, "model._name=levenshtein_editor_char")
     assert "give model._name=levenshtein_editor" in named.error
+    gone = trained(commands, "checkpoint.restore_file=gone.pt")
+    assert "--restore-file gone.pt does not exist" in gone.error
     several = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29511"}
     alone = "distributed_training.distributed_world_size=1"
     assert "2 processes" in trained(commands, alone, environ=several).error
