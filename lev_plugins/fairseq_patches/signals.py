@@ -38,12 +38,12 @@ def _receive(spawns: bool) -> Callable[[int, object], None]:
 
 
 def _handle(numbers: tuple[signal.Signals, ...], receive: Callable[[int, Any], None]) -> None:
-    """Takes signals for which nobody has a handler."""
+    """Takes signals for which nobody has a handler, or a training before in this process."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in numbers:
         stock = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-        if number not in _handled and signal.getsignal(number) == stock:
+        if number in _handled or signal.getsignal(number) == stock:
             _handled[number] = stock
             signal.signal(number, receive)
 
@@ -124,9 +124,9 @@ def add_signals(
     With it comes the time, of which fairseq keeps a tensor of the device: each comparison with
     ``--stop-time-hours`` would make the host wait for all that the device has to do.
     """
-    told = [float(number in _received) for number in SIGNALS]
-    outputs, sums = stock(self, outputs, *sums, *told, ignore=ignore)
-    own, told = sums[: -len(SIGNALS)], sums[-len(SIGNALS) :]
+    received = [float(number in _received) for number in SIGNALS]
+    outputs, totals = stock(self, outputs, *sums, *received, ignore=ignore)
+    own, told = list(totals[: len(sums)]), totals[len(sums) :]
     if len(own) == 3:  # of an update: size, batches out of memory, time
         self.unread = [own[2], *told]
     return outputs, own

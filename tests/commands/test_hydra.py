@@ -85,7 +85,7 @@ def test_enct5_from_a_folder(name, option, commands, tmp_path, transformers):
     options = f"task.data={tmp_path}/data model.{option}={tmp_path}/model"
     hydra(commands, tmp_path, "classification", options, name).succeeded(options)
     shutil.rmtree(tmp_path / "model")
-    predict = f"python -m lev_plugins predict --path {tmp_path}/ck --batch-size 1"
+    predict = f"python -m lev_plugins predict --path {tmp_path}/ck"
     assert len(commands.ok(predict, tmp_path, stdin="a b\nc\n").out.splitlines()) == 2
 
 

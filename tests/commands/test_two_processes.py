@@ -134,6 +134,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [2, 1])
 def test_ctrl_c_ends_processes_together_in_a_line(commands, pairs, tmp_path, told):
     """Also where one of them alone has got it."""

@@ -92,7 +92,7 @@ def test_ctrl_c_ends_hydras_jobs_in_a_line(commands, tmp_path, root, trained):
     assert result.code == 128 + signal.SIGINT and "Traceback" not in result.err
     assert result.err.count("Ctrl-C: ") == 1 and "begins anew" in result.err
     sweep = ["-m", "optimization.max_update=1,3", f"hydra.sweep.dir={tmp_path}/jobs"]
-    result = trained(commands, own, *sweep, environ=asked)
+    result = trained(commands, *sweep, own, environ=asked)
     assert result.code == 128 + signal.SIGINT and "Traceback" not in result.err
     assert "goes on from" in result.err
 
