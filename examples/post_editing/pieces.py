@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import sentencepiece
 
+from lev_plugins.data.subwords import train_sentencepiece
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import plain_spaces, read_lines, read_parallel
 
@@ -33,14 +34,12 @@ def main() -> None:
         for _ in read_parallel([f"{work}/text/{part}.{side}" for side in sides]):
             pass  # as many lines, all of them readable
     first = [f"{work}/text/{parts[0]}.{side}" for side in sides]
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(line for path in first for line in text_lines(path)),
+    train_sentencepiece(
+        (line for path in first for line in text_lines(path)),
+        args.vocabulary,
+        flag="VOCABULARY",
         model_prefix=f"{work}/spm",
-        vocab_size=args.vocabulary,
-        hard_vocab_limit=False,  # little text holds fewer subwords than were asked for
-        character_coverage=1.0,
         normalization_rule_name="identity",  # what is kept comes out as it went in
-        minloglevel=2,
     )
     os.makedirs(f"{work}/pieces", exist_ok=True)
     pieces = sentencepiece.SentencePieceProcessor(model_file=f"{work}/spm.model")

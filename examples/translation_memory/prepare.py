@@ -24,6 +24,7 @@ from memory import Match, Memory, Pair, po_pairs, repair, to_line
 
 from lev_plugins.cli.preprocess import main as preprocess
 from lev_plugins.data.source_change import MARKS, mark_change
+from lev_plugins.data.subwords import train_sentencepiece
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_parallel
@@ -107,16 +108,14 @@ def rows(pairs: Iterable[Pair], matches: Iterable[list[Match]]) -> list[Row]:
 def cut(work: Path, vocabulary: int) -> None:
     """Learns subwords from the memory and cuts what the models read and write."""
     memory = work / "memory.src", work / "memory.tgt"
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(one for pair in read(*memory) for one in pair),
+    train_sentencepiece(
+        (one for pair in read(*memory) for one in pair),
+        vocabulary,
+        flag="--vocabulary",
         model_prefix=str(work / "spm"),
-        vocab_size=vocabulary,
-        hard_vocab_limit=False,  # little text holds fewer subwords than were asked for
-        character_coverage=1.0,
         user_defined_symbols=[*MARKS],
         normalization_rule_name="identity",  # what is kept comes out as it went in
         remove_extra_whitespaces=False,
-        minloglevel=2,
     )
     subwords = sentencepiece.SentencePieceProcessor(model_file=str(work / "spm.model"))
     names = [f"{part}.{side}" for part in PARTS for side in ("src", "tgt", "draft")]

@@ -85,6 +85,8 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
         yield stack.enter_context(html_sink(args.html, f"Corrections by {model}"))
 
 
+#: seconds; longer than others wait, as lines that are read together tell more of their text
+PAUSE = 0.2
 FOREIGN = (
     "most words are in no list, as in another language; no edit below 0.9 is made (--protect none: "
     "as usual)"
@@ -155,7 +157,7 @@ class Run:
         self.report.begin(path)
         document, told = self.corrector.document(), False
         read = progress(raw_lines(path), "lines", output, path)
-        for chunk in chunks(read, path, self.args.buffer):
+        for chunk in chunks(read, path, self.args.buffer, PAUSE):
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)
             lines = [body.decode("utf-8", "surrogateescape") for body in bodies]

@@ -62,6 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--max-length N", longest, type=int)
     copies = "write the train set so many times more, with sampled subwords (regularization)"
     add("--sampled-copies N", copies, 0)
+    add("--seed N", "of --sampled-copies: the same subwords each time (default: 1)", type=int)
     return parser
 
 
@@ -85,13 +86,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         for example in layout.read(path):
             labels.stored(example)
     tokenizer, longest = _cutter(args, layout)
+    if args.seed is not None and not args.sampled_copies:
+        raise UserError("--seed is for --sampled-copies; leave it out")
+    if args.seed is not None and not 0 <= args.seed < 2**32:
+        raise UserError(f"--seed {args.seed}: give a number from 0 to {2**32 - 1}")
     if args.sampled_copies and tokenizer.serialised is None:
         raise UserError("--sampled-copies is for subwords that can be sampled; leave it out")
     least = 1 + len(layout.texts) + len(tokenizer.first)
     if longest < least:
         raise UserError(f"--max-length {longest}: give {least} or more")
     with staged(args.destdir) as folder:
-        write_all(folder, layout, files, labels, tokenizer, longest, say, args.sampled_copies)
+        copies, seed = args.sampled_copies, 1 if args.seed is None else args.seed
+        write_all(folder, layout, files, labels, tokenizer, longest, say, copies, seed)
     say(f"prepared in {args.destdir}")
     if command := next_enct5_command(args, len(labels.names)):
         say(f"note: next trains for twenty minutes; for a try of five: {FIVE_MINUTES}")
@@ -125,7 +131,10 @@ def _layout(args: argparse.Namespace) -> "Layout":
             "give one or two for the text, for tagging one, and another for the label"
         )
     column, columns = label and label - 1, [one - 1 for one in texts]
-    return Layout(kind, args.format, column, columns, args.header, args.label_separator or ",")
+    separator = args.label_separator or ","
+    named = args.label_column is not None or args.text_columns is not None
+    width = None if named or not tsv else 2  # else as many as the first line has
+    return Layout(kind, args.format, column, columns, args.header, separator, width)
 
 
 def _cutter(args: argparse.Namespace, layout: "Layout") -> "tuple[Tokenizer, int]":

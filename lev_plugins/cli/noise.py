@@ -7,16 +7,20 @@ given, line n is the same there. Noise on words makes drafts for post-editing ou
 
 import argparse
 import json
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..data.noise.confusions import learn, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noise.rng import FIXED, sentence_random
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, decode, progress, raw_lines
+from ..io.lines import STANDARD_STREAM, chunks, decode, progress, raw_lines
 from ..io.output import refuse_overwriting, whole_file
 from ..io.text_files import read_parallel, require_files
 from .options import adder, make_parser, say
+
+CHUNK = 1024  # lines of a file that are written at once
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -74,13 +78,27 @@ def main(argv: Sequence[str] | None = None) -> None:
     rates = args.word_rate, args.char_rate, args.min_length
     table = None if args.confusions is None else load_confusions(args.confusions)
     noise = Noise(kinds, *rates, table, args.confusion_scale, flag="--")
+    idle, number = [replace(noise, kinds=(kind,)) for kind in kinds], 0  # that changed no line
     with whole_file(args.output) as output:
         lines = progress(raw_lines(args.input), "lines", args.output, args.input)
-        for number, raw in enumerate(lines, start=1):
-            body = raw.removesuffix(b"\n")  # which only the last may lack
-            line = decode(name, number, body)
-            noisy = noise(line, sentence_random(args.seed, FIXED, number - 1))
-            output.write(noisy + "\n" * (len(body) < len(raw)))
+        for chunk in chunks(lines, args.input, CHUNK):
+            for raw in chunk:
+                number += 1
+                body = raw.removesuffix(b"\n")  # which only the last may lack
+                line = decode(name, number, body)
+                noisy = noise(line, _random(args, number))
+                output.write(noisy + "\n" * (len(body) < len(raw)))
+                idle = [each for each in idle if each(line, _random(args, number)) == line]
+            if args.output == STANDARD_STREAM:
+                output.flush()
+    if idle and number:
+        names = ", ".join(kind for each in idle for kind in each.kinds)
+        say(f"note: {name}: noise of the kind {names} finds nothing to change in this text")
+
+
+def _random(args: argparse.Namespace, number: int) -> random.Random:
+    """Of the line with a number, from 1."""
+    return sentence_random(args.seed, FIXED, number - 1)
 
 
 def _learn(args: argparse.Namespace) -> None:

@@ -2,11 +2,14 @@
 
 One record an input line, in order: a JSON object (the keys of
 :meth:`lev_plugins.inference.enct5.Prediction.to_dict` and the number of the ``line``), or with
-``--format tsv`` answer, tab and score. The checkpoint is all that is needed.
+``--format tsv`` answer, tab and score. Of CoNLL-U and other columns there is
+one a sentence, with the line of its first word; or the lines themselves, with the tags. The
+checkpoint is all that is needed.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UserError, counted
@@ -19,7 +22,13 @@ from .options import adder, at_least_one, make_parser, say
 
 if TYPE_CHECKING:
     from ..inference.enct5 import EncT5, Prediction
+    from ..systems.enct5.sentences import Sentence
 
+    Found = tuple[int, Sentence | None, Prediction | None]
+    Writer = Callable[[int, Sentence | None, Prediction | None], str]
+
+#: formats of a word a line, with the column of the tags, from 1
+WORDS = {"conllu": 4, "columns": 2}
 BUFFER = 1024  # lines that are in memory and sorted by length
 
 
@@ -35,7 +44,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--path CHECKPOINT", "the trained model, or its folder: all that is needed", required=True)
     add("--input FILE", "lines in UTF-8 (default: stdin)", STANDARD_STREAM)
     add("--output FILE", "records; whole or not at all (default: stdout)", STANDARD_STREAM)
-    add("--format", "default: jsonl", "jsonl", choices=("jsonl", "tsv"))
+    add("--input-format", "text; or, to be tagged, a word a line (default: text; of "
+        "FILE.conllu: conllu)", choices=("text", *WORDS))  # fmt: skip
+    add("--format", "default: jsonl; conllu, columns: the input's lines with the tags",
+        "jsonl", choices=("jsonl", "tsv", *WORDS))  # fmt: skip
+    add("--label-column N", "of these tags, from 1 (default: 4 of conllu: upos, else 2)", type=int)
     add("--top-k N", "also list the N likeliest labels (of each word); jsonl alone", type=int)
     add("--threshold P", "many labels: those with a score above this hold (default: the best in "
         "validation, which the checkpoint keeps)", type=float)  # fmt: skip
@@ -48,24 +61,26 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     register(lean=True)
     from ..inference.enct5 import EncT5
-    from ..reports.predictions import json_record, tsv_record
 
-    at_least_one(args, "top_k")
-    if args.top_k is not None and args.format == "tsv":
-        raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
+    at_least_one(args, "top_k", "label_column")
+    _check_formats(args)
     refuse_overwriting({"--output": args.output}, [("--input", args.input)])
     if not lines.is_stream(args.input):
-        count_lines(args.input)  # its errors are told now, not after an hour of work
+        # errors are told now, not after an hour of work
+        if args.input_format == "text":
+            count_lines(args.input)
+        else:
+            deque(_sentences(args), 0)
     number, cut = 0, list[int]()
     with whole_file(args.output) as out:  # first: told before the model loads
         model = EncT5.from_pretrained(args.path, args.device)
-        written = tsv_record(model) if args.format == "tsv" else json_record
-        records = progress(_found(model, args), "lines", args.output, args.input)
-        for number, found in enumerate(records, start=1):
-            out.write(written(number, found))
+        written = _writer(args, model)
+        total = args.input if args.input_format == "text" else None
+        for number, source, found in progress(_found(model, args), "lines", args.output, total):
+            out.write(written(number, source, found))
             if args.output == STANDARD_STREAM:
                 out.flush()
-            cut += [number] if found.cut else []
+            cut += [number] if found and found.cut else []
     if cut:
         lines_cut = f"{counted(len(cut), 'line')} ({few(cut, 5)})"
         say(f"longer than {model.metadata.max_length} subwords, cut off: {lines_cut}")
@@ -73,11 +88,69 @@ def main(argv: Sequence[str] | None = None) -> None:
         say(f"{counted(number, 'line')} written to {args.output}")
 
 
-def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction]":
-    """What is found in all lines."""
+def _check_formats(args: argparse.Namespace) -> None:
+    """Settles the formats of input and output; raises :class:`UserError` where they do not fit."""
+    if args.input_format is None:
+        args.input_format = "conllu" if args.input.endswith(".conllu") else "text"
+    if args.format in WORDS and args.format != args.input_format:
+        raise UserError(f"--format {args.format} is for --input-format {args.format}")
+    if args.label_column is not None and args.format not in WORDS:
+        raise UserError("--label-column is for --format conllu and columns; leave it out")
+    if args.top_k is not None and args.format != "jsonl":
+        raise UserError(f"--top-k {args.top_k}: a line has one answer; use --format jsonl")
+
+
+def _writer(args: argparse.Namespace, model: "EncT5") -> "Writer":
+    """What makes text of a prediction and what it is of."""
+    from ..reports.predictions import json_record, tagged_lines, tsv_record
+
+    if args.input_format != "text" and not model.tags:
+        raise UserError(
+            f"--input-format {args.input_format}: {args.path} was trained for {model.kind.value} "
+            "and tags no words; give texts, a line each"
+        )
+    if args.format in WORDS:
+        column = args.label_column or WORDS[args.format]
+        if column == (2 if args.format == "conllu" else 1):
+            raise UserError(f"--label-column {column} has the words; give another")
+        return tagged_lines(model, args.format, column - 1)
+    record = tsv_record(model) if args.format == "tsv" else json_record
+    return lambda number, _, found: record(number, found) if found else ""
+
+
+def _sentences(args: argparse.Namespace) -> "Iterator[Sentence]":
+    """Those of CoNLL-U or columns."""
+    from ..systems.enct5.sentences import read_sentences
+
+    name = "standard input" if args.input == STANDARD_STREAM else args.input
+    column = _word_column(args)
+    for sentence in read_sentences(lines.input_lines(args.input), args.input_format, name):
+        sentence.words(column)  # their errors
+        yield sentence
+
+
+def _word_column(args: argparse.Namespace) -> int:
+    return 1 if args.input_format == "conllu" else 0
+
+
+def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Found]":
+    """What is found in lines, or in sentences if they have words, with the numbers of lines."""
+    asked = args.top_k, args.threshold, BUFFER
+    if args.input_format != "text":
+        column = _word_column(args)
+        for chunk in lines.chunks(_sentences(args), args.input, BUFFER):
+            filled = (sentence.words(column) for sentence in chunk if sentence.rows)
+            found = model.stream(filled, *asked)
+            for sentence in chunk:
+                place = sentence.number + (sentence.places[0] if sentence.rows else 0)
+                yield place, sentence, next(found) if sentence.rows else None
+        return
     texts: Iterator[str | list[str]] = lines.input_lines(args.input)
     if model.metadata.texts > 1:
         form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
         texts = lines.input_fields(args.input, {2}, form)
-    size = lines.chunk_size(args.input, BUFFER)
-    return model.stream(texts, args.top_k, args.threshold, size)
+    number = 0
+    for rows in lines.chunks(texts, args.input, BUFFER):
+        for prediction in model.stream(rows, *asked):
+            number += 1
+            yield number, None, prediction

@@ -1,17 +1,21 @@
 """What fairseq's commands read: typed lines, text for ``--bpe``."""
 
 import importlib
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
+from fairseq import checkpoint_utils
 from fairseq.dataclass import FairseqDataclass
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY, FairseqLanguageModel
 from fairseq.registry import REGISTRIES
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
-from ..io.lines import typed_lines
+from ..errors import UserError
+from ..io.lines import chunks, typed_lines
 from ..io.patching import Stock, patches
 from ..io.program import program_modules
 from ..io.text_files import plain_spaces
@@ -21,16 +25,17 @@ from .imports import is_lean, untouched_root_logger
 def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
     """Stands in for ``fairseq_cli.interactive.buffered_read`` (``input``: a file, or ``-``).
 
-    Fault: fairseq strips every line, so a tab at either end (an empty source, an empty draft) is
-    lost; it also ends a line at a lone carriage return and reads in the locale's encoding.
+    Fault: fairseq strips every line, so that spaces at its ends, which are text of a file that is
+    binarised, are lost, as is a tab (an empty source, an empty draft); it ends a line at a lone
+    carriage return and reads in the locale's encoding. It waits for ``buffer_size`` lines, however
+    long none comes, and what it has printed stays in a buffer of Python's.
 
     Returns:
-        ``buffer_size`` lines at a time, without spaces at the ends of what stands between tabs.
+        the lines as they stand, up to ``buffer_size`` at a time.
     """
-    cut = (line.split("\t") for line in typed_lines(input))
-    found = ("\t".join(field.strip() for field in fields) for fields in cut)
-    while buffer := list(islice(found, buffer_size)):
+    for buffer in chunks(typed_lines(input), input, buffer_size):
         yield buffer
+        sys.stdout.flush()
 
 
 if not is_lean():
@@ -45,6 +50,32 @@ if not is_lean():
         importlib.import_module("fairseq_cli.interactive")
     for module in program_modules("interactive"):
         vars(module)["buffered_read"] = read_interactive_lines
+
+    with untouched_root_logger():
+        eval_lm = importlib.import_module("fairseq_cli.eval_lm")
+    stock_eval_lm = eval_lm.main
+
+    def main(cfg: Any, **options: Any) -> Any:
+        """Fault: a model that is no language model ends in a traceback, as late as it can."""
+        _require_language_model(cfg.common_eval.path)
+        return stock_eval_lm(cfg, **options)
+
+    for module in program_modules("eval_lm"):
+        vars(module)["main"] = main
+
+
+def _require_language_model(path: str) -> None:
+    """Raises :class:`UserError` for a checkpoint of any other model."""
+    if not (path and os.path.isfile(path)):
+        return  # which fairseq tells
+    cfg = checkpoint_utils.load_checkpoint_to_cpu(path)["cfg"].model
+    name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+    model = ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name)
+    if model is not None and not issubclass(model, FairseqLanguageModel):
+        raise UserError(
+            f"{path}: {name} is no language model, and fairseq-eval-lm takes no other; "
+            "fairseq-validate gives the loss of any model"
+        )
 
 
 @dataclass

@@ -3,11 +3,11 @@
 import json
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from ..errors import UserError
+from .pipes import PipeLines
 from .text_files import decode as decode
 from .text_files import read_lines, reading
 
@@ -17,6 +17,9 @@ STANDARD_STREAM = "-"
 BATCHES_PER_CHUNK = 8
 # U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+#: seconds without a new line after which the lines that a pipe has given are answered
+PAUSE = 0.02
+_streams: dict[str, PipeLines] = {}  # those that are being read, by path
 PATIENCE = 5.0  # seconds before progress is shown
 
 
@@ -28,11 +31,20 @@ def json_line(value: Mapping[str, object]) -> str:
 def raw_lines(path: str) -> Iterator[bytes]:
     """The lines of a file or of standard input (``-``), each with its end."""
     with reading(_name(path)):
-        if path != STANDARD_STREAM:
-            with open(path, "rb") as file:
-                yield from file
-        else:
-            yield from sys.stdin.buffer
+        if path == STANDARD_STREAM:
+            yield from _streamed(path, sys.stdin.buffer)
+            return
+        with open(path, "rb") as file:
+            yield from _streamed(path, file) if is_stream(path) else file
+
+
+def _streamed(path: str, file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a stream, of which :func:`chunks` can ask whether there are more."""
+    _streams[path] = lines = PipeLines(file)
+    try:
+        yield from lines
+    finally:
+        _streams.pop(path, None)
 
 
 def _name(path: str) -> str:
@@ -47,8 +59,8 @@ def typed_lines(path: str) -> Iterator[str]:
 
 
 def input_lines(path: str) -> Iterator[str]:
-    """:func:`typed_lines` of standard input, or of a file the strict :func:`.read_lines`."""
-    return typed_lines(path) if path == STANDARD_STREAM else read_lines(path)
+    """:func:`typed_lines` of a stream, or of a file the strict :func:`.read_lines`."""
+    return typed_lines(path) if is_stream(path) else read_lines(path)
 
 
 def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
@@ -75,10 +87,20 @@ def chunk_size(path: str, size: int) -> int:
     return 1 if path == STANDARD_STREAM and sys.stdin.isatty() else size
 
 
-def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
-    """What was made of the lines of ``path``, :func:`chunk_size` at a time."""
-    items = iter(lines)
-    while chunk := list(islice(items, chunk_size(path, size))):
+def chunks(lines: Iterable[T], path: str, size: int, pause: float = PAUSE) -> Iterator[list[T]]:
+    """What was made of the lines of ``path``, :func:`chunk_size` at a time.
+
+    Of a stream fewer, where nothing more has come for ``pause`` seconds: what was written is
+    answered before the writer goes on.
+    """
+    most, items, end = chunk_size(path, size), iter(lines), object()
+    for first in items:
+        chunk = [first]
+        while len(chunk) < most and (path not in _streams or _streams[path].ready(pause)):
+            item = next(items, end)
+            if item is end:
+                break
+            chunk.append(item)  # type: ignore[arg-type]
         yield chunk
 
 

@@ -7,6 +7,7 @@ from ..inference.enct5 import EncT5, Prediction
 from ..io.lines import json_line
 from ..io.output import printable
 from ..systems.enct5.problem_types import ProblemType
+from ..systems.enct5.sentences import Sentence
 
 
 def json_record(number: int, found: Prediction) -> str:
@@ -40,3 +41,23 @@ def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
         return f"{sign.join(map(printable, names))}\t{sign.join(scores)}\n"
 
     return line
+
+
+def tagged_lines(
+    model: EncT5, form: str, column: int
+) -> Callable[[int, Sentence | None, Prediction | None], str]:
+    """What makes the lines of a sentence, as they were but for the tags in ``column`` (from 0).
+
+    Raises:
+        UserError: a label that would be more than one column.
+    """
+    for label in model.labels:
+        if len(label.split()) != 1:
+            raise UserError(f"--format {form}: the label {label!r} has a space; use --format jsonl")
+
+    def written(_: int, sentence: Sentence | None, found: Prediction | None) -> str:
+        assert sentence is not None, "lines are of sentences"
+        tags = () if found is None or found.tags is None else found.tags
+        return "".join(f"{line}\n" for line in sentence.tagged(tags, column))
+
+    return written

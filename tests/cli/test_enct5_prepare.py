@@ -43,6 +43,14 @@ rejects VBZ B-VP O
 
 Peter NNP B-NP B-PER
 """
+MULTICONER = """# id 5ac2 domain=en
+# _ _ O
+id _ _ B-X
+
+# id 5ac3 domain=en
+a _ _ O
+b _ _ O
+"""
 PAIRS = "first\tsecond\tid\tlabel\na b\tc\t7\tyes\nd\te\t8\tno\n"
 LONG_PAIRS = "a\tyes\tno no no\nb\tx\ty\n"
 COLUMNS = "\n\nthe\tD\nold man\tN\n\n \n# S\ngo   V"
@@ -56,6 +64,19 @@ READ = [
     + (["a|", "b|", "c|"], ["joy anger", "", "joy"]),
     ("tagging", "", "DET NOUN\tthe  cat \nVERB\tgo\n", ["the cat|", "go|"], ["DET NOUN", "VERB"]),
     ("tagging", "--format conllu", CONLLU, *UNIVERSAL),
+    (
+        "tagging",
+        "--format conllu --label-column 6",
+        CONLLU.replace("AUX\tVB\t_", "AUX\tVB\tA=B|C=D"),
+    )
+    + (UNIVERSAL[0], ["A=B|C=D _ _", "_ _"]),
+    (
+        "tagging",
+        "--format columns --label-column 4",
+        MULTICONER,
+        ["# id|", "a b|"],
+        ["O B-X", "O O"],
+    ),
     ("tagging", "--format conllu", WINDOWS + "\r", *UNIVERSAL),
     ("tagging", "--format conllu", WINDOWS.removesuffix("\n"), *UNIVERSAL),
     ("tagging", "--format conllu --label-column 5", CONLLU, UNIVERSAL[0], ["VB RB VB", "CD NN"]),
@@ -112,7 +133,7 @@ def folder(
 
 
 def test_a_text_and_its_class_a_line(folder):
-    folder.write(train="good\tI like it .\nbad\tno\tnever\ngood\té</s>\n", valid="bad\tx\n")
+    folder.write(train="good\tI like it .\nbad\tno\t\ngood\té</s>\n", valid="bad\tx\n")
     said = folder.prepare("classification", "--valid valid,train")
     assert folder.texts() == ["I like it .|", "no|", "é</s>|"]
     assert folder.names() == folder.names("valid1") == ["good", "bad", "good"]
@@ -201,6 +222,19 @@ REFUSED: list[tuple[str, str, str | bytes, str]] = [
     ("classification", "", "a\tx\nb\n", "train: line 2"),
     ("classification", "", "a\tx\nb\t \n", "train: line 2"),
     ("classification", "", "a\tx\na\ty\n", "train: 1 labels"),
+    ("classification", "", "a\tx\nb\ty\tlost\n", "train: line 2: 3 columns"),
+    ("tagging", "", "A\tx\nA\ty\tlost\n", "train: line 2: 3 columns"),
+    ("classification", "--text-columns 3", "a\t1\tx\nb\t2\ty\tz\n", "train: line 2: 4 columns"),
+    ("classification", "--header", "label\ttext\tid\na\tx\nb\ty\n", "train: line 1: 3 columns"),
+    ("classification", "", "label\ttext\na\tx y\nb\ty\n", "train: line 1: "),
+    ("classification", "", "Kind\tWhat\na\tx\nb\ty\na\tx\nb\ty\n", "--header"),
+    ("multilabel", "", "labels\tcontent\na,b\tx\nb\ty\n", "--header"),
+    ("regression", "", "score\tsentence\n1\tx\n2\ty\n", "--header"),
+    ("classification", "--header", TSV, "train: line 1: 'even'"),
+    ("classification", "", '"a"\tx\n"b"\ty\n', "train: line 1: a cell is in quotes"),
+    ("classification", "", 'a\tx\nb\t"say ""y"""\n', "train: line 2: a cell is in quotes"),
+    ("tagging", "--format columns", "a A\nb B\n\nc C\nNew York D\n", "train: line 5: 3 columns"),
+    ("tagging", "--format conllu", CONLLU + "1" + "\ta" * 10, "train: line 12: 11 columns"),
     ("classification", "", "", "train: holds no examples"),
     ("classification", "", "a\tx\nb\té\rz\n", "train: line 2"),
     ("classification", "", b"a\tx\nb\t\xff\n", "train: line 2"),
@@ -316,3 +350,29 @@ def test_what_is_cut_off_is_told(folder):
     assert folder.names()[0] == "A B C"  # also of the word that is gone
     assert "2 examples (number 1, 3) are longer than 7 and cut off, 2 words lost" in said
     assert folder.description().max_length == 7
+
+
+def test_sampled_copies_are_the_same_with_the_same_seed_and_others_with_another(folder):
+    folder.write(train=TSV)
+    written = []
+    for flags in ("", "--seed 1", "--seed 2"):
+        folder.prepare("classification", f"--sampled-copies 2 {flags}", "--vocab-size 40")
+        written.append(Path("data/train.pieces.bin").read_bytes())
+        shutil.rmtree("data")
+    assert written[0] == written[1] != written[2]
+
+
+@pytest.mark.parametrize(
+    ("flags", "pieces", "said"),
+    [
+        ("", "--vocab-size 9", "--vocab-size 9: this text needs 17 subwords"),
+        ("", "--vocab-size 0", "--vocab-size 0"),
+        ("", f"--vocab-size {2**31}", "--vocab-size"),
+        ("--seed 2", "--vocab-size 40", "--sampled-copies"),
+        ("--sampled-copies 1 --seed -1", "--vocab-size 40", "--seed -1"),
+    ],
+)
+def test_subwords_that_cannot_be_learned_or_sampled_are_refused(folder, flags, pieces, said):
+    folder.write(train=TSV)
+    message = folder.refused("classification", flags, pieces)
+    assert said in message and "INTERNAL" not in message

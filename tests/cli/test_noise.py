@@ -87,3 +87,11 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
 def test_what_cannot_be_is_named_and_nothing_is_written(text, flags, said):
     Path("latin").write_bytes(b"good\nb\xe4d\n")
     assert said in refusal(command.main, *flags.split())
+
+
+def test_kinds_that_find_nothing_to_change_are_named(text, capsys):
+    assert run("--kind jcuken,swap") != Path("in").read_text()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "jcuken" in said and "swap" not in said
+    run("--kind keyboard")
+    assert not capsys.readouterr().err

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from editors import LABELS
-from refusals import refusal
+from refusals import refusal, refuses
 from test_prediction import LIMIT, assert_same, save
 
 from lev_plugins import EncT5
@@ -121,3 +121,48 @@ def test_a_mistake_is_told_and_nothing_is_written(folder, tmp_path, monkeypatch,
     (tmp_path / "latin.txt").write_bytes(b"a\n\xe4\n")
     words = ["--path", folder / f"{name}.pt", "--input", "text", "--output", "out"]
     assert said in refusal(main, *words, *more.split())
+
+
+WORDS = (
+    "# sent_id = 1\n1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n1\tdo\tdo\tAUX\tVB\tA=B\t2\taux\t_\t_\n"
+    "2\t10 000\t_\t_\t_\t_\t0\troot\t_\t_\n2.1\tto\t_\t_\t_\t_\t_\t_\t_\t_\n\n\n"
+    "# sent_id = 2\n1\tgo\tgo\t_\t_\t_\t0\troot\t_\t_"
+)
+
+
+def test_conllu_comes_out_as_it_was_with_the_tags_of_python(predict, folder):
+    model = EncT5.from_pretrained(folder / "tagging.pt")
+    first, second = model.predict_tags([["do", "10 000"], ["go"]])
+    options = "--input-format", "conllu"
+    rows = [json.loads(line) for line in predict("tagging", *options, text=WORDS)[0].splitlines()]
+    assert [row.pop("line") for row in rows] == [3, 9]
+    assert_same(rows, [first, second])
+    lines = predict("tagging", *options, "--format", "conllu", text=WORDS)[0]
+    rows = [line.split("\t") for line in WORDS.split("\n")]
+    for place, tag in zip((2, 3, 8), (*first.tags, *second.tags), strict=True):
+        rows[place][3] = tag
+    assert lines == "".join("\t".join(row) + "\n" for row in rows)
+
+
+def test_columns_come_out_with_other_tags_and_their_comments(predict, folder):
+    model = EncT5.from_pretrained(folder / "tagging.pt")
+    (found,) = model.predict_tags([["#", "a b"]])
+    options = "--input-format", "columns", "--format", "columns"
+    lines = predict("tagging", *options, text="# id 1 x\n#\tO\na b\tO\n\n")[0]
+    assert lines == f"# id 1 x\n#\t{found.tags[0]}\na b\t{found.tags[1]}\n\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "said"),
+    [
+        ("classification", "--input-format conllu", "tags no words"),
+        ("words", "--input-format conllu --format conllu", "'dark blue'"),
+        ("tagging", "--format conllu", "--input-format conllu"),
+        ("tagging", "--label-column 3", "--label-column"),
+        ("tagging", "--input-format conllu --format conllu --label-column 2", "--label-column 2"),
+        ("tagging", "--input-format conllu --format conllu --top-k 2", "--top-k"),
+    ],
+)
+def test_formats_that_do_not_fit_are_refused(predict, name, flags, said):
+    with refuses(said):
+        predict(name, *flags.split(), text=WORDS)

@@ -11,7 +11,7 @@ import torch
 from fairseq.data import indexed_dataset
 from torch import Tensor
 
-from ...errors import UserError
+from ...data.subwords import train_sentencepiece
 from ...io.text_files import few
 from .metadata import LABELS, PIECES, SPANS, Metadata
 from .problem_types import ProblemType, values_of
@@ -35,27 +35,18 @@ def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
     Raises:
         UserError: a size that cannot be.
     """
-    import sentencepiece
-
     model = io.BytesIO()
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=texts,
-            max_sentence_length=LINE,
-            model_writer=model,
-            vocab_size=size,
-            pad_id=0,
-            eos_id=1,
-            unk_id=2,
-            bos_id=-1,
-            character_coverage=1.0,
-            hard_vocab_limit=False,
-            num_threads=THREADS,
-            minloglevel=2,
-        )
-    except (RuntimeError, ValueError) as error:
-        reason = str(error).strip().rpartition("\n")[2]
-        raise UserError(f"--vocab-size {size}: {reason}") from error
+    train_sentencepiece(
+        texts,
+        size,
+        model_writer=model,
+        max_sentence_length=LINE,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        num_threads=THREADS,
+    )
     return Tokenizer(base64.b64encode(model.getvalue()).decode())
 
 
@@ -68,6 +59,7 @@ def write_all(
     max_length: int,
     say: Callable[[str], None],
     copies: int = 0,
+    seed: int = 1,
 ) -> None:
     """Writes all that EncT5 trains on.
 
@@ -75,7 +67,8 @@ def write_all(
         files: split → file of examples; one is ``train``.
         max_length: most subwords of an example, ``</s>`` included.
         say: gets what is worth knowing, line by line.
-        copies: of the examples of ``train``, behind them, with subwords that are sampled.
+        copies: of the examples of ``train``, behind them, with subwords that are sampled; others
+            with another ``seed``.
     """
     metadata = Metadata(
         kind=layout.kind.value,
@@ -88,7 +81,7 @@ def write_all(
     )
     say(f"pieces: {len(tokenizer.pieces):,}")
     for split, path in files.items():
-        examples = repeated(layout, path, tokenizer, copies if split == "train" else 0)
+        examples = repeated(layout, path, tokenizer, copies if split == "train" else 0, seed)
         prefix = os.path.join(folder, split)
         written, told = write_split(prefix, examples, tokenizer, labels, max_length)
         say(f"{split} ({path}): {told}")
@@ -100,12 +93,18 @@ def write_all(
     metadata.write(folder)
 
 
-def repeated(layout: Layout, path: str, tokenizer: Tokenizer, copies: int) -> Iterator[Labelled]:
+def repeated(
+    layout: Layout, path: str, tokenizer: Tokenizer, copies: int, seed: int
+) -> Iterator[Labelled]:
     """The examples of a file, and copies behind them: what cuts one samples its subwords.
 
-    They are others each time: sentencepiece's generator (0.2.3) takes no seed.
+    They are the same with the same ``seed``, of the generator that sentencepiece has for a thread.
     """
     yield from layout.read(path)
+    if copies:
+        import sentencepiece
+
+        sentencepiece.set_random_generator_seed(seed)
     tokenizer.alpha = ALPHA
     for _ in range(copies):
         yield from layout.read(path)

@@ -1,0 +1,61 @@
+"""Subwords that are learned from text, by SentencePiece."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import UserError
+
+LARGEST = 2**31 - 1  #: what SentencePiece can count to
+_TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+
+
+def train_sentencepiece(
+    sentences: Iterator[str], size: int, flag: str = "--vocab-size", **options: Any
+) -> None:
+    """Trains a SentencePiece model that has every character of the sentences.
+
+    Args:
+        size: how many subwords it has; fewer where the sentences do not give so many.
+        flag: by which the user gives the size, for messages.
+        options: more of SentencePiece's own: ``model_prefix`` or ``model_writer`` among them.
+
+    Raises:
+        UserError: no text, or a size that it does not allow.
+    """
+    import sentencepiece
+
+    if not 0 < size <= LARGEST:
+        raise UserError(f"{flag} {size}: give a number of subwords, 4000 say")
+    text = _Watched(sentences)
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(text),
+            vocab_size=size,
+            hard_vocab_limit=False,
+            character_coverage=1.0,
+            minloglevel=2,
+            **options,
+        )
+    except (RuntimeError, ValueError) as error:
+        if least := _TOO_SMALL.search(str(error)):
+            raise UserError(
+                f"{flag} {size}: this text needs {least[1]} subwords at least, one for each of its "
+                "characters and the special ones; give more"
+            ) from error
+        if text.empty:
+            raise UserError(f"{flag} {size}: there is no text to learn subwords from") from error
+        reason = str(error).strip().rpartition("\n")[2].rpartition("] ")[2]
+        raise UserError(f"{flag} {size}: SentencePiece cannot be trained: {reason}") from error
+
+
+class _Watched:
+    """Sentences, and whether all that have passed were empty."""
+
+    def __init__(self, sentences: Iterator[str]) -> None:
+        self.sentences, self.empty = sentences, True
+
+    def __iter__(self) -> Iterator[str]:
+        for sentence in self.sentences:
+            self.empty = self.empty and not sentence.strip()
+            yield sentence
