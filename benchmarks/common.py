@@ -3,6 +3,7 @@ sentences and updates of fairseq's models."""
 
 import argparse
 import contextlib
+import inspect
 import io
 import os
 import platform
@@ -238,11 +239,33 @@ def batch(pairs: Sequence[tuple[Tensor, Tensor]], device: str) -> dict[str, Any]
     }
 
 
+@contextlib.contextmanager
+def torch_settings(cudnn: bool = False, tf32: bool = False) -> Iterator[None]:
+    """Inside, a GPU may compute attention by cuDNN, or multiply single precision as TF32."""
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.backends.cuda.enable_cudnn_sdp(cudnn)
+        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(False)
+        torch.set_float32_matmul_precision(before)
+
+
+class StockAdam(Adam):
+    """fairseq's Adam as it is without the package: a few kernels for each parameter."""
+
+    step = inspect.unwrap(Adam.step)
+
+
 class Updates:
     """One system's update: forward, backward, and fairseq's Adam.
 
     Args:
         loss: batch → the loss, divided by its sample size.
+
+    Attributes:
+        settings: what torch is told for the time of an update.
     """
 
     def __init__(
@@ -252,9 +275,14 @@ class Updates:
         # a rate of 0 takes the same time and leaves the weights as they are
         self.optimizer: Any = Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98))
         self.backward: Callable[[Tensor], object] = lambda loss: loss.backward()
+        self.settings: Callable[[], contextlib.AbstractContextManager[None]] = torch_settings
 
     def update(self, sample: Any) -> tuple[float, float]:
         """Milliseconds until the gradients are there, and until the parameters are changed."""
+        with self.settings():
+            return self._update(sample)
+
+    def _update(self, sample: Any) -> tuple[float, float]:
         self.model.train()
         self.optimizer.zero_grad()
         started = self.now()

@@ -14,6 +14,7 @@ but what they decide comes from a script (scripted.py), the same for both.
 import argparse
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import common
@@ -121,8 +122,12 @@ def decoding_samples(args: argparse.Namespace, size: int) -> list[dict[str, Any]
 
 
 def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates:
-    """One system's update, states and labels made in it; ``bf16``: ours as ``fairseq-train --bf16``
-    trains it, a model in bf16 and its master copy in fp32."""
+    """One system's update, states and labels made in it.
+
+    ``stock``: as without the package. ``tf32``: ours as a GPU trains it without being told
+    otherwise. ``bf16``: ours as ``fairseq-train --bf16`` trains it, a model in bf16 and its master
+    copy in fp32.
+    """
     if side == "stock":
         stock = LabelSmoothedDualImitationCriterion(peers.stock_task, LABEL_SMOOTHING)
 
@@ -131,7 +136,10 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
             loss, size, _ = stock(peers.stock, {**sample, "prev_target": noisy})
             return loss / size
 
-        return common.Updates(peers.stock, stock_loss, args)
+        made = common.Updates(peers.stock, stock_loss, args)
+        made.optimizer = common.StockAdam(peers.stock.parameters(), lr=0.0, betas=(0.9, 0.98))
+        made.settings = partial(common.torch_settings, cudnn=True)
+        return made
     model = copy.deepcopy(peers.ours).bfloat16() if side == "bf16" else peers.ours
     criterion = EditPolicyLoss(
         peers.our_task, EditPolicyLossConfig(label_smoothing=LABEL_SMOOTHING)
@@ -142,6 +150,7 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
         return loss / size
 
     made = common.Updates(model, our_loss, args)
+    made.settings = partial(common.torch_settings, tf32=side == "tf32")
     if side == "bf16":
         cfg = OmegaConf.structured(FairseqConfig())
         cfg.common.bf16 = True
@@ -155,13 +164,14 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
 
 def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Gradients and whole updates on the same batches."""
-    sides = [*SIDES, *(["bf16"] if "bf16" in args.less else [])]
+    sides = [*SIDES, *(["tf32"] if args.device == "cuda" else [])]
+    sides += ["bf16"] if "bf16" in args.less else []
     trainers = {side: updates(peers, side, args) for side in sides}
     times = common.time_updates(trainers, training_batches(args))
     names = ("training: gradients", "training: update with Adam")
     return [
         common.row(
-            name + (", ours in bf16" if side == "bf16" else ""),
+            name + (f", ours in {side}" if side != "ours" else ""),
             times["stock"][part],
             times[side][part],
         )

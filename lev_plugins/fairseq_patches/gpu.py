@@ -91,7 +91,7 @@ def _step_together(states: Any, params: Sequence[Tensor], group: dict[str, Any])
         eps = group["eps"] / math.sqrt(1 - second**number)
         torch._fused_adamw_(
             some,
-            [p.grad for p in some],
+            [p.grad for p in some if p.grad is not None],
             [states[p]["exp_avg"] for p in some],
             [states[p]["exp_avg_sq"] for p in some],
             [],
@@ -141,11 +141,12 @@ def sync_grads(stock: Stock, self: Any) -> None:
     if self._needs_sync:
         pairs = [pair for pair in _halves(self, grads=True) if pair[0].requires_grad]
         missing = [single for p, single in pairs if p.grad is None]
-        learnt = [(single, p.grad.detach()) for p, single in pairs if p.grad is not None]
+        learnt = [single for p, single in pairs if p.grad is not None]
         if missing:
             torch._foreach_zero_(missing)
         if learnt:
-            torch._foreach_copy_(*map(list, zip(*learnt)))
+            grads = [p.grad.detach() for p, _ in pairs if p.grad is not None]
+            torch._foreach_copy_(learnt, grads)
     self._needs_sync = False
 
 

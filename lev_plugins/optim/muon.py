@@ -84,29 +84,36 @@ class MuonWithAdam(Adam):
         return loss
 
     def _step_matrices(self, group: dict[str, Any]) -> None:
-        by_shape: dict[torch.Size, list[Tensor]] = {}
-        for p in group["params"]:
-            if p.grad is not None:
-                by_shape.setdefault(p.shape, []).append(p)
+        learnt = [p for p in group["params"] if p.grad is not None]
+        if not learnt:
+            return
+        by_shape: dict[torch.Size, list[tuple[Tensor, Tensor]]] = {}
+        for p, ahead in zip(learnt, self._lookahead(learnt, group["momentum"])):
+            by_shape.setdefault(p.shape, []).append((p, ahead))
         for (rows, columns), alike in by_shape.items():
-            ahead = torch.stack([self._lookahead(p, group) for p in alike])
-            updates = orthogonalized(ahead, self.half)
+            params = [p for p, _ in alike]
+            updates = orthogonalized(torch.stack([ahead for _, ahead in alike]), self.half)
             # an orthogonal matrix has elements of 1/√max(rows, columns) on average
             size = group["lr"] * group["update_rms"] * max(rows, columns) ** 0.5
-            for p, update in zip(alike, updates):
-                value = p.float()  # p itself in fp32
-                value.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=size)
-                if value is not p:
-                    p.copy_(value)
+            values = [p.float() for p in params]  # the parameters themselves in fp32
+            torch._foreach_mul_(values, 1 - group["lr"] * group["weight_decay"])
+            torch._foreach_add_(values, updates.unbind(), alpha=-size)
+            if values[0] is not params[0]:
+                torch._foreach_copy_(params, values)
 
-    def _lookahead(self, p: Tensor, group: dict[str, Any]) -> Tensor:
-        """Nesterov's momentum: the gradient and the running mean of all."""
-        assert p.grad is not None
-        momentum, grad, state = group["momentum"], p.grad.float(), self.state[p]
-        if not state:
-            state["momentum_buffer"] = torch.zeros_like(grad)
-        mean = state["momentum_buffer"] = state["momentum_buffer"].to(grad)
-        return grad.lerp(mean.lerp_(grad, 1 - momentum), momentum)
+    def _lookahead(self, params: list[Tensor], momentum: float) -> tuple[Tensor, ...]:
+        """Nesterov's momentum: the gradients and the running means of all."""
+        grads, means = [], []
+        for p in params:
+            assert p.grad is not None
+            grad, state = p.grad.float(), self.state[p]
+            if not state:
+                state["momentum_buffer"] = torch.zeros_like(grad)
+            state["momentum_buffer"] = state["momentum_buffer"].to(grad)
+            grads.append(grad)
+            means.append(state["momentum_buffer"])
+        torch._foreach_lerp_(means, grads, 1 - momentum)
+        return torch._foreach_lerp(grads, means, momentum)
 
 
 @dataclass

@@ -104,13 +104,13 @@ class RollIn:
         """The sizes; a device is waited for once."""
         missing = self.insertion.missing.sum(1)
         real, drafted = self.target.ne(self.pad).sum(1), self.draft.ne(self.pad).sum(1)
-        sides = (self._is_inner(tokens).sum(1) for tokens in (self.draft, self.target))
+        inner = [self._is_inner(tokens).sum(1) for tokens in (self.draft, self.target)]
         numbers = {
             "missing": missing.sum(),
             "written": self.where.sum(),
             "slots": (real - missing - 1).sum(),
             # what is written in the gaps is neither padding nor an end
-            "asked": torch.where(self.delete_draft, *sides).sum(),
+            "asked": torch.where(self.delete_draft, inner[0], inner[1]).sum(),
             "width": torch.where(self.delete_draft, drafted, real).max(),
         }
         if self.draft_kept is not None:
