@@ -48,6 +48,7 @@ def waits(
         ({}, {"candidates": 3, "nbest": 3}, False),
         ({}, {"delete_words": True, "empty_penalty": 0.5}, False),
         ({}, {}, True),
+        ({}, {"stock": True}, False),
         ({"deletion_trace": True, **POINTER}, {"retain_history": True}, False),
     ],
     ids=str,

@@ -4,7 +4,8 @@ Any symbol may be written. Where ``<pad>`` is, the sentence is cut short, and it
 become ``</s>`` later. Shapes: R candidates, T tokens each, G of R have gaps.
 """
 
-from collections.abc import Sequence
+from itertools import compress
+from operator import not_
 from typing import Any, NamedTuple
 
 import torch
@@ -49,23 +50,29 @@ class StockDecoding(Decoding):
         self.never = [self.placeholder, self.pad] if self.policy.traces else [self.placeholder]
         self.width = self.columns = self.state.lengths
         self.gaps: Gaps | None = None
+        self.unknown = 0
 
     def _run(self) -> None:
         state, adaptive = self.state, self.options.adaptive
+        gapped = self._gapped().tolist()
         for step in range(self.options.max_iter + 1):
             before = state.tokens
-            self._close_gaps()
+            self._close_gaps(any(gapped))
             keep = self._keep()
             state.keep(keep, keep.sum(1).tolist(), self.policy.traces)
             state.narrow()
             state.record("delete", state.kept, state.deleting)
             counts = self._counts(step)
-            self._insert(counts, counts.sum(1).tolist(), step)
+            self._end(counts)
+            totals, unknown = torch.stack([counts.sum(1), self._refilled().sum(1)]).tolist()
+            self.unknown = sum(unknown)
+            self._insert(counts, totals, step)
             state.lengths = state.tokens.ne(self.pad).sum(1)
             # before stock compares the state with that before, it makes both as wide
             self.width = torch.maximum(self.width, self.columns) if adaptive else self.columns
             same = equal_rows(state.tokens, before, self.pad)
-            done, state.sizes = torch.stack([same, state.lengths]).tolist()
+            flags = torch.stack([same, state.lengths, self._gapped()])
+            done, state.sizes, gapped = flags.tolist()
             if step == self.options.max_iter:
                 state.finish([True] * len(done), step, "max_iterations")
                 return
@@ -73,23 +80,31 @@ class StockDecoding(Decoding):
                 finished = list(map(bool, done))
                 state.finish(finished, step, "unchanged")
                 [self.width] = state.drop(finished, self.width)
+                gapped = list(compress(gapped, map(not_, finished)))
             if not state.numbers:
                 return
 
     # padding inside sentences -----------------------------------------------------------------
 
-    def _close_gaps(self) -> None:
+    def _last(self) -> Tensor:
+        """R: the columns of the last tokens."""
+        real = self.state.tokens.ne(self.pad)
+        return (real * torch.arange(1, real.size(1) + 1, device=real.device)).amax(1) - 1
+
+    def _gapped(self) -> Tensor:
+        """R, bool: sentences with padding between tokens."""
+        return self._last() >= self.state.lengths
+
+    def _close_gaps(self, any_gapped: bool) -> None:
         """Removes the padding between tokens, as a deletion does, and notes where none is made."""
         state, self.gaps = self.state, None
-        real = state.tokens.ne(self.pad)
-        last = (real * torch.arange(1, real.size(1) + 1, device=real.device)).amax(1) - 1
-        gapped = last >= state.lengths
-        if not bool(gapped.any()):
+        if not any_gapped:
             return
-        rows = (gapped & (state.lengths <= SHORTEST)).nonzero().squeeze(1)
+        last = self._last()
+        rows = ((last >= state.lengths) & (state.lengths <= SHORTEST)).nonzero().squeeze(1)
         if len(rows):
             self.gaps = Gaps(rows, state.tokens[rows], last[rows])
-        state.move(Compaction(real))
+        state.move(Compaction(state.tokens.ne(self.pad)))
 
     def _keep(self) -> Tensor:
         """Which tokens are kept, R × T, bool."""
@@ -106,8 +121,8 @@ class StockDecoding(Decoding):
             logits[rows, 0] = slots[torch.arange(len(rows), device=rows.device), last - 1]
         return logits
 
-    def _insert(self, counts: Tensor, totals: Sequence[int], step: int) -> None:
-        """Opens the slots and fills them; a token before padding becomes ``</s>`` first."""
+    def _end(self, counts: Tensor) -> None:
+        """A token before padding becomes ``</s>`` before slots are opened."""
         state, width = self.state, self.width
         ending = torch.zeros_like(state.tokens, dtype=torch.bool)
         if self.gaps is not None:
@@ -119,7 +134,6 @@ class StockDecoding(Decoding):
         ending |= padded.unsqueeze(1) & (column == state.lengths.unsqueeze(1) - 1)
         state.tokens = state.tokens.masked_fill(ending, self.eos)
         self.columns = state.lengths + counts.sum(1)
-        super()._insert(counts, totals, step)
 
     def _fill(self, where: Tensor, places: Tensor, step: int) -> None:
         """Writes tokens, and cuts sentences to as many columns as they have tokens.
@@ -148,15 +162,18 @@ class StockDecoding(Decoding):
             return counts
         return limit_insertions(counts, limits[1] - self.state.lengths)
 
-    def _unwritten(self, opened: int) -> tuple[Tensor, int]:
-        """Where tokens are to be written: at placeholders and at unknown symbols."""
+    def _refilled(self) -> Tensor:
+        """R × T, bool: unknown symbols that are written anew."""
         state = self.state
-        placeholders, _ = super()._unwritten(opened)
         unknown = state.tokens.eq(self.unk)
         if self.constraints is not None:
             unknown = unknown & ~self.constraints.standing(KEEP, state.origin, state.rows)
-        where = placeholders | unknown
-        return where, int(where.sum())
+        return unknown
+
+    def _unwritten(self, opened: int) -> tuple[Tensor, int]:
+        """Where tokens are to be written: at placeholders and at unknown symbols."""
+        placeholders, _ = super()._unwritten(opened)
+        return placeholders | self._refilled(), opened + self.unknown
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, from which on a sentence does not grow."""
