@@ -92,7 +92,8 @@ class Opening:
     def __call__(self, values: Tensor, new: float, fill: float) -> Tensor:
         """B × T → B × L; ``new`` is inserted, ``fill`` stands behind a sentence's end."""
         out = values.new_full((values.size(0), self.width + 1), new)
-        out[:, : self.width].masked_fill_(self.behind, fill)
+        if fill != new:
+            out[:, : self.width].masked_fill_(self.behind, fill)
         return out.scatter_(1, self.place, values)[:, : self.width]
 
 

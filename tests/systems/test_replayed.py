@@ -95,6 +95,22 @@ def test_new_weights_in_other_memory_are_noticed():
         assert not set(sources) & set(model.passes.sources.values())
 
 
+def test_products_of_another_precision_are_new_passes():
+    model = tiny.model(tiny.task(), 3).eval()
+    source = tiny.batch(tiny.task(), tiny.triples(3))["target"]
+    model.passes = ReplayedPasses(model, "cpu")
+    before = torch.get_float32_matmul_precision()
+    with torch.no_grad():
+        model.encode(source)
+        sources = list(model.passes.sources.values())
+        try:
+            torch.set_float32_matmul_precision("high")
+            model.encode(source)
+        finally:
+            torch.set_float32_matmul_precision(before)
+        assert not set(sources) & set(model.passes.sources.values())
+
+
 def test_training_and_other_devices_have_passes_of_their_own():
     task = tiny.task()
     model = tiny.model(task, 3).eval()

@@ -45,6 +45,8 @@ from .trace import DeletedTokens, Trace, slot_ends
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
+#: tokens that a pass on a device is spared where it is worth to choose the others
+LEAST_SPARED = 512
 
 
 @dataclass
@@ -281,9 +283,10 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             differ = ~equal_rows(before, tokens, self.pad)
             differ = differ if deleted is None else differ | deleted.any(1)
             changed = tuple(differ.nonzero().squeeze(1).tolist())
-        # a device is sooner done with all of them than the host with taking out most
-        whole = len(tokens) if tokens.device.type == "cpu" else len(tokens) // 2 + 1
-        if len(changed) >= whole:
+        spared = (len(tokens) - len(changed)) * width
+        # a device is sooner done with some more than the host with choosing
+        least = 1 if tokens.device.type == "cpu" else LEAST_SPARED
+        if changed and spared < least:
             return self.features(tokens, memory, "placeholder", deleted)
         if not changed:
             return known[:, :width]

@@ -32,7 +32,8 @@ MOST_PASSES = 192
 class ReplayedPasses:
     """The passes of a model while it decodes; ``device``: the type of devices that they are for.
 
-    They are those of the weights as they lie in memory: others drop all that was kept.
+    They are those of the weights as they lie in memory, and of how torch multiplies (TF32): others
+    drop all that was kept.
     """
 
     def __init__(self, model: "LevenshteinEditorModel", device: str = "cuda") -> None:
@@ -47,12 +48,14 @@ class ReplayedPasses:
         return _nothing, ()
 
     def _clear(self) -> None:
-        self.weights = self._weights()
+        self.settings = self._settings()
         self.sources: dict[tuple[Any, ...], _Sources] = {}
         self.pool: object = None
 
-    def _weights(self) -> tuple[int, ...]:
-        return tuple(parameter.data_ptr() for parameter in self.parameters)
+    def _settings(self) -> tuple[object, ...]:
+        products = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
+        places = (parameter.data_ptr() for parameter in self.parameters)
+        return torch.get_float32_matmul_precision(), products, *places
 
     def serve(self, tokens: Tensor, positions: Positions) -> bool:
         """Whether they are for such a batch, B × T tokens of these positions."""
@@ -66,7 +69,7 @@ class ReplayedPasses:
     def encode(self, model: "LevenshteinEditorModel", tokens: Tensor) -> Tensor:
         """B × S tokens → the encoder's states, B × S × C."""
         with self.lock:
-            if self._is_full() or self.weights != self._weights():
+            if self._is_full() or self.settings != self._settings():
                 self._clear()
             return self._of(model, tokens).encode(tokens)
 

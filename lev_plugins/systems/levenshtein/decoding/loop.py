@@ -17,7 +17,6 @@ from ....data.batch import Batch
 from ....nn.cpu import rows_at_once
 from ....ops.edits import Compaction, limit_insertions, true_places
 from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_edges
-from ..roll_in import without
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
 from .policy import EditPolicy, Facts
@@ -40,6 +39,7 @@ class Decoding:
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
+        self.offsets: Tensor | None = None  # V, what is added to the logits of symbols
         source, draft = sample["net_input"]["src_tokens"], sample.get("draft")
         if draft is None:
             draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
@@ -57,7 +57,7 @@ class Decoding:
         if (marks := sample.get("marks")) is not None and bool(marks.any()):
             self.constraints = EditConstraints(draft, marks[rows], symbol_edges(symbols))
         self.state = RefinementState(draft, memory, self.pad, options.retain_history)
-        self.cap = self._length_cap(source, draft)
+        self.state.cap = self._length_cap(source, draft)
 
     def run(self) -> list[EditHypothesis]:
         """One hypothesis for every row, in order: loops end when every sentence is finished."""
@@ -147,7 +147,7 @@ class Decoding:
 
     def _limited(self, counts: Tensor) -> Tensor:
         """The ``counts`` that the length limit leaves."""
-        return limit_insertions(counts, self.cap[self.state.rows] - self.state.lengths)
+        return limit_insertions(counts, self.state.cap - self.state.lengths)
 
     def _placeholder_logits(self) -> Tensor:
         """Of the number of tokens missing in each slot, R × (T − 1) × (K + 1)."""
@@ -224,10 +224,12 @@ class Decoding:
 
     def _allowed(self, logits: Tensor) -> Tensor:
         """A copy in single precision, P × V, without the symbols that are never written."""
-        logits = without(logits.float(), self.never)
-        if self.options.unk_penalty:
-            logits[:, self.unk] -= self.options.unk_penalty
-        return logits
+        if self.offsets is None:
+            self.offsets = torch.zeros(logits.size(1), device=logits.device)
+            self.offsets[self.unk] -= self.options.unk_penalty
+            for symbol in self.never:  # numbers that the device need not be sent
+                self.offsets[symbol] = float("-inf")
+        return logits.float() + self.offsets
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, beyond which nothing is inserted."""

@@ -30,6 +30,7 @@ class RefinementState:
             is deleted, and whether it was kept, bool.
         actions: B, the sum of the log-probabilities of all deletions and all tokens written.
         origin: B × T, long, a token's position in the draft; −1 where it was inserted.
+        cap: B, tokens with <s> and </s> beyond which nothing is inserted.
         numbers: B numbers on the host, where each sentence stood in the batch that came in.
         rows: B, the same on the device.
         changed: B, on the host, whether the last deletion has taken a token.
@@ -49,6 +50,7 @@ class RefinementState:
         places = torch.arange(tokens.size(1), device=device).expand(count, -1)
         self.origin = places.masked_fill(~real, -1)
         self.rows = torch.arange(count, device=device)
+        self.cap = self.lengths
         self.numbers = list(range(count))
         self.sizes: list[int] = self.lengths.tolist()
         self.changed = [False] * count
@@ -150,7 +152,7 @@ class RefinementState:
         if not stay:
             return list(companions)
         staying = to_device(stay, self.tokens.device)
-        names = ["tokens", "lengths", "scores", "actions", "origin", "rows"]
+        names = ["tokens", "lengths", "scores", "actions", "origin", "cap", "rows"]
         # of a deletion nothing but a history is made any more
         names += [] if self.phases is None else ["deleting", "kept"]
         for name in names:

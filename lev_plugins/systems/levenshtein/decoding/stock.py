@@ -151,11 +151,11 @@ class StockDecoding(Decoding):
 
     def _growing(self) -> Tensor:
         """R, bool: sentences that are short enough to insert into."""
-        return self.state.lengths < self.cap[self.state.rows]
+        return self.state.lengths < self.state.cap
 
     def _limited(self, counts: Tensor) -> Tensor:
         """What is left of ``counts``: a sentence that may grow gets beyond the limit."""
-        counts = torch.minimum(counts, self.cap[self.state.rows].unsqueeze(1))
+        counts = torch.minimum(counts, self.state.cap.unsqueeze(1))
         counts = counts.masked_fill(~self._growing().unsqueeze(1), 0)
         limits = self.policy.max_positions()
         if limits is None:
