@@ -1,10 +1,11 @@
-"""How the processes of a training share their gradients: what works, and what is refused."""
+"""How the processes of a training share gradients, time and signals, and what is refused."""
 
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from fairseq.distributed import utils
 from fairseq.models import distributed_fairseq_model
 from fairseq.optim import OPTIMIZER_REGISTRY
@@ -14,7 +15,8 @@ from torch import nn
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
-from .trainings import _model_class
+from .signals import SIGNALS, received
+from .trainings import CHECKS, _model_class
 
 _PACKAGE = __name__.split(".")[0]
 _WAY = "leave the option out: pytorch_ddp is the default, legacy_ddp the one that overlaps nothing"
@@ -33,6 +35,40 @@ def distributed_data_parallel(stock: Stock, module: nn.Module, **options: Any) -
 def reset_dummy_batch(stock: Stock, self: Trainer, batch: Any) -> None:
     """What a process computes that has no batch left; one of several that were read as one."""
     stock(self, batch[0] if isinstance(batch, list) else batch)
+
+
+@patches(Trainer, "_aggregate_logging_outputs")
+def add_signals(
+    stock: Stock, self: Any, outputs: Any, *sums: Any, ignore: bool = False
+) -> tuple[Any, list[Any]]:
+    """Let the processes tell each other their signals in the sum that fairseq makes anyway.
+
+    With it comes the time, of which fairseq keeps a tensor of the device: each comparison with
+    ``--stop-time-hours`` would make the host wait for all that the device has to do.
+    """
+    own_signals = [float(number in received) for number in SIGNALS]
+    outputs, totals = stock(self, outputs, *sums, *own_signals, ignore=ignore)
+    own, told = list(totals[: len(sums)]), totals[len(sums) :]
+    if len(own) == 3:  # of an update: size, batches out of memory, time
+        self.unread = [own[2], *told]
+    return outputs, own
+
+
+@patches(Trainer, "clip_grad_norm")
+def read_agreed(stock: Stock, self: Any, *arguments: Any) -> Any:
+    """Read what the processes agree on, where the host waits for the device in any case.
+
+    fairseq looks at the norm of the gradients behind this, and before at the size of the batch.
+    """
+    unread, self.unread = getattr(self, "unread", None), None
+    if unread is not None:
+        on_device = torch.is_tensor(unread[0])
+        seconds, *told = torch.stack(unread).tolist() if on_device else unread
+        self._cumulative_training_time = seconds / self.data_parallel_world_size
+        self.told = [number for number, count in zip(SIGNALS, told) if count]
+        if hasattr(self.lr_scheduler, "agree"):
+            self.lr_scheduler.agree(self._cumulative_training_time)
+    return stock(self, *arguments)
 
 
 def _require_backend(cfg: DictConfig) -> None:
@@ -55,6 +91,9 @@ def _require_backend(cfg: DictConfig) -> None:
     for flag, given in flags.items():
         if given and importlib.util.find_spec("fairscale") is None:
             raise UserError(f"{flag} needs fairscale, which is not installed; {_WAY}")
+
+
+CHECKS.append(_require_backend)
 
 
 @patches(utils, "call_main")

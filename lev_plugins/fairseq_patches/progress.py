@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from fairseq.logging import progress_bar
-
 from ..io.patching import Stock, patches
 
 logger = logging.getLogger(__name__)
@@ -123,7 +121,7 @@ def tell_progress(program: ModuleType) -> None:
     if _add_verdict in program.logger.filters:
         return
     program.logger.addFilter(_add_verdict)
-    progress_bar.logger.addFilter(_note_time_left)
+    logging.getLogger("fairseq.logging.progress_bar").addFilter(_note_time_left)
 
     @patches(program, "train")
     def train(stock: Stock, cfg: Any, trainer: Any, *more: Any, **named: Any) -> Any:

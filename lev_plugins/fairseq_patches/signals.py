@@ -13,14 +13,13 @@ from typing import Any
 
 import torch
 from fairseq import checkpoint_utils
-from fairseq.trainer import Trainer
 
 from ..io.patching import Stock, patches
 
 #: those that ask for a checkpoint, and Ctrl-C, which does not; the first in this list counts first
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 _IMPATIENT = 2.0  # seconds: torchrun and a terminal send the same Ctrl-C twice, people wait longer
-_received: list[int] = []  # by this process, the first one first
+received: list[int] = []  # by this process, the first one first
 _handled: dict[int, Any] = {}  # signals that had no handler of the user's, and what they had
 
 
@@ -29,7 +28,7 @@ _handled: dict[int, Any] = {}  # signals that had no handler of the user's, and 
 
 def _receive(spawns: bool) -> Callable[[int, object], None]:
     def receive(number: int, frame: object) -> None:
-        _received.append(number)
+        received.append(number)
         for child in multiprocessing.active_children() if spawns else ():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child.pid or 0, number)
@@ -58,7 +57,7 @@ def interrupted(where: str) -> int:
 
 def was_interrupted() -> bool:
     """Whether Ctrl-C has asked the training of this process to end."""
-    return signal.SIGINT in _received
+    return signal.SIGINT in received
 
 
 def end_on_interrupt(cfg: Any) -> None:
@@ -71,7 +70,7 @@ def end_on_interrupt(cfg: Any) -> None:
     first: list[float] = []
 
     def interrupt(number: int, frame: object) -> None:
-        _received.append(number)
+        received.append(number)
         first.append(time.monotonic())
         together = several and torch.distributed.is_initialized()
         if together and first[-1] - first[0] < _IMPATIENT:
@@ -102,59 +101,22 @@ def watched(spawns: bool) -> Iterator[None]:
         if spawns and was_interrupted():  # before the processes could say so
             raise SystemExit(interrupted("the training had not begun"))
     except torch.multiprocessing.ProcessExitedException as error:
-        if error.exit_code not in {128 + number for number in _received}:
+        if error.exit_code not in {128 + number for number in received}:
             raise
         raise SystemExit(error.exit_code) from None
     finally:
         for number, stock in _handled.items():
             signal.signal(number, stock)
         _handled.clear()
-        _received.clear()
+        received.clear()
 
 
-# what processes agree on --------------------------------------------------------------------------
-
-
-@patches(Trainer, "_aggregate_logging_outputs")
-def add_signals(
-    stock: Stock, self: Any, outputs: Any, *sums: Any, ignore: bool = False
-) -> tuple[Any, list[Any]]:
-    """Let the processes tell each other their signals in the sum that fairseq makes anyway.
-
-    With it comes the time, of which fairseq keeps a tensor of the device: each comparison with
-    ``--stop-time-hours`` would make the host wait for all that the device has to do.
-    """
-    received = [float(number in _received) for number in SIGNALS]
-    outputs, totals = stock(self, outputs, *sums, *received, ignore=ignore)
-    own, told = list(totals[: len(sums)]), totals[len(sums) :]
-    if len(own) == 3:  # of an update: size, batches out of memory, time
-        self.unread = [own[2], *told]
-    return outputs, own
-
-
-@patches(Trainer, "clip_grad_norm")
-def read_agreed(stock: Stock, self: Any, *arguments: Any) -> Any:
-    """Read what the processes agree on, where the host waits for the device in any case.
-
-    fairseq looks at the norm of the gradients behind this, and before at the size of the batch.
-    """
-    unread, self.unread = getattr(self, "unread", None), None
-    if unread is not None:
-        on_device = torch.is_tensor(unread[0])
-        seconds, *told = torch.stack(unread).tolist() if on_device else unread
-        self._cumulative_training_time = seconds / self.data_parallel_world_size
-        self.told = [number for number, count in zip(SIGNALS, told) if count]
-        if hasattr(self.lr_scheduler, "agree"):
-            self.lr_scheduler.agree(self._cumulative_training_time)
-    return stock(self, *arguments)
-
-
-def _asked(trainer: Any) -> int:
+def asked_by(trainer: Any) -> int:
     """The signal that any process has received, 0 for none."""
     if trainer.data_parallel_world_size > 1:
         numbers = getattr(trainer, "told", [])
     else:
-        numbers = [number for number in SIGNALS if number in _received]
+        numbers = [number for number in SIGNALS if number in received]
     return int(numbers[0]) if numbers else 0
 
 
@@ -176,7 +138,7 @@ def save_on_signals(program: ModuleType) -> None:
     def validate_and_save(
         stock: Stock, cfg: Any, trainer: Any, task: Any, epoch_itr: Any, *more: Any, **named: Any
     ) -> tuple[list[float | None], bool]:  # behind every update; after a signal the last one
-        number = _asked(trainer)
+        number = asked_by(trainer)
         if number == signal.SIGINT:
             if trainer.is_data_parallel_master:
                 interrupted(_way_on(cfg.checkpoint))

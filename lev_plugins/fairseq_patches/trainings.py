@@ -34,6 +34,8 @@ from .signals import end_on_interrupt, save_on_signals, watched
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _LAST = "checkpoint_last"
 _KEPT = {-4: 0, -1: -1, -2: 2**26}  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD of malloc.h
+#: what else may refuse a training's settings, by a UserError
+CHECKS: list[Callable[[DictConfig], None]] = []
 #: optimizers of fairseq's that step a vector of all parameters as they step each
 _FLAT = {"adadelta", "adam", "adamax", "cpu_adam", "nag", "sgd"}
 _beginning: contextvars.ContextVar[Any] = contextvars.ContextVar("beginning", default=None)
@@ -141,6 +143,8 @@ def settle(cfg: DictConfig) -> None:
         UserError: an option that loses data, a name that hydra does not know, or a process that
             torchrun has started and that would train alone.
     """
+    for check in CHECKS:
+        check(cfg)
     if cfg.checkpoint.write_checkpoints_asynchronously:
         raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
     task: Any = TASK_REGISTRY.get(cfg.task._name)

@@ -114,4 +114,4 @@ def test_processes_agree_on_time_and_signals_with_one_wait(monkeypatch):
         assert count.waits.total() == waits + 1
         assert one.cumulative_training_time() == 5400.0 == agreed[0]
         assert count.waits.total() == waits + 1
-    assert signals._asked(one) == signal.SIGTERM
+    assert signals.asked_by(one) == signal.SIGTERM
