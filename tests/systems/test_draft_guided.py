@@ -20,7 +20,7 @@ from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq, task
 from test_seq2seq import stock
 from tiny import Triple
 
-from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator
+from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator, Reach
 from lev_plugins.nn.t5 import T5Size
 from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
 from lev_plugins.tasks.post_editing import PostEditingConfig
@@ -117,11 +117,12 @@ def test_whatever_the_drafts_it_writes_what_greedy_decoding_writes(system, make)
 @each_model
 def test_its_own_text_as_a_draft_takes_one_pass(system, make):
     model = make()
-    expected = greedy(system, [model], system.rows)
-    drafts = [best["tokens"].tolist()[:-1] for best, *_ in expected]
-    found = guided(system, [model], system.rows, drafts)
-    assert_same(found, expected)
-    assert {one["steps"] for (one,) in found} == {1}
+    for row in system.rows:
+        expected = greedy(system, [model], [row], max_len_b=12)
+        drafts = [best["tokens"].tolist()[:-1] for best, *_ in expected]
+        found = guided(system, [model], [row], drafts, max_len_b=12)
+        assert_same(found, expected)
+        assert found[0][0]["steps"] == 1
 
 
 @pytest.mark.parametrize("learned", [True, False])
@@ -218,3 +219,18 @@ def test_a_prefix_or_constraints_of_a_call_are_refused():
     for name in ("prefix_tokens", "constraints"):
         with refuses("--draft-guided", "prefix"):
             generator.generate([model], PBD.sample(PBD.rows), **{name: torch.tensor([[4]])})
+
+
+# how far to guess ------------------------------------------------------------------------------
+
+
+def test_it_guesses_further_where_guesses_were_right_and_less_in_large_batches():
+    def after(accepted: int) -> Reach:
+        reach = Reach()
+        for _ in range(100):
+            reach.saw(accepted, 16)
+        return reach
+
+    right, mixed, wrong = after(16), after(4), after(0)
+    assert right.best(1) > mixed.best(1) > wrong.best(1) >= 1
+    assert mixed.best(1) > mixed.best(64) >= 1
