@@ -10,8 +10,16 @@ from fairseq import tasks
 from fairseq.data import Dictionary
 
 from ..errors import UserError
+from ..io.line_index import checked_blocks, open_text
 from ..io.lines import raw_lines
-from ..io.text_files import count_lines, read_parallel, refuse_special_tokens, require_files
+from ..io.text_files import (
+    SPECIAL_TOKENS,
+    XZ,
+    count_lines,
+    read_parallel,
+    refuse_special_tokens,
+    require_files,
+)
 
 #: name (train, valid, valid1 …) → files of source, target and draft that belong together by line
 Splits = dict[str, list[str]]
@@ -36,7 +44,7 @@ def find_splits(args: argparse.Namespace) -> Splits:
 
 
 def check_split(paths: Sequence[str]) -> tuple[int, int]:
-    """Reads the files of a split once, side by side.
+    """Reads the files of a split, by the block; drafts beside their targets.
 
     Returns:
         the number of lines, and how many drafts have the words of their target.
@@ -45,17 +53,33 @@ def check_split(paths: Sequence[str]) -> tuple[int, int]:
         UserError: whatever would make the binarised data differ from what the user meant.
     """
     for path in paths:  # read_parallel reads what is compressed by xz, fairseq does not
-        if next(raw_lines(path), b"").startswith(b"\xfd7zXZ"):
+        if next(raw_lines(path), b"").startswith(XZ):
             raise UserError(f"{path}: is compressed; xz -dk makes text of it")
-    number = equal = 0
-    for number, lines in enumerate(read_parallel(paths), start=1):
-        words = [line.split() for line in lines]
-        for path, tokens in zip(paths, words, strict=True):
-            refuse_special_tokens(path, number, tokens)
-        equal += len(words) == 3 and words[1] == words[2]
-    if not number:
+    numbers = [_checked_lines(path) for path in paths]
+    if len(set(numbers)) > 1:
+        for _ in read_parallel(paths):
+            pass  # it says how many each has
+    if not numbers[0]:
         raise UserError(f"no lines in {', '.join(paths)}; give files with sentences in them")
-    return number, equal
+    equal = sum(map(_same_words, *map(raw_lines, paths[1:]))) if len(paths) == 3 else 0
+    return numbers[0], equal
+
+
+def _checked_lines(path: str) -> int:
+    """Number of lines of a text; refuses what the data would differ by."""
+    special = [token.encode() for token in SPECIAL_TOKENS]
+    lines = 0
+    with open_text(path) as file:
+        for block in checked_blocks(path, file):
+            if any(token in block for token in special):
+                for number, line in enumerate(block.split(b"\n"), start=lines + 1):
+                    refuse_special_tokens(path, number, line.decode("utf-8").split())
+            lines += block.count(b"\n") + (not block.endswith(b"\n"))
+    return lines
+
+
+def _same_words(target: bytes, draft: bytes) -> bool:
+    return target == draft or target.decode("utf-8").split() == draft.decode("utf-8").split()
 
 
 def dictionary_path(directory: str, lang: str | None) -> str:

@@ -32,12 +32,15 @@ exit "$status"
 """
 #: torchrun starts processes of its own: the real ones, with flags that make them small.
 TORCHRUN = """#!/bin/bash
-exec {home}/torchrun "${{@:1:2}}" {home}/fairseq-train "${{@:4}}" $GUIDE_TORCHRUN
+own=() small="$GUIDE_TORCHRUN"
+until [[ "$1" == */fairseq-*train ]]; do own+=("$1"); shift; done
+[[ "$1" == */fairseq-train ]] || small="$GUIDE_HYDRA"
+exec {home}/torchrun "${{own[@]}}" "{home}/${{1##*/}}" "${{@:2}}" $small
 """
 PROGRAMS = (
-    "python fairseq-train fairseq-generate fairseq-interactive fairseq-preprocess fairseq-validate "
-    "lev-preprocess lev-correct lev-trace lev-report lev-tune lev-noise lev-enct5-prepare "
-    "lev-predict lev-average lev-backbone"
+    "python fairseq-train fairseq-hydra-train fairseq-generate fairseq-interactive "
+    "fairseq-preprocess fairseq-validate lev-preprocess lev-correct lev-trace lev-report lev-tune "
+    "lev-noise lev-enct5-prepare lev-predict lev-average lev-backbone"
 ).split()
 #: of a script's own environment, what says nothing to a program
 OWN = {"_", "PATH", "PWD", "OLDPWD", "SHLVL"}

@@ -126,7 +126,15 @@ OWN = dict.fromkeys(
     ("post_editing", "correcting_text", "denoising", "tagging", "pretrained"),
     ("data", "levt", "stock"),
 ) | dict.fromkeys(("resuming", "precision_and_speed"), ("levt",))
-LONG = ("pretrained", "processes")
+LONG = ("pretrained", "processes", "several_gpus")
+#: what makes a training by hydra short and small
+HYDRA = (
+    "optimization.max_update=2 dataset.num_workers=0 checkpoint.save_interval_updates=0 "
+    "model.weight_sharing=none +model.encoder_embed_dim=16 +model.decoder_embed_dim=16 "
+    "+model.encoder_layers=1 +model.decoder_layers=1 +model.encoder_ffn_embed_dim=16 "
+    "+model.decoder_ffn_embed_dim=16 +model.encoder_attention_heads=2 "
+    "+model.decoder_attention_heads=2"
+)
 
 
 @pytest.mark.parametrize(
@@ -140,5 +148,5 @@ def test_the_commands_of_a_guide_run(page, commands, prepared, tmp_path):
     (tmp_path / "requests").mkdir()
     words, small = ["-euo", "pipefail", "-c", script(page, home)], " ".join([BOTH, *SHORT])
     with Programs(commands, tmp_path / "requests").serving(smaller) as programs:
-        done = bash(words, programs, home, GUIDE_TORCHRUN=small)
+        done = bash(words, programs, home, GUIDE_TORCHRUN=small, GUIDE_HYDRA=HYDRA)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
