@@ -143,7 +143,7 @@ def estimated_lengths(
         sample: numbers of lines. lengths: their tokens, with </s>.
         count: tokens of a word.
     """
-    characters = text.index["characters"]
+    characters = text.places["characters"]
     if np.array_equal(characters[sample] + 1, lengths):
         return np.asarray(characters + np.int32(1))
     # not those of the sample, which tells how often words are not known

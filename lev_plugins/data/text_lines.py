@@ -23,7 +23,7 @@ class TextLines(Sequence[str]):
 
     def _open(self) -> None:
         self._file = open_text(self.path)
-        self.index = line_index(self.path, self._file)
+        self.places = line_index(self.path, self._file)
         self._size = os.fstat(self._file.fileno()).st_size
 
     def __getstate__(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ class TextLines(Sequence[str]):
             raise UserError(f"{self.path}: was changed while it is read; start again")
 
     def __len__(self) -> int:
-        return len(self.index)
+        return len(self.places)
 
     @overload
     def __getitem__(self, number: int) -> str: ...
@@ -51,7 +51,7 @@ class TextLines(Sequence[str]):
 
     def _line(self, number: int) -> bytes:
         """A line, read with the ends of the one before it and of itself: they have to be there."""
-        starts, last = self.index["start"], number + 1 == len(self)
+        starts, last = self.places["start"], number + 1 == len(self)
         end = self._size if last else int(starts[number + 1])
         start = int(starts[number])
         before = min(start, 1)

@@ -83,7 +83,7 @@ def _require_backend(cfg: DictConfig) -> None:
     if backend == "fully_sharded":
         model = None if OmegaConf.is_missing(cfg, "model") else _model_class(cfg.model)
         optimizer = OPTIMIZER_REGISTRY.get(getattr(cfg.optimizer, "_name", None))
-        for kind in (model, optimizer):
+        for kind in filter(None, (model, optimizer)):
             if getattr(kind, "__module__", "").startswith(f"{_PACKAGE}."):
                 raise UserError(f"--ddp-backend {backend} cannot shard {kind.__name__}; {_WAY}")
     flags = {"--ddp-backend fully_sharded": backend == "fully_sharded"}

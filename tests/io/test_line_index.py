@@ -44,7 +44,7 @@ def test_lines_and_their_characters_are_those_of_a_file_read_in_order(
         lines = TextLines(str(path))
     expected = list(read_lines(str(path)))
     assert list(lines) == expected and lines[-2:] == expected[-2:]
-    assert lines.index["characters"].tolist() == [*map(len, expected)]
+    assert lines.places["characters"].tolist() == [*map(len, expected)]
     assert b"".join(lines.blocks()) == path.read_bytes()
 
 
@@ -92,7 +92,7 @@ def test_an_index_is_made_once_for_all_processes_and_goes_when_the_text_changes(
     first = TextLines(str(path))
     (name,) = kept(small_blocks)
     monkeypatch.setattr(line_index, "index_block", None)  # none is made any more
-    assert isinstance(first.index, np.memmap)
+    assert isinstance(first.places, np.memmap)
     sent = pickle.loads(pickle.dumps(first))
     assert list(sent) == list(TextLines(str(path))) == ["one", "two", "three"]
     assert len(pickle.dumps(first)) < 1000
@@ -109,7 +109,7 @@ def test_without_a_folder_for_it_the_index_is_in_memory(tmp_path, small_blocks):
     path = str(put(tmp_path / "a", HOSTILE))
     (small_blocks / f"lev_plugins-{os.getuid()}").symlink_to(tmp_path)  # somebody else's
     lines = TextLines(path)
-    assert list(lines) == HOSTILE and not isinstance(lines.index, np.memmap)
+    assert list(lines) == HOSTILE and not isinstance(lines.places, np.memmap)
     assert kept(small_blocks) == []
 
 
