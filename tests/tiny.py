@@ -96,10 +96,12 @@ def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> Levenshtein
     ``options`` are fields of its configuration.
     """
     torch.manual_seed(seed)
-    made = LevenshteinEditorModel.build_model(LevenshteinEditorConfig(**{**SIZES, **options}), of)
-    for head in (made.deletion_head, made.placeholder_head):
-        torch.nn.init.normal_(head.weight, std=head.weight.size(1) ** -0.5)
-    return made
+    cfg = LevenshteinEditorConfig(**{**SIZES, **options})
+    with torch.device("cpu"):  # the same parameters on every device
+        model = LevenshteinEditorModel.build_model(cfg, of)
+        for head in (model.deletion_head, model.placeholder_head):
+            torch.nn.init.normal_(head.weight, std=head.weight.size(1) ** -0.5)
+    return model.to(torch.get_default_device())
 
 
 def normal(seed: int, *shape: int) -> Tensor:
@@ -111,6 +113,12 @@ def normal(seed: int, *shape: int) -> Tensor:
 def moved(sample: Any) -> Any:
     """A batch of a data set on the device of the test."""
     return utils.apply_to_sample(lambda value: value.to(torch.get_default_device()), sample)
+
+
+def random_state() -> Tensor:
+    """That of the device of the test."""
+    device = torch.get_default_device()
+    return torch.get_rng_state() if device.type == "cpu" else torch.cuda.get_rng_state(device)
 
 
 def sharpen(net: torch.nn.Module, factor: float = 3.0) -> torch.nn.Module:

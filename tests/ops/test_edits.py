@@ -120,11 +120,15 @@ def test_insertion_labels_lead_from_what_stands_back_to_the_target(sentences):
     # padding is never missing, whether it is marked as kept or not
     for keep in (data.keep, data.keep | data.tokens.eq(PAD)):
         labels = insertion_labels(data.tokens, keep, PAD, PLH)
-        assert torch.equal(labels.before, Compaction(data.keep)(data.tokens, PAD))
+        standing = Compaction(data.keep)(data.tokens, PAD)
+        assert torch.equal(labels.before[:, : standing.size(1)], standing)
+        assert labels.before[:, standing.size(1) :].eq(PAD).all()
         assert torch.equal(labels.slots, labels.before[:, 1:].ne(PAD))
         assert not labels.counts[~labels.slots].any()
         opening = Opening(labels.before.ne(PAD).sum(1), labels.counts)
-        assert torch.equal(opening(labels.before, PLH, PAD), labels.after)
+        opened = opening(labels.before, PLH, PAD)
+        assert torch.equal(opened, labels.after[:, : opened.size(1)])
+        assert labels.after[:, opened.size(1) :].eq(PAD).all()
         assert torch.equal(labels.after.eq(PLH), labels.missing)
         filled = labels.after.masked_scatter(labels.missing, data.tokens[labels.missing])
         assert torch.equal(filled, data.tokens)

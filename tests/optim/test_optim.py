@@ -77,7 +77,10 @@ def test_an_orthogonalized_matrix_is_near_to_that_of_its_singular_vectors(shape)
     found = orthogonalized(matrices)
     inner = u.transpose(1, 2) @ found @ v.transpose(1, 2)  # diagonal where the vectors are kept
     diagonal = inner.diagonal(dim1=1, dim2=2)
-    assert_near(inner, torch.diag_embed(diagonal))
+    if matrices.device.type == "cpu":
+        assert_near(inner, torch.diag_embed(diagonal))
+    else:  # computed in bf16
+        assert (inner - torch.diag_embed(diagonal)).norm() < 0.05 * diagonal.norm()
     assert 0.5 < diagonal.min() and diagonal.max() < 1.3
 
 
@@ -85,6 +88,8 @@ def test_an_orthogonalized_matrix_is_near_to_that_of_its_singular_vectors(shape)
 def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
     monkeypatch, bf16, tiles
 ):
+    if torch.get_default_device().type != "cpu":
+        pytest.skip("a GPU always computes it in bf16")
     monkeypatch.setattr(muon, "has_tiles", lambda: tiles)
     matrices = torch.randn(2, 24, 40)
     whole, found = orthogonalized(matrices), orthogonalized(matrices, bf16)

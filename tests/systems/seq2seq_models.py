@@ -109,17 +109,20 @@ class Seq2Seq:
         """A model as it starts."""
         torch.manual_seed(seed)
         cfg = self.config(**{**SIZES, **values})
-        return self.model.build_model(cfg, task(source or self.symbols, target))
+        with torch.device("cpu"):  # the same parameters on every device
+            model = self.model.build_model(cfg, task(source or self.symbols, target))
+        return model.to(torch.get_default_device())
 
     def build(self, seed: int = 1, factor: float = 2.0, **values: Any) -> Any:
         """A model in double precision, far from undecided."""
-        made = self.new(seed, **values)
-        for name, parameter in made.named_parameters():
+        model = self.new(seed, **values).cpu()
+        for name, parameter in model.named_parameters():
             if name.endswith("bias"):  # new ones are zero: nothing would be seen of them
                 nn.init.normal_(parameter, std=0.2)
             elif not parameter.any():  # gates that start nearly closed, whatever they look at
                 nn.init.xavier_uniform_(parameter)
-        return tiny.sharpen(made, factor).double().eval()
+        model.to(torch.get_default_device())
+        return tiny.sharpen(model, factor).double().eval()
 
     def lively(self, kind: str) -> Any:
         """A model that ends sentences of several lengths."""

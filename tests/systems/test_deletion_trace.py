@@ -37,6 +37,11 @@ def compact(trace: Trace) -> Tensor:
     return Compaction(trace.standing(PAD))(trace.tokens, PAD)
 
 
+def shown(tokens: Tensor) -> list[list[int]]:
+    """The rows without their padding, which may be wider on a GPU."""
+    return [row[row.ne(PAD)].tolist() for row in tokens]
+
+
 def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
     task, model = make()
     rows = [tiny.Triple("abc", "", "abcdef"), tiny.Triple("de", "", "gh")]
@@ -89,9 +94,9 @@ def test_training_asks_each_head_what_decoding_asks_it(traced, masking):
     (answers, _), memory = model(source, None, roll_in), model.encode(source)
     counting, writing, _ = roll_in.read(traced)
     insertion = roll_in.insertion
-    assert torch.equal(compact(counting), insertion.before)
+    assert shown(compact(counting)) == shown(insertion.before)
     assert bool(counting.deleted.any()) is traced
-    assert torch.equal(compact(writing), roll_in.state)
+    assert shown(compact(writing)) == shown(roll_in.state)
     slots = model.placeholder_logits(insertion.before, memory, counting)
     expected = {
         "placeholder": slots[insertion.slots],

@@ -80,6 +80,8 @@ WIDE = {"encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128, "encoder_attentio
 @pytest.mark.parametrize("system", [PBD, GATED], ids=["pbd", "gated"])
 def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq, precision):
     model = system.build(factor=1.0, **WIDE)
+    if precision == "int8" and torch.get_default_device().type != "cpu":
+        pytest.skip("8 bits are for a CPU")
     less = copy.deepcopy(model)
     quantize([less], precision)
     full, found = (torch.cat(system.logits(one, system.rows[:4])).double() for one in (model, less))

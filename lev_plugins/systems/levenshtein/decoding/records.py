@@ -76,7 +76,7 @@ def read_hypotheses(
     histories = _histories(phases, host, pad)
     answers: dict[int, EditHypothesis] = {}
     for outcome in outcomes:
-        rows = torch.tensor(list(outcome.rows.values()))
+        rows = torch.tensor(list(outcome.rows.values()), device="cpu")
         tokens, origin, scores, actions = (
             host[id(tensor)].index_select(0, rows)
             for tensor in (outcome.tokens, outcome.origin, outcome.scores, outcome.actions)
