@@ -83,14 +83,13 @@ def changed(path: Path, change: Callable[[dict[str, Any]], Any]) -> str:
     return str(path)
 
 
-def test_a_checkpoint_needs_neither_its_data_nor_its_t5(tmp_path, models):
-    def began_with_a_t5(state):
+def test_a_checkpoint_needs_its_data_no_more_and_knows_other_options(tmp_path, models):
+    def older(state):
         state["cfg"]["model"].pop("dropout")  # as if the option had come later
-        folders = {"t5_dir": "/nowhere/t5", "bert_dir": "/nowhere/bert"}
-        state["cfg"]["model"].update(folders, decoder_init="t5", t5_rows=0)  # the last has gone
+        state["cfg"]["model"].update(t5_rows=0)  # which has gone
         state["cfg"]["task"]["data"] = "/nowhere/data"
 
-    changed(save(tmp_path / "model.pt", "tagging"), began_with_a_t5)
+    changed(save(tmp_path / "model.pt", "tagging"), older)
     moved = EncT5.from_pretrained(tmp_path)
     assert_same(moved.predict_tags(["a bc d"]), models["tagging"].predict_tags(["a bc d"]))
 

@@ -147,7 +147,7 @@ def settle(cfg: DictConfig) -> None:
         check(cfg)
     if cfg.checkpoint.write_checkpoints_asynchronously:
         raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
-    task: Any = TASK_REGISTRY.get(cfg.task._name)
+    task: Any = TASK_REGISTRY.get(getattr(cfg.task, "_name", None))
     ours = task is not None and task.__module__.startswith(__name__.split(".")[0])
     if cfg.dataset.combine_valid_subsets and ours:
         raise UserError("--combine-valid-subsets: give --valid-subset valid,valid1 instead")

@@ -92,7 +92,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
     """
     if is_accelerator(x):
         out = F.linear(x, weight, bias)
-        return F.relu_(out) if relu else out
+        # not in place: it is a view, whose gradient would be copied
+        return F.relu(out) if relu else out
     if x.dtype == weight.dtype and needs_upcast(x):
         bias = None if bias is None else upcast(bias)
         return linear(upcast(x), upcast(weight), bias, relu=relu).to(x.dtype)

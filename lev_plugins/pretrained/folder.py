@@ -22,7 +22,7 @@ def require_plan(directory: str, plan: str | None) -> None:
     if not plan:
         raise UserError(
             f"the checkpoint began with {directory}, and does not tell the sizes of that, as those "
-            "of fairseq-hydra-train in versions up to 0.7: repeat its training command with one "
+            "of fairseq-hydra-train in versions up to 0.6: repeat its training command with one "
             "update more, which resumes it and notes them"
         )
 

@@ -267,7 +267,12 @@ REFUSED: list[tuple[str, str, str | bytes, str]] = [
     ("classification", "--max-length 1", TSV, "--max-length 1: give 2"),
     ("classification", "--text-columns 2,3 --max-length 2", LONG_PAIRS, "--max-length 2: give 3"),
     ("classification", "--sampled-copies 1", TSV, "--sampled-copies"),
-    ("classification", "--labels no --valid nor,train", TSV, "nor, no"),
+    (
+        "classification",
+        "--labels no --valid nor,train",
+        TSV,
+        "nor does not exist, no does not exist",
+    ),
     ("classification", "--destdir .", TSV, "--destdir ."),
 ]
 
