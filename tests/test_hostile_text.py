@@ -29,7 +29,7 @@ UNITS = [
     "\U0001f469\u200d\U0001f467",
 ]
 LONG = [unit * (100_000 // len(unit.encode("utf-8", "surrogatepass"))) for unit in UNITS]
-SECONDS = 40.0  # of the processor; what takes the square of the length takes hours
+SECONDS = 40.0  # of the processor; what is not bounded takes many minutes
 
 
 editor = cache(editors.editor)

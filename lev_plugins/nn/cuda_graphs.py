@@ -8,6 +8,7 @@ so batches are padded to few shapes, and what comes in is copied to where the gr
 import logging
 import os
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -54,7 +55,7 @@ class Replay:
     broken = False  #: a graph could not be made: none is tried again
 
     def __init__(
-        self, function: Callable[[], Tensor], device: torch.device, pool: object = None
+        self, function: Callable[[], Tensor], device: torch.device, pool: Any = None
     ) -> None:
         self.function, self.device, self.pool = function, device, pool
         self.graph: torch.cuda.CUDAGraph | None = None

@@ -100,7 +100,8 @@ class DraftGuidedGenerator(SequenceGenerator):
                 f"time; it is for {SUPPORTED}"
             )
         super().__init__(models, dictionary, **options)
-        self.drafts, self.kinds, self.reach = drafts, kinds, Reach()
+        self.drafts, self.reach = drafts, Reach()
+        self.kinds = [kind for kind in kinds if kind is not None]
         #: of a draft these are not read
         self.ends = {dictionary.pad(), dictionary.eos()}
 
@@ -118,9 +119,8 @@ class DraftGuidedGenerator(SequenceGenerator):
         inputs = sample["net_input"]
         source = inputs["src_tokens"]
         longest = min(int(self.max_len_a * source.size(1) + self.max_len_b), self.max_len - 1)
-        assert self.min_len <= longest, (
-            "min_len cannot be larger than max_len, please adjust these!"
-        )
+        if self.min_len > longest:
+            raise UserError(f"--min-len {self.min_len}: outputs have {longest} tokens at most")
         begin = self.eos if bos_token is None else bos_token
         writing = [
             Sentence(row, begin, [token for token in draft if token not in self.ends])
