@@ -127,9 +127,9 @@ def decoding_samples(args: argparse.Namespace, size: int) -> list[dict[str, Any]
 def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates:
     """One system's update, states and labels made in it.
 
-    ``stock``: as without the package. ``tf32``: ours as a GPU trains it without being told
-    otherwise. ``bf16``: ours as ``fairseq-train --bf16`` trains it, a model in bf16 and its master
-    copy in fp32.
+    ``stock``: as without the package. ``tf32``: ours as a GPU trains it with LEV_PLUGINS_TF32=1.
+    ``bf16``: ours as ``fairseq-train --bf16`` trains it, a model in bf16 and its master copy in
+    fp32.
     """
     if side == "stock":
         stock = LabelSmoothedDualImitationCriterion(peers.stock_task, LABEL_SMOOTHING)

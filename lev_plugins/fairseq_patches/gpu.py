@@ -25,7 +25,7 @@ from ..io.patching import Stock, patches
 
 logger = logging.getLogger(__name__)
 
-#: 0 in this variable of the environment: single precision is never multiplied as TF32
+#: 1 in this variable of the environment: single precision is multiplied as TF32
 SWITCH = "LEV_PLUGINS_TF32"
 #: variables by which torch and cuBLAS are told the same
 _TOLD = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "NVIDIA_TF32_OVERRIDE")
@@ -282,23 +282,30 @@ def reset(stock: Stock) -> None:
 
 @patches(Trainer, "__init__")
 def begin(stock: Stock, self: Any, *args: Any, **options: Any) -> None:
-    """Trains in TF32 where a GPU has it."""
+    """Chooses how single precision is multiplied."""
     stock(self, *args, **options)
-    if self.cuda and use_tf32():
-        logger.info(f"matrices of single precision are multiplied as TF32; not with {SWITCH}=0")
+    if self.cuda and may_use_tf32():
+        choose_precision()
 
 
-def use_tf32() -> bool:
-    """Lets a GPU that has TF32 multiply single precision by it; what it says otherwise stays.
+def choose_precision() -> None:
+    """Multiplies single precision as TF32 where that is asked for, and else tells of it."""
+    if os.environ.get(SWITCH) == "1":
+        torch.set_float32_matmul_precision("high")
+        logger.info("matrices of single precision are multiplied as TF32")
+    else:
+        logger.info(f"{SWITCH}=1 multiplies single precision as TF32, which is faster on this GPU")
+
+
+def may_use_tf32() -> bool:
+    """Whether the GPU has TF32, and torch was told nothing of it.
 
     TF32 keeps 10 bits of the factors' 23 and adds in single precision, several times as fast.
     """
     matmul = torch.backends.cuda.matmul
     # "none" by default, where torch has it
-    chosen = getattr(matmul, "fp32_precision", "none") != "none" or any(map(os.getenv, _TOLD))
-    if chosen or torch.get_float32_matmul_precision() != "highest":
+    if getattr(matmul, "fp32_precision", "none") != "none" or any(map(os.getenv, _TOLD)):
         return False
-    if os.environ.get(SWITCH) == "0" or torch.cuda.get_device_capability() < (8, 0):
+    if torch.get_float32_matmul_precision() != "highest":
         return False
-    torch.set_float32_matmul_precision("high")
-    return True
+    return torch.cuda.get_device_capability() >= (8, 0)

@@ -156,28 +156,26 @@ def test_logs_are_fetched_together_when_a_meter_is_read(meters):
 
 
 @pytest.mark.parametrize(
-    ("variable", "capability", "used"),
+    ("variable", "capability", "free"),
     [
         ({}, (9, 0), True),
         ({}, (7, 5), False),
-        ({gpu.SWITCH: "0"}, (9, 0), False),
         ({"NVIDIA_TF32_OVERRIDE": "0"}, (9, 0), False),
         ({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0"}, (9, 0), False),
     ],
     ids=str,
 )
-def test_tf32_is_used_where_a_gpu_has_it_and_nobody_says_otherwise(
-    monkeypatch, variable, capability, used
+def test_tf32_is_for_gpus_that_have_it_where_torch_was_told_nothing(
+    monkeypatch, variable, capability, free
 ):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
     for name, value in variable.items():
         monkeypatch.setenv(name, value)
     assert torch.get_float32_matmul_precision() == "highest"
     try:
-        assert gpu.use_tf32() == used
-        assert torch.get_float32_matmul_precision() == ("high" if used else "highest")
+        assert gpu.may_use_tf32() == free
         torch.set_float32_matmul_precision("medium")  # a user's
-        assert not gpu.use_tf32() and torch.get_float32_matmul_precision() == "medium"
+        assert not gpu.may_use_tf32()
     finally:
         torch.set_float32_matmul_precision("highest")
         if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
@@ -189,3 +187,19 @@ def test_attention_of_cudnn_is_off_in_every_process_that_loads_the_package(modul
     code = f"import {module}, torch; print(torch.backends.cuda.cudnn_sdp_enabled())"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False"]
+
+
+@pytest.mark.parametrize(("asked", "precision"), [("1", "high"), (None, "highest")])
+def test_a_training_uses_tf32_where_it_is_asked_to(monkeypatch, caplog, asked, precision):
+    monkeypatch.delenv(gpu.SWITCH, raising=False)
+    if asked:
+        monkeypatch.setenv(gpu.SWITCH, asked)
+    caplog.set_level("INFO")
+    try:
+        gpu.choose_precision()
+        assert torch.get_float32_matmul_precision() == precision
+        assert "TF32" in caplog.text
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+            torch.backends.cuda.matmul.fp32_precision = "none"
