@@ -68,6 +68,17 @@ def seeds() -> None:
     torch.manual_seed(1)
 
 
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """A training that begins in a test's own process leaves its handlers of signals to no other."""
+    numbers = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The folder that holds ``lev_plugins``."""
