@@ -1,55 +1,7 @@
-"""The one exception for a user's mistake, the line that commands print for it, common checks."""
+"""The one exception for a user's mistake, and common checks: the runtime's."""
 
-import unicodedata
-from collections.abc import Sequence
-
-_LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
-# Reorder or break a line without being seen. Joiners stay: scripts need them.
-_UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-
-
-class UserError(ValueError):
-    """Something the user can fix: a missing file, a line that cannot be read, a bad value.
-
-    The message is a single line that names the file, line or value and the way out, without
-    control characters. Commands print it after ``error:`` and exit with status 1.
-    """
-
-    def __init__(self, message: str) -> None:
-        text = printable(" ".join(str(message).split()))
-        if len(text) > _LONGEST:  # the way out stands at the end
-            text = f"{text[: _LONGEST // 2]} […] {text[-_LONGEST // 2 :]}"
-        super().__init__(text)
-
-
-def printable(text: str) -> str:
-    """Return ``text`` with control characters, line breaks and the like as escapes (``\\x1b``)."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        char.encode("unicode_escape").decode("ascii")
-        if char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
-        else char
-        for char in text
-    )
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 line``, ``2,000 lines``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def require_share(flag: str, value: float, of: str) -> None:
-    """Refuses what is no share ``of`` something: a number outside [0, 1], or none."""
-    if not 0 <= value <= 1:
-        raise UserError(f"{flag} {value} is outside [0, 1]; give a share of {of}")
-
-
-def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[str, ...]:
-    """``insert,delete`` → both names, each once; a UserError for one that is not ``known``."""
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in known:
-            there = ", ".join(known)
-            raise UserError(f"{flag} {text}: there is no {what} {name!r}; there are {there}")
-    return tuple(dict.fromkeys(names))
+from lev_runtime.errors import UserError as UserError
+from lev_runtime.errors import counted as counted
+from lev_runtime.errors import parse_names as parse_names
+from lev_runtime.errors import printable as printable
+from lev_runtime.errors import require_share as require_share

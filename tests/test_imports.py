@@ -1,6 +1,7 @@
 """The architecture: which package may import which, read from the source without running it."""
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ LAYERS = (
     ("cli", "__init__"),
     ("serve",),
     ("reports",),
+    ("export",),
     ("inference",),
     ("registration",),
     ("systems",),
@@ -89,3 +91,13 @@ def test_nobody_imports_what_he_should_know_nothing_of(found):
         assert "__future__" not in names or ("fairseq", "dataclass") not in {o[:2] for o in every}
         if parts[0] in ("ops", "nn", "errors") and parts[:2] != ("nn", "seq2seq"):
             assert not fairseqs & names, parts
+
+
+def test_the_runtime_imports_neither_the_package_nor_torch_nor_fairseq(root):
+    known = {"numpy", "onnxruntime", "rapidfuzz", "regex", "sentencepiece", "tokenizers"}
+    paths = list((root / "lev_runtime").rglob("*.py"))
+    assert paths
+    for path in paths:
+        parts = path.relative_to(root / "lev_runtime").with_suffix("").parts
+        names = {one[0] for one in imports(path.read_text(), parts)} - {"."}
+        assert names <= known | sys.stdlib_module_names, path

@@ -1,45 +1,4 @@
-"""Which of many items are computed together."""
+"""Which of many items are computed together: the runtime's."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
-
-from ..errors import UserError
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-def in_batches(
-    work: Callable[[list[T]], Iterable[R]], items: Sequence[T], lengths: Iterable[int], size: int
-) -> list[R]:
-    """What ``work`` makes of each item, in order; it is given ``size`` at a time, of like length.
-
-    The shortest come first. Raises UserError for a size below 1.
-    """
-    if size < 1:
-        raise UserError(f"batch_size={size}: must be 1 or more")
-    known, found = list(lengths), dict[int, R]()
-    order = sorted(range(len(known)), key=known.__getitem__)
-    for start in range(0, len(order), size):
-        numbers = order[start : start + size]
-        found |= zip(numbers, work([items[number] for number in numbers]), strict=True)
-    return [found[number] for number in range(len(items))]
-
-
-def by_budget(lengths: Sequence[int], budget: int, size: int | None = None) -> Iterator[list[int]]:
-    """The numbers of items in their order, as many at a time as fit, padded; one at least.
-
-    Args:
-        lengths: of each item, in any unit. budget: of a padded batch, in the same.
-        size: items of a batch, at most.
-    """
-    batch: list[int] = []
-    widest = 0
-    for number, length in enumerate(lengths):
-        widest = max(widest, length)
-        if batch and (widest * (len(batch) + 1) > budget or len(batch) == size):
-            yield batch
-            batch, widest = [], length
-        batch.append(number)
-    if batch:
-        yield batch
+from lev_runtime.batching import by_budget as by_budget
+from lev_runtime.batching import in_batches as in_batches
