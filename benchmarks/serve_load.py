@@ -125,7 +125,7 @@ def serve(args: argparse.Namespace) -> None:
 
     from lev_plugins import Corrector, LevenshteinEditor
     from lev_plugins.cli import serve as command
-    from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
+    from lev_plugins.corrector.levenshtein import LevenshteinBackend
     from lev_plugins.serve.app import make_app
     from lev_plugins.serve.model import serve_corrector
     from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel

@@ -15,7 +15,7 @@ if not starts_own_command(__name__):
     registration.register()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
-    from .inference.correction import Correction, Corrector, Edit  # noqa: F401
+    from .corrector import Correction, Corrector, Edit  # noqa: F401
     from .inference.editor import LevenshteinEditor  # noqa: F401
     from .inference.enct5 import EncT5, Prediction  # noqa: F401
     from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
 __version__ = "0.6.0"
 #: parts of the Python interface: where they are
 _HOMES = {
-    **dict.fromkeys(("Correction", "Corrector", "Edit"), "inference.correction"),
+    **dict.fromkeys(("Correction", "Corrector", "Edit"), "corrector"),
     **dict.fromkeys(("EditTrace", "Iteration"), "systems.levenshtein.decoding.history"),
     **dict.fromkeys(("EncT5", "Prediction"), "inference.enct5"),
     "LevenshteinEditor": "inference.editor",

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import saved
 import tiny
@@ -11,13 +11,14 @@ import torch
 from fairseq import tasks
 from fairseq.data.encoders.characters import Characters
 
-from lev_plugins import Corrector, EditTrace, EncT5, Iteration, LevenshteinEditor
-from lev_plugins.inference.correction.autoregressive import Autoregressive
-from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
+from lev_plugins import EditTrace, EncT5, Iteration, LevenshteinEditor
+from lev_plugins.inference.text_processing import TextProcessing
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.metadata import Metadata
 from lev_plugins.systems.enct5.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # a product, which tests of systems do without
+    from lev_plugins import Corrector
 
 LABELS = ["red", "green", "blue"]
 ENCT5: dict[str, Any] = {
@@ -37,16 +38,22 @@ def editor(count: int = 1, characters: bool = False, **options: Any) -> Levensht
     return LevenshteinEditor(models, task, bpe=Characters() if characters else None)
 
 
-def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> Corrector:
+def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> "Corrector":
     """A corrector with an edit model of characters; ``more``: options of its backend."""
+    from lev_plugins import Corrector
+    from lev_plugins.corrector.levenshtein import LevenshteinBackend
+
     backend = LevenshteinBackend(editor(characters=True), knows_spaces=True, **more)
     return Corrector(backend, unit, window)
 
 
 def writing_corrector(
     kind: str = "stock", unit: str | None = None, window: int | None = None
-) -> Corrector:
+) -> "Corrector":
     """A corrector whose model, one of :data:`saved.KINDS`, writes from left to right."""
+    from lev_plugins import Corrector
+    from lev_plugins.corrector.autoregressive import Autoregressive
+
     cfg = copy.deepcopy(saved.parsed(Path("nowhere/bin"), kind))
     of = tasks.TASK_REGISTRY[cfg.task._name](cfg.task, tiny.dictionary(), tiny.dictionary())
     model, processing = saved.untrained(cfg, of), TextProcessing(None, Characters())

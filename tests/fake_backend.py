@@ -6,13 +6,13 @@ from typing import Any
 
 from fairseq.data.encoders.characters import Characters
 
-from lev_plugins.inference.correction import Corrector
-from lev_plugins.inference.correction.autoregressive import Autoregressive, Pair, Written
-from lev_plugins.inference.correction.backends import Answer, Backend, TextProcessing, Tokens
-from lev_plugins.inference.correction.generating import rewriting
-from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
-from lev_plugins.inference.correction.ranking import Ranker
-from lev_plugins.inference.correction.vocabulary import Vocabulary
+from lev_plugins.corrector import Corrector
+from lev_plugins.corrector.autoregressive import Autoregressive, Pair, Written
+from lev_plugins.corrector.backends import Answer, Backend, TextProcessing, Tokens
+from lev_plugins.corrector.generating import rewriting
+from lev_plugins.corrector.lexicon import Lexicon, Lookup
+from lev_plugins.corrector.ranking import Ranker
+from lev_plugins.corrector.vocabulary import Vocabulary
 
 Writing = Callable[[Tokens], Sequence[str | None] | None]
 Scoring = Callable[[Sequence[str | None]], Sequence[float]]

@@ -13,7 +13,7 @@ import pytest
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 
-from lev_plugins.reports import next_command as recipes
+from lev_plugins.cli import next_command as recipes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "docs"))

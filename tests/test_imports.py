@@ -12,7 +12,7 @@ LAYERS = (
     ("__main__",),
     ("cli", "__init__"),
     ("serve",),
-    ("reports",),
+    ("corrector", "reports"),
     ("export",),
     ("inference",),
     ("registration",),
@@ -24,7 +24,7 @@ LAYERS = (
     ("ops",),
     ("fairseq_patches",),
     ("io",),
-    ("html", "models"),
+    ("html",),
     ("errors", "options"),
 )
 LEVEL = {name: level for level, packages in enumerate(LAYERS) for name in packages}

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "spelling_and_oc
 
 import word_list  # noqa: E402
 
-from lev_plugins.inference.correction.lexicon import Lexicon  # noqa: E402
+from lev_plugins.corrector.lexicon import Lexicon  # noqa: E402
 
 GERMAN = {"dass": 0.2, "strasse": 0.1, "masse": 0.04, "hauptstrasse": 0.02}
 GERMAN |= {"hesse": 0.01, "a1": 0.3}

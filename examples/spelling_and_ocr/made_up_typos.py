@@ -11,8 +11,8 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from lev_plugins.corrector.edits import script
 from lev_plugins.data.noise.letters import NEIGHBOURS
-from lev_plugins.inference.correction.edits import script
 
 Pair = tuple[str, str]  # misspelling, word
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from prepare_typos import SPACE, as_characters
 
+from lev_plugins.corrector.units import core_of
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.inference.correction.units import core_of
 from lev_plugins.io.text_files import read_parallel
 from lev_plugins.metrics.words import aligned
 

@@ -48,9 +48,9 @@ from pathlib import Path
 
 from made_up_typos import Pair, Typist
 
+from lev_plugins.corrector.lexicon import confusions as others_of
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.inference.correction.lexicon import confusions as others_of
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
 BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"

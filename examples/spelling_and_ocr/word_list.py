@@ -27,9 +27,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prepare_typos import installed
 
+from lev_plugins.corrector.lexicon import Lexicon
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.inference.correction.lexicon import Lexicon
 from lev_plugins.io.output import standard_output
 
 #: What is less frequent has many names, words of other languages and misspellings.

@@ -19,8 +19,8 @@ from proposals import Change, Settings, load, propose
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.printed import read_printed
 from lev_plugins.metrics.corpus import Metric, add_up, bleu, ter
-from lev_plugins.reports.printed import read_printed
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
 EDGES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)

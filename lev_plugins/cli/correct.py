@@ -4,7 +4,7 @@ Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
 
 ``--edits FILE`` gets one JSON object for each edit that the model wants: ``file`` (where files were
 given), ``line`` (of the file, from 1) and the fields of
-:class:`lev_plugins.inference.correction.Edit`.
+:class:`lev_plugins.corrector.Edit`.
 """
 
 import argparse
@@ -16,19 +16,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..corrector.packaged import ENGLISH_SPELLING
+from ..corrector.page import html_sink
+from ..corrector.report import Report, Sink, diff, json_sink
 from ..errors import UserError, counted
 from ..io.lines import STANDARD_STREAM, chunks, progress, raw_lines
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
-from ..models import ENGLISH_SPELLING
-from ..reports.correction_page import html_sink
-from ..reports.correction_report import Report, Sink, diff, json_sink
 from .correct_options import NAMED, build_parser, check, check_reports, weights
 from .correct_tune import tune
 from .options import as_flags, say, text_processing
 
 if TYPE_CHECKING:
-    from ..inference.correction import Correction, Corrector
+    from ..corrector import Correction, Corrector
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,8 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def correct(args: argparse.Namespace) -> int:
     """Check the options, load the model, correct; as :func:`main`."""
     check(args)
-    from ..inference.correction.documents import plan, require_text
-    from ..inference.correction.protection import Protection
+    from ..corrector.documents import plan, require_text
+    from ..corrector.protection import Protection
 
     words = read_lines(args.protect_words) if args.protect_words else ()
     patterns = [one for one in args.protect or () if one not in NAMED]
@@ -175,7 +175,7 @@ class Run:
 
 def load_corrector(args: argparse.Namespace) -> "Corrector":
     """Return the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
-    from ..inference.correction import Corrector
+    from ..corrector import Corrector
 
     names = (
         "path data device unit window beam precision settings lexicon lookup bigrams confusions "

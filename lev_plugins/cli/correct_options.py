@@ -97,8 +97,8 @@ def weights(given: Sequence[str]) -> dict[str, float]:
 
 def check(args: argparse.Namespace) -> None:
     """What can be told without the model."""
-    from ..inference.correction.corrector import check_unit
-    from ..inference.correction.tuning import Goal
+    from ..corrector.corrector import check_unit
+    from ..corrector.tuning import Goal
 
     check_unit(args.unit, args.window)
     weights(args.weight or ())

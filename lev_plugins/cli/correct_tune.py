@@ -8,15 +8,15 @@ from ..errors import UserError
 from ..io.text_files import read_lines
 
 if TYPE_CHECKING:
-    from ..inference.correction import Corrector
-    from ..inference.correction.protection import Protection
+    from ..corrector import Corrector
+    from ..corrector.protection import Protection
 
 
 def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protection") -> int:
     """Choose, write the settings beside the checkpoint, say what they give."""
+    from ..corrector import settings, tuning
+    from ..corrector.ranking import Ranker
     from ..inference.checkpoints import find_checkpoint
-    from ..inference.correction import settings, tuning
-    from ..inference.correction.ranking import Ranker
 
     if args.protect_words:
         corrector.protections = [protection]

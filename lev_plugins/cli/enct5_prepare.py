@@ -15,7 +15,7 @@ from ..errors import UserError
 from ..io.output import staged
 from ..io.text_files import require_files
 from ..registration import register
-from ..reports.next_command import FIVE_MINUTES, next_enct5_command
+from .next_command import FIVE_MINUTES, next_enct5_command
 from .options import adder, make_parser, say
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     _refuse_contradictions(args)
     from ..data.binarization import check_split, find_splits, write_all
-    from ..reports.next_command import summarise
+    from .next_command import summarise
 
     refuse_old_dictionaries(args)
     splits, counts = find_splits(args), {}

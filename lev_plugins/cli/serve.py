@@ -13,8 +13,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from ..corrector.packaged import ENGLISH_SPELLING
 from ..errors import UserError
-from ..models import ENGLISH_SPELLING
 from .options import add_model_data, adder, as_flags, make_parser, say, text_processing
 
 _LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")

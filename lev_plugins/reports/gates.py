@@ -1,7 +1,7 @@
 """What a gated model's gates say of a line: as JSON, as text, as a page of heat maps (Figure 4)."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,14 +12,13 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from ..data.batching import in_batches
 from ..errors import UserError
-from ..inference.correction.autoregressive import Autoregressive
-from ..inference.correction.backends import Tokens
-from ..inference.correction.generating import numbered
-from ..inference.correction.loading import load_backend
+from ..html.page import render
+from ..inference.checkpoints import device_named, find_checkpoint, load_state
+from ..inference.generation import GeneratingModel, load_parts, numbered
+from ..inference.text_processing import Tokens
 from ..io.output import printable
 from ..systems.gated import GatedTransformerModel
 from ..systems.gated.gates import GATES
-from .page import render
 from .traces import labelled
 
 END = "</s>"
@@ -80,15 +79,25 @@ class Recorder:
 
     Args:
         path: of one checkpoint. beam: as of fairseq-generate.
-        **options: data, device, processing, as of :func:`load_backend`.
+        **options: data, device, processing, as of :meth:`.Corrector.from_pretrained`.
 
     Raises:
         UserError: no checkpoint, or one without gates.
     """
 
-    def __init__(self, path: str, beam: int, **options: Any) -> None:
-        self.backend = cast(Autoregressive, load_backend(path, beam=beam, **options))
-        self.model = cast(GatedTransformerModel, self.backend.model)
+    def __init__(
+        self,
+        path: str,
+        beam: int,
+        data: str | None = None,
+        device: str | torch.device | None = None,
+        processing: Mapping[str, str] | None = None,
+    ) -> None:
+        place, path = device_named(device), find_checkpoint(path)
+        given = {name: value for name, value in (processing or {}).items() if value is not None}
+        parts = load_parts(path, load_state(path), data, given)
+        self.backend = GeneratingModel(*parts, beam, place)
+        self.model = cast(GatedTransformerModel, parts.model)
         if self.model.encoder.mask_gate is None and self.model.decoder.gates is None:
             raise UserError(f"{path} was trained with --gates none: there is nothing to show")
         self.task = self.backend.task

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..errors import UserError
+from ..io.printed import Printed, Texts, read_printed
 from ..io.text_files import read_lines
 from ..metrics.words import is_char_tokenized
-from .printed import Printed, Texts, read_printed
 
 
 @dataclass

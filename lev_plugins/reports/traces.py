@@ -10,9 +10,9 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from ..html.page import markup, render
 from ..io.output import printable
 from ..systems.levenshtein.decoding.history import EditTrace, Mark, Termination
-from .page import markup, render
 
 #: Text with what became of it.
 Runs = list[tuple[Mark, str]]

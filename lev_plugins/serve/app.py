@@ -17,7 +17,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from ..data.batching import by_budget
 from ..errors import UserError
-from ..reports.page import render
+from ..html.page import render
 from .model import Runner, ServedModel
 from .schema import MAX_CHARS, Asked, CorrectRequest, EditRequest, PredictRequest, Result, size
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..corrector import Corrector, Edit
+from ..corrector.levenshtein import LevenshteinBackend, trace_edits
 from ..errors import UserError
 from ..inference.checkpoints import find_checkpoint, names_in
-from ..inference.correction import Corrector, Edit
-from ..inference.correction.levenshtein import LevenshteinBackend, trace_edits
 from ..inference.enct5 import EncT5
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.levenshtein.markup import escape_markup, write_mark

@@ -16,8 +16,8 @@ from refusals import refuses
 
 from lev_plugins import UserError
 from lev_plugins.cli import correct
-from lev_plugins.inference.correction import Correction, Corrector
-from lev_plugins.reports.correction_report import diff
+from lev_plugins.corrector import Correction, Corrector
+from lev_plugins.corrector.report import diff
 
 TEH = {"teh": "the"}
 

@@ -11,9 +11,9 @@ import pytest
 from refusals import refusal
 
 from lev_plugins.cli import report as command
+from lev_plugins.io.printed import read_printed
 from lev_plugins.metrics import METRICS
 from lev_plugins.reports.figures import NO_EDIT_BASELINE
-from lev_plugins.reports.printed import read_printed
 
 QUICK = ("--metrics", "bleu,ter,accuracy")
 MT = ("--drafts", "mt", *QUICK)

@@ -18,8 +18,8 @@ from starlette.testclient import TestClient  # noqa: E402
 
 from lev_plugins import Corrector  # noqa: E402
 from lev_plugins.cli import serve  # noqa: E402
+from lev_plugins.corrector.levenshtein import LevenshteinBackend  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.inference.correction.levenshtein import LevenshteinBackend  # noqa: E402
 from lev_plugins.serve import app  # noqa: E402
 from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel, load, serve_corrector, serve_predictor  # noqa: E402

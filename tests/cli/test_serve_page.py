@@ -20,9 +20,9 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 from lev_plugins.cli import serve  # noqa: E402
+from lev_plugins.corrector import Edit  # noqa: E402
+from lev_plugins.corrector.edits import apply_edits  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.inference.correction import Edit  # noqa: E402
-from lev_plugins.inference.correction.edits import apply_edits  # noqa: E402
 from lev_plugins.io.output import printable  # noqa: E402
 from lev_plugins.serve.app import make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel  # noqa: E402

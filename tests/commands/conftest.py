@@ -84,6 +84,8 @@ class Commands:
         self.count = 0
         left_out = ("PYTHONPATH", "WORLD_SIZE", "RANK", "LEV_PLUGINS_TRACEBACK")
         environ = {name: value for name, value in os.environ.items() if name not in left_out}
+        if os.environ.get("PYTHONPATH") == str(ROOT):  # this checkout, and no other installed one
+            environ["PYTHONPATH"] = str(ROOT)
         environ |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "LC_ALL": "C.UTF-8"}
         self.server = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("warm.py"))],

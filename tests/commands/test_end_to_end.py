@@ -7,7 +7,7 @@ import pytest
 from plain_files import HOSTILE as LINES
 from plain_files import put
 
-from lev_plugins.reports.printed import read_printed
+from lev_plugins.io.printed import read_printed
 
 LEARNT = 9  # of eleven sentences, at least: what training makes of the tiny corpora
 

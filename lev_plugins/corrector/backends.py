@@ -1,0 +1,86 @@
+"""What writes units anew, and how sure it is of each word that it changed."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..inference.text_processing import TextProcessing, Tokens
+from ..metrics.word_edits import WordEdit, word_edits
+from .units import Context
+
+#: What became of a unit: edits of its words, in order, and the probability of each.
+Answer = Mapping[WordEdit, float]
+
+
+class Rewriting(NamedTuple):
+    """A unit as a model wrote it, token by token; probabilities are logarithms, in nats.
+
+    unit, written: tokens; None where it wrote what has no spelling (``<unk>``). gone: for each
+    token of the unit the probability of what took it away, None where it stays. come: for each that
+    was written the same, None where it is the unit's.
+    """
+
+    unit: Tokens
+    written: Sequence[str | None]
+    gone: Sequence[float | None]
+    come: Sequence[float | None]
+
+    def answer(self, text: str, processing: TextProcessing) -> Answer:
+        """The edits of the words of ``text``, which the unit's tokens are.
+
+        The probability of one is the product of those of the tokens of its words, before and after.
+        What text processing alone makes of a word is no edit.
+        """
+        before, after = (processing.text(side).split() for side in self[:2])
+        if before == after:
+            return {}
+        words, every = text.split(), [*self.gone, *self.come]
+        if len(words) != len(before):  # it is not known which is which
+            return {WordEdit(0, len(words), tuple(after)): _product(every)}
+        sides = [list(zip(_word_of(processing, side), logs, strict=True))
+                 for side, logs in zip(self[:2], self[2:])]  # fmt: skip
+        found, grown = {}, 0
+        for edit in word_edits(before, after):
+            first, last = edit.start + grown, edit.start + grown + len(edit.words)
+            grown = last - edit.end
+            mine = [log for place, log in sides[0] if edit.start <= place < edit.end]
+            mine += [log for place, log in sides[1] if first <= place < last]
+            if tuple(words[edit.start : edit.end]) != edit.words:
+                found[edit] = _product(every if set(mine) <= {None} else mine)
+        return found
+
+
+def _word_of(processing: TextProcessing, tokens: Sequence[str | None]) -> list[int]:
+    """The number of the word that each token belongs to, a space to that before it."""
+    # whatever joins tokens, the text of the first few is the beginning of the whole
+    return [max(len(processing.text(tokens[: n + 1]).split()) - 1, 0) for n in range(len(tokens))]
+
+
+def _product(logs: Sequence[float | None]) -> float:
+    return min(1.0, math.exp(math.fsum(log for log in logs if log is not None)))
+
+
+class Backend:
+    """A model that corrects.
+
+    limit: tokens of a unit at most. knows_spaces: one that does not reads single words.
+    words_learnt: words of the units that it learnt to read, where that is known. uses_context:
+    whether :meth:`write` is to be told the words around each unit.
+    """
+
+    limit: int
+    knows_spaces: bool
+    words_learnt: int | None = None
+    uses_context = False
+    processing: TextProcessing
+    #: Whether a text is read; one that is not stays as it is.
+    readable: Callable[[str], bool] = staticmethod(lambda text: True)
+    #: Whether there are lists of words and none has a word, neither as right nor as wrong.
+    unknown: Callable[[str], bool] = staticmethod(lambda word: False)
+
+    def write(
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+    ) -> list[Answer | None]:
+        """An answer for each unit, in order, however they are batched; None for one that did not
+        come to an end. Units have 1 to ``limit`` tokens, and contexts where ``uses_context``."""
+        raise NotImplementedError

@@ -1,0 +1,230 @@
+"""The corrector: lines in, corrected lines and their edits out."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ..errors import UserError, require_share
+from ..inference.arguments import strings
+from .backends import Answer, Backend
+from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
+from .fitting import calibrated
+from .packaged import ENGLISH_SPELLING, installed_misspellings
+from .protection import CODE, SURE, Document, Protection, joined, touched
+from .settings import DEFAULTS, Settings, chosen
+from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
+
+#: What has more letters is no word (nor a sentence of a script without spaces), and stays.
+LONGEST_WORD = 1000
+_CODE = Protection([CODE])
+
+
+class Corrector:
+    """Corrects lines with any backend.
+
+    Several threads may use one corrector; its model serves them in turn.
+
+    Args:
+        unit: what the model reads at once: ``word``, ``letters``, ``line`` or ``window``; by
+            default ``word`` for one that knows no space, else a window, or ``line`` where it is not
+            known how many words it learnt to read.
+        window: words in a window, which then is the unit; by default as many as it learnt to read.
+        settings: threshold, calibration and what is protected; its unit and lists are not used.
+
+    Raises:
+        UserError: units that are not known or that the model cannot read.
+    """
+
+    #: Where the settings come from, where that is a file.
+    settings_file: str | None = None
+
+    def __init__(
+        self,
+        backend: Backend,
+        unit: str | None = None,
+        window: int | None = None,
+        settings: Settings = DEFAULTS,
+    ):
+        self.backend, self.settings = backend, settings
+        #: What every call leaves alone, besides what it is given itself.
+        self.protections = [settings.protection()]
+        knows_spaces = backend.knows_spaces
+        if unit in (None, "window") and window is None and knows_spaces:
+            window = backend.words_learnt
+        self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
+        self.window = window or 0
+        single = self.unit in ("word", "letters") or self.window == 1
+        if not single and not knows_spaces:
+            raise UserError(
+                f"unit={self.unit}: the model's dictionary has no space, so it was trained on "
+                "single words; unit=word or unit=letters"
+            )
+        if self.unit == "window" and window is None:
+            raise UserError("unit=window: the checkpoint does not say how many words: window=N")
+
+    @classmethod
+    def from_pretrained(
+        cls, path: str | os.PathLike[str] | None = None,
+        data: str | os.PathLike[str] | None = None,
+        device: str | torch.device | None = None, unit: str | None = None,
+        window: int | None = None, beam: int | None = None, precision: str = "fp32",
+        lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
+        weights: Mapping[str, float] | None = None, bigrams: str | None = None,
+        confusions: str | None = None, draft_guided: bool = False, **processing: Any,
+    ) -> "Corrector":  # fmt: skip
+        """Loads a checkpoint of one of the tasks of :mod:`.loading`.
+
+        Args:
+            path: like data, device, precision and processing as of
+                :meth:`.LevenshteinEditor.from_pretrained`; by default the package's English model.
+            settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
+                the checkpoint where there is one.
+            unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
+                :class:`.settings.Settings`, before what the file says.
+            draft_guided: decode greedily and read ahead in the text, which is as a beam of 1
+                corrects it, in fewer passes (left-to-right models, without ranking).
+
+        Raises:
+            UserError: no checkpoint there, one that cannot be read or of another kind, no
+                dictionaries, options that this kind of model has not got.
+        """
+        from . import loading  # fairseq is slow to import, and tests do without
+
+        if path is None:
+            # the weight there is that of installed_misspellings(); the user's table is followed
+            weights = {**({"lookup": loading.LISTED} if lookup else {}), **(weights or {})}
+            path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
+        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
+        place, unit = os.fspath(path), check_unit(unit, window)
+        if draft_guided and beam not in (None, 1):
+            raise UserError(f"beam={beam}: draft-guided decoding is greedy; give 1 or leave it out")
+        use, file = chosen(place, settings, {"beam": 1 if draft_guided else beam, **files})
+        use.protection()  # a file that is missing is told before the model loads
+        folder = os.fspath(data) if data else None
+        backend = loading.load_backend(
+            place, folder, device, use.beam, precision, processing, draft_guided
+        )
+        backend = loading.ranked(backend, use, unit or use.unit, weights or {})
+        if unit is None:
+            unit, window = use.unit, use.window
+        made = cls(backend, unit, window, use)
+        made.settings_file = file
+        return made
+
+    def correct(
+        self,
+        lines: Iterable[str],
+        *,
+        min_confidence: float | None = None,
+        protect: Iterable[str] = (),
+        protect_words: Iterable[str] = (),
+        document: Document | None = None,
+        batch_size: int = 64,
+    ) -> list[Correction]:
+        """A correction for every line, in order.
+
+        Args:
+            lines: text; a line end is a space like others and stays.
+            protect, protect_words: as of :class:`.Protection`, besides :attr:`protections`.
+            document: of :meth:`document`, the text whose next lines these are.
+            batch_size: units at once; does not change the outcome.
+
+        Raises:
+            UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
+        """
+        protections = [*self.protections, Protection(protect, protect_words)]
+        protections += [_CODE] if self.settings.protect_code else []
+        lines = strings("lines", "line", lines)
+        least = self.settings.min_confidence if min_confidence is None else min_confidence
+        require_share("min_confidence=", least, "certainty")
+        if batch_size < 1:
+            raise UserError(f"batch_size={batch_size}: must be 1 or more")
+        code = document.read(lines) if document else [False] * len(lines)
+        if document and document.foreign:
+            least = max(least, SURE)
+        units = [[] if mark else [*self._units(line)] for line, mark in zip(lines, code)]
+        if document and self.unit == "letters":
+            document.leave_divided_words(lines, units)
+        # Equal units have equal answers: a text has many words twice.
+        wanted = list(dict.fromkeys((one.text, one.context) for some in units for one in some))
+        contexts = [around for _, around in wanted]
+        written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
+        answers = dict(zip(wanted, written, strict=True))
+        return [
+            self._corrected(line, some, answers, least, protections, document)
+            if some
+            else Correction(line, line, (), code=mark)
+            for line, some, mark in zip(lines, units, code, strict=True)
+        ]
+
+    def document(self) -> Document | None:
+        """A text to correct some lines at a time, which teaches words and says what is code or
+        another language (:mod:`.protection`); None where code is not protected."""
+        return Document(self.backend.unknown) if self.settings.protect_code else None
+
+    def _units(self, line: str) -> Iterator[Unit]:
+        """The units of a line that the model is given."""
+        tokens, limit = self.backend.processing.tokens, self.backend.limit
+        words = self.unit in ("word", "letters")
+        longest = LONGEST_WORD if words else len(line)
+        places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
+        for number, (start, end) in enumerate(places):
+            if words and not self.backend.readable(line[start:end]):
+                continue
+            for unit in pieces(line, start, end, lambda text: len(tokens(text)) <= limit):
+                if self.backend.uses_context and (unit.start, unit.end) == (start, end):
+                    unit = unit._replace(context=context(line, places, number))
+                if tokens(unit.text):
+                    yield unit
+
+    def _corrected(
+        self,
+        line: str,
+        units: Sequence[Unit],
+        answers: Mapping[tuple[str, Context], Answer | None],
+        least: float,
+        protections: Sequence[Protection],
+        document: Document | None,
+    ) -> Correction:
+        """A line with the edits of its units that are sure enough and touch nothing protected;
+        ``answers``: of units that are written alike in the same context."""
+        wanted: list[tuple[Patch, float]] = []
+        unterminated = []
+        for unit in units:
+            answer = answers[unit.text, unit.context]
+            if answer is None:
+                unterminated.append((unit.start, unit.end))
+                continue
+            for edit, probability in answer.items():
+                chance = calibrated(probability, self.settings.temperature)
+                chance = document.probability(unit.text, chance) if document else chance
+                wanted.append((placed(line, unit.start, unit.end, edit), chance))
+        edits, longest = [], self.settings.longest
+        protected = joined(span for one in protections if wanted for span in one.spans(line))
+        for (start, end, after), chance in whole_words(line, wanted):
+            before = line[start:end]
+            reason: Reason | None = None
+            if UNREADABLE in after:
+                reason = "unknown"
+            elif touched(protected, start, before, after):
+                reason = "protected"
+            elif chance < least:
+                reason = "confidence"
+            elif longest is not None and len(after) - len(before) > longest:
+                reason = "length"
+            edits.append(Edit(start, before, after, chance, reason is None, reason))
+        return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
+
+
+def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
+    """The unit, ``window`` where its size alone is given, None for the default; raises UserError
+    for one that is not known, and a size below 1 or of another unit."""
+    if unit is None and window is not None:
+        unit = "window"
+    if unit is not None and unit not in KINDS:
+        raise UserError(f"unit={unit}: choose one of {', '.join(KINDS)}")
+    if window is not None and (unit != "window" or window < 1):
+        raise UserError(f"window={window} is no size of unit={unit}: a window has 1 word or more")
+    return next((kind for kind in KINDS if kind == unit), None)

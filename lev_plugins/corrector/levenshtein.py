@@ -1,0 +1,86 @@
+"""Models that edit by deletion and insertion: each unit is its own draft."""
+
+import math
+from collections.abc import Sequence
+
+from ..inference.editor import LevenshteinEditor
+from ..inference.generation import LENGTH_SHARE
+from ..systems.levenshtein.decoding.history import EditTrace
+from .backends import Answer, Backend, Rewriting, TextProcessing
+from .edits import Edit, placed, whole_words
+
+_SMALLEST = 1e-9
+
+
+class LevenshteinBackend(Backend):
+    """A :class:`~.backends.Backend` over Algorithm 2 of the Levenshtein Transformer paper.
+
+    The probability of a change is that of its trace (:func:`rewriting`).
+    """
+
+    def __init__(self, editor: LevenshteinEditor, knows_spaces: bool, max_iter: int = 10) -> None:
+        self.editor, self.knows_spaces, self.max_iter = editor, knows_spaces, max_iter
+        self.processing = TextProcessing(editor.tokenizer, editor.bpe)
+        source, target, *_ = editor.limits
+        self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
+
+    def write(
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        traces = self.editor.edit(units, units, max_iter=self.max_iter, batch_size=batch_size)
+        unknown = self.editor.task.tgt_dict.unk_word
+        return [
+            rewriting(trace, unknown).answer(text, self.processing)
+            for text, trace in zip(units, traces, strict=True)
+        ]
+
+
+def rewriting(trace: EditTrace, unknown: str | None = None) -> Rewriting:
+    """What a trace changed; ``unknown``: the symbol that is no text where the model wrote it.
+
+    The probability of a token that is gone is that of its deletion, of one that came that of its
+    insertion, each given what stood when the action was taken.
+    """
+    unit = trace.iterations[0].before if trace.iterations else ()
+    gone: list[float | None] = [None] * len(unit)
+    # of each token that stands its place in the draft, or None and how likely it was to come
+    tokens: list[tuple[int | None, float | None]] = [(place, None) for place in range(len(unit))]
+    for step in trace.iterations:
+        kept = []
+        chances = step.delete_probabilities or (1.0,) * len(tokens)
+        for token, out, chance in zip(tokens, step.deleted, chances, strict=True):
+            if not out:
+                kept.append(token)
+            elif token[0] is not None:
+                gone[token[0]] = _log(chance)
+        old = iter(kept)
+        chances = step.token_probabilities or (1.0,) * len(step.after)
+        tokens = [
+            (None, _log(chance)) if new else next(old)
+            for new, chance in zip(step.inserted, chances, strict=True)
+        ]
+    after = trace.iterations[-1].after if trace.iterations else ()
+    written = [
+        None if origin is None and symbol == unknown else symbol
+        for symbol, (origin, _) in zip(after, tokens, strict=True)
+    ]
+    return Rewriting(unit, written, gone, [chance for _, chance in tokens])
+
+
+def _log(probability: float) -> float:
+    return math.log(max(probability, _SMALLEST))
+
+
+def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
+    """What turns the draft of a trace, which has probabilities, into its text, in whole words, in
+    order; ``processing``: of its model."""
+    draft = trace.draft
+    if not draft or not draft.strip() or not trace.iterations or trace.text == draft:
+        return []
+    answer = rewriting(trace).answer(draft, processing)
+    changes = [(placed(draft, 0, len(draft), edit), chance) for edit, chance in answer.items()]
+    return [
+        Edit(start, draft[start:stop], after, chance)
+        for (start, stop, after), chance in whole_words(draft, changes)
+    ]

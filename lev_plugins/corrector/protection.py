@@ -1,0 +1,196 @@
+"""What must stay as it is: patterns, words of a list, and what is no prose: code, names of things,
+other languages."""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from os.path import commonprefix
+
+from ..errors import UserError
+from ..inference.arguments import strings
+from .units import Unit, spans
+
+#: The power of how often an unknown word is met, by which the odds of a change are divided.
+REPEATED = 3.0
+#: Words from which on a text may be foreign, and what an edit's probability has to be in such one.
+ENOUGH, SURE = 20, 0.9
+#: Words of a line that count for that, at least.
+SEVERAL = 3
+
+#: What is code, an address or a name inside a line of prose. A run of characters is read once,
+#: from its beginning: a long line would else take the square of its length.
+CODE = "|".join(
+    (
+        r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)",  # `backticks` of any number
+        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+://[^\s<>]+",  # addresses
+        r"\bwww\.[^\s<>]+",
+        r"(?<![\w.+%-])[\w.+%-]++@[\w-]++(?:\.[\w-]++)+",  # of people
+        r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@%+-]+)+/?",  # /a/path ./a/path ~/a/path
+        r"(?<![\w.-])[\w.-]++(?:/[\w.-]++){2,}/?",  # a/longer/path
+        r"\b[A-Za-z]:\\\S+|\\\\\S+",  # C:\a\path
+        r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S*)?",  # --flags
+        r"\b\w++(?:\.\w++)*+\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
+        r"\b\w+(?:\.\w+)+\b|(?<!\w)\.\w+",  # a.b .ending
+        r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)",  # "one" 'word'
+        r"%\(\w+\)[-#0 +]*\w|%[-#0 +]*+\d*+(?:\.\d*+)?[a-zA-Z]\b",  # %(x)s %5d
+        r"\$?\{[^{}\s]*\}",  # {x} ${x}
+        r"[$@\\#]\w+",  # $HOME @name \command #tag
+        r"<[/!?]?[A-Za-z][^<>]*>",  # <tags>
+        r":[\w:]+:",  # :roles:
+        r"\b\w+=\S*",  # name=value
+        r"\b\w*(?:_|\d)\w*\b",  # snake_case, b2, utf8
+        r"\b[A-Za-z]*[a-z][A-Z]\w*\b",  # camelCase
+        r"\b[A-Z]{2,}s?\b",  # NATO, URLs
+        r"\b\w+(?:-\w+){3,}\b",  # four-words-with-hyphens
+    )
+)
+
+_FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
+_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
+_FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
+_DIVIDED = re.compile(r"[^\W\d_]-\s*$")
+_NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or behind
+
+Span = tuple[int, int]
+
+
+class Protection:
+    """Finds what an edit may not touch.
+
+    Args:
+        patterns: regular expressions of Python's ``re``; what they match is protected.
+        words: words or phrases, protected where they stand as whole words, in this spelling.
+
+    Raises:
+        UserError: no lists of strings, a pattern that is none.
+    """
+
+    def __init__(self, patterns: Iterable[str] = (), words: Iterable[str] = ()) -> None:
+        self.patterns: list[re.Pattern[str]] = []
+        for one in strings("protect", "protect", patterns):
+            try:
+                self.patterns.append(re.compile(one))
+            except (re.error, OverflowError) as error:
+                raise UserError(f"protect={one!r} is no regular expression: {error}") from error
+        self.words = {one.strip() for one in strings("protect_words", "protect_words", words)}
+        # by their first token all lengths: a line is then read once, however long the list
+        self._lengths: dict[str, set[int]] = {}
+        for word in self.words:
+            if first := _FIRST_TOKEN.match(word):
+                self._lengths.setdefault(first.group(), set()).add(len(word))
+
+    def spans(self, line: str) -> list[Span]:
+        """Where protected text stands in a line, in characters, :func:`joined`; none is empty."""
+        every = (match for pattern in self.patterns for match in pattern.finditer(line))
+        return joined([*(match.span() for match in every if match.group()), *self._words(line)])
+
+    def _words(self, line: str) -> Iterator[Span]:
+        for match in _FIRST_TOKEN.finditer(line) if self.words else ():
+            start = match.start()
+            lengths = sorted(self._lengths.get(match.group(), ()), reverse=True)
+            for end in (start + n for n in lengths):
+                if line[start:end] in self.words and _NO_LETTER.match(line, end):
+                    yield start, end
+                    break
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The same characters, in order; each once, where spans overlap."""
+    found: list[Span] = []
+    for first, end in sorted(spans):
+        if found and first < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((first, end))
+    return found
+
+
+def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
+    """Whether an edit changes a character of a span, or writes into one or onto its border.
+
+    Args:
+        spans: as of :func:`joined`.
+        start: where ``before`` stands. What both begin and end with is not touched.
+    """
+    same = len(commonprefix([before, after]))
+    alike = len(commonprefix([before[same:][::-1], after[same:][::-1]]))
+    new = after[same : len(after) - alike]
+    i, j = start + same, start + len(before) - alike
+    near = bisect_left(spans, i, key=itemgetter(1))
+    return any(
+        (i < end and j > first)
+        or (i == j == end and not new[0].isspace())
+        or (i == j == first and not new[-1].isspace())
+        for first, end in spans[near : near + j - i + 2]  # none is empty
+    )
+
+
+class Document:
+    """What the lines of one text tell together; they are read in order, some at a time.
+    ``unknown``: as of :attr:`.Backend.unknown`."""
+
+    def __init__(self, unknown: Callable[[str], bool]) -> None:
+        self._unknown = unknown
+        self._fence, self._blank, self._indented = "", False, False
+        self._divided = False  # a word, at the end of the line before
+        self._words = self._strange = 0  # in lines of several words, not in lists of single ones
+        self._met: Counter[str] = Counter()  # unknown words, as they are spelt
+
+    def read(self, lines: Sequence[str]) -> list[bool]:
+        """Which of the next lines are code; the words of the others are counted."""
+        code = list(map(self._is_code, lines))
+        for line in (line for line, no_prose in zip(lines, code, strict=True) if not no_prose):
+            words = [line[start:end] for start, end in spans(line, "letters")]
+            unknown = [word for word in words if self._unknown(word)]
+            self._met.update(unknown)
+            if len(words) >= SEVERAL:
+                self._words += len(words)
+                self._strange += len(unknown)
+        return code
+
+    def _is_code(self, line: str) -> bool:
+        """Whether the next line is code in Markdown: a fence or between fences, indented by four
+        spaces or a tab behind an empty line, or behind a prompt."""
+        mark = _FENCE.fullmatch(line.rstrip())
+        if self._fence:
+            if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():
+                self._fence = ""
+            return True
+        if mark and "`" not in mark["told"] and (mark["mark"][0] == "`" or self._blank):
+            self._fence = mark["mark"]  # a row of ~ below a line is a heading of other markups
+            return True
+        blank = not line.strip()
+        if not blank:
+            self._indented = bool(_INDENTED.match(line)) and (self._blank or self._indented)
+        self._blank = blank
+        return not blank and (self._indented or bool(_PROMPT.match(line)))
+
+    def leave_divided_words(self, lines: Sequence[str], units: Sequence[list[Unit]]) -> None:
+        """Takes away the units of both halves of each word with a hyphen at the end of its line;
+        ``lines``: the next ones."""
+        for line, mine in zip(lines, units, strict=True):
+            divided = bool(_DIVIDED.search(line))
+            if divided and mine and line[mine[-1].end :].strip() == "-":
+                mine.pop()
+            if self._divided and mine and not line[: mine[0].start].strip():
+                mine.pop(0)
+            self._divided = divided
+
+    def probability(self, word: str, chance: float) -> float:
+        """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.
+
+        Its odds are divided by the third power of how often it was met.
+        """
+        times = self._met[word]
+        if times < 2:
+            return chance
+        odds = chance / max(1 - chance, 1e-9) / times**REPEATED
+        return odds / (1 + odds)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether most of so many words are in no list: the text is in another language."""
+        return self._words >= ENOUGH and 2 * self._strange > self._words

@@ -1,0 +1,316 @@
+"""Choosing among candidates for a unit: a word, or a line or window of several.
+
+A log-linear model: a candidate's score is a weighted sum of its features, those of the unit's words
+and the model's log-probability of the whole, its probability the softmax over all candidates.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from ..errors import UserError
+from ..metrics.word_edits import WordEdit, word_edits
+from .autoregressive import Autoregressive
+from .backends import Answer, Backend, Tokens
+from .fitting import most_likely
+from .units import NO_CONTEXT, Context
+from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, changes, with_case, without_emphasis
+
+#: Name of a feature → its weights where nothing was tuned: of words that are ranked one by one
+#: (found on misspellings of English words), and of lines and windows.
+WEIGHTS: Mapping[str, tuple[float, float]] = {
+    "model": (0.23, 1.0),  # log-probability of the model
+    "lexicon": (6.9, 2.5),  # words that stand in the lexicon, or are listed corrections
+    "frequency": (0.44, 0.1),  # log(1 + count) of these, above the mean of the lexicon
+    "unchanged": (3.8, 0.5),  # words that stay
+    "capital": (4.5, 0.5),  # of these, those that begin with a capital letter
+    "lookup": (2.4, 1.0),  # changes that are listed
+    "misspelt": (0.7, 0.0),  # log(1 + how many misspellings of a word are listed)
+    "edits": (-8.8, -1.0),  # letters inserted, deleted, substituted or exchanged, for each of it
+    "consonants": (-1.3, 0.0),  # the same without what is not heard (see :func:`.consonants`)
+    "growth": (0.9, 0.0),  # letters that are there more
+    "first": (-1.8, 0.0),  # changes that have another first letter
+    "last": (-0.7, 0.0),  # or last letter
+    "shape": (0.7, 0.0),  # how much words that stay look like words of the lexicon
+    "length": (-0.5, 0.0),  # their letters
+    "short": (2.0, 0.0),  # of these, not listed and short ones, mostly abbreviations (km)
+    "bigrams": (1.0, 0.0),  # how well it stands beside its neighbours (see :class:`.Bigrams`)
+    "confused": (-5.0, 0.0),  # it is another word, for one of the lexicon (:class:`.Confusions`)
+    "likelier": (1.0, 0.0),  # which fits better: the logarithm of how much more often it is met
+}
+FEATURES = tuple(WEIGHTS)
+#: Features of the words, as :meth:`.Vocabulary.features` has them, and of a place in a text.
+OF_WORDS = slice(1, 15)
+CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
+    FEATURES.index, ("capital", "bigrams", "confused", "likelier")
+)
+#: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
+KEPT = ("capital", "short", "confused", "likelier")
+#: Letters that a candidate may have more for each word.
+LONGEST = 4
+#: Words whose candidates are remembered, some kilobytes each.
+MOST_FOUND = 10_000
+#: What is put behind a word, in small letters.
+_ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
+
+
+def defaults(by_word: bool) -> dict[str, float]:
+    """Weights where nothing was tuned."""
+    return {name: both[0 if by_word else 1] for name, both in WEIGHTS.items()}
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Of a unit: the texts it may become, itself first, their features (texts ×
+    :data:`FEATURES`; of words those of their place are 0), and their edits of words."""
+
+    texts: tuple[str, ...]
+    features: np.ndarray
+    edits: Sequence[Sequence[WordEdit]]
+
+
+class Ranker(Backend):
+    """A :class:`~.backends.Backend` that writes the best candidate of a unit.
+
+    The probability of an edit is that of all candidates together that have it. Units that are
+    words, ``by_word``, are asked for in small letters, judged in their context, and get the
+    capitals back that they had. What is not :attr:`readable` stays.
+
+    Args:
+        model: asked for texts and their log-probabilities.
+        weights: of features; those that are not named are 0.
+        longest: letters that a correction of a word may have more.
+
+    Raises:
+        UserError: a weight that there is not.
+    """
+
+    def __init__(
+        self, model: Autoregressive, vocabulary: Vocabulary, weights: Mapping[str, float],
+        longest: int | None = None,
+    ) -> None:  # fmt: skip
+        if unknown := weights.keys() - {*FEATURES}:
+            known = ", ".join(FEATURES)
+            raise UserError(f"there is no weight {sorted(unknown)[0]!r}; there are {known}")
+        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+        self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
+        self.longest = LONGEST if longest is None else longest
+        self.limit, self.processing = model.limit, model.processing
+        self.tokens = self.processing.tokens
+        self.knows_spaces = model.knows_spaces and not self.by_word
+        self.words_learnt = model.words_learnt
+        self.uses_context = self.by_word and vocabulary.bigrams is not None
+        self.confused = vocabulary.confused
+        if self.by_word and vocabulary.lexicon:
+            model.words = vocabulary.lexicon.words
+        self._found: dict[str, Candidates] = {}
+        self.readable = lru_cache(MOST_KEPT)(self._readable)
+        self.unknown = lru_cache(MOST_KEPT)(self._in_no_list)
+
+    def named_weights(self) -> dict[str, float]:
+        """Weights by the names of their features; without that of a table where there is none."""
+        found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
+        return {k: one for k, one in found.items() if k != "lookup" or self.vocabulary.lookup}
+
+    def write(
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        forms = {unit: self.form(unit) for unit in units if self.readable(unit)}
+        new = sorted({*forms.values()})
+        found = dict(zip(new, self.candidates(new, batch_size), strict=True))
+        return [
+            self._answer(unit, found[forms[unit]], context) if unit in forms else {}
+            for unit, context in zip(units, contexts or [NO_CONTEXT] * len(units), strict=True)
+        ]
+
+    def _answer(self, unit: str, found: Candidates, context: Context) -> Answer:
+        chances = self.probabilities(found, unit, context)
+        best = int(chances.argmax())
+        if self.cased(found.texts[best], unit) == unit:
+            return {}
+        answer = {}
+        for edit in found.edits[best]:
+            written = tuple(self.cased(" ".join(edit.words), unit).split())
+            every = (chances[i] for i, some in enumerate(found.edits) if edit in some)
+            answer[edit._replace(words=written)] = float(sum(every))
+        return answer
+
+    # which units are ranked -----------------------------------------------------------------------
+
+    def _readable(self, unit: str) -> bool:
+        """Whether a unit is one to rank: its model can spell it and, of words, it is not right and
+        has no capitals but of the first letter or of all, if it is not short (NATO)."""
+        if self.by_word:
+            plain = unit.lower()
+            forms = [plain, plain.capitalize()]
+            if len(unit) > ACRONYM or self._listed(plain):
+                forms.append(plain.upper())
+            small = self.form(unit)
+            if unit not in forms or (self._known(unit) and not self._listed(small)):
+                return False
+            unit = small
+        return self._spelt(unit) and len(self.tokens(unit)) <= self.limit
+
+    def _in_no_list(self, word: str) -> bool:
+        return not (self._known(word) or self._listed(word.lower()))
+
+    def _listed(self, small: str) -> bool:
+        """Whether a word is known to be wrong, or to be written for another."""
+        return small in self.confused or bool(self.vocabulary.corrections(small))
+
+    def _known(self, word: str) -> bool:
+        """Whether a word is one letter, such as the *s* of *it 's*, or stands in the lexicon, with
+        what an apostrophe adds to it or without. Small letters are unknown where it has capitals
+        alone (*London*)."""
+        lexicon, spelled = self.vocabulary.lexicon, self.vocabulary.spelled
+        return lexicon is not None and (
+            len(word) == 1
+            or any(
+                one.lower() in lexicon and one not in spelled
+                for one in (word, re.split("['’]", word)[0])
+            )
+        )
+
+    def _spelt(self, text: str) -> bool:
+        return self.model.knows(self._asked(text))
+
+    def _asked(self, text: str) -> Tokens:
+        """A candidate as the model writes it."""
+        return self.tokens(text.lower() if self.by_word else text)
+
+    # candidates and their features ----------------------------------------------------------------
+
+    def candidates(self, units: Iterable[str], batch_size: int) -> list[Candidates]:
+        """For each unit, which is readable, in small letters where words are ranked one by one."""
+        units = list(units)
+        found = self._found = self._found if len(self._found) < MOST_FOUND else {}
+        new = [unit for unit in dict.fromkeys(units) if unit not in found]
+        found |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
+        others = [unit for unit in new if unit not in self.confused]
+        found |= zip(others, self._proposed(others, batch_size), strict=True)
+        return [found[unit] for unit in units]
+
+    def _confusable(self, word: str) -> Candidates:
+        """Of a word of the lexicon; the model is not asked."""
+        texts = (word, *self.confused[word])
+        features = np.zeros((len(texts), len(FEATURES)))
+        features[1:, CONFUSED] = 1
+        met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
+        features[:, LIKELIER] = met - met[0]
+        return Candidates(texts, features, [self._edits(word, text) for text in texts])
+
+    def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
+        """Of what the model writes and the lists have."""
+        read = [without_emphasis(unit) if self.by_word else unit for unit in units]
+        tokens = list(map(self.tokens, read))
+        edits = list(map(self.vocabulary.edits, units))
+        texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
+        listed = [texts_of(unit, (), some) for unit, some in zip(units, edits, strict=True)]
+        others = [list(map(self._asked, some)) for some in listed] if self.by_word else ()
+        written = self.model.nbest(tokens, batch_size, others)
+        texts = [
+            texts_of(unit, map(self.processing.text, some), more)
+            for unit, some, more in zip(units, written, edits, strict=True)
+        ]
+        pairs = [[(unit, self._asked(text)) for text in some] for unit, some in zip(tokens, texts)]
+        scores = {
+            (unit, text): score
+            for unit, found in zip(tokens, written, strict=True)
+            for text, score in found.items()
+        }
+        asked = [pair for some in pairs for pair in some if pair not in scores]
+        scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
+        rated = ([scores[pair] for pair in some] for some in pairs)
+        return list(map(self._measured, units, texts, rated))
+
+    def _measured(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
+        found = {unit: scores[0]}
+        for text, score in zip(texts, scores, strict=True):
+            spelled = self.vocabulary.spelled.get(text, text)
+            found[spelled] = max(score, found.get(spelled, score))
+        words, edits = unit.split(), [self._edits(unit, text) for text in found]
+        features = np.zeros((len(found), len(FEATURES)))
+        features[:, 0] = list(found.values())
+        for row, some in zip(features, edits, strict=True):
+            row[OF_WORDS] = sum(self.vocabulary.features(*one) for one in changes(words, some))
+        return Candidates(tuple(found), features, edits)
+
+    def _edits(self, unit: str, text: str) -> list[WordEdit]:
+        """Of its words, which make a unit into a text; a word that is ranked alone is one."""
+        alone = self.by_word and text != unit
+        words = text.split()
+        return [WordEdit(0, 1, tuple(words))] if alone else word_edits(unit.split(), words)
+
+    def features(self, found: Candidates, unit: str, context: Context) -> np.ndarray:
+        """Of the candidates at the place of a unit, as it is written there."""
+        if not self.by_word:
+            return found.features
+        features = found.features.copy()
+        features[0, CAPITAL] = unit[0] != unit[0].lower()
+        # another word that exists is written where both neighbours are there and speak for it: how
+        # often it is met is no reason by itself
+        enough = all(context) if found.features[-1, CONFUSED] else any(context)
+        if (bigrams := self.vocabulary.bigrams) and enough:
+            features[:, BIGRAMS] = [bigrams.score(one.lower(), *context) for one in found.texts]
+        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
+        return features
+
+    def probabilities(
+        self, found: Candidates, unit: str, context: Context = NO_CONTEXT
+    ) -> np.ndarray:
+        """Of each candidate; arguments as of :meth:`features`."""
+        scores = self.features(found, unit, context) @ self.weights
+        scores = np.exp(scores - scores.max())
+        return scores / scores.sum()
+
+    # fitting --------------------------------------------------------------------------------------
+
+    def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
+        """Conditional maximum likelihood: the best candidates get most probable.
+
+        They have the fewest wrong words, of these the fewest wrong characters. A word that is
+        ranked alone counts where what was meant is among its candidates.
+
+        Args:
+            examples: units, as they should be, and their contexts.
+        """
+        some = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
+        some = [one for one in some if one[0] and self.readable(one[0])]
+        some = [one for one in some if self.form(one[0]) not in self.confused]
+        found = self.candidates((self.form(unit) for unit, _, _ in some), batch_size)
+        telling = []
+        for one, (unit, right, context) in zip(found, some, strict=True):
+            texts = [self.cased(text, unit) for text in one.texts]
+            wrong = (Levenshtein.distance(text.split(), right.split()) for text in texts)
+            errors = [(n, Levenshtein.distance(text, right)) for n, text in zip(wrong, texts)]
+            meant = not self.by_word or right.lower() in map(str.lower, texts)
+            if len(set(errors)) > 1 and meant:
+                features = self.features(one, self.form(unit), context)
+                telling.append((features, [error == min(errors) for error in errors]))
+        if telling:
+            free = [not (self.by_word and name in KEPT) for name in FEATURES]
+            self.weights = most_likely(telling, self.weights, free)
+
+    def form(self, unit: str) -> str:
+        """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""
+        if not self.by_word:
+            return unit
+        small = unit.lower().replace("’", "'")
+        word, mark, rest = small.rpartition("'")
+        ends = word and _ENDING.fullmatch(mark + rest)
+        return word if ends and not (self._known(word) or self._listed(small)) else small
+
+    def cased(self, text: str, unit: str) -> str:
+        """A candidate as it is written for a unit."""
+        if not self.by_word:
+            return text
+        form, plain = self.form(unit), unit.replace("’", "'")
+        word = plain[: len(form)] if plain.lower().startswith(form) else plain
+        text = with_case(text, word) + plain[len(word) :]
+        return text.replace("'", "’") if "’" in unit else text

@@ -1,0 +1,172 @@
+"""Choosing threshold and weights on a development set, for a goal."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import UserError
+from ..metrics.words import CorrectionCounts
+from .corrector import Corrector
+from .edits import Correction, Edit
+from .fitting import calibrated, temperature
+from .ranking import FEATURES, Ranker
+from .units import Context, UnitKind, context, spans
+
+#: Thresholds that are tried: quantiles of the edits' probabilities.
+STEPS = 40
+OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
+UNCHANGED = FEATURES.index("unchanged")
+#: A unit, as it should be, and its context.
+Example = tuple[str, str, Context]
+#: Threshold, and what it gives; words that are not as many as they were are wrong.
+Point = tuple[float, CorrectionCounts]
+
+
+class Goal(NamedTuple):
+    """Most words corrected with at most ``limit`` per cent of the right words changed; without a
+    limit most words right."""
+
+    limit: float | None = 1.0
+
+    @classmethod
+    def parse(cls, text: str) -> "Goal":
+        """``changed:1`` or ``accuracy``; raises UserError for another text."""
+        if text == "accuracy":
+            return cls(None)
+        found = re.fullmatch(r"changed(?::(\d*\.?\d+))?", text)
+        if not found or float(found[1] or 1) > 100:
+            said = "changed:N (at most N per cent of the right words changed) or accuracy"
+            raise UserError(f"goal={text}: give {said}")
+        return cls(float(found[1] or 1))
+
+    def value(self, counts: CorrectionCounts) -> float:
+        """The higher, the better."""
+        if self.limit is None:
+            return counts.word_accuracy
+        over = counts.miscorrected - self.limit / 100 * counts.right_before
+        return -over if over > 0 else counts.correction_rate
+
+    def best(self, curve: Sequence[Point]) -> Point:
+        """The best point; of equal ones that of the highest threshold."""
+        return max(curve, key=lambda point: (self.value(point[1]), point[0]))
+
+
+def tune(
+    corrector: Corrector,
+    noisy: Sequence[str],
+    clean: Sequence[str],
+    goal: Goal,
+    weights_too: bool = False,
+) -> tuple[CorrectionCounts, list[int]]:
+    """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
+    temperature (:mod:`.fitting`), and the weights of its ranking.
+
+    A threshold asks how sure the model is of one correction, the weight of the unchanged word,
+    which is always sought, whether the word is wrong.
+
+    Args:
+        noisy, clean: lines that belong together; those with more or fewer words are left out.
+        weights_too: all weights, by maximum likelihood, from those of the corrector.
+
+    Returns:
+        What the choice gives, and the numbers of the lines left out, from 1.
+
+    Raises:
+        UserError: lines that do not correspond, or in which no word is wrong.
+    """
+    noisy, clean, left_out, longest = _same_words(noisy, clean)
+    ranker = corrector.backend
+    use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
+    corrector.settings = use
+    if isinstance(ranker, Ranker):
+        ranker.longest = longest
+        if weights_too:
+            kind: UnitKind = "letters" if ranker.by_word else corrector.unit
+            ranker.fit(_examples(noisy, clean, kind, corrector.window))
+
+        def value(weights: np.ndarray) -> float:
+            ranker.weights = weights
+            return goal.value(goal.best(curve(corrector.correct(noisy), clean))[1])
+
+        steps = np.eye(len(FEATURES))[UNCHANGED] * np.array([(0.0, *OFFSETS)]).T
+        ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
+    done = corrector.correct(noisy)
+    best, counts = goal.best(curve(done, clean))
+    found = [(edit.probability, meant == edit.after.split()) for edit, meant in made(done, clean)]
+    warmth = temperature(found)
+    least = calibrated(best, warmth)
+    corrector.settings = replace(use, temperature=warmth, min_confidence=least)
+    return counts, left_out
+
+
+def made(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[Edit, list[str]]]:
+    """Each edit that was made, and the words that should stand in its place."""
+    for one, meant in zip(done, clean, strict=True):
+        wanted = meant.split()
+        for edit in (edit for edit in one.edits if edit.applied):
+            first = len(one.source[: edit.offset].split())
+            yield edit, wanted[first : first + len(edit.before.split())]
+
+
+def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
+    """What thresholds from 0 on give for corrections with all edits made.
+
+    A word for which more or fewer are written is wrong then.
+    """
+    every = [
+        pair
+        for one, meant in zip(done, clean, strict=True)
+        for pair in zip(one.source.split(), meant.split(), strict=True)
+    ]
+    right = sum(one == meant for one, meant in every)
+    rows = []  # of each edit its words that are wrong now, and those that are put right
+    for edit, meant in made(done, clean):
+        before, after = edit.before.split(), edit.after.split()
+        same = after if len(after) == len(before) else [""] * len(before)
+        right_then_now = [(a == w, b == w) for a, b, w in zip(before, same, meant, strict=True)]
+        lost = right_then_now.count((True, False)) or int(not before)
+        rows.append((right_then_now.count((False, True)), lost))
+    chances = np.array([edit.probability for edit, _ in made(done, clean)])
+    table = np.array(rows, dtype=int).reshape(-1, 2)
+    steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if rows else []
+    return [
+        (one, CorrectionCounts(len(every), right, *table[chances >= one].sum(0).tolist()))
+        for one in (0.0, *sorted(set(steps)), 1.0)
+    ]
+
+
+def _examples(
+    noisy: Sequence[str], clean: Sequence[str], kind: UnitKind, window: int
+) -> Iterator[Example]:
+    """The units of lines, where they are alone in their words, and what should stand there."""
+    for line, other in zip(noisy, clean, strict=True):
+        words, places = other.split(), list(spans(line, kind, window))
+        first = [len(f"{line[:start]}.".split()) - 1 for start, _ in places]
+        for n, (start, end) in enumerate(places):
+            meant = " ".join(words[first[n] : len(line[:end].split())])
+            wanted = [meant[a:b] for a, b in spans(meant, kind, window)]
+            if first.count(first[n]) == len(wanted) == 1:
+                yield line[start:end], wanted[0], context(line, places, n)
+
+
+def _same_words(
+    noisy: Sequence[str], clean: Sequence[str]
+) -> tuple[list[str], list[str], list[int], int]:
+    """The lines with as many noisy as clean words, the numbers of the others, from 1, and how many
+    characters a correction of one word adds at most, 1 or more; errors of :func:`tune`."""
+    said = f"tuning: {len(noisy)} noisy and {len(clean)} clean lines"
+    if len(noisy) != len(clean):
+        raise UserError(f"{said}; line n of each must belong together")
+    sides = [(one.split(), other.split()) for one, other in zip(noisy, clean, strict=True)]
+    same = [len(before) == len(after) for before, after in sides]
+    words = [both for some in compress(sides, same) for both in zip(*some, strict=True)]
+    grown = [len(meant) - len(one) for one, meant in words if one != meant]
+    if not grown:
+        what = f"none of {len(words)} words, of lines with as many in both, is wrong"
+        raise UserError(f"{said}, {what}; give text with errors, and the same corrected")
+    others = [number for number, one in enumerate(same, start=1) if not one]
+    return list(compress(noisy, same)), list(compress(clean, same)), others, max(1, *grown)

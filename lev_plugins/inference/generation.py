@@ -1,0 +1,211 @@
+"""Models that write from left to right or all at once, by their task's generator: any of fairseq's,
+on task translation or one that is derived from it."""
+
+import contextlib
+import copy
+import os
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from fairseq import tasks, utils
+from fairseq.data import Dictionary, data_utils
+from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models import BaseFairseqModel
+from fairseq.tasks.translation import TranslationTask
+from omegaconf import DictConfig, open_dict
+from torch import Tensor
+
+from ..data.batch import Batch, Hypothesis, TextEncoder
+from ..errors import UserError
+from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
+from ..fairseq_patches.paths import dictionary_folder
+from ..fairseq_patches.trust import settings_of
+from ..nn.precision import quantize
+from ..tasks.post_editing import require_dictionaries
+from .checkpoints import (
+    EDITING,
+    CheckpointState,
+    dictionary_of,
+    load_model,
+    symbols_in,
+    text_encoders,
+)
+from .text_processing import TextProcessing, Tokens
+
+# A correction is longer than this only when the model repeats itself without end.
+LONGEST_RATIO, LONGEST_MORE = 2, 20
+# Of the longest target a unit takes this share, so that its correction may be longer.
+LENGTH_SHARE = 0.8
+
+
+class GeneratingModel:
+    """A model, its task's generator and its text processing.
+
+    Hypotheses have ``tokens``, the last of them ``</s>``, and the ``positional_scores`` of all. A
+    model that ``joins_draft`` reads a line as source and as draft.
+
+    limit: tokens of a line at most. symbols: those that stand for text, by their numbers.
+    """
+
+    def __init__(
+        self,
+        model: BaseFairseqModel,
+        task: TranslationTask,
+        cfg: DictConfig,
+        processing: TextProcessing,
+        knows_spaces: bool,
+        beam: int = 5,
+        device: str | torch.device = "cpu",
+        precision: str = "fp32",
+        draft_guided: bool = False,
+    ) -> None:
+        if beam < 1:
+            raise UserError(f"beam={beam}: must be 1 or more")
+        self.model, self.task, self.device = model, task, torch.device(device)
+        self.processing, self.knows_spaces = processing, knows_spaces
+        options: Any = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
+        with open_dict(cfg):
+            cfg.generation = options
+        # no option of fairseq's: the task's generator looks for it
+        options.draft_guided = draft_guided
+        model.eval()
+        model.to(self.device)
+        model.prepare_for_inference_(cfg)
+        quantize([model], precision)
+        limits = utils.resolve_max_positions(task.max_positions(), model.max_positions())
+        self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[-1]))))
+        self.generator = task.build_generator([model], options)
+        self.lock = threading.RLock()  # fairseq grows tables of positions while it decodes
+        dictionary = task.target_dictionary
+        #: The symbols that stand for text, by their numbers.
+        self.symbols = {
+            number: symbol
+            for number, symbol in enumerate(dictionary.symbols)
+            if number >= dictionary.nspecial
+            and not (symbol.startswith("madeupword") and dictionary.count[number] == 0)
+        }
+        self._known = frozenset(self.symbols.values()).__contains__
+        self._spelling = frozenset(filter(self._known, task.source_dictionary.symbols))
+
+    def batch(self, units: Sequence[Tokens]) -> Batch:
+        """fairseq's batch of units; its ``id`` says where each of them stands."""
+        sources = [numbered(unit, self.task.source_dictionary) for unit in units]
+        drafted = getattr(self.model, "joins_draft", False)
+        items = [(source, source) for source in sources] if drafted else sources
+        data = self.task.build_dataset_for_inference(items, [len(source) for source in sources])
+        batch = data.collater([data[i] for i in range(len(data))])
+        return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+
+    def search(self, units: Sequence[Tokens], generator: Any = None) -> list[list[Hypothesis]]:
+        """What the beam search finds for each unit of a batch, best first."""
+        batch = self.batch(units)
+        with self.lock, torch.no_grad():
+            found = self.task.inference_step(generator or self.generator, [self.model], batch)
+        places = dict(zip(batch["id"].tolist(), found, strict=True))
+        return [places[place] for place in range(len(units))]
+
+
+def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
+    """Tokens as numbers, </s> behind them; a special symbol typed is unknown."""
+    found = (dictionary.index(token) for token in tokens)
+    numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in found]
+    return torch.tensor([*numbers, dictionary.eos()])
+
+
+class GeneratingParts(NamedTuple):
+    """What a checkpoint gives to a :class:`GeneratingModel`, and the first of its arguments.
+
+    knows_spaces: whether it was trained on more than single words, as far as can be told.
+    """
+
+    model: BaseFairseqModel
+    task: TranslationTask
+    cfg: DictConfig
+    processing: TextProcessing
+    knows_spaces: bool
+
+
+def is_generating(state: CheckpointState) -> bool:
+    """Whether a checkpoint's task is translation or derived from it, and edits no drafts."""
+    name = getattr(state["cfg"].task, "_name", None)
+    task = tasks.TASK_REGISTRY.get(name, object)
+    return name not in EDITING and issubclass(task, TranslationTask)
+
+
+def load_parts(
+    path: str, state: CheckpointState, data: str | None, given: Mapping[str, Any]
+) -> GeneratingParts:
+    """Loads a checkpoint for which :func:`is_generating`.
+
+    Args:
+        given: options of text processing that a person gave.
+
+    Raises:
+        UserError: no dictionaries, or others than those of the model.
+    """
+    named = {**given, **({"data": data} if data else {})}
+    with wrap_checkpoint_errors(path), settings_of([path], named):
+        task = task_of(state, path, data)
+    model = load_model(path, task, state, BaseFairseqModel)
+    encoders = text_encoders(state["cfg"], given, [path], data)
+    bpe, knows_spaces = subwords(encoders, given, task.source_dictionary)
+    return GeneratingParts(
+        model, task, state["cfg"], TextProcessing(encoders[0], bpe), knows_spaces
+    )
+
+
+def task_of(state: CheckpointState, path: str, data: str | None) -> TranslationTask:
+    """The task, with the dictionaries of ``data``, else those beside the checkpoint, else those
+    that it carries, else those of its training data."""
+    cfg = copy.deepcopy(state["cfg"].task)
+    with open_dict(cfg):
+        if "eval_bleu" in cfg:  # it would ask for a detokenizer that nothing here uses
+            cfg.eval_bleu = False
+    with _dictionaries(state, path, data) as folder, open_dict(cfg):
+        trained, cfg.data = cfg.data, folder
+        if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(folder):
+            cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
+        require_dictionaries(cfg, f"give the folder with the dictionaries of {path}: data=DIR")
+        task = tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
+        task.cfg.data = data or trained
+        return task
+
+
+@contextlib.contextmanager
+def _dictionaries(state: CheckpointState, path: str, data: str | None) -> Iterator[str]:
+    """The folder of the dictionaries; one that lasts as long as the block for those of a checkpoint
+    that has no other."""
+    cfg, symbols = state["cfg"].task, symbols_in(state)
+    languages = cfg.source_lang, cfg.target_lang
+    folder = data or dictionary_folder([path], None, languages)
+    if folder or not symbols or None in languages:
+        trained = utils.split_paths(cfg.data)[0] if cfg.data else os.path.dirname(path)
+        yield folder or dictionary_folder([path], cfg.data, languages) or trained or os.curdir
+        return
+    with tempfile.TemporaryDirectory(prefix="lev-dictionaries-") as made:
+        for language, known in zip(languages, symbols.values(), strict=True):
+            dictionary_of(known).save(os.path.join(made, f"dict.{language}.txt"))
+        yield made
+
+
+def subwords(
+    encoders: Sequence[TextEncoder | None], given: Mapping[str, Any], dictionary: Dictionary
+) -> tuple[TextEncoder | None, bool]:
+    """The subwords, of a tokenizer and these, as the checkpoint or the user says; characters where
+    neither does and all symbols are such, as data with spaces between characters leave no other
+    trace. Also: whether the model was trained on more than single words, as far as can be told."""
+    bpe = encoders[1]
+    if "bpe" not in given and not any(encoders) and single_characters(dictionary):
+        bpe = Characters()
+    return bpe, not isinstance(bpe, Characters) or SPACE_ESCAPE in dictionary.indices
+
+
+def single_characters(dictionary: Dictionary) -> bool:
+    """Whether every symbol is one character, as in text that was split into characters."""
+    known = dictionary.symbols[dictionary.nspecial :]
+    sizes = {len(one) for one in known if one != "<plh>" and not one.startswith("madeupword")}
+    return sizes == {1}

@@ -1,0 +1,171 @@
+"""A line cut into units, edits of its words, and what in it is protected."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import Indel
+from refusals import refuses
+
+from lev_plugins.corrector.edits import placed, script, splice, whole_words
+from lev_plugins.corrector.protection import Protection, joined, touched
+from lev_plugins.corrector.units import KINDS, UNREADABLE, pieces, read_unit, spans
+from lev_plugins.metrics.word_edits import word_edits
+
+LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)
+
+
+def units(line, kind, window=0):
+    return [line[start:end] for start, end in spans(line, kind, window)]
+
+
+def test_kinds_of_units():
+    assert units(" the\tcat,  sat\u00a0on \r", "word") == ["the", "cat,", "sat", "on"]
+    assert units("\t the  cat \r", "line") == ["the  cat"]
+    assert units("a b  c d e", "window", 2) == ["a b", "c d", "e"]
+    assert read_unit("a \t b\u2028c", 0, 7).text == "a b c"
+    for kind in KINDS:
+        assert not [*units("", kind, 2), *units(" \t\u2028\r", kind, 2), *units("\ufeff", kind, 2)]
+
+
+@given(LINES, st.sampled_from([kind for kind in KINDS if kind != "letters"]), st.integers(1, 3))
+def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, window):
+    place = 1 if line.startswith("\ufeff") else 0
+    for start, end in spans(line, kind, window):
+        assert start < end and not line[place:start].strip()
+        unit = read_unit(line, start, end)
+        assert (unit.start, unit.end) == (start, end), "no spaces at its ends"
+        words = line[start:end].replace("\udcff", UNREADABLE).split()
+        assert unit.text == " ".join(words)
+        place = end
+    assert not line[place:].strip()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('"Teh" cat, (sat)!', "Teh cat sat"),
+        ("isn\u2019t don't 'tis", "isn\u2019t don't tis"),
+        ("well-known étude", "well known étude"),
+        ("at 3pm x_y a@b.de www.site.org/teh e.g. U.S. end.", "at end"),
+        ("1,234 -- # {teh} caf&eacute; M&uuml;ller", ""),
+        ("recie\u0301ve\u2026 cor\u00adrect, \u2764\ufe0f teh", "recie\u0301ve cor\u00adrect teh"),
+        ("\u0939\u093f\u0928\u094d, teh\u2764\ufe0f \u0301a", "\u0939\u093f\u0928\u094d teh a"),
+        ("e\u0301.g.", ""),
+        ("goin' NOTHIN\u2019, ev'ry heav'n giv\u2019st murm'ring", ""),  # cut short
+        ("were'nt they're 'teh' in' turn'd", "were'nt they're teh turn'd"),
+        ("to'g'ri o'n Ankara'n\u0131n", "to'g'ri o'n Ankara'n\u0131n"),  # Uzbek, Turkish
+    ],
+)
+def test_letters_are_words_without_punctuation_and_none_of_what_is_no_word(line, words):
+    assert [line[start:end] for start, end in spans(line, "letters")] == words.split()
+
+
+@given(LINES, st.integers(1, 6))
+def test_what_is_too_long_is_cut_and_put_together_again(line, limit):
+    for start, end in spans(line, "line"):
+        place = start
+        for unit in pieces(line, start, end, lambda text: len(text) <= limit):
+            assert 1 <= len(unit.text) <= limit
+            assert not line[place : unit.start].strip()
+            place = unit.end
+        assert not line[place:end].strip()
+
+
+def test_it_is_cut_near_its_middle_and_a_character_that_does_not_fit_alone_is_left_out():
+    line = "aa bb cc dd eeeeeeee f"
+    found = [unit.text for unit in pieces(line, 0, len(line), lambda text: len(text) <= 6)]
+    assert found == ["aa bb", "cc dd", "eeee", "eeee", "f"]
+    found = list(pieces("aXb", 0, 3, lambda text: len(text) <= 1 and text != "X"))
+    assert [(unit.start, unit.end) for unit in found] == [(0, 1), (2, 3)]
+
+
+# edits of words ----------------------------------------------------------------------------------
+
+SHORT = st.text(st.sampled_from("ab c"), max_size=9)
+
+
+@given(SHORT, SHORT)
+def test_a_script_is_minimal_and_leads_to_the_text(before, after):
+    changes = script(before, after)
+    assert splice(before, [(i, j, after[k:m]) for i, j, k, m in changes]) == after
+    assert sum(j - i + m - k for i, j, k, m in changes) == Indel.distance(before, after)
+    for (_, j, _, m), (i, _, k, _) in zip(changes, changes[1:]):
+        assert i > j and k > m and before[j:i] == after[m:k]
+
+
+WORDS = st.lists(st.sampled_from(["a", "bc", "d"]), max_size=5)
+
+
+@given(WORDS.filter(bool), WORDS, st.sampled_from([" ", " \t ", "\u2028"]))
+def test_placed_edits_of_words_write_the_words_and_keep_the_spaces_between_others(old, new, space):
+    line = f" {space.join(old)}\r"
+    edits = [placed(line, 1, len(line) - 1, edit) for edit in word_edits(old, new)]
+    made = splice(line, edits)
+    assert made.split() == new and made[0] == " " and made[-1] == "\r"
+    if old == new[: len(old)] or new == old[: len(new)] != []:
+        kept = space.join(min(old, new, key=len))
+        assert made.startswith(f" {kept}")
+
+
+@pytest.mark.parametrize(
+    "line, changes, expected",
+    [
+        ("a teh b", [(3, 5, "he", 0.5)], (2, "teh", "the", 0.5)),
+        ("teh", [(1, 1, "h", 0.5), (2, 3, "", 0.4)], (0, "teh", "the", 0.4)),
+        ("\ufeffteh", [(2, 4, "he", 0.5)], (1, "teh", "the", 0.5)),
+        ("a cat b", [(1, 5, "", 0.5)], (1, " cat", "", 0.5)),
+        ("inthe x", [(2, 2, " ", 0.5)], (0, "inthe", "in the", 0.5)),
+        ("a b", [(1, 1, " x", 0.5)], (1, "", " x", 0.5)),
+        ("teh-hta", [(0, 3, "the", 0.9), (4, 7, "hat", 0.7)], (0, "teh-hta", "the-hat", 0.7)),
+    ],
+)
+def test_an_edit_is_of_whole_words(line, changes, expected):
+    found = whole_words(line, [((start, end, new), chance) for start, end, new, chance in changes])
+    assert [(s, line[s:e], new, chance) for (s, e, new), chance in found] == [expected]
+
+
+# what is protected -------------------------------------------------------------------------------
+
+DIGITS = Protection(["[0-9]+"])
+
+
+@pytest.mark.parametrize(
+    "start, before, after, expected",
+    [
+        (3, "12", "1x", True),  # a character of it
+        (3, "12", "1x2", True),  # inside of it
+        (0, "ab 12 cde", "x", True),  # more than it
+        (0, "ab", "xb", False),  # another word
+        (3, "12", "912", True),  # on its border
+        (3, "12", "129", True),
+        (3, "12", "12 9", False),
+        (2, " 12", "12", False),
+        (6, "cde", "1cde", False),  # the border of another word
+    ],
+)
+def test_an_edit_touches_what_it_changes_writes_into_or_onto(start, before, after, expected):
+    assert touched(DIGITS.spans("ab 12 cde"), start, before, after) == expected
+
+
+def test_words_and_phrases_are_protected_whole_and_in_their_spelling():
+    protection = Protection(["x*"], ["New York", "C++", "New", "Pari", "", "  "])
+    line = "New York, C++ and New x Pari, Paris pari"
+    protected = [line[start:end] for start, end in sorted(protection.spans(line))]
+    assert protected == ["New York", "C++", "New", "x", "Pari"]
+    spans = Protection(words=["Pari"]).spans("Pari,")
+    assert touched(spans, 0, "Pari,", "Paris,") and not touched(spans, 0, "Pari,", "Pari.")
+
+
+PLACES = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)).map(lambda x: (x[0], sum(x))))
+
+
+@given(PLACES, st.integers(0, 9), st.text("ab ", max_size=3), st.text("ab ", max_size=3))
+def test_it_touches_what_it_touches_of_any_span_alone(places, start, before, after):
+    of_one = [touched([place], start, before, after) for place in places if before != after]
+    assert before == after or touched(joined(places), start, before, after) == any(of_one)
+
+
+@pytest.mark.parametrize("patterns", [["("], ["[z-a]"], ["a{9999999999999}"], "abc"])
+def test_a_pattern_that_is_none_is_named(patterns):
+    with refuses("protect", repr(patterns[0]) if isinstance(patterns, list) else "abc"):
+        Protection(patterns)

@@ -1,0 +1,275 @@
+"""Checkpoints of every kind as correctors, and those that are none."""
+
+import json
+import shutil
+
+import pytest
+import tiny
+import torch
+from closeness import near
+from fairseq import tasks
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from refusals import refuses
+from saved import changed, save
+
+from lev_plugins import Corrector, UserError
+from lev_plugins.cli import correct
+from lev_plugins.corrector.autoregressive import Autoregressive
+from lev_plugins.corrector.generating import Generating
+from lev_plugins.corrector.levenshtein import LevenshteinBackend
+from lev_plugins.corrector.ranking import Ranker, defaults
+
+LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """``bin`` with a dictionary of letters, ``spaced`` with a space among them; checkpoints."""
+    made = tmp_path_factory.mktemp("correctors")
+    for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
+        tiny.dictionaries(made / name, letters)
+    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7), ("pbd", 3)):
+        save(made / f"{kind}.pt", made / "bin", kind, seed)
+    save(made / "second.pt", made / "bin", "stock", 7)
+    save(made / "lines.pt", made / "spaced", "stock")
+    changed(made / "lines.pt", made / "lines.pt", "bpe", _name="characters")
+    changed(made / "stock.pt", made / "other.pt", "task", _name="language_modeling")
+    return made
+
+
+@pytest.mark.parametrize("name", ["editor.pt", "stock.pt"])
+def test_a_model_of_an_earlier_version_has_later_options_at_their_defaults(folder, tmp_path, name):
+    """And an option that has gone since is left out."""
+    changed(folder / name, tmp_path / name, "task", gone=1)
+    if name == "editor.pt":
+        state = torch.load(tmp_path / name, weights_only=True)
+        for later in ("deletion_trace", "source_pointer", "source_copy"):
+            del state["cfg"]["model"][later]
+        torch.save(state, tmp_path / name)
+    found, wanted = (
+        Corrector.from_pretrained(place / name, folder / "bin").correct([LINE])
+        for place in (tmp_path, folder)
+    )
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    "name, backend",
+    [
+        ("editor.pt", LevenshteinBackend),
+        ("stock.pt", Autoregressive),
+        ("concat.pt", Autoregressive),
+    ],
+)
+def test_every_kind_of_model_corrects(folder, name, backend):
+    corrector = Corrector.from_pretrained(folder / name)
+    assert isinstance(corrector.backend, backend) and corrector.backend.words_learnt is None
+    assert corrector.unit == "word"  # letters, and no space among them
+    (found,) = corrector.correct([LINE])
+    for spaces in ("  ", "\t", " \u2028", "\r"):
+        assert spaces in found.text
+    assert found.edits and all(0 <= edit.probability <= 1 for edit in found.edits)
+    (sure,) = corrector.correct([LINE], min_confidence=1)
+    assert sure.text == LINE and len(sure.edits) == len(found.edits)
+    lines = ["abc", "", LINE, " ", "hgfedcba" * 30, "a"]
+    assert [one.text for one in corrector.correct(lines, batch_size=2)] == [
+        corrector.correct([line])[0].text for line in lines
+    ]
+
+
+@pytest.mark.parametrize("name", ["stock.pt", "concat.pt"])
+def test_guided_by_the_text_itself_it_corrects_as_greedily(folder, name):
+    greedy = Corrector.from_pretrained(folder / name, beam=1)
+    guided = Corrector.from_pretrained(folder / name, draft_guided=True)
+    lines = [LINE, "", "hgfedcba" * 30, "abc abc"]
+    for one, other in zip(guided.correct(lines), greedy.correct(lines), strict=True):
+        assert one.text == other.text and len(one.edits) == len(other.edits)
+        for edit, expected in zip(one.edits, other.edits, strict=True):
+            assert edit.probability == near(expected.probability)
+
+
+class OtherGenerator:
+    """Beam search behind fairseq's interface of generators, and nothing besides."""
+
+    def __init__(self, search):
+        self.search = search
+
+    def generate(self, models, sample, **given):
+        return self.search.generate(models, sample, **given)
+
+
+class OtherTask(TranslationTask):
+    def build_generator(self, models, args, **given):
+        return OtherGenerator(super().build_generator(models, args, **given))
+
+
+def test_a_system_with_a_generator_of_its_own_corrects_too(folder, monkeypatch):
+    monkeypatch.setitem(tasks.TASK_REGISTRY, "other", OtherTask)
+    monkeypatch.setitem(tasks.TASK_DATACLASS_REGISTRY, "other", TranslationConfig)
+    monkeypatch.setenv("LEV_PLUGINS_ALLOW", "other")
+    path = changed(folder / "stock.pt", folder / "own.pt", "task", _name="other")
+    corrector, wanted = map(Corrector.from_pretrained, (path, folder / "stock.pt"))
+    assert type(corrector.backend) is Generating
+    assert corrector.correct([LINE]) == wanted.correct([LINE])
+    with refuses("--lexicon"):
+        Corrector.from_pretrained(path, lexicon="/dev/null")
+
+
+def test_a_unit_leaves_room_for_a_longer_correction(folder, tmp_path):
+    path = changed(folder / "stock.pt", tmp_path / "a.pt", "task", max_target_positions=20)
+    assert Corrector.from_pretrained(path, folder / "bin").backend.limit == 16
+
+
+def test_text_processing_can_be_chosen(folder):
+    lines = str(folder / "lines.pt")
+    corrector = Corrector.from_pretrained(lines)
+    assert corrector.unit == "line" and len(corrector.backend.processing.tokens("a b")) == 3
+    corrector = Corrector.from_pretrained(lines, unit="window", window=2, bpe="none")
+    assert corrector.window == 2 and len(corrector.backend.processing.tokens("ab c")) == 2
+    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), bpe="characters")
+    assert len(corrector.backend.processing.tokens("ab")) == 2
+
+
+def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
+    path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", data="gone")
+    carried = Corrector.from_pretrained(str(path)).correct([LINE])
+    state = torch.load(path, weights_only=True)
+    del state["task_state"]["symbols"]
+    torch.save(state, path)
+    with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* data=DIR"):
+        Corrector.from_pretrained(str(path))
+    named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
+    tiny.dictionaries(tmp_path)
+    beside = Corrector.from_pretrained(str(tmp_path))
+    assert beside.correct([LINE]) == named.correct([LINE]) == carried
+
+
+@pytest.mark.parametrize(
+    "name, given, message",
+    [
+        ("other.pt", {}, "was trained with --task language_modeling; a corrector is"),
+        ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
+        ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
+        ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
+        ("stock.pt", {"beam": 5, "draft_guided": True}, "beam=5: draft-guided decoding is greedy"),
+        ("stock.pt", {"lexicon": "/dev/null", "draft_guided": True}, "ranking wants several"),
+        (
+            "editor.pt",
+            {"draft_guided": True},
+            "draft-guided decoding: .*editor.pt is an edit model",
+        ),
+        ("stock.pt", {"bpe": "nonsense"}, "bpe: 'nonsense'"),
+        ("stock.pt", {"bpe_codes": "gone"}, "--bpe-codes"),
+        ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
+    with refuses(match=message):
+        Corrector.from_pretrained(folder / name, **given)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"min_confidence": "0.9"}', '{"temperature": 0}', '{"window": "3"}', '{"beam": -1}']
+)
+def test_a_setting_that_cannot_be_is_no_traceback(folder, tmp_path, text):
+    file = tmp_path / "corrector.json"
+    file.write_text(text)
+    with refuses(file):
+        Corrector.from_pretrained(folder / "stock.pt", settings=str(file))
+
+
+def test_an_answer_without_end_leaves_the_unit(folder):
+    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), beam=2)
+    model = corrector.backend.model
+    model.decoder.output_projection.weight.data[2] = 0  # </s> is never likely
+    model.decoder.output_projection.weight.data[3:] *= 50
+    (found,) = corrector.correct(["abc hgf"])
+    assert found.text == "abc hgf" and found.unterminated == ((0, 3), (4, 7))
+
+
+def run(capsys, *words):
+    """What the command wrote to standard output, and to standard error."""
+    assert correct.main(list(map(str, words))) == 0
+    return capsys.readouterr()
+
+
+FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "beef dead\n",
+         "bigrams": "abc dead 5\nabc beef 2\n", "names": "zzz dea\n",
+         "noisy": "abc dea\nbeef zzz\n", "clean": "abc dead\nbeef zzz\n"}  # fmt: skip
+
+
+def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
+    path = str(shutil.copy(folder / "stock.pt", tmp_path))
+    for one, text in FILES.items():
+        (tmp_path / one).write_text(text)
+    model = ["--path", path, "--data", folder / "bin"]
+    flags = {"lexicon": "words", "lookup": "pairs", "bigrams": "bigrams", "confusions": "sets"}
+    flags |= {"protect-words": "names"}
+    more = [word for flag, file in flags.items() for word in (f"--{flag}", tmp_path / file)]
+    more += ["--weight", "lookup=2", "--beam", "7"]
+    tune = ["--tune", tmp_path / "noisy", tmp_path / "clean"]
+    said, _ = run(capsys, *model, *more, *tune)
+    assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in said and "note: " not in said
+    for file in flags.values():  # copies stand beside the checkpoint
+        (tmp_path / file).unlink()
+    run(capsys, *model, *tune)  # what is not given again stays as it was
+    corrector = Corrector.from_pretrained(path, str(folder / "bin"))
+    assert corrector.backend.uses_context and corrector.backend.model.generator.beam_size == 7
+    assert corrector.backend.named_weights()["lookup"] == 2
+    assert corrector.backend.confused == {"beef": ("dead",), "dead": ("beef",)}
+    assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
+    assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
+    (left,) = corrector.correct(["zzz dea"], min_confidence=0, protect=["[0-9]"])
+    assert left.text == "zzz dea" and left.edits[-1].reason == "protected"
+    text, said = run(capsys, *model, tmp_path / "noisy")
+    assert text == FILES["clean"]
+    assert f"settings of {tmp_path}/corrector.json: --unit letters" in said
+    assert "protected words (tuned for" in said
+    without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
+    assert without.unit == "word" and without.settings_file is None
+    (tmp_path / "noisy").write_text("dea dea dea\n")  # the look-up changes all of them
+    (tmp_path / "clean").write_text("dead dea dea\n")
+    careless = ["--settings", "none", "--lookup", tmp_path / "corrector.lookup"]
+    said, _ = run(capsys, *model, *tune, *careless, "--goal", "changed:100")
+    assert "1 of 1 wrong ones corrected, 2 of 2 right ones changed" in said and "note: " in said
+
+
+def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(
+    folder, tmp_path, capsys
+):
+    path, data = shutil.copy(folder / "lines.pt", tmp_path), str(folder / "spaced")
+    files = {"words": "abc\ndead\n", "noisy": "abd dea\nabc\n", "clean": "abc dead\nabc\n"}
+    for name, lines in files.items():
+        (tmp_path / name).write_text(lines)
+    lexicon, *texts = (str(tmp_path / name) for name in files)
+    words = ["--lexicon", lexicon, "--unit", "window", "--window", "2", "--data", data]
+    run(capsys, "--path", path, *words, "--tune", *texts, "--tune-weights")
+    corrector = Corrector.from_pretrained(path, data)
+    assert isinstance(corrector.backend, Ranker)
+    assert (corrector.unit, corrector.window) == ("window", 2)
+    # the weights are random: whether "dead" is among the seven best depends on the CPU's rounding
+    assert corrector.correct(["abd dea"])[0].text.split()[0] == "abc", "a word of the lexicon"
+    stored = json.loads((tmp_path / "corrector.json").read_text())
+    assert corrector.backend.named_weights() == stored["weights"] != defaults(False)
+
+
+@pytest.mark.parametrize("name", ["editor.pt", "stock.pt", "concat.pt", "pbd.pt"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_model_corrects_in_a_folder_with_data_of_others(
+    folder, tmp_path, monkeypatch, name, beside
+):
+    """With the dictionaries beside it, or those that it carries."""
+    wanted = Corrector.from_pretrained(folder / name, folder / "bin").correct([LINE])
+    alone, theirs = tmp_path / "model", tmp_path / "theirs"
+    alone.mkdir()
+    changed(folder / name, alone / name, "task", data="data")
+    if beside:
+        tiny.dictionaries(alone)
+        state = torch.load(alone / name, weights_only=True)
+        del state["task_state"]["symbols"]  # of a checkpoint of fairseq alone
+        torch.save(state, alone / name)
+    tiny.dictionaries(theirs / "data", "xyz")
+    monkeypatch.chdir(theirs)
+    assert Corrector.from_pretrained(alone / name).correct([LINE]) == wanted
+    with refuses("data"):
+        Corrector.from_pretrained(alone / name, "data")

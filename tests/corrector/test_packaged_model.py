@@ -1,0 +1,100 @@
+"""The model that comes with the package, and the script that made it."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+from refusals import refuses
+from saved import changed, save
+
+from lev_plugins import Corrector
+from lev_plugins.cli import correct
+from lev_plugins.corrector.packaged import ENGLISH_SPELLING, installed_misspellings
+from lev_plugins.inference.checkpoints import load_state
+from lev_plugins.io.text_files import read_lines
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
+sys.path.insert(0, str(EXAMPLE))
+import package_model  # noqa: E402
+
+CARD = (ENGLISH_SPELLING / "CARD.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def packaged():
+    return Corrector.from_pretrained()
+
+
+def row(name: str) -> float:
+    """A figure of the card's table, in percent."""
+    return float(re.search(rf"^\| {re.escape(name)} .*\*\*([\d.]+) %\*\*", CARD, re.M)[1])
+
+
+def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
+    (found,) = packaged.correct(["Teh goverment beleives that `teh` and --teh stay."])
+    assert found.text == "The government believes that `teh` and --teh stay."
+    kept = "He was a whistlin' kid, hehe: je ne sais quoi, mens rea."
+    assert packaged.correct([kept])[0].text == kept
+    (tmp_path / "letter.txt").write_text("Teh end.\n\n    teh code\n")
+    monkeypatch.chdir(tmp_path)
+    assert correct.main(["letter.txt"]) == 0
+    done = capsys.readouterr()
+    assert done.out == "The end.\n\n    teh code\n"
+    assert done.err.count("\n") == 1 and "1 line" in done.err  # what was left alone is told
+
+
+def test_it_keeps_the_figures_of_its_card(packaged):
+    pairs = [line.split("\t") for line in read_lines(str(EXAMPLE / "everyday.tsv"))]
+    found = [one.text for one in packaged.correct([wrong for wrong, _ in pairs])]
+    share = 100 * sum(a == right for a, (_, right) in zip(found, pairs, strict=True)) / len(pairs)
+    assert share == pytest.approx(row("everyday misspellings"), abs=0.1)
+
+
+def test_it_is_small_names_no_place_and_has_no_list_that_may_not_be_passed_on():
+    files = list(ENGLISH_SPELLING.iterdir())
+    assert sum(path.stat().st_size for path in files) <= 4_000_000
+    assert "corrector.lookup" not in {path.name for path in files}
+    assert installed_misspellings()
+
+
+def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
+    tiny.dictionaries(tmp_path / "bin", tiny.LETTERS)
+    run, text = tmp_path / "run", tmp_path / "text"
+    run.mkdir()
+    text.mkdir()
+    path = save(run / "checkpoint_best.pt", tmp_path / "bin", "stock")
+    pieces, lines = tmp_path / "spm.model", ["abcdefgh", "hgfedcba"]
+    tiny.sentencepiece_model(pieces, lines, model_type="char", vocab_size=12)
+    bpe = {"_name": "sentencepiece", "sentencepiece_model": str(pieces)}
+    changed(path, path, "bpe", **bpe)
+    with refuses("another source dictionary"):
+        package_model.check_dictionaries(
+            load_state(str(path)), tiny.dictionaries(tmp_path / "other", "xyz")
+        )
+    for name, line in zip(package_model.LISTS.values(), ("abc 7", "abc dead 3", "abc dead")):
+        (text / name).write_text(f"{line}\n")
+    (run / "corrector.json").write_text(json.dumps({"min_confidence": 0.5, "unit": "letters"}))
+    made = tmp_path / "made"
+    made.mkdir()
+    (made / "corrector.protect_words").write_text("hgx\n")
+    package_model.package(str(run), tmp_path / "bin", text, made)
+    state = torch.load(made / "model.pt", weights_only=True)
+    assert all(
+        one.dtype == torch.float16 for one in state["model"].values() if one.is_floating_point()
+    )
+    assert str(tmp_path) not in repr(state["cfg"])
+    assert state["cfg"]["task"]["data"] is None, "a name that leads to data of others"
+    assert state["cfg"]["bpe"]["sentencepiece_model"] == pieces.name
+    assert Corrector.from_pretrained(str(made)).settings.protect_words.endswith(".protect_words")
+    lines = ["abc hgx", "dead beef"]
+    wanted = Corrector.from_pretrained(str(made)).correct(lines)
+    shutil.move(made, tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "bin")
+    pieces.unlink()
+    assert Corrector.from_pretrained(str(tmp_path / "elsewhere")).correct(lines) == wanted

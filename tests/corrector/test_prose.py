@@ -1,0 +1,100 @@
+"""Code, terms and other languages are no prose: a corrector leaves them alone."""
+
+import re
+import time
+
+import pytest
+from fake_backend import Scripted, ranking
+
+from lev_plugins.corrector.protection import CODE, ENOUGH, Document, Protection
+
+#: What is code stands between ‹ and ›.
+LINES = """\
+Use ‹--destdir› or ‹-o›, not a well-known word -- or ‹--level=3›
+The ‹`cofig`› and ‹``a`b``› of ‹getattr(x)›, ‹os.path› and ‹__init__›.
+‹%(asctime)s› ‹%5d› in ‹{x}› or ‹${HOME}›, of error(s) and so many %.
+See ‹https://a.example/teh?x=1› or ‹www.teh.example›, write to ‹teh@mail.example›.
+In ‹/usr/lib/teh›, ‹./teh/a› and ‹C:\\teh\\x›, and/or his/her.
+‹camelCase›, ‹iPhone›, ‹utf8›, ‹snake_case›, ‹NATO› and ‹URLs›, but Teh goverment's.
+‹'abc'› or ‹"abc"›, not "a b" or the cat's.
+‹:ref:›‹`x`› and ‹<b>›teh‹</b>› with ‹name=value›, ‹$HOME› and ‹@teh›.
+"""
+
+
+@pytest.mark.parametrize("marked", LINES.splitlines())
+def test_code_in_a_line_is_found_and_prose_is_not(marked):
+    prose = re.sub(CODE, " ", re.sub("[‹›]", "", marked))
+    assert re.findall(r"\w", prose) == re.findall(r"\w", re.sub("‹[^›]*›", " ", marked))
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["a", "é", ".", "..a", "a.", "a+", "%0", f"%{0:099999}", "`", "``a`", "<a", ":a", "/a"],
+)
+def test_a_long_line_is_read_in_time_that_grows_with_its_length(run):
+    line = (run * 100_000)[:100_000]
+    before = time.process_time()
+    Protection([CODE]).spans(line)
+    assert time.process_time() - before < 5  # the square of it would take minutes
+
+
+def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
+    """They begin with a +."""
+    text = """\
+ teh
++```python
++teh
++
++    teh
++~~~
++```
+ teh
+     teh, still the paragraph
+
++    teh
++    teh
+
+ teh
+ ~~~
+ teh
++>>> teh
+ > - teh
++>   ```
++>   teh
++>   ```
+"""
+    lines = text.splitlines()
+    code = Document(lambda word: False).read([line[1:] for line in lines])
+    assert code == [line.startswith("+") for line in lines]
+
+
+def test_a_byte_order_mark_hides_no_fence_and_no_half_of_a_word_is_read():
+    read = Document(lambda word: False).read
+    assert read(["\ufeff```", "teh", "```", "teh"]) == [True, True, True, False]
+    corrector = ranking(Scripted(likes={"the": 0.0}))
+    lines = ["teh teh-\r", " teh teh", "teh- teh", "teh -", "teh"]
+    for size in (1, 2, 5):  # however many are read at once
+        document, changed = Document(lambda word: False), list[str]()
+        for some in (lines[n : n + size] for n in range(0, len(lines), size)):
+            changed += [one.text for one in corrector.correct(some, document=document)]
+        assert changed == ["the teh-\r", " teh the", "the- the", "the -", "the"]
+
+
+def test_an_unknown_word_that_returns_is_rather_a_term():
+    document = Document(lambda word: word == "runkle")
+    for line, times in (("A runkle is a runkle.", 2), ("runkle", 3)):
+        document.read([line])
+        odds = 9 / times**3
+        assert document.probability("runkle", 0.9) == pytest.approx(odds / (1 + odds))
+    assert document.probability("right", 0.9) == 0.9
+
+
+def test_a_text_of_unknown_words_is_foreign():
+    document = Document(lambda word: word == "habe")
+    document.read(["habe"] * ENOUGH)  # a list of words is no text
+    document.read(["habe habe habe"] * ((ENOUGH - 1) // 3))
+    assert not document.foreign
+    document.read(["habe habe habe"])
+    assert document.foreign
+    document.read(["have have have"] * ENOUGH)
+    assert not document.foreign

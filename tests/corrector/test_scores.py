@@ -1,0 +1,67 @@
+"""What models say of texts that others propose, and the search among the words of a lexicon."""
+
+from functools import cache
+
+import pytest
+import torch
+from editors import writing_corrector
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.search import PrefixConstrainedBeamSearch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lev_plugins.corrector.autoregressive import LEXICON_BEAM
+
+EOS = 2
+
+
+WORDS = ["abc", "bead", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", "b", "ca", "abe",
+         "hedge", "head", "fed", "cafe", "gag", "badge", "faced"]  # fmt: skip
+
+
+@cache
+def searching(kind):
+    backend = writing_corrector(kind).backend
+    backend.words = WORDS
+    return backend
+
+
+class WordsOnly(PrefixConstrainedBeamSearch):
+    """fairseq's search that writes given words alone."""
+
+    def __init__(self, dictionary, words):
+        def allowed(sentence, written):
+            text = written.tolist()[1:]
+            some = [one[len(text) :] for one in spelt if one[: len(text)] == text]
+            return torch.tensor([rest[0] for rest in some if rest], dtype=torch.long)
+
+        spelt = [[*map(dictionary.index, word), EOS] for word in words]
+        super().__init__(dictionary, allowed)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text("abcdefgh", min_size=1, max_size=9), min_size=1, max_size=6, unique=True),
+       st.integers(1, 4),
+       st.sampled_from(["pbd", "stock"]))  # fmt: skip
+def test_searches_that_share_prefixes_find_what_fairseqs_find_one_by_one(units, size, kind):
+    backend = searching(kind)
+    units = [tuple(unit) for unit in units]
+    dictionary = backend.task.target_dictionary
+    longest = max(map(len, WORDS)) + 1
+    options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=longest)
+    among_words = backend.task.build_generator([backend.model], options)
+    among_words.search = WordsOnly(dictionary, WORDS)
+    others = [[("a", "b"), unit] for unit in units]
+    found = backend.nbest(units, size, others)
+    for unit, some, asked in zip(units, found, others, strict=True):
+        beams = backend.search([unit])[0], backend.search([unit], among_words)[0]
+        wanted = {
+            tuple(dictionary[n] for n in one["tokens"][:-1]): float(one["positional_scores"].sum())
+            for one in (*beams[0], *beams[1])
+        }
+        wanted = {text: score for text, score in wanted.items() if {*text} <= {*"abcdefgh"}}
+        assert list(some)[: len(wanted)] == list(wanted)
+        assert {*some} == {*wanted, *asked}
+        scores = backend.score([(unit, text) for text in some], 3)
+        assert list(some.values()) == pytest.approx(scores, rel=1e-4)
+        assert [some[text] for text in wanted] == pytest.approx(list(wanted.values()), rel=1e-4)

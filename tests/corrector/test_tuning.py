@@ -1,0 +1,176 @@
+"""Threshold, weights and calibration chosen on a development set, and settings beside a model."""
+
+import dataclasses
+import json
+import random
+
+import numpy as np
+import pytest
+from fake_backend import Scripted, ranker_of, ranking
+from refusals import refuses
+from test_ranking import in_context
+
+from lev_plugins.corrector import Correction, Edit, settings
+from lev_plugins.corrector.fitting import calibrated, temperature
+from lev_plugins.corrector.ranking import FEATURES
+from lev_plugins.corrector.tuning import Goal, curve, tune
+from lev_plugins.metrics import CorrectionCounts as Counts
+
+
+@pytest.mark.parametrize("warmth", [0.5, 2.5])
+def test_the_temperature_that_spoilt_probabilities_is_found(warmth):
+    rng = random.Random(1)
+    chances = [rng.random() for _ in range(4000)]
+    found = [(calibrated(p, 1 / warmth), rng.random() < p) for p in chances]
+    assert temperature(found) == pytest.approx(warmth, rel=0.1)
+    assert temperature([(0.3, True), (0.9, True)]) == temperature([]) == 1.0
+
+
+def test_a_temperature_keeps_the_order_and_what_is_certain():
+    assert [calibrated(p, 3.0) for p in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
+    assert 0 < calibrated(1e-300, 0.05) < calibrated(1e-9, 0.05) < calibrated(0.4, 0.05) < 0.4
+    assert calibrated(1 - 1e-16, 0.05) <= 1
+
+
+@pytest.mark.parametrize(
+    ("source", "edits", "wanted", "expected"),
+    [
+        ("a b c d", [(2, "b", "x"), (4, "c", "C"), (6, "d", "y")], "a b C D", Counts(4, 2, 1, 1)),
+        ("a b", [(0, "a b", "ab")], "a c", Counts(2, 1, 0, 1)),  # fewer words
+        ("a b", [(1, " b", "")], "a b", Counts(2, 2, 0, 1)),
+        ("a b", [(1, "", " x")], "a b", Counts(2, 2, 0, 1)),  # one too many
+    ],
+)
+def test_words_are_counted_and_those_that_are_joined_lost_or_added_are_wrong(
+    source, edits, wanted, expected
+):
+    chances = 0.9, 0.8, 0.3
+    made = Correction(source, "", tuple(Edit(*edit, p) for edit, p in zip(edits, chances)))
+    found = dict(curve([made], [wanted]))
+    assert found[0.0] == expected
+    assert found[1.0] == Counts(expected.words, expected.right_before)
+    assert found[0.9] == dataclasses.replace(expected, corrected=0)
+
+
+def test_goals_have_their_value():
+    found = Counts(words=5, right_before=2, corrected=2, miscorrected=1)
+    wanted = {"accuracy": 60, "changed:50": 200 / 3, "changed:10": 0.2 - 1, "changed": 0.02 - 1}
+    for goal, value in wanted.items():
+        assert Goal.parse(goal).value(found) == pytest.approx(value)
+    assert Goal.parse("changed:100") == Goal(100.0)
+    for text in ("changed:x", "luck", "changed:101", "f0.5"):
+        with refuses(f"goal={text}"):
+            Goal.parse(text)
+
+
+# choosing ---------------------------------------------------------------------------------------
+
+
+def named(corrector):
+    return ranker_of(corrector).named_weights()
+
+
+def scripted(**more):
+    model = Scripted({"zat": ["cat"], "zog": ["dog"]}, {"cat": -1.0, "dog": -3.0, "the": -0.5})
+    return ranking(model, **more)
+
+
+def test_the_threshold_keeps_right_words_and_loses_as_few_corrections_as_it_can():
+    made = scripted(weights={"model": 1.0})
+    noisy, clean = ["teh zat"] * 9 + ["zog"], ["the cat"] * 9 + ["zog"]
+    free, _ = tune(made, noisy, clean, Goal(None), weights_too=True)
+    assert free.corrected == 18 and made.settings.longest == 1
+    counts, _ = tune(made, noisy, clean, Goal(0))
+    assert counts.miscorrected == 0 and counts.corrected == 18
+    assert [one.text for one in made.correct(noisy)] == clean
+    assert set(named(made)) == set(FEATURES) - {"lookup"}, "there was no table"
+
+
+def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
+    # Two corrections share the probability of the wrong word, the unknown right word has one.
+    model = Scripted({"zat": ["cat", "cats"], "zog": ["cats"]}, {"cat": -0.9, "cats": -1.2})
+    made = ranking(model, weights={"model": 1.0, "unchanged": 1.0})
+    wrong, right = (one.edits[0].probability for one in made.correct(["zat", "zog"]))
+    assert wrong < right
+    counts, _ = tune(made, ["zat zog"], ["cat zog"], Goal(0))
+    assert (counts.corrected, counts.miscorrected) == (1, 0)
+    assert named(made)["unchanged"] == 4.0 and named(made)["model"] == 1.0
+    # of wrong words alone the corrections are wanted that the weight holds back
+    made.backend.weights[FEATURES.index("unchanged")] = 6.0
+    counts, _ = tune(made, ["zat"], ["cat"], Goal(None))
+    assert counts.corrected == 1 and named(made)["unchanged"] == 3.0
+
+
+def test_fitting_finds_that_neighbours_matter():
+    noisy = ["the cax sat", "\ufeff cax drives"] * 3
+    clean = ["the cat sat", "\ufeff car drives"] * 3
+    made = in_context(0.0)
+    counts, _ = tune(made, noisy, clean, Goal(None), weights_too=True)
+    assert counts.corrected == 6 and named(made)["bigrams"] > 0.5
+    assert np.isfinite(list(named(made).values())).all()
+
+
+def test_lines_with_other_numbers_of_words_are_left_out_and_named():
+    def tuned(more, other):
+        lines = [*more, *["teh zat"] * 9, *more], [*other, *["the cat"] * 9, *other]
+        made = scripted()
+        return *tune(made, *lines, Goal(None)), made.settings.min_confidence
+
+    counts, none, least = tuned([], [])
+    assert not none and tuned(["a lot"], ["alot"]) == (counts, [1, 11], least)
+
+
+@pytest.mark.parametrize(
+    ("noisy", "clean", "said"),
+    [
+        (["zog zog"], ["zog zog"], "none of 2 words"),
+        (["a b", "c"], ["ab", "c d"], "2 noisy and 2 clean"),
+        (["a"], ["a", "b"], "1 noisy and 2 clean"),
+        ([], [], "0 noisy and 0 clean"),
+    ],
+)
+def test_what_cannot_choose_a_threshold_is_refused(noisy, clean, said):
+    with refuses(said):
+        tune(scripted(), noisy, clean, Goal())
+
+
+# settings ---------------------------------------------------------------------------------------
+
+
+def stored(folder, **more):
+    """Settings in a folder of checkpoints; returns their path."""
+    path = folder / "corrector.json"
+    path.write_text(json.dumps({"min_confidence": 0.7, "tuned": "so", **more}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("tuned", "lists", "unit"),
+    [("word", (), "letters"), ("line", (), "line"), (None, (), "letters"),
+     (None, ("lexicon",), "letters"), ("word", ("lexicon",), "word"),
+     ("letters", ("lookup",), "letters")],
+)  # fmt: skip
+def test_what_is_given_comes_before_what_was_tuned(tmp_path, tuned, lists, unit):
+    file = stored(tmp_path, unit=tuned, **{name: "corrector.list" for name in lists})
+    given = {"lookup": "pairs", "beam": 4, "lexicon": None}
+    for place in (tmp_path, tmp_path / "any.pt"):
+        use, path = settings.chosen(str(place), None, given)
+        assert path == str(file) and (use.unit, use.lookup, use.beam) == (unit, "pairs", 4)
+        assert (use.min_confidence, use.tuned) == (0.7, "so")
+    for place, named in ((tmp_path, "none"), (tmp_path.parent, None)):
+        assert settings.chosen(str(place), named, {}) == (settings.Settings(), None)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"luck": 1}', '{"lexicon": 3}', "\udcff"])
+def test_a_broken_settings_file_is_told_in_one_line(tmp_path, text):
+    path = tmp_path / "corrector.json"
+    path.write_text(text, "utf-8", "surrogateescape")
+    with refuses(path, "--settings none"):
+        settings.read(str(path))
+
+
+def test_settings_name_no_file_elsewhere_and_what_is_gone_is_named(tmp_path):
+    found = settings.read(str(stored(tmp_path, lexicon="/etc/passwd")))
+    assert found.lexicon == str(tmp_path / "passwd")
+    with refuses(found.lexicon):
+        found.vocabulary(True)

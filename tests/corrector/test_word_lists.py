@@ -1,0 +1,114 @@
+"""Lists of words: how files are read, what is near, beside or like a word."""
+
+import math
+from collections import Counter
+
+import pytest
+from refusals import refuses
+
+from lev_plugins.corrector.lexicon import (
+    ORDER,
+    Bigrams,
+    LetterModel,
+    Lexicon,
+    Lookup,
+    read_confusions,
+)
+
+PAIRS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
+         ("to", "be"): 50.0}  # fmt: skip
+
+
+def test_files_are_read_and_what_stands_twice_is_counted_together(tmp_path):
+    file = tmp_path / "list"
+
+    def read(reader, text):
+        file.write_text(text, encoding="utf-8")
+        return reader(str(file))
+
+    words = read(Lexicon.read, "the 12\n\nécole\nthe\t3\n")
+    assert words.counts == {"the": 15.0, "école": 0.0} and "the" in words
+    table = read(Lookup.read, "alot\ta lot\nteh\tthe\nhte\tthe\nteh\tthe\nthe\tthe\n")
+    assert table.corrections == {"alot": ("a lot",), "teh": ("the",), "hte": ("the",)}
+    assert table.misspellings == {"a lot": 1, "the": 2} and not read(Lookup.read, "").corrections
+    pairs = read(Bigrams.read, "to be 9\nThe\tcat\t.5\nTo be 1\n")
+    assert pairs.counts == {("to", "be"): 10.0, ("the", "cat"): 0.5}
+    sets = read(read_confusions, "Then than\nquiet quite quit\nquite quiet\n")
+    assert sets["then"] == ("than",) and sets["quite"] == ("quiet", "quit")
+
+
+@pytest.mark.parametrize(
+    ("read", "good", "lines"),
+    [
+        (Lexicon.read, "the 1", ["a b", "a 1 2", "a -1", "a nan", "a inf"]),
+        (Lookup.read, "hte\tthe", ["teh the", "\tthe", "teh\t", "a\tb\tc"]),
+        (Bigrams.read, "to be 9", ["the cat", "cat 3", "the big cat 3", "the cat 0", "the cat -1",
+                              "the cat inf", "the cat nan"]),
+        (read_confusions, "then than", ["then", "then THEN"]),
+    ],
+)  # fmt: skip
+def test_a_line_of_another_form_is_named_and_a_list_of_nothing_refused(tmp_path, read, good, lines):
+    cases = [(f"{good}\n{line}\n", "list, line 2: ") for line in lines]
+    for text, said in [*cases, *([] if read == Lookup.read else [("\n", "list")])]:
+        (tmp_path / "list").write_text(text)
+        with refuses(said):
+            read(str(tmp_path / "list"))
+    with refuses("gone"):
+        read(str(tmp_path / "gone"))
+
+
+def test_the_nearest_come_first_and_of_these_the_most_frequent():
+    words = Lexicon({"ten": 5, "the": 9, "tech": 2, "tea": 7, "theme": 99, "far": 99})
+    assert words.near("teh", 99) == ["the", "tea", "ten", "tech"]
+    assert words.near("teh", 2) == ["the", "tea"]
+
+
+def test_association_is_mutual_information_with_the_smallest_count_added():
+    bigrams, total = Bigrams(PAIRS), sum(PAIRS.values())
+    for left, right in [("the", "cat"), ("a", "dog"), ("the", "be")]:
+        first = sum(count for pair, count in PAIRS.items() if pair[0] == left)
+        second = sum(count for pair, count in PAIRS.items() if pair[1] == right)
+        met = PAIRS.get((left, right), 0)
+        wanted = math.log((met + 10) / (first * second / total + 10))
+        assert bigrams.association(left, right) == pytest.approx(wanted, rel=1e-12)
+    assert bigrams.association("the", "cat") > 0 > bigrams.association("the", "be")
+    assert bigrams.association("the", "zebra") == bigrams.association("zebra", "cat") == 0
+    pairs = [("the", "cat"), ("cat", "sat")]
+    assert bigrams.score("cat", "the", "sat") == sum(bigrams.association(*one) for one in pairs)
+    assert bigrams.score("the cat", "", "sat") == bigrams.score("cat", "the", "sat")
+    assert bigrams.score("cat", "", "") == 0
+
+
+WORDS = ["the", "then", "there", "other", "mother", "zoo", "a"]
+
+
+def plain(words, word):
+    """Mean log-probability of letters, by counting texts."""
+    grams = Counter()
+    for one in words:
+        text = "^" * (ORDER - 1) + one + "$"
+        for n in range(1, ORDER + 1):
+            grams.update(text[i - n + 1 : i + 1] for i in range(ORDER - 1, len(text)))
+    text, total = "^" * (ORDER - 1) + word + "$", 0.0
+    for i in range(ORDER - 1, len(text)):
+        chance = 1 / (len(set("".join(words))) + 3)
+        for n in range(1, ORDER + 1):
+            before = text[i - n + 1 : i]
+            after = {gram: c for gram, c in grams.items() if len(gram) == n and gram[:-1] == before}
+            if after:
+                count = grams[text[i - n + 1 : i + 1]]
+                chance = (count + len(after) * chance) / (sum(after.values()) + len(after))
+        total += math.log(chance)
+    return total / (len(word) + 1)
+
+
+@pytest.mark.parametrize("word", ["the", "zoo", "a", "them", "brother", "ooz", "qé", "t"])
+def test_probabilities_of_letters_are_those_of_counted_texts(word):
+    assert LetterModel(WORDS).per_letter(word) == pytest.approx(plain(WORDS, word))
+
+
+def test_an_alphabet_of_thousands_counts_shorter_texts():
+    words = [chr(0x4E00 + number) + chr(0x4E01 + number) for number in range(10_000)]
+    model = LetterModel(words)
+    assert len(model.tables) < ORDER
+    assert model.per_letter(words[3]) > model.per_letter(words[3][::-1])
