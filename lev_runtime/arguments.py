@@ -1,6 +1,6 @@
 """Lists of text as callers in Python give them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .errors import UserError
@@ -19,3 +19,34 @@ def strings(name: str, one: str, given: Iterable[Any], optional: bool = False) -
         if not isinstance(text, str) and not (optional and text is None):
             raise UserError(f"{one} {number}: {text!r:.60} is no text; give strings")
     return found
+
+
+Terms = Iterable[Iterable[str] | None]
+Row = tuple[str, str | None, Sequence[str] | None, str | None]
+
+
+def read_rows(
+    sources: Iterable[str],
+    drafts: Iterable[str | None] | None,
+    terms: Terms | None,
+    old_sources: Iterable[str | None] | None = None,
+) -> list[Row]:
+    """Source, draft, terms and older source of every sentence.
+
+    Raises:
+        UserError: what is no list of strings, or of another length.
+    """
+    sides: dict[str, list[Any]] = {"sources": strings("sources", "source", sources)}
+    if drafts is not None:
+        sides["drafts"] = strings("drafts", "draft", drafts, optional=True)
+    if terms is not None:
+        sides["terms"] = [row if row is None else strings("terms", "term", row) for row in terms]
+    if old_sources is not None:
+        sides["old_sources"] = strings("old_sources", "old source", old_sources, optional=True)
+    count = len(sides["sources"])
+    for name, side in sides.items():
+        if len(side) != count:
+            raise UserError(f"{count} sources but {len(side)} {name.replace('_', ' ')}")
+    names = ("sources", "drafts", "terms", "old_sources")
+    rows: Any = zip(*(sides.get(name, [None] * count) for name in names))
+    return list(rows)

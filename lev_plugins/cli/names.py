@@ -28,6 +28,7 @@ COMMANDS = {
     "enct5-prepare": "labelled text to the data of EncT5",
     "predict": "classes, values, labels or tags by an EncT5",
     "average": "average the parameters of checkpoints",
+    "export": "a trained model for lev_runtime, without torch and fairseq",
     "backbone": "look at a pre-trained model, write its dictionary",
 }
 

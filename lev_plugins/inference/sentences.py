@@ -1,46 +1,17 @@
 """A sentence on its way through an editor: from text to tokens, from hypotheses to traces."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ..errors import UserError
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration
 from ..systems.levenshtein.decoding.records import EditHypothesis, Step
 from ..systems.levenshtein.task import Draft
-from .arguments import strings
-
-Terms = Iterable[Iterable[str] | None]
-Row = tuple[str, str | None, Sequence[str] | None, str | None]
-
-
-def read_rows(
-    sources: Iterable[str],
-    drafts: Iterable[str | None] | None,
-    terms: Terms | None,
-    old_sources: Iterable[str | None] | None = None,
-) -> list[Row]:
-    """Source, draft, terms and older source of every sentence.
-
-    Raises:
-        UserError: what is no list of strings, or of another length.
-    """
-    sides: dict[str, list[Any]] = {"sources": strings("sources", "source", sources)}
-    if drafts is not None:
-        sides["drafts"] = strings("drafts", "draft", drafts, optional=True)
-    if terms is not None:
-        sides["terms"] = [row if row is None else strings("terms", "term", row) for row in terms]
-    if old_sources is not None:
-        sides["old_sources"] = strings("old_sources", "old source", old_sources, optional=True)
-    count = len(sides["sources"])
-    for name, side in sides.items():
-        if len(side) != count:
-            raise UserError(f"{count} sources but {len(side)} {name.replace('_', ' ')}")
-    names = ("sources", "drafts", "terms", "old_sources")
-    rows: Any = zip(*(sides.get(name, [None] * count) for name in names))
-    return list(rows)
+from .arguments import Row as Row
+from .arguments import Terms as Terms
+from .arguments import read_rows as read_rows
 
 
 class Sentence(NamedTuple):

@@ -1,0 +1,37 @@
+"""Write a trained model as a folder that ``lev_runtime`` decodes without torch and fairseq.
+
+ONNX graphs, dictionaries, the subword model and settings; for ``levenshtein_editor``, ``enct5`` and
+``pbd_transformer``.
+"""
+
+import argparse
+import importlib.util
+from collections.abc import Sequence
+
+from ..errors import UserError
+from ..registration import register
+from .options import add_model_data, adder, make_parser, text_processing
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    about = "Write a trained model as a folder that lev_runtime decodes without torch and fairseq."
+    parser = make_parser("export", about, "checkpoints/checkpoint_best.pt exported --int8")
+    add = adder(parser)
+    add("checkpoint", "the trained model, or its folder", metavar="CHECKPOINT")
+    add("out", "a new folder; written whole or not at all", metavar="OUT")
+    add("--int8", "layers multiply in 8 bits: smaller and faster, outputs may change a little")
+    add_model_data(add, none=", or none", advanced=True)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command; raises :class:`UserError` with nothing written."""
+    args = build_parser().parse_args(argv)
+    if importlib.util.find_spec("onnx") is None:
+        raise UserError("lev-export needs onnx: pip install onnx")
+    register(lean=True)
+    from ..export.folder import export
+
+    export(args.checkpoint, args.out, args.int8, args.data, **text_processing(args))
+    print(f"{args.out}: lev_runtime reads it")

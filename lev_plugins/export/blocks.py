@@ -1,0 +1,200 @@
+"""Transformer and T5 blocks as nodes of a graph.
+
+Shapes: B sentences, T tokens, S source tokens, C channels, H heads, D channels of a head.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import UserError
+from ..nn.t5 import RMSNorm
+from ..nn.transformer import ACTIVATIONS, Attention
+from .graph import FLOAT, MICROSOFT, Graph
+
+_ACTIVATIONS: dict[Any, tuple[str, dict[str, Any]]] = {
+    ACTIVATIONS["relu"]: ("Relu", {}),
+    ACTIVATIONS["gelu"]: ("Gelu", {"approximate": "none"}),
+    ACTIVATIONS["gelu_new"]: ("Gelu", {"approximate": "tanh"}),
+    ACTIVATIONS["silu"]: ("QuickGelu", {"alpha": 1.0, "domain": MICROSOFT}),
+}
+
+
+@dataclass
+class Sight:
+    """What attention sees, as values of a graph; ``""`` for no limit.
+
+    mask: B × keys, int32, 0 at padding. bias: (B or 1) × (H or 1) × T × keys, added to the scores.
+    turns: tables of cosines and sines of rotary positions, or none.
+    """
+
+    mask: str = ""
+    bias: str = ""
+    turns: tuple[str, str] | None = None
+
+
+@dataclass
+class Stream:
+    """The residual stream: ``x``, and what the last sub-layer adds to it, if not added yet."""
+
+    x: str
+    addend: str = ""
+
+
+def norm(graph: Graph, layer: Any, stream: Stream) -> Stream:
+    """The stream with its addend added, and the norm of that: ``addend`` is the normed one."""
+    kind = "SimplifiedLayerNormalization" if isinstance(layer, RMSNorm) else "LayerNormalization"
+    parameters = [graph.constant(layer.weight)]
+    if not isinstance(layer, RMSNorm):
+        parameters.append(graph.constant(layer.bias))
+    if not stream.addend:
+        normed = graph.node(kind, stream.x, *parameters, epsilon=layer.eps, axis=-1)
+        return Stream(stream.x, normed)
+    given = [stream.x, stream.addend, *parameters]
+    outputs = graph.several(f"Skip{kind}", given, 4, MICROSOFT, epsilon=layer.eps)
+    return Stream(outputs[3], outputs[0])
+
+
+def turned(graph: Graph, x: str, sight: Sight, heads: int) -> str:
+    """Queries or keys, B × T × C, by rotary positions from 0 on."""
+    if sight.turns is None:
+        return x
+    first = graph.constant([0])
+    options: dict[str, Any] = {"interleaved": 1, "num_heads": heads, "domain": MICROSOFT}
+    return graph.node("RotaryEmbedding", x, first, *sight.turns, **options)
+
+
+def turn_tables(graph: Graph, width: int | None, longest: int) -> tuple[str, str] | None:
+    """Cosines and sines, places × D/2, as nn/rotary.py has them; None for no rotary positions."""
+    if width is None:
+        return None
+    rate = 10000.0 ** -(torch.arange(0, width, 2) / width)
+    angle = torch.arange(longest).unsqueeze(1) * rate
+    return graph.constant(angle.cos()), graph.constant(angle.sin())
+
+
+def attend(
+    graph: Graph, attention: Attention, query: str, key: str, value: str, sight: Sight
+) -> str:
+    """B × T × C queries over keys and values (B × S × C or B × H × S × D) → B × T × C."""
+    options: dict[str, Any] = {"num_heads": attention.heads, "domain": MICROSOFT}
+    if attention.scale is not None:
+        options["scale"] = attention.scale
+    given = query, key, value, "", sight.mask, sight.bias
+    looked = graph.node("MultiHeadAttention", *given, **options)
+    return linear(graph, attention.output, looked)
+
+
+def self_attention(graph: Graph, attention: Attention, x: str, sight: Sight) -> str:
+    """B × T × C → B × T × C."""
+    projected = linear(graph, attention.inputs, x)
+    query, key, value = graph.several("Split", [projected], 3, axis=2, num_outputs=3)
+    query, key = (turned(graph, part, sight, attention.heads) for part in (query, key))
+    return attend(graph, attention, query, key, value, sight)
+
+
+def keys_values(graph: Graph, attention: Attention, states: str) -> list[str]:
+    """Keys and values of B × S × C states for a layer, B × H × S × D each."""
+    projected = linear(graph, attention.inputs, states)
+    parts = graph.several("Split", [projected], 2, axis=2, num_outputs=2)
+    return [by_heads(graph, part, attention.heads) for part in parts]
+
+
+def by_heads(graph: Graph, x: str, heads: int) -> str:
+    """B × S × C → B × H × S × D."""
+    split = graph.reshape(x, 0, 0, heads, -1)
+    return graph.node("Transpose", split, perm=[0, 2, 1, 3])
+
+
+def linear(graph: Graph, layer: nn.Linear, x: str) -> str:
+    """A layer of torch's."""
+    return graph.linear(x, layer.weight, layer.bias)
+
+
+def activated(graph: Graph, function: Any, x: str) -> str:
+    """An activation function of nn/transformer.py.
+
+    Raises:
+        UserError: one that is not known here.
+    """
+    for known, (operator, options) in _ACTIVATIONS.items():
+        if function is known or _same_partial(function, known):
+            return graph.node(operator, x, **options)
+    raise UserError(f"the activation function {function} cannot be exported")
+
+
+def _same_partial(function: Any, known: Any) -> bool:
+    both = isinstance(function, partial) and isinstance(known, partial)
+    return both and (function.func, function.keywords) == (known.func, known.keywords)
+
+
+def feed_forward(graph: Graph, block: Any, x: str) -> str:
+    """A block's last sub-layer, without its norm."""
+    hidden = linear(graph, block.fc1, x)
+    if getattr(block, "gated", False):
+        gate, hidden = graph.several("Split", [hidden], 2, axis=2, num_outputs=2)
+        hidden = graph.node("Mul", activated(graph, block.activation, gate), hidden)
+    else:
+        hidden = activated(graph, block.activation, hidden)
+    return linear(graph, block.fc2, hidden)
+
+
+def sublayer(graph: Graph, block: Any, layer: nn.Module, stream: Stream, call: Any) -> Stream:
+    """``call`` (value → value) with its norm before or behind it, and the way round it."""
+    if block.pre_norm:
+        normed = norm(graph, layer, stream)
+        return Stream(normed.x, call(normed.addend))
+    summed = norm(graph, layer, Stream(stream.x, call(stream.x)))
+    return Stream(summed.addend)
+
+
+def block(
+    graph: Graph,
+    layer: Any,
+    stream: Stream,
+    sight: Sight,
+    memory: tuple[str, str] | None = None,
+    source: Sight | None = None,
+) -> Stream:
+    """A block; ``memory``: keys and values of the source for its cross-attention, if it has one."""
+
+    def attended(x: str) -> str:
+        return self_attention(graph, layer.self_attention, x, sight)
+
+    def read(x: str) -> str:
+        assert memory is not None and source is not None
+        query = linear(graph, layer.cross_attention.query, x)
+        return attend(graph, layer.cross_attention, query, *memory, source)
+
+    stream = sublayer(graph, layer, layer.self_norm, stream, attended)
+    if layer.cross_attention is not None:
+        stream = sublayer(graph, layer, layer.cross_norm, stream, read)
+    fed = partial(feed_forward, graph, layer)
+    return sublayer(graph, layer, layer.feed_norm, stream, fed)
+
+
+def ended(graph: Graph, layer: nn.Module | None, stream: Stream) -> str:
+    """The stream's sum, normed where there is a norm behind the last block."""
+    if layer is not None:
+        return norm(graph, layer, stream).addend
+    return graph.node("Add", stream.x, stream.addend) if stream.addend else stream.x
+
+
+def with_positions(graph: Graph, x: str, table: Tensor, pad: int, tokens: str) -> str:
+    """Vectors, B × T × C, plus the rows of a table of places (:class:`.nn.embedding.Positions`).
+
+    Padding stands on the right: place t is row pad + 1 + t.
+    """
+    shape = graph.node("Shape", tokens, start=1, end=2)
+    places = graph.constant(table[pad + 1 :])
+    rows = graph.node("Slice", places, graph.constant([0]), shape, graph.constant([0]))
+    return graph.node("Add", x, rows)
+
+
+def give_keys_values(graph: Graph, name: str, pair: list[str], heads: int, width: int) -> None:
+    """Gives out keys and values of a layer as ``key_NAME`` and ``value_NAME``."""
+    for kind, value in zip(("key", "value"), pair, strict=True):
+        graph.output(f"{kind}_{name}", value, FLOAT, ["batch", heads, "source", width])

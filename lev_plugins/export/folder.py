@@ -1,0 +1,104 @@
+"""A trained model as a folder that ``lev_runtime`` reads."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, digest
+
+from ..errors import UserError
+from ..inference.editor import LevenshteinEditor
+from ..tasks.post_editing import PLACEHOLDER
+from . import levenshtein, text
+from .graph import WeightFile
+
+#: writes files into a folder; returns what stands in its description
+Writer = Callable[[Path], dict[str, Any]]
+
+
+def export(path: str, out: str, int8: bool = False, data: str | None = None, **text: str) -> None:
+    """Writes a checkpoint's model into a new folder.
+
+    Args:
+        path: a checkpoint, or a folder with one. out: a folder that is not there, or is empty.
+        int8: layers multiply in 8 bits.
+        data, text: as of :meth:`.LevenshteinEditor.from_pretrained`.
+
+    Raises:
+        UserError: no such checkpoint, one that cannot be exported, or a folder that cannot be
+            written; nothing is written then.
+    """
+    refuse_filled(Path(out))
+    editor = LevenshteinEditor.from_pretrained(path, data, **text)
+    write_folder(Path(out), editor_writer(editor, int8), int8)
+
+
+def refuse_filled(out: Path) -> None:
+    """Raises :class:`UserError` for what is there already, unless it is an empty folder."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} is there already; name a new folder")
+
+
+def write_folder(out: Path, writer: Writer, int8: bool) -> None:
+    """Writes a folder, whole or not at all; errors of :func:`export`."""
+    refuse_filled(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=out.parent) as staging:
+            content = Path(staging) / "model"
+            content.mkdir()
+            versions = {"format": FORMAT, "precision": "int8" if int8 else "fp32"}
+            _describe(content, versions | writer(content))
+            os.replace(content, out)
+    except OSError as error:
+        raise UserError(f"{out}: not written ({error.strerror or error})") from error
+
+
+def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
+    """What writes an edit model and its text processing; refuses what the runtime has not."""
+    text.check(editor.tokenizer, editor.bpe)
+    (model,), task = editor.models, editor.task
+
+    def write(folder: Path) -> dict[str, Any]:
+        graphs = levenshtein.write_graphs(model, folder, WeightFile(folder), int8)
+        _write_dictionaries(folder, task.src_dict, task.tgt_dict)
+        threshold = task.cfg.delete_threshold
+        settings = {
+            "limits": list(editor.limits),
+            "model_limit": model.max_positions()[1],
+            "max_target_positions": task.cfg.max_target_positions,
+            "delete_threshold": 0.5 if threshold is None else threshold,
+            "old_source": task.old_source,
+            "placeholder": task.placeholder,
+        }
+        texts = text.write(editor.tokenizer, editor.bpe, folder)
+        described = {"model": "levenshtein_editor", "graphs": graphs}
+        return described | {"settings": settings, "text": texts}
+
+    return write
+
+
+def _write_dictionaries(folder: Path, source: Any, target: Any) -> None:
+    """Both sides' symbols in order, up to the placeholder; one list where they are equal."""
+    sides = [
+        dictionary.symbols[: dictionary.index(PLACEHOLDER) + 1] for dictionary in (source, target)
+    ]
+    names = ("bos", "pad", "eos", "unk")
+    special = {name: getattr(target, name)() for name in names}
+    content = {"special": special, "nspecial": target.nspecial, "source": sides[0]}
+    if sides[0] != sides[1]:
+        content["target"] = sides[1]
+    (folder / DICTIONARIES).write_text(json.dumps(content), "utf-8")
+
+
+def _describe(folder: Path, content: dict[str, Any]) -> None:
+    """Writes the description, with the size and the digest of every file."""
+    files = {
+        path.name: {"size": path.stat().st_size, "sha256": digest(path)}
+        for path in sorted(folder.iterdir())
+    }
+    text = json.dumps(content | {"files": files}, indent=1)
+    (folder / DESCRIPTION).write_text(text + "\n", "utf-8")

@@ -1,0 +1,218 @@
+"""A Levenshtein Transformer as an encoder and decoders, one for each exit of its stacks.
+
+A decoder has the heads that leave it. Each is computed at the places that are asked for, none
+where none are: so one graph serves every phase of the loop, and its weights are read once.
+
+Shapes: B sentences, S source tokens, T tokens of the sequence being edited (with those just
+deleted), C channels, V symbols, K the most tokens that can be missing in one slot, Q slots and
+P tokens that logits are wanted for, G tokens that were deleted.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..systems.levenshtein import LevenshteinEditorModel
+from ..systems.levenshtein.config import HEADS
+from ..systems.levenshtein.pointer import SourcePointer
+from ..systems.levenshtein.trace import DeletedTokens
+from . import blocks
+from .blocks import Sight, Stream
+from .graph import BOOL, FLOAT, INT32, INT64, Graph, WeightFile
+
+ENCODER = "encoder.onnx"
+
+
+def write_graphs(
+    model: LevenshteinEditorModel, folder: Path, weights: WeightFile, int8: bool
+) -> dict[str, Any]:
+    """Writes the graphs into a folder; returns what the runtime has to know of them."""
+    encoder = Graph(weights, int8)
+    write_encoder(encoder, model)
+    encoder.save(folder / ENCODER)
+    exits: dict[tuple[str, int], list[str]] = {}
+    for head in HEADS:
+        exits.setdefault((model.stack_of[head], model.depths[head]), []).append(head)
+    decoders = []
+    for (stack, depth), heads in exits.items():
+        name = f"decoder_{'_'.join(heads)}.onnx"
+        graph = Graph(weights, int8)
+        Decoder(graph, model, stack, depth).write(heads)
+        graph.save(folder / name)
+        decoders.append(
+            {"file": name, "heads": heads, "inputs": [one.name for one in graph.inputs]}
+        )
+    return {"encoder": ENCODER, "decoders": decoders}
+
+
+def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:
+    """B × S tokens, padded on the right → states, and keys and values of every decoder block."""
+    tokens = graph.input("tokens", INT64, ["batch", "source"])
+    mask = graph.input("mask", INT32, ["batch", "source"])
+    x = graph.embedding(tokens, model.encoder_embed.weight, model.scale)
+    positions = model.encoder_positions
+    x = blocks.with_positions(graph, x, positions.weight, model.pad, tokens)
+    turns = blocks.turn_tables(graph, model.rotary[0], positions.longest)
+    stream = Stream(x)
+    for layer in model.encoder.blocks:
+        stream = blocks.block(graph, layer, stream, Sight(mask, turns=turns))
+    states = blocks.ended(graph, model.encoder_norm, stream)
+    dim = model.cfg.encoder_embed_dim
+    graph.output("states", states, FLOAT, ["batch", "source", dim])
+    stacks: dict[str, Any] = dict(model.decoder.items())
+    for stack, body in stacks.items():
+        for number, layer in enumerate(body.blocks):
+            attention = layer.cross_attention
+            pair = blocks.keys_values(graph, attention, states)
+            heads, name = attention.heads, f"{stack}_{number}"
+            blocks.give_keys_values(graph, name, pair, heads, dim // heads)
+
+
+class Decoder:
+    """A graph of the first ``depth`` blocks of a stack, and of the heads behind them."""
+
+    def __init__(self, graph: Graph, model: LevenshteinEditorModel, stack: str, depth: int) -> None:
+        self.graph, self.model, self.stack, self.depth = graph, model, stack, depth
+        self.dim = model.cfg.decoder_embed_dim
+
+    def write(self, heads: list[str]) -> None:
+        """Inputs, the pass, and the outputs of the heads."""
+        graph, model = self.graph, self.model
+        self.tokens = graph.input("tokens", INT64, ["batch", "length"])
+        self.mask = graph.input("mask", INT32, ["batch", "length"])
+        self.source_mask = graph.input("source_mask", INT32, ["batch", "source"])
+        copies = "token" in heads and (model.copies_source or model.pointer is not None)
+        if copies:
+            self.states = graph.input("states", FLOAT, ["batch", "source", self.dim])
+        if "token" in heads:
+            self.places = graph.input("places", INT64, ["written"])
+        if model.deleted is not None:
+            self.deleted = graph.input("deleted", FLOAT, ["batch", "length", 1])
+        features = self._features(copies and model.copies_source)
+        writers = {
+            "deletion": self._deletion,
+            "placeholder": self._placeholder,
+            "token": self._token,
+        }
+        for head in heads:
+            writers[head](features)
+
+    def _features(self, copies: bool) -> str:
+        """What the heads read: B × T × C."""
+        graph, model = self.graph, self.model
+        x = graph.embedding(self.tokens, model.decoder_embed.weight, model.scale)
+        positions = model.decoder_positions
+        x = blocks.with_positions(graph, x, positions.weight, model.pad, self.tokens)
+        if model.deleted is not None:
+            mark = graph.constant(model.deleted.mark.weight[0] * model.scale)
+            x = graph.node("Add", x, graph.node("Mul", self.deleted, mark))
+        if copies:
+            x = self._with_source(x)
+        turns = blocks.turn_tables(graph, model.rotary[1], positions.longest)
+        stream, sight = Stream(x), Sight(self.mask, turns=turns)
+        source = Sight(self.source_mask)
+        body: Any = model.decoder[self.stack]
+        for number, layer in enumerate(body.blocks[: self.depth]):
+            heads = layer.cross_attention.heads
+            shape = ["batch", heads, "source", self.dim // heads]
+            name = f"{self.stack}_{number}"
+            key, value = (graph.input(f"{kind}_{name}", FLOAT, shape) for kind in ("key", "value"))
+            stream = blocks.block(graph, layer, stream, sight, (key, value), source)
+        return blocks.ended(graph, model.decoder_norm, stream)
+
+    def _with_source(self, x: str) -> str:
+        """Adds to what is read at each of P ``places`` the encoder's state at one of P ``copied``
+        (Gu et al., 2018, §3.1.2), both in batches laid flat."""
+        graph = self.graph
+        copied = graph.input("copied", INT64, ["written"])
+        states = graph.node("Gather", self._rows(self.states), copied)
+        index = graph.node("Unsqueeze", self.places, graph.constant([1]))
+        added = graph.node("ScatterND", self._rows(x), index, states, reduction="add")
+        return graph.node("Reshape", added, graph.node("Shape", x))
+
+    def _rows(self, x: str) -> str:
+        return self.graph.reshape(x, -1, self.dim)
+
+    def _deletion(self, features: str) -> None:
+        """Of keeping and deleting each token (Eq. 3)."""
+        weight = self.model.deletion_head.weight
+        logits = self.graph.node("MatMul", features, self.graph.constant(weight.t()))
+        self.graph.output("deletion", logits, FLOAT, ["batch", "length", 2])
+
+    def _placeholder(self, features: str) -> None:
+        """Of the number of tokens missing between Q tokens ``left`` and ``right`` (Eq. 4)."""
+        graph, rows = self.graph, self._rows(features)
+        halves = []
+        for side, weight in zip(("left", "right"), self.model.placeholder_head.weight.chunk(2, 1)):
+            places = graph.input(side, INT64, ["slots"])
+            ends = graph.node("Gather", rows, places)
+            halves.append(graph.node("MatMul", ends, graph.constant(weight.t())))
+        logits = graph.node("Add", *halves)
+        if self.model.deleted is not None:
+            added = self._deleted_between(self.model.deleted, rows)
+            logits = graph.node("Add", logits, added)
+        classes = self.model.cfg.max_insertions + 1
+        graph.output("placeholder", logits, FLOAT, ["slots", classes])
+
+    def _deleted_between(self, trace: DeletedTokens, rows: str) -> str:
+        """What G tokens ``gone``, each of a ``slot``, add to the logits of Q slots
+        (:class:`..systems.levenshtein.trace.DeletedTokens`)."""
+        graph = self.graph
+        gone = graph.input("gone", INT64, ["gone"])
+        slot = graph.input("slot", INT64, ["gone"])
+        index = graph.node("Unsqueeze", slot, graph.constant([1]))
+        slots = graph.node("Shape", "left")
+        width = graph.constant([self.dim])
+        shape = graph.node("Concat", slots, width, axis=0)
+        add = partial(graph.node, "ScatterND", reduction="add")
+        nothing = graph.node("Expand", graph.constant(0.0), shape)
+        sums = add(nothing, index, graph.node("Gather", rows, gone))
+        ones = graph.node("Expand", graph.constant(1.0), graph.node("Shape", slot))
+        number = add(graph.node("Expand", graph.constant(0.0), slots), index, ones)
+        least = graph.node("Max", number, graph.constant(1.0))
+        mean = graph.node("Div", sums, graph.node("Unsqueeze", least, graph.constant([1])))
+        meaning = graph.node("MatMul", mean, graph.constant(trace.what.weight.t()))
+        counted = graph.node("Min", least, graph.constant(float(trace.longest)))
+        counted = graph.node("Sub", counted, graph.constant(1.0))
+        counted = graph.embedding(graph.node("Cast", counted, to=INT64), trace.count.weight)
+        there = graph.node("Min", number, graph.constant(1.0))
+        there = graph.node("Unsqueeze", there, graph.constant([1]))
+        return graph.node("Add", meaning, graph.node("Mul", counted, there))
+
+    def _token(self, features: str) -> None:
+        """Of the tokens at P ``places``, −∞ for those that are never written (Eq. 5)."""
+        graph, model = self.graph, self.model
+        rows = graph.node("Gather", self._rows(features), self.places)
+        table = model.output_weight()
+        offsets = torch.zeros(len(table))
+        offsets[model.never] = float("-inf")
+        logits = graph.output_layer(rows, table, offsets)
+        if model.pointer is not None:
+            logits = self._pointed(model.pointer, features, rows, logits)
+        graph.output("token", logits, FLOAT, ["written", len(table)])
+
+    def _pointed(self, pointer: SourcePointer, features: str, rows: str, logits: str) -> str:
+        """Adds what the pointer gives to tokens of the source
+        (:class:`..systems.levenshtein.pointer.SourcePointer`); ``row``: P, the sentence of each."""
+        graph = self.graph
+        source = graph.input("source", INT64, ["batch", "source"])
+        row = graph.input("row", INT64, ["written"])
+        query = blocks.linear(graph, pointer.query, features)
+        key = blocks.linear(graph, pointer.key, self.states)
+        key = graph.node("Transpose", key, perm=[0, 2, 1])
+        scores = graph.node("MatMul", query, key)
+        scores = graph.node("Mul", scores, graph.constant(self.dim**-0.5))
+        scores = graph.node("Gather", self._score_rows(scores), self.places)
+        hidden = graph.node("Not", graph.node("Cast", self.source_mask, to=BOOL))
+        hidden = graph.node("Gather", hidden, row)
+        scores = graph.node("Where", hidden, graph.constant(float("-inf")), scores)
+        looks = graph.node("Softmax", scores, axis=1)
+        looks = graph.node("Mul", looks, blocks.linear(graph, pointer.scale, rows))
+        symbols = graph.node("Gather", source, row)
+        return graph.node("ScatterElements", logits, symbols, looks, axis=1, reduction="add")
+
+    def _score_rows(self, scores: str) -> str:
+        """B × T × S → B·T × S."""
+        return self.graph.node("Flatten", scores, axis=2)

@@ -1,0 +1,75 @@
+"""From text to the numbers of tokens, and back, as fairseq does it."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .folder import DICTIONARIES, SUBWORDS, Folder
+
+_SPACE = "\u2581"  # in characters and in SentencePiece's subwords
+_SPACES = re.compile(r"\s+")
+
+
+class Dictionary:
+    """Symbols and their numbers; words that are not known are ``<unk>``.
+
+    ``special``: numbers of bos, pad, eos and unk. ``control``: symbols that a text cannot spell,
+    besides the placeholder, its last one.
+    """
+
+    def __init__(self, symbols: Sequence[str], special: dict[str, int], control: int) -> None:
+        self.symbols = list(symbols)
+        self.bos, self.pad, self.eos = special["bos"], special["pad"], special["eos"]
+        self.unk, self.placeholder = special["unk"], len(self.symbols) - 1
+        self.index = {symbol: number for number, symbol in reversed([*enumerate(self.symbols)])}
+        for symbol in (*self.symbols[:control], self.symbols[self.placeholder]):
+            self.index[symbol] = self.unk
+
+    def encode(self, words: Sequence[str]) -> list[int]:
+        """<s>, the words and </s>."""
+        known, unk = self.index.get, self.unk
+        return [self.bos, *(known(word, unk) for word in words), self.eos]
+
+
+def read_dictionaries(folder: Folder) -> tuple[Dictionary, Dictionary]:
+    """Those of source and target."""
+    content = folder.json(DICTIONARIES)
+    sides = content["source"], content.get("target", content["source"])
+    source, target = (Dictionary(side, content["special"], content["nspecial"]) for side in sides)
+    return source, target
+
+
+class TextCodec:
+    """Cuts text into tokens with spaces between them, and joins them again.
+
+    Raises:
+        UserError: the folder's subword model cannot be read.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        settings: dict[str, Any] = folder.description["text"]
+        self.bpe: str | None = settings["bpe"]
+        self.spaces = settings["tokenizer"] == "space"
+        self.model: Any = None
+        if self.bpe == "sentencepiece":
+            from sentencepiece import SentencePieceProcessor
+
+            self.model = SentencePieceProcessor(model_file=str(folder.path / SUBWORDS))
+
+    def encode(self, text: str) -> str:
+        """A text as tokens; half of a surrogate pair is a question mark."""
+        if self.bpe or self.spaces:
+            text = text.encode("utf-8", "replace").decode()
+        if self.spaces:
+            text = _SPACES.sub(" ", text)
+        if self.bpe == "characters":
+            return " ".join(text.replace(" ", _SPACE))
+        return text if self.model is None else " ".join(self.model.encode(text, out_type=str))
+
+    def decode(self, symbols: Sequence[str]) -> str:
+        """Tokens as a text."""
+        if self.bpe == "characters":
+            return "".join(symbols).replace(" ", "").replace(_SPACE, " ")
+        if self.model is not None:
+            return "".join(symbols).replace(" ", "").replace(_SPACE, " ").strip()
+        return " ".join(symbols)

@@ -1,0 +1,34 @@
+"""The runtime needs neither torch nor fairseq, nor the package that exports."""
+
+import json
+import os
+import subprocess
+import sys
+
+BLOCKED = """
+import json, sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "fairseq", "lev_plugins", "onnx", "transformers"):
+            raise ImportError(f"{name} is not to be imported")
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def printed(root, code: str, *arguments: object) -> object:
+    """What a process without torch, fairseq and the package prints as JSON."""
+    command = [sys.executable, "-c", BLOCKED + code, *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return json.loads(done.stdout)
+
+
+def test_an_editor_edits_where_torch_and_fairseq_are_not(root, folder):
+    code = """
+from lev_runtime import Editor
+trace = Editor(sys.argv[1]).edit(["a b c"], ["a [=d=] e"], markup=True)[0]
+print(json.dumps([trace.text, trace.to_dict()["terminated"]]))
+"""
+    text, terminated = printed(root, code, folder)
+    assert "d" in text.split() and terminated in ("unchanged", "loop", "max_iterations")

@@ -1,0 +1,105 @@
+"""The runtime edits as the package does: same texts, iterations and endings, scores close by."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+import tiny
+from exported import both_editors
+
+from lev_plugins import EditTrace
+
+#: of probabilities of models whose logits are in the tens
+CLOSE = 1e-3
+CONFIGURATIONS = {
+    "plain": {},
+    "pre_norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
+    "gelu": {"activation_fn": "gelu"},
+    "rotary": {"rotary_positions": True},
+    "learned": {"encoder_learned_pos": True, "decoder_learned_pos": True},
+    "trace": {"deletion_trace": True},
+    "no_copy": {"source_copy": "none"},
+    "own_output": {"separate_output_embed": True},
+    "exits": {"early_exit": "1,2"},
+    "no_sharing": {"weight_sharing": "none", "early_exit": "2,1", "deletion_trace": True},
+    "all": {
+        "deletion_trace": True,
+        "rotary_positions": True,
+        "weight_sharing": "plh-tok",
+        "decoder_normalize_before": True,
+    },
+}
+
+
+def assert_alike(ours: Sequence[EditTrace], theirs: Sequence[EditTrace]) -> None:
+    """Equal but for the last digits of scores."""
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs):
+        assert (one.text, one.terminated, one.count) == (other.text, other.terminated, other.count)
+        assert one.iterations == other.iterations
+        assert other.score == pytest.approx(one.score, abs=CLOSE)
+        for step, same in zip(one.iterations, other.iterations):
+            for name in ("delete_probabilities", "token_probabilities"):
+                assert getattr(same, name) == pytest.approx(getattr(step, name), abs=CLOSE)
+
+
+def spaced(letters: str) -> str:
+    return " ".join(letters)
+
+
+def rows(count: int, seed: int = 1) -> tuple[list[str], list[str | None]]:
+    """Sources and drafts, some of them missing."""
+    triples = tiny.triples(count, seed, longest=12)
+    sources = [spaced(row.source) for row in triples]
+    drafts = [None if number % 4 == 0 else spaced(row.draft) for number, row in enumerate(triples)]
+    return sources, drafts
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_outputs_are_the_packages(name, tmp_path):
+    ours, theirs = both_editors(tmp_path / "model", **CONFIGURATIONS[name])
+    sources, drafts = rows(40)
+    for batch_size in (1, 7, 64):
+        given = {"batch_size": batch_size, "max_iter": 4}
+        assert_alike(ours.edit(sources, drafts, **given), theirs.edit(sources, drafts, **given))
+    penalised = {"empty_penalty": 0.7, "delete_threshold": 0.2, "history": False}
+    assert_alike(ours.edit(sources, **penalised), theirs.edit(sources, **penalised))
+
+
+def test_a_pointer_and_a_joined_dictionary_give_the_packages_outputs(tmp_path):
+    options = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace": True}
+    ours, theirs = both_editors(tmp_path / "model", joined=True, **options)
+    sources, drafts = rows(40)
+    for batch_size in (1, 64):
+        given = {"batch_size": batch_size, "max_iter": 4}
+        assert_alike(ours.edit(sources, drafts, **given), theirs.edit(sources, drafts, **given))
+
+
+def test_candidates_are_the_packages(tmp_path):
+    ours, theirs = both_editors(tmp_path / "model", deletion_trace=True)
+    sources, drafts = rows(12)
+    options = {"nbest": 3, "candidates": 5, "seed": 7, "max_iter": 3, "noise_scale": 1.0}
+    lists = (editor.edit_nbest(sources, drafts, **options) for editor in (ours, theirs))
+    for one, other in zip(*lists, strict=True):
+        assert_alike(one, other)
+
+
+def marked(letters: str, rng: random.Random) -> str:
+    """A draft with a mark on some of its tokens."""
+    if len(letters) < 3:
+        return spaced(letters)
+    start = rng.randrange(len(letters) - 1)
+    end = rng.randrange(start + 1, len(letters))
+    sign = rng.choice("=-+")
+    parts = letters[:start], f"[{sign}{spaced(letters[start:end])}{sign}]", spaced(letters[end:])
+    return " ".join(filter(None, (spaced(parts[0]), *parts[1:])))
+
+
+def test_orders_are_followed_as_in_the_package(tmp_path):
+    ours, theirs = both_editors(tmp_path / "model")
+    rng, triples = random.Random(3), tiny.triples(40, 5, longest=9)
+    sources = [spaced(row.source) for row in triples]
+    drafts = [marked(row.draft, rng) for row in triples]
+    assert_alike(ours.edit(sources, drafts, markup=True), theirs.edit(sources, drafts, markup=True))
+    terms = [[spaced(row.target[:2])] if row.target else None for row in triples]
+    assert_alike(ours.edit(sources, terms=terms), theirs.edit(sources, terms=terms))

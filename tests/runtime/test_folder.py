@@ -1,0 +1,85 @@
+"""A folder that is not as it was exported is refused in one line; so is a line that is too long."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lev_runtime import Editor, Labeler
+from lev_runtime.errors import UserError
+from lev_runtime.folder import digest
+
+
+@pytest.fixture
+def copied(folder, tmp_path) -> Path:
+    return Path(shutil.copytree(folder, tmp_path / "copied"))
+
+
+def refused(path: Path, reader: type = Editor) -> str:
+    with pytest.raises(UserError) as error:
+        reader(path)
+    return str(error.value)
+
+
+def described(path: Path, **changes: object) -> None:
+    """Writes other values into the description."""
+    place = path / "runtime.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | changes))
+
+
+def test_no_folder_an_empty_one_and_a_file_hold_no_model(folder, tmp_path):
+    for path in (tmp_path / "none", tmp_path, folder / "encoder.onnx"):
+        assert str(path) in refused(path)
+
+
+@pytest.mark.parametrize("name", ["weights.bin", "encoder.onnx", "dictionaries.json"])
+def test_a_file_that_is_missing_cut_short_or_another_is_named(copied, name):
+    path = copied / name
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert name in refused(copied)
+    path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    assert name in refused(copied)
+    path.unlink()
+    assert f"{name} is missing" in refused(copied)
+
+
+def test_another_format_is_refused_with_both_versions(copied):
+    described(copied, format=2)
+    said = refused(copied)
+    assert "format 2" in said and "reads 1" in said
+
+
+def test_a_description_that_is_none_is_refused(copied):
+    for content in ("", "[]", '{"format": 1}', '{"format": 1, "files": [], "model": "x"}', "\0"):
+        (copied / "runtime.json").write_text(content)
+        assert str(copied) in refused(copied)
+    (copied / "runtime.json").write_bytes(b"\xff")
+    assert "runtime.json" in refused(copied)
+
+
+def test_a_description_cannot_name_files_elsewhere(copied):
+    described(copied, files={"../secret": {"size": 0, "sha256": ""}})
+    assert "elsewhere" in refused(copied)
+
+
+def test_a_graph_that_onnxruntime_cannot_read_is_named(copied):
+    path = copied / "encoder.onnx"
+    path.write_bytes(b"no graph")
+    files = json.loads((copied / "runtime.json").read_text())["files"]
+    described(copied, files=files | {path.name: {"size": 8, "sha256": digest(path)}})
+    assert "encoder.onnx" in refused(copied)
+
+
+def test_a_reader_of_another_kind_of_model_says_who_reads_it(copied):
+    assert "levenshtein_editor" in refused(copied, Labeler)
+
+
+def test_a_long_line_is_refused_by_its_number_and_the_others_are_not_lost(folder):
+    editor, long = Editor(folder), " ".join("a" * 80)
+    with pytest.raises(UserError, match="sentence 2: 82 source tokens .* limit is 64"):
+        editor.edit(["a b", long])
+    with pytest.raises(UserError, match="sentence 1: 82 draft tokens"):
+        editor.edit(["a b"], [long])
+    assert len(editor.edit(["a b", "c"])) == 2
