@@ -151,6 +151,35 @@ def sublayer(graph: Graph, block: Any, layer: nn.Module, stream: Stream, call: A
     return Stream(summed.addend)
 
 
+def attended(graph: Graph, layer: Any, stream: Stream, sight: Sight) -> Stream:
+    """The self-attention of a block."""
+    call = partial(self_attention, graph, layer.self_attention, sight=sight)
+    return sublayer(graph, layer, layer.self_norm, stream, call)
+
+
+def read(
+    graph: Graph,
+    layer: Any,
+    cross: Attention,
+    cross_norm: nn.Module,
+    stream: Stream,
+    memory: tuple[str, str],
+    source: Sight,
+) -> Stream:
+    """Attention to a memory's keys and values, in a block."""
+
+    def call(x: str) -> str:
+        assert cross.query is not None
+        return attend(graph, cross, linear(graph, cross.query, x), *memory, source)
+
+    return sublayer(graph, layer, cross_norm, stream, call)
+
+
+def fed(graph: Graph, layer: Any, stream: Stream) -> Stream:
+    """The feed-forward layer of a block."""
+    return sublayer(graph, layer, layer.feed_norm, stream, partial(feed_forward, graph, layer))
+
+
 def block(
     graph: Graph,
     layer: Any,
@@ -160,20 +189,11 @@ def block(
     source: Sight | None = None,
 ) -> Stream:
     """A block; ``memory``: keys and values of the source for its cross-attention, if it has one."""
-
-    def attended(x: str) -> str:
-        return self_attention(graph, layer.self_attention, x, sight)
-
-    def read(x: str) -> str:
-        assert memory is not None and source is not None
-        query = linear(graph, layer.cross_attention.query, x)
-        return attend(graph, layer.cross_attention, query, *memory, source)
-
-    stream = sublayer(graph, layer, layer.self_norm, stream, attended)
-    if layer.cross_attention is not None:
-        stream = sublayer(graph, layer, layer.cross_norm, stream, read)
-    fed = partial(feed_forward, graph, layer)
-    return sublayer(graph, layer, layer.feed_norm, stream, fed)
+    stream = attended(graph, layer, stream, sight)
+    if memory is not None and source is not None:
+        reads = layer, layer.cross_attention, layer.cross_norm
+        stream = read(graph, *reads, stream, memory, source)
+    return fed(graph, layer, stream)
 
 
 def ended(graph: Graph, layer: nn.Module | None, stream: Stream) -> str:

@@ -1,5 +1,6 @@
 """A trained model as a folder that ``lev_runtime`` reads."""
 
+import base64
 import json
 import os
 import tempfile
@@ -7,13 +8,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, digest
+from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, SUBWORDS, digest
+from lev_runtime.labeler import LABELER
 
 from ..errors import UserError
+from ..inference.checkpoints import find_checkpoint, names_in
 from ..inference.editor import LevenshteinEditor
+from ..inference.enct5 import EncT5
+from ..pretrained.vocabulary import BOS
+from ..systems.enct5.metadata import Metadata
+from ..systems.enct5.task import TASK as ENCT5_TASK
 from ..tasks.post_editing import PLACEHOLDER
-from . import levenshtein, text
+from . import enct5, levenshtein, text
 from .graph import WeightFile
+
+TOKENIZER = "tokenizer.json"  #: of a BERT or T5
 
 #: writes files into a folder; returns what stands in its description
 Writer = Callable[[Path], dict[str, Any]]
@@ -32,8 +41,22 @@ def export(path: str, out: str, int8: bool = False, data: str | None = None, **t
             written; nothing is written then.
     """
     refuse_filled(Path(out))
-    editor = LevenshteinEditor.from_pretrained(path, data, **text)
-    write_folder(Path(out), editor_writer(editor, int8), int8)
+    checkpoint = find_checkpoint(path)
+    if names_in(checkpoint)["task"] == ENCT5_TASK:
+        refuse_text_processing(data=data, **text)
+        writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
+    else:
+        editor = LevenshteinEditor.from_pretrained(checkpoint, data, **text)
+        writer = editor_writer(editor, int8)
+    write_folder(Path(out), writer, int8)
+
+
+def refuse_text_processing(**given: str | None) -> None:
+    """Raises :class:`UserError` for options that an EncT5 has no use for."""
+    for name, value in given.items():
+        if value:
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"{flag}: an EncT5 has its own; leave it out")
 
 
 def refuse_filled(out: Path) -> None:
@@ -79,6 +102,39 @@ def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
         return described | {"settings": settings, "text": texts}
 
     return write
+
+
+def labeler_writer(model: EncT5, int8: bool) -> Writer:
+    """What writes an EncT5 with its subwords and labels."""
+
+    def write(folder: Path) -> dict[str, Any]:
+        metadata = model.metadata
+        weights = WeightFile(folder)
+        graphs = enct5.write_graph(model.model, model.kind, folder, weights, int8)
+        settings = {
+            "kind": model.kind.value,
+            "labels": list(model.labels),
+            "texts": metadata.texts,
+            "max_length": metadata.max_length,
+            "threshold": model.task.threshold,
+            "pieces": _write_pieces(folder, metadata),
+        }
+        (folder / LABELER).write_text(json.dumps(settings), "utf-8")
+        return {"model": "enct5", "graphs": graphs}
+
+    return write
+
+
+def _write_pieces(folder: Path, metadata: Metadata) -> str:
+    """Writes what cuts text, if it is not cut into bytes; returns what the runtime reads it by."""
+    if metadata.wordpiece is not None:
+        content = {"wordpiece": metadata.wordpiece, "first": BOS in metadata.pieces}
+        (folder / TOKENIZER).write_text(json.dumps(content), "utf-8")
+        return TOKENIZER
+    if metadata.model is None:
+        return "bytes"
+    (folder / SUBWORDS).write_bytes(base64.b64decode(metadata.model))
+    return "sentencepiece"
 
 
 def _write_dictionaries(folder: Path, source: Any, target: Any) -> None:

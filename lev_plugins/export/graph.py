@@ -89,6 +89,10 @@ class Graph:
             self.known[key] = name
         return self.known[key]
 
+    def integer(self, number: int) -> str:
+        """A number without dimensions, int64."""
+        return self.constant(np.array(number, np.int64))
+
     def _shared(self, array: np.ndarray, name: str) -> onnx.TensorProto:
         offset, length = self.weights.add(array)
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)

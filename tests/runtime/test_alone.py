@@ -5,6 +5,10 @@ import os
 import subprocess
 import sys
 
+import editors
+
+from lev_plugins.export.folder import labeler_writer, write_folder
+
 BLOCKED = """
 import json, sys
 class Blocked:
@@ -32,3 +36,14 @@ print(json.dumps([trace.text, trace.to_dict()["terminated"]]))
 """
     text, terminated = printed(root, code, folder)
     assert "d" in text.split() and terminated in ("unchanged", "loop", "max_iterations")
+
+
+def test_a_labeler_labels_where_torch_and_fairseq_are_not(root, tmp_path):
+    model = editors.enct5("classification")
+    write_folder(tmp_path / "model", labeler_writer(model, int8=False), int8=False)
+    code = """
+from lev_runtime import Labeler
+print(json.dumps([one.label for one in Labeler(sys.argv[1]).predict(["a text", ""])]))
+"""
+    labels = printed(root, code, tmp_path / "model")
+    assert labels == [one.label for one in model.predict(["a text", ""])]

@@ -1,0 +1,132 @@
+"""An EncT5 as one graph, from subwords to logits.
+
+Shapes: B texts, S subwords, L decoder positions, C channels, H heads, V latents, N labels.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from ..nn.t5 import RelativeBias, T5Encoder
+from ..systems.enct5 import EncT5Model
+from ..systems.enct5.network import BertEncoder, LabelHeads
+from ..systems.enct5.problem_types import ProblemType
+from . import blocks
+from .blocks import Sight, Stream
+from .graph import FLOAT, INT32, INT64, Graph, WeightFile
+
+GRAPH = "labeler.onnx"
+_HIDDEN = -1e9  # added to a score that has no weight then
+
+
+def write_graph(
+    model: EncT5Model, kind: ProblemType, folder: Path, weights: WeightFile, int8: bool
+) -> dict[str, Any]:
+    """Writes the graph into a folder; returns what the runtime has to know of it."""
+    graph = Graph(weights, int8)
+    tokens = graph.input("tokens", INT64, ["batch", "length"])
+    mask = graph.input("mask", INT32, ["batch", "length"])
+    vectors = graph.embedding(tokens, model.embed.table.weight, model.embed.scale)
+    states = encoded(graph, model.encoder, vectors, tokens, mask)
+    tags = kind is ProblemType.TAGGING
+    Decoder(graph, model.decoder, tags).write(states, mask, model.head)
+    graph.save(folder / GRAPH)
+    return {"labeler": GRAPH}
+
+
+def encoded(graph: Graph, encoder: nn.Module, vectors: str, tokens: str, mask: str) -> str:
+    """The encoder's states of B × S × C vectors."""
+    if isinstance(encoder, T5Encoder):
+        bias = relative_bias(graph, encoder.bias, tokens)
+        layers, last, stream = encoder.blocks, encoder.norm, Stream(vectors)
+        sight = Sight(mask, bias)
+    else:
+        assert isinstance(encoder, BertEncoder)
+        places = blocks.with_positions(graph, vectors, encoder.places.weight, -1, tokens)
+        normed = blocks.norm(graph, encoder.norm, Stream(places))
+        layers, last, stream = encoder.stack.blocks, None, Stream(normed.addend)
+        sight = Sight(mask)
+    for layer in layers:
+        stream = blocks.block(graph, layer, stream, sight)
+    return blocks.ended(graph, last, stream)
+
+
+def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
+    """The bias of all heads by the distance of key and query: 1 × H × T × T."""
+    length = graph.node("Gather", graph.node("Shape", tokens), graph.integer(1))
+    place = graph.node("Range", graph.integer(0), length, graph.integer(1))
+    key, query = (graph.node("Unsqueeze", place, graph.constant([axis])) for axis in (0, 1))
+    ahead = graph.node("Sub", key, query)
+    seen = ahead if bias.both_ways else graph.node("Min", ahead, graph.integer(0))
+    distance = graph.node("Min", graph.node("Abs", seen), graph.integer(bias.longest))
+    bucket = graph.node("Gather", graph.constant(bias.bucket), distance)
+    if bias.both_ways:
+        behind = graph.node("Cast", graph.node("Greater", ahead, graph.integer(0)), to=INT64)
+        bucket = graph.node("Add", bucket, graph.node("Mul", behind, graph.integer(bias.side)))
+    rows = graph.node("Transpose", graph.embedding(bucket, bias.table.weight), perm=[2, 0, 1])
+    return graph.node("Unsqueeze", rows, graph.constant([0]))
+
+
+class Decoder:
+    """The decoder of latents, and the head behind it."""
+
+    def __init__(self, graph: Graph, decoder: Any, tags: bool) -> None:
+        self.graph, self.decoder, self.tags = graph, decoder, tags
+
+    def write(self, states: str, mask: str, head: nn.Module) -> None:
+        """Logits of B × L ``latents``, of which ``latent_mask`` is 0 at padding; B × L × outputs.
+
+        Of words that are tagged: which word each subword (``spans``, B × S) and each latent
+        (``latent_spans``, B × L) belongs to.
+        """
+        graph, decoder = self.graph, self.decoder
+        latents = graph.input("latents", INT64, ["batch", "positions"])
+        latent_mask = graph.input("latent_mask", INT32, ["batch", "positions"])
+        source = self._source(mask)
+        first, *others = decoder.blocks
+        # what the latents hear of each other before they have read the text is always the same
+        heard = decoder.table.weight + decoder.latent_self_attention(first)
+        stream = Stream(graph.embedding(latents, heard))
+        stream = self._read(first, stream, states, source)
+        bias = relative_bias(graph, decoder.bias, latents) if others else ""
+        for layer in others:
+            sight = Sight(latent_mask, bias)
+            stream = blocks.attended(graph, layer.block, stream, sight)
+            stream = self._read(layer, stream, states, source)
+        self._head(head, blocks.ended(graph, decoder.norm, stream))
+
+    def _source(self, mask: str) -> Sight:
+        """Which subwords a latent reads: those of its word, where words are tagged."""
+        if not self.tags:
+            return Sight(mask)
+        graph = self.graph
+        spans = graph.input("spans", INT64, ["batch", "length"])
+        latent_spans = graph.input("latent_spans", INT64, ["batch", "positions"])
+        rows = graph.node("Unsqueeze", latent_spans, graph.constant([2]))
+        columns = graph.node("Unsqueeze", spans, graph.constant([1]))
+        own = graph.node("Equal", rows, columns)
+        bias = graph.node("Where", own, graph.constant(0.0), graph.constant(_HIDDEN))
+        return Sight(mask, graph.node("Unsqueeze", bias, graph.constant([1])))
+
+    def _read(self, layer: Any, stream: Stream, states: str, source: Sight) -> Stream:
+        """Attention to the text, and the feed-forward layer."""
+        graph, cross = self.graph, layer.cross_attention
+        key, value = blocks.keys_values(graph, cross, states)
+        reads = layer.block, cross, layer.cross_norm
+        stream = blocks.read(graph, *reads, stream, (key, value), source)
+        return blocks.fed(graph, layer.block, stream)
+
+    def _head(self, head: nn.Module, features: str) -> None:
+        graph = self.graph
+        if not isinstance(head, LabelHeads):
+            assert isinstance(head, nn.Linear)
+            logits = blocks.linear(graph, head, features)
+            graph.output("logits", logits, FLOAT, ["batch", "positions", head.out_features])
+            return
+        # a product for each label: N × B × C with N × C × 2
+        rows = graph.node("Transpose", features, perm=[1, 0, 2])
+        product = graph.node("MatMul", rows, graph.constant(head.weight.transpose(1, 2)))
+        logits = graph.node("Transpose", product, perm=[1, 0, 2])
+        logits = graph.node("Add", logits, graph.constant(head.bias))
+        graph.output("logits", logits, FLOAT, ["batch", "positions", 2])

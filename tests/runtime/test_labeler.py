@@ -1,0 +1,109 @@
+"""The runtime labels as the package does: same labels, probabilities close by."""
+
+import base64
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import editors
+import pytest
+import tiny
+
+from lev_plugins import EncT5
+from lev_plugins.export.folder import labeler_writer, write_folder
+from lev_plugins.pretrained.plans import PostNormPlan
+from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
+from lev_plugins.systems.enct5.directory import sizes
+from lev_plugins.systems.enct5.tokenizer import Tokenizer
+from lev_runtime import Labeler
+from lev_runtime.errors import UserError
+
+KINDS = ("classification", "regression", "multilabel", "multilabel_pooled", "tagging")
+TEXTS = ["one two", "", "a much longer text, which is cut off at its end", "x", "Häß \ud800 </s>"]
+
+
+def exported(folder: Path, model: EncT5) -> tuple[EncT5, Labeler]:
+    """A model and its export."""
+    write_folder(folder, labeler_writer(model, int8=False), int8=False)
+    return model, Labeler(folder, threads=1)
+
+
+def both(folder: Path, kind: str, **options: Any) -> tuple[EncT5, Labeler]:
+    """A small model of a kind and its export."""
+    return exported(folder, editors.enct5(kind, **options))
+
+
+def rounded(record: Any) -> Any:
+    """A record with numbers that tell no last digits apart."""
+    if isinstance(record, dict):
+        return {name: rounded(value) for name, value in record.items()}
+    if isinstance(record, list):
+        return [rounded(value) for value in record]
+    return pytest.approx(record, abs=1e-5) if isinstance(record, float) else record
+
+
+def assert_alike(ours: EncT5, theirs: Labeler, texts: list[Any], **options: Any) -> None:
+    predictions = zip(ours.stream(texts, **options), theirs.stream(texts, **options), strict=True)
+    for one, other in predictions:
+        assert other.to_dict() == rounded(one.to_dict())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_predicted_as_by_the_package(kind, tmp_path):
+    ours, theirs = both(tmp_path / "model", kind)
+    options = {} if kind == "regression" else {"top_k": 2}
+    assert_alike(ours, theirs, TEXTS, **options)
+    theirs.batch_tokens = 1
+    assert_alike(ours, theirs, TEXTS, **options)
+    if kind.startswith("multilabel"):
+        assert_alike(ours, theirs, TEXTS, threshold=0.2)
+
+
+def test_pairs_are_read_as_pairs(tmp_path):
+    ours, theirs = both(tmp_path / "model", "classification", texts=2)
+    assert_alike(ours, theirs, [("a", "b"), ("", "a long text that is cut off"), ("c" * 40, "d")])
+    with pytest.raises(UserError, match="pairs of texts"):
+        theirs.predict(["a"])
+
+
+def test_long_sentences_are_tagged_in_windows_with_their_entities(tmp_path):
+    labels = ["B-PER", "I-PER", "O"]
+    ours, theirs = both(tmp_path / "model", "tagging", labels=labels, limit=12)
+    sentences = ["some words of a sentence in windows", ["one", "", "x" * 30], []]
+    assert_alike(ours, theirs, sentences, top_k=3)
+    assert theirs.predict_tags(sentences)[0].windows > 1
+
+
+def test_options_that_a_kind_does_not_have_are_refused_as_by_the_package(tmp_path):
+    ours, theirs = both(tmp_path / "model", "regression")
+    for model in (ours, theirs):
+        for options in ({"top_k": 2}, {"threshold": 0.5}):
+            with pytest.raises(Exception, match="has no meaning for regression"):
+                model.predict(["a"], **options)
+        with pytest.raises(Exception, match="takes a list"):
+            model.predict("a")
+
+
+def test_several_decoder_blocks_have_the_places_of_the_latents(tmp_path, monkeypatch):
+    monkeypatch.setitem(editors.ENCT5, "decoder_layers", 2)
+    for kind in ("tagging", "multilabel"):
+        assert_alike(*both(tmp_path / kind, kind), TEXTS)
+
+
+def test_a_berts_encoder_labels_as_in_the_package(tmp_path):
+    ours = editors.enct5("classification")
+    plan = PostNormPlan(dim=8, heads=2, hidden=12, layers=2, positions=24, activation="gelu")
+    size, _ = sizes(EncT5Config(**editors.ENCT5))
+    rows = len(ours.metadata.pieces)
+    model = EncT5Model(size, rows, ours.kind, len(ours.labels), bert=plan)
+    assert_alike(*exported(tmp_path / "model", EncT5(model, ours.task)), TEXTS)
+
+
+def test_a_sentencepiece_model_cuts_as_in_the_package(tmp_path):
+    path = tiny.sentencepiece_model(tmp_path / "spm", ["one two three", "a b c"] * 9, vocab_size=16)
+    model = base64.b64encode(path.read_bytes()).decode()
+    metadata = editors.enct5("classification").metadata
+    metadata = dataclasses.replace(metadata, model=model, pieces=Tokenizer(model).pieces)
+    task = EncT5Task(EncT5TaskConfig(kind="classification"), metadata)
+    ours = EncT5(EncT5Model.build_model(EncT5Config(**editors.ENCT5), task), task)
+    assert_alike(*exported(tmp_path / "model", ours), TEXTS)
