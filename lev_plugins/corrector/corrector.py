@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,7 +19,19 @@ from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, 
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
+#: Lines whose units are answered together, of texts that are corrected together.
+LINES_TOGETHER = 10_000
 _CODE = Protection([CODE])
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A text that was read: its lines, which of them are code, and the units of each."""
+
+    lines: Sequence[str]
+    code: Sequence[bool]
+    units: Sequence[Sequence[Unit]]
+    document: Document | None
 
 
 class Corrector:
@@ -134,35 +147,85 @@ class Corrector:
         Raises:
             UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
         """
+        lines = strings("lines", "line", lines)
+        corrected = self.correct_documents(
+            [(lines, document)],
+            min_confidence=min_confidence,
+            protect=protect,
+            protect_words=protect_words,
+            batch_size=batch_size,
+        )
+        return next(corrected)
+
+    def correct_documents(
+        self,
+        texts: Iterable[tuple[Sequence[str], Document | None]],
+        *,
+        min_confidence: float | None = None,
+        protect: Iterable[str] = (),
+        protect_words: Iterable[str] = (),
+        batch_size: int = 64,
+    ) -> Iterator[list[Correction]]:
+        """The corrections of several texts, one after the other; other arguments and errors as of
+        :meth:`correct`.
+
+        All of them are read before the first is corrected, so that they tell together what returns
+        in them, and the units of many lines are answered together.
+
+        Args:
+            texts: lines, and the :meth:`document` whose next lines they are.
+        """
         protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
-        lines = strings("lines", "line", lines)
-        least = self.settings.min_confidence if min_confidence is None else min_confidence
-        require_share("min_confidence=", least, "certainty")
+        threshold = self.settings.min_confidence if min_confidence is None else min_confidence
+        require_share("min_confidence=", threshold, "certainty")
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be 1 or more")
+        readings = [self._reading(lines, document) for lines, document in texts]
+        for group in _groups(readings):
+            # Equal units have equal answers: a text has many words twice.
+            units = (unit for reading in group for line in reading.units for unit in line)
+            wanted = list(dict.fromkeys((unit.text, unit.context) for unit in units))
+            contexts = [context for _, context in wanted]
+            written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
+            answers = dict(zip(wanted, written, strict=True))
+            for reading in group:
+                yield list(self._corrections(reading, answers, threshold, protections))
+
+    def _reading(self, lines: Sequence[str], document: Document | None) -> "_Reading":
         code = document.read(lines) if document else [False] * len(lines)
-        if document and document.foreign:
-            least = max(least, SURE)
         units = [[] if mark else [*self._units(line)] for line, mark in zip(lines, code)]
         if document and self.unit == "letters":
             document.leave_divided_words(lines, units)
-        # Equal units have equal answers: a text has many words twice.
-        wanted = list(dict.fromkeys((one.text, one.context) for some in units for one in some))
-        contexts = [around for _, around in wanted]
-        written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
-        answers = dict(zip(wanted, written, strict=True))
-        return [
-            self._corrected(line, some, answers, least, protections, document)
-            if some
-            else Correction(line, line, (), code=mark)
-            for line, some, mark in zip(lines, units, code, strict=True)
-        ]
+        return _Reading(lines, code, units, document)
 
-    def document(self) -> Document | None:
+    def _corrections(
+        self,
+        reading: "_Reading",
+        answers: Mapping[tuple[str, Context], Answer | None],
+        threshold: float,
+        protections: Sequence[Protection],
+    ) -> Iterator[Correction]:
+        """Of each line of a text; arguments as of :meth:`_corrected`."""
+        document = reading.document
+        if document and document.foreign:
+            threshold = max(threshold, SURE)
+        for line, units, mark in zip(reading.lines, reading.units, reading.code, strict=True):
+            if units:
+                yield self._corrected(line, units, answers, threshold, protections, document)
+            else:
+                yield Correction(line, line, (), code=mark)
+
+    def document(self, others: Document | None = None, path: str | None = None) -> Document | None:
         """A text to correct some lines at a time, which teaches words and says what is code or
-        another language (:mod:`.protection`); None where code is not protected."""
-        return Document(self.backend.unknown) if self.settings.protect_code else None
+        another language (:mod:`.protection`); None where code is not protected.
+
+        Args:
+            others: another text of the same run: the words of both count for both.
+            path: the name of its file.
+        """
+        protects = self.settings.protect_code
+        return Document(self.backend.unknown, others, path) if protects else None
 
     def _units(self, line: str) -> Iterator[Unit]:
         """The units of a line that the model is given."""
@@ -216,6 +279,20 @@ class Corrector:
                 reason = "length"
             edits.append(Edit(start, before, after, chance, reason is None, reason))
         return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
+
+
+def _groups(readings: Iterable[_Reading]) -> Iterator[list[_Reading]]:
+    """Some texts at a time, of :data:`LINES_TOGETHER` lines or more but for the last."""
+    group: list[_Reading] = []
+    size = 0
+    for reading in readings:
+        group.append(reading)
+        size += len(reading.lines)
+        if size >= LINES_TOGETHER:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def check_unit(unit: str | None, window: int | None) -> UnitKind | None:

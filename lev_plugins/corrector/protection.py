@@ -130,14 +130,25 @@ def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
 
 class Document:
     """What the lines of one text tell together; they are read in order, some at a time.
-    ``unknown``: as of :attr:`.Backend.unknown`."""
 
-    def __init__(self, unknown: Callable[[str], bool]) -> None:
-        self._unknown = unknown
+    Args:
+        unknown: as of :attr:`.Backend.unknown`.
+        others: another text of the same run: the words of both count for both.
+        path: the name of its file, where it has one.
+    """
+
+    def __init__(
+        self,
+        unknown: Callable[[str], bool],
+        others: "Document | None" = None,
+        path: str | None = None,
+    ) -> None:
+        self._unknown, self.path = unknown, path
         self._fence, self._blank, self._indented = "", False, False
         self._divided = False  # a word, at the end of the line before
         self._words = self._strange = 0  # in lines of several words, not in lists of single ones
-        self._met: Counter[str] = Counter()  # unknown words, as they are spelt
+        # unknown words, as they are spelt
+        self._met: Counter[str] = others._met if others else Counter()
 
     def read(self, lines: Sequence[str]) -> list[bool]:
         """Which of the next lines are code; the words of the others are counted."""
