@@ -94,17 +94,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("models", type=Path, help="new folder")
     parser.add_argument("--tree", type=Path, default=ROOT, help="whose code (default: this)")
-    parser.add_argument("--quickstart", type=Path, required=True, help="its --work")
+    parser.add_argument("--quickstart", type=Path, help="its --work; without: no corrector")
+    parser.add_argument(
+        "--only", nargs="+", default=TABLE["train"], metavar="NAME", help="trainings of cases.toml"
+    )
     args = parser.parse_args()
     args.models.mkdir(parents=True)
-    take_corrector(args.models, args.quickstart)
+    if args.quickstart:
+        take_corrector(args.models, args.quickstart)
     write_texts(args.models, random.Random(7))
     run = Tree(args.tree, args.models)
     run(f"python -m lev_plugins preprocess $pairs --draft-lang mt {FILES}", "text")
     for kind in labelled(["a"]):
         command = f"enct5_prepare --kind {kind} --bytes --train train.tsv --valid valid.tsv"
         run(f"python -m lev_plugins {command} --destdir bin", f"enct5/{kind}")
-    for name in TABLE["train"]:
+    for name in args.only:
         with tempfile.TemporaryDirectory() as save:
             run.train(name, save, "--batch-size 32 --validate-interval 9")
             shutil.copyfile(Path(save, "checkpoint_last.pt"), args.models / f"{name}.pt")
