@@ -39,7 +39,7 @@ from lev_plugins.io.text_files import read_lines
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.roll_in import build_roll_in
+from lev_plugins.systems.levenshtein.expert import make_expert
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -154,8 +154,8 @@ class Ruler:
         symbols = self.task.target_dictionary, self.task.placeholder, self.task.frequencies
         for epoch in range(1, EPOCHS + 1):
             for sample in self.samples("valid"):
-                states = build_roll_in(sample, epoch, (0.5, 0.0), cfg, *symbols)
-                log = criterion(model, {**sample, "roll_in": states})[2]
+                expert = make_expert(sample, epoch, (0.5, 0.0), cfg, *symbols)
+                log = criterion(model, {**sample, "expert": expert})[2]
                 for head in heads:
                     totals[head][0] += float(log[f"{head}_nll"])
                     totals[head][1] += log[f"{head}_count"]

@@ -45,7 +45,6 @@ from lev_plugins.nn.precision import PRECISIONS, quantize
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.roll_in import expert_labels
 from lev_plugins.systems.levenshtein.stock import editor_config
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
@@ -149,7 +148,7 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
     )
 
     def our_loss(sample: dict[str, Any]) -> Tensor:
-        loss, size, _ = criterion(model, peers.our_task.with_roll_in(sample, 1))
+        loss, size, _ = criterion(model, peers.our_task.with_expert(sample, 1))
         return loss / size
 
     made = common.Updates(model, our_loss, args)
@@ -190,20 +189,20 @@ def check_training(peers: Peers, args: argparse.Namespace) -> str:
     Raises:
         UserError: they are not, so that the times would not be of the same work.
     """
-    sample = peers.our_task.with_roll_in(training_batches(args)[0], 1)
-    source, roll_in = sample["net_input"], sample["roll_in"]
+    sample = peers.our_task.with_expert(training_batches(args)[0], 1)
+    source, expert = sample["net_input"], sample["expert"]
     peers.stock.eval()
     peers.ours.eval()
     sides = source["src_tokens"], source["src_lengths"]
-    stock = peers.stock(*sides, roll_in.insertion.before, sample["target"])
-    ours, inputs = peers.ours(*sides, roll_in)
-    labels = expert_labels(roll_in, inputs, ours["placeholder"].size(1) - 1)
+    stock = peers.stock(*sides, expert.insertion.before, sample["target"])
+    ours = peers.ours(*sides, expert)
     worst = 0.0
     for name, head in (("placeholder", "mask_ins"), ("token", "word_ins")):
         theirs = {key: stock[head][key][stock[head]["mask"]] for key in ("out", "tgt")}
-        if not torch.equal(labels[name], theirs["tgt"]):
+        logits, labels = ours[name]
+        if not torch.equal(labels, theirs["tgt"]):
             raise UserError(f"the labels of the {name} head differ from stock's: no fair race")
-        difference = ours[name][:, : theirs["out"].size(1)] - theirs["out"]
+        difference = logits[:, : theirs["out"].size(1)] - theirs["out"]
         worst = max(worst, float(difference.abs().max()))
     if worst > (1.0 if args.bf16 else 1e-3):
         raise UserError(f"logits differ from stock's by up to {worst:g}: no fair race")

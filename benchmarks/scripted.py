@@ -92,18 +92,16 @@ def _stock_heads(decoder: Any, script: Script) -> dict[str, Callable[..., Any]]:
 
 
 def _our_heads(model: Any, script: Script) -> dict[str, Callable[..., Any]]:
-    delete, insert, fill = model.deletion_logits, model.placeholder_logits, model.token_logits
+    says = model.logits
 
-    def placeholder_logits(tokens: Tensor, memory: Any, trace: Any = None) -> Tensor:
-        whole = memory.states.new_ones(memory.states.shape[:2], dtype=torch.bool)
-        wanted = (whole if memory.mask is None else memory.mask.flatten(1)).sum(1)
-        return script.placeholder(tokens, wanted, insert(tokens, memory))
+    def logits(operation: Any, tokens: Tensor, memory: Any, *others: Any) -> Tensor:
+        out = says(operation, tokens, memory, *others)
+        if operation.name == "deletion":
+            return script.deletion(tokens, out)
+        if operation.name == "token":
+            return script.token(out)
+        everywhere = memory.states.new_ones(memory.states.shape[:2], dtype=torch.bool)
+        real = everywhere if memory.mask is None else memory.mask.flatten(1)
+        return script.placeholder(tokens, real.sum(1), out)
 
-    def token_logits(tokens: Tensor, memory: Any, where: Tensor, trace: Any = None) -> Tensor:
-        return script.token(fill(tokens, memory, where))
-
-    return {
-        "deletion_logits": lambda tokens, memory: script.deletion(tokens, delete(tokens, memory)),
-        "placeholder_logits": placeholder_logits,
-        "token_logits": token_logits,
-    }
+    return {"logits": logits}

@@ -3,8 +3,9 @@
 Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import Any, Literal
 
 from . import html
@@ -19,9 +20,11 @@ class Iteration:
     """One pass of Algorithm 2: delete, insert placeholders, fill them.
 
     before, after: the tokens that enter the iteration, and those that leave it. deleted: of each of
-    ``before``, whether it was deleted. inserted: of each of ``after``, whether it is new.
+    ``before``, whether it is gone. inserted: of each of ``after``, whether it is new.
     delete_probabilities: of deleting each of ``before``. token_probabilities: of what put or kept
-    each of ``after``. Empty if unknown; not compared: the last digits depend on the batch.
+    each of ``after``. Both are empty if unknown, and not compared: the last digits depend on the
+    batch. origins: of each of ``after`` where it stood in ``before``, None if it is new; by default
+    tokens stay in order.
     """
 
     before: tuple[str, ...]
@@ -30,26 +33,42 @@ class Iteration:
     inserted: tuple[bool, ...]
     delete_probabilities: tuple[float, ...] = field(default=(), compare=False)
     token_probabilities: tuple[float, ...] = field(default=(), compare=False)
+    origins: tuple[int | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.origins:
+            object.__setattr__(self, "origins", self._in_order())
+
+    def _in_order(self) -> tuple[int | None, ...]:
+        """The origins where nothing has moved."""
+        kept = iter([place for place, gone in enumerate(self.deleted) if not gone])
+        return tuple(None if new else next(kept, None) for new in self.inserted)
 
     def merged(self) -> list[tuple[Mark, str]]:
-        """Deletions and insertions in one sequence; in each gap deletions come first."""
+        """Deletions and insertions in one sequence; in each gap deletions come first.
+
+        Of tokens that changed places, as few as can be show as deleted and as inserted.
+        """
         merged: list[tuple[Mark, str]] = []
-        marks: list[Mark] = ["inserted" if new else "kept" for new in self.inserted]
-        coming = iter(list(zip(marks, self.after, strict=True)))
-        for gone, token in zip(self.deleted, self.before, strict=True):
-            if gone:
-                merged.append(("deleted", token))
-                continue
-            for mark, new in coming:
-                merged.append((mark, new))
-                if mark == "kept":
-                    break
-        return [*merged, *coming]
+        old = new = 0
+        # behind the last token that was kept the rest of both
+        kept = [*_longest_increasing(self.origins), (len(self.before), len(self.after))]
+        for origin, place in kept:
+            merged += [("deleted", token) for token in self.before[old:origin]]
+            merged += [("inserted", token) for token in self.after[new:place]]
+            merged += [("kept", token) for token in self.after[place : place + 1]]
+            old, new = origin + 1, place + 1
+        return merged
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; probabilities only where they are known."""
-        fields = vars(self).items()
-        return {name: list(one) for name, one in fields if one or "probabilities" not in name}
+        """Ready for JSON; probabilities only where they are known, origins where tokens moved."""
+        fields = {name: list(values) for name, values in vars(self).items()}
+        if self.origins == self._in_order():
+            del fields["origins"]
+        return {
+            name: values for name, values in fields.items()
+            if values or "probabilities" not in name
+        }  # fmt: skip
 
     @property
     def changed(self) -> bool:
@@ -98,17 +117,18 @@ class EditTrace:
         if not self.iterations:
             return Iteration((), (), (), ())
         before = self.iterations[0].before
-        # For each token of the running sequence, its index in `before`; None if it is newer.
-        origin: list[int | None] = list(range(len(before)))
+        # for each token of the running sequence, its place in ``before``; None if it is newer
+        origins: list[int | None] = list(range(len(before)))
         for iteration in self.iterations:
-            kept = compress(origin, (not gone for gone in iteration.deleted))
-            origin = [None if new else next(kept) for new in iteration.inserted]
-        survivors = set(origin)
+            places = iteration.origins
+            origins = [None if place is None else origins[place] for place in places]
+        survivors = set(origins)
         return Iteration(
             before=before,
-            deleted=tuple(index not in survivors for index in range(len(before))),
+            deleted=tuple(place not in survivors for place in range(len(before))),
             after=self.iterations[-1].after,
-            inserted=tuple(index is None for index in origin),
+            inserted=tuple(place is None for place in origins),
+            origins=tuple(origins),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,3 +137,24 @@ class EditTrace:
         del shown["count"]
         steps = shown.pop("iterations")
         return {**shown, "iterations": [step.to_dict() for step in steps]}
+
+
+def _longest_increasing(origins: Sequence[int | None]) -> list[tuple[int, int]]:
+    """Origins and places of as many tokens as can be that are in order, none twice."""
+    # the runs of 1, 2, 3 … tokens that end with the smallest origin: that, and the last pair
+    ends: list[int] = []
+    last_pairs: list[tuple[int, int]] = []
+    previous: dict[tuple[int, int], tuple[int, int]] = {}
+    for place, origin in enumerate(origins):
+        if origin is None:
+            continue
+        pair = origin, place
+        length = bisect_left(ends, origin)
+        if length:
+            previous[pair] = last_pairs[length - 1]
+        ends[length : length + 1] = [origin]
+        last_pairs[length : length + 1] = [pair]
+    run = last_pairs[-1:]
+    while run and run[-1] in previous:
+        run.append(previous[run[-1]])
+    return run[::-1]

@@ -17,8 +17,11 @@ from fairseq.data import Dictionary, indexed_dataset
 from torch import Tensor
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.roll_in import RollIn, build_roll_in
+from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
+from lev_plugins.systems.levenshtein.expert import Expert, make_expert
+from lev_plugins.systems.levenshtein.operations import edit_operations
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+from lev_plugins.systems.levenshtein.trace import Trace
 
 LETTERS = "abcdefgh"
 UNKNOWN, PLACEHOLDER = "_", "?"
@@ -217,19 +220,45 @@ def batch(
     return made
 
 
-def roll_in(
+def expert(
     of: TranslationEditTask, sample: dict[str, Any], epoch: int = 1, **options: Any
-) -> RollIn:
-    """States and labels for a batch of :func:`batch`; alpha and beta are one half."""
+) -> Expert:
+    """The expert of a batch of :func:`batch`; alpha and beta are one half."""
     values = {"alpha": 0.5, "beta": 0.5, "tokens": "argmax", "seed": 1, **options}
     cfg = dataclasses.replace(of.cfg, roll_in_tokens=values["tokens"], seed=values["seed"])
     symbols = of.target_dictionary, of.placeholder, of.frequencies
-    return build_roll_in(sample, epoch, (values["alpha"], values["beta"]), cfg, *symbols)
+    return make_expert(sample, epoch, (values["alpha"], values["beta"]), cfg, *symbols)
+
+
+def logits(
+    policy: EditPolicy,
+    head: str,
+    tokens: Tensor,
+    memory: Any,
+    where: Tensor | None = None,
+    trace: Trace | None = None,
+) -> Tensor:
+    """What the head of an operation, by its name, says of tokens."""
+    operations = {operation.name: operation for operation in policy.operations}
+    return policy.logits(operations[head], tokens, memory, where, trace)
 
 
 def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: Any) -> dict:
-    """:func:`batch` with its roll-in, as a criterion gets it."""
+    """:func:`batch` with its expert, as a criterion gets it."""
     names = options.keys() & {"alpha", "beta", "epoch", "tokens"}
     states = {name: options.pop(name) for name in names}
     sample = batch(of, rows, **options)
-    return {**sample, "roll_in": roll_in(of, sample, **states)}
+    return {**sample, "expert": expert(of, sample, **states)}
+
+
+class LevTPolicy(EditPolicy):
+    """One with LevT's operations, whose logits are methods of its own."""
+
+    operations = edit_operations()
+
+    def logits(self, operation, tokens, memory, where=None, trace=None, facts=None):
+        if operation.name == "deletion":
+            return self.deletion_logits(tokens, memory)
+        if operation.name == "placeholder":
+            return self.placeholder_logits(tokens, memory, trace)
+        return self.token_logits(tokens, memory, where, trace)

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from ..errors import UserError
 from ..systems.levenshtein import LevenshteinEditorModel
-from ..systems.levenshtein.config import HEADS
 from ..systems.levenshtein.pointer import SourcePointer
 from ..systems.levenshtein.trace import DeletedTokens
 from . import blocks
@@ -23,18 +23,29 @@ from .blocks import Sight, Stream
 from .graph import BOOL, FLOAT, INT32, INT64, Graph, WeightFile
 
 ENCODER = "encoder.onnx"
+#: of the operations that ``lev_runtime`` knows
+HEADS = ("deletion", "placeholder", "token")
 
 
 def write_graphs(
     model: LevenshteinEditorModel, folder: Path, weights: WeightFile, int8: bool
 ) -> dict[str, Any]:
-    """Writes the graphs into a folder; returns what the runtime has to know of them."""
+    """Writes the graphs into a folder; returns what the runtime has to know of them.
+
+    Raises:
+        UserError: it edits by operations that the runtime has not got.
+    """
+    if tuple(model.exits) != HEADS:
+        raise UserError(
+            f"a model with --edit-operations {model.cfg.edit_operations} cannot be exported; "
+            "delete,insert,fill can"
+        )
     encoder = Graph(weights, int8)
     write_encoder(encoder, model)
     encoder.save(folder / ENCODER)
     exits: dict[tuple[str, int], list[str]] = {}
-    for head in HEADS:
-        exits.setdefault((model.stack_of[head], model.depths[head]), []).append(head)
+    for head, end in model.exits.items():
+        exits.setdefault(end, []).append(head)
     decoders = []
     for (stack, depth), heads in exits.items():
         name = f"decoder_{'_'.join(heads)}.onnx"

@@ -1,5 +1,6 @@
 """A sentence on its way through an editor: from text to tokens, from hypotheses to traces."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -36,23 +37,42 @@ class Sentence(NamedTuple):
             for token, origin in zip(tokens, origins)
         )
 
-    def trace(self, text: str, found: EditHypothesis) -> EditTrace:
+    def trace(self, text: str, hypothesis: EditHypothesis) -> EditTrace:
         """What was done to the sentence; ``text`` is the outcome."""
-        steps, ending = tuple(self._iterations(found["history"])), found["terminated"]
-        how = found["score"], steps, ending, found["steps"]
-        return EditTrace(self.source, self.draft, text, *how)
+        iterations = tuple(self._iterations(hypothesis["history"]))
+        ending, count = hypothesis["terminated"], hypothesis["steps"]
+        score = hypothesis["score"]
+        return EditTrace(self.source, self.draft, text, score, iterations, ending, count)
 
     def _iterations(self, history: Sequence[Step]) -> Iterator[Iteration]:
-        """The history has the draft, then deletions, placeholders and tokens in turn."""
-        for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
+        """What each iteration of a history made of the last step of the one before."""
+        iterations = [list(group) for _, group in itertools.groupby(history, key=_number)]
+        for (*_, before), steps in itertools.pairwise(iterations):
+            after = steps[-1]
+            # of each token that stands now its place in ``before``, where <s> has place 0
+            since = after["since"].tolist()[1:-1]
+            stays = set(since)
+            places = range(1, len(before["tokens"]) - 1)
             yield Iteration(
                 before=self.symbols(before),
-                deleted=tuple((~delete["mask"])[1 : len(before["tokens"]) - 1].tolist()),
+                deleted=tuple(place not in stays for place in places),
                 after=self.symbols(after),
-                inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
-                delete_probabilities=_probabilities(delete["scores"]),
+                inserted=tuple(place < 0 for place in since),
+                delete_probabilities=_of_deletions(steps),
                 token_probabilities=_probabilities(after["scores"]),
+                origins=tuple(None if place < 0 else place - 1 for place in since),
             )
+
+
+def _of_deletions(steps: Sequence[Step]) -> tuple[float, ...]:
+    """Of deleting each token that entered an iteration; empty where nothing deletes."""
+    revisions = [step for step in steps if step["stage"] == "revise"]
+    scores = revisions[0].get("scores") if revisions else None
+    return () if scores is None else _probabilities(scores)
+
+
+def _number(step: Step) -> int:
+    return step["iteration"]
 
 
 def _probabilities(scores: Tensor) -> tuple[float, ...]:

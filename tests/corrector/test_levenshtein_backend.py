@@ -4,6 +4,7 @@ import math
 
 import editors
 import pytest
+import tiny
 import torch
 from closeness import near
 from hypothesis import given
@@ -23,7 +24,7 @@ def by_hand(word):
     """The probability of all that one iteration takes away and writes, and its outcome."""
     tokens = torch.tensor([[0, *(TASK.tgt_dict.index(letter) for letter in word), 2]])
     memory = MODEL.encode(tokens)
-    logits = MODEL.deletion_logits(tokens, memory).log_softmax(-1)[0]
+    logits = tiny.logits(MODEL, "deletion", tokens, memory).log_softmax(-1)[0]
     total, stays = 0.0, [0]
     for place in range(1, tokens.size(1) - 1):
         if logits[place, 1] > math.log(0.5):
@@ -31,14 +32,14 @@ def by_hand(word):
         else:
             stays.append(place)
     tokens = tokens[:, [*stays, tokens.size(1) - 1]]
-    sizes = MODEL.placeholder_logits(tokens, memory)[0]
+    sizes = tiny.logits(MODEL, "placeholder", tokens, memory)[0]
     opened = [0]
     for slot, token in enumerate(tokens[0, 1:].tolist()):
         opened += [TASK.placeholder] * int(sizes[slot].argmax()) + [token]
     tokens = torch.tensor([opened])
     where = tokens == TASK.placeholder
     if where.any():
-        written = MODEL.token_logits(tokens, memory, where)
+        written = tiny.logits(MODEL, "token", tokens, memory, where)
         never = [0, 1, 2, TASK.placeholder]
         best = written.index_fill(1, torch.tensor(never), float("-inf")).log_softmax(-1).max(-1)
         total += float(best.values.sum())

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from lev_plugins.nn.transformer import Memory
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
 
 # few letters, so that a random policy often wants to write what was removed
 LETTERS = "abcd"
@@ -76,7 +75,7 @@ def single(policy: Any, pairs: Iterable[tuple[str, str]], **values: Any) -> list
 encoded = functools.partial(Memory, mask=None)
 
 
-class ConstantPolicy(EditPolicy):
+class ConstantPolicy(tiny.LevTPolicy):
     """The same logits everywhere: of keeping and deleting, of the number missing, of symbols."""
 
     encode = encoded
@@ -100,7 +99,7 @@ class ConstantPolicy(EditPolicy):
         return self.token.repeat(int(where.sum()), 1)
 
 
-class RandomPolicy(EditPolicy):
+class RandomPolicy(tiny.LevTPolicy):
     """Draws its logits from the sentence and its source: at random, yet always the same.
 
     ``growth`` is taken from the logit of inserting nothing: above 0 sentences tend to grow.

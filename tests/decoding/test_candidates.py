@@ -4,6 +4,7 @@ import itertools
 import math
 
 import pytest
+import tiny
 import torch
 from fake_policy import (
     FORBIDDEN,
@@ -194,17 +195,19 @@ def log_probability(policy: RandomPolicy, source: str, hypothesis: Hypothesis) -
     total = 0.0
     history = hypothesis["history"]
     for before, delete, opened, filled in zip(*(history[i::3] for i in range(4)), strict=False):
-        logits = policy.deletion_logits(before["tokens"].unsqueeze(0), memory)[0].log_softmax(-1)
+        logits = tiny.logits(policy, "deletion", before["tokens"].unsqueeze(0), memory)[
+            0
+        ].log_softmax(-1)
         total += float(logits[~delete["mask"], 1].sum())
         where = filled["mask"].unsqueeze(0)
         if where.any():
-            logits = policy.token_logits(opened["tokens"].unsqueeze(0), memory, where)
+            logits = tiny.logits(policy, "token", opened["tokens"].unsqueeze(0), memory, where)
             logits[:, FORBIDDEN] = float("-inf")
             written = filled["tokens"][filled["mask"]]
             total += float(logits.log_softmax(-1).gather(1, written.unsqueeze(1)).sum())
     tokens = hypothesis["tokens"].unsqueeze(0)
-    keep = policy.deletion_logits(tokens, memory)[0, 1:-1].log_softmax(-1)[:, 0]
-    close = policy.placeholder_logits(tokens, memory)[0].log_softmax(-1)[:, 0]
+    keep = tiny.logits(policy, "deletion", tokens, memory)[0, 1:-1].log_softmax(-1)[:, 0]
+    close = tiny.logits(policy, "placeholder", tokens, memory)[0].log_softmax(-1)[:, 0]
     return total + float(keep.sum() + close.sum())
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pytest
+import tiny
 import torch
 from closeness import near
 from fairseq.data import Dictionary
@@ -177,7 +178,7 @@ class Slow:
     def delete(self) -> list[tuple[int, int]]:
         if len(self.y) == 2:
             return self.y
-        logits = self.policy.deletion_logits(self.row(self.y), self.memory)[0].softmax(-1)
+        logits = tiny.logits(self.policy, "deletion", self.row(self.y), self.memory)[0].softmax(-1)
         kept = []
         for i, (token, origin) in enumerate(self.y):
             inner = 0 < i < len(self.y) - 1
@@ -188,7 +189,7 @@ class Slow:
         return kept
 
     def open(self, kept: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        logits = self.policy.placeholder_logits(self.row(kept), self.memory)[0].clone()
+        logits = tiny.logits(self.policy, "placeholder", self.row(kept), self.memory)[0].clone()
         logits[:, 0] -= self.options.empty_penalty
         room = max(self.options.max_len_b, -(-3 * len(self.wanted.draft) // 2)) + 2 - len(kept)
         out = kept[:1]
@@ -204,7 +205,9 @@ class Slow:
         where = tokens.eq(PLH)
         if not where.any():
             return opened
-        ranked = self.policy.token_logits(tokens, self.memory, where).argsort(1, descending=True)
+        ranked = tiny.logits(self.policy, "token", tokens, self.memory, where).argsort(
+            1, descending=True
+        )
         choices = iter([[one for one in row if one not in FORBIDDEN] for row in ranked.tolist()])
         options = [next(choices) if token == PLH else [token] for token, _ in opened]
         new = where[0].tolist()

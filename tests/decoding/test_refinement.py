@@ -153,7 +153,7 @@ def check_history(hypothesis: Hypothesis, draft: str) -> None:
     """Every entry follows from the one before it, by its mask, and knows what stands."""
     first, *rest = hypothesis["history"]
     assert first["phase"] == "draft" and text(first["tokens"]) == draft
-    phases = ["delete", "placeholder", "token"] * hypothesis["steps"]
+    phases = ["deletion", "placeholder", "token"] * hypothesis["steps"]
     assert [step["phase"] for step in rest] == phases
     before = first["tokens"]
     for delete, opened, token in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
@@ -231,9 +231,9 @@ def test_probabilities_are_the_mean_of_the_members():
     def outputs(policy) -> list[torch.Tensor]:
         memory, where = policy.encode(sources), states.eq(task.placeholder)
         return [
-            policy.deletion_logits(states, memory),
-            policy.placeholder_logits(states, memory),
-            policy.token_logits(states, memory, where),
+            tiny.logits(policy, "deletion", states, memory),
+            tiny.logits(policy, "placeholder", states, memory),
+            tiny.logits(policy, "token", states, memory, where),
         ]
 
     members = list(map(outputs, models))

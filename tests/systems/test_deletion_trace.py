@@ -15,7 +15,8 @@ from torch import Tensor
 from lev_plugins.nn.transformer import Memory
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
-from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy, EnsemblePolicy
+from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
+from lev_plugins.systems.levenshtein.expert import Expert
 from lev_plugins.systems.levenshtein.trace import Trace
 
 pytestmark = pytest.mark.device
@@ -49,9 +50,8 @@ def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
     memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
     deleted = torch.zeros_like(tokens, dtype=torch.bool)
     deleted[0, 2:4] = deleted[0, 6] = True  # a [bc] d e [f]
-    found = model.placeholder_logits(
-        compact(Trace(tokens, deleted)), memory, Trace(tokens, deleted)
-    )
+    trace = Trace(tokens, deleted)
+    found = tiny.logits(model, "placeholder", compact(trace), memory, trace=trace)
     h = model.features(tokens, memory, "placeholder", deleted)
     heads = model.placeholder_head, model.deleted.what, model.deleted.count
     both, what, count = (head.weight for head in heads)
@@ -89,40 +89,48 @@ def test_training_asks_each_head_what_decoding_asks_it(traced, masking):
         model = tiny.sharpen(tiny.model(task)).eval()
     task.cfg.token_masking = masking
     sample = tiny.batch(task, [row for row in ROWS if row.draft])
-    sample = task.with_roll_in(sample, 1, (1.0, 1.0))  # so that y_del is the draft
-    roll_in, source = sample["roll_in"], sample["net_input"]["src_tokens"]
-    (answers, _), memory = model(source, None, roll_in), model.encode(source)
-    counting, writing, _ = roll_in.read(traced)
-    insertion = roll_in.insertion
+    # so that y_del is the draft
+    expert = task.with_expert(sample, 1, (1.0, 1.0))["expert"]
+    source = sample["net_input"]["src_tokens"]
+    answers, memory = model(source, None, expert), model.encode(source)
+    counting, (writing, _) = expert.before_insertion(), expert.before_filling()
+    insertion = expert.insertion
     assert shown(compact(counting)) == shown(insertion.before)
     assert bool(counting.deleted.any()) is traced
-    assert shown(compact(writing)) == shown(roll_in.state)
-    slots = model.placeholder_logits(insertion.before, memory, counting)
+    assert shown(compact(writing)) == shown(expert.state)
+    slots = tiny.logits(model, "placeholder", insertion.before, memory, trace=counting)
+    tokens = tiny.logits(model, "token", expert.state, memory, expert.where, writing)
+    deletions = tiny.logits(model, "deletion", sample["draft"], memory)
     expected = {
         "placeholder": slots[insertion.slots],
-        "token": model.token_logits(roll_in.state, memory, roll_in.where, writing),
-        "deletion": model.deletion_logits(sample["draft"], memory)[sample["draft"].gt(2)],
+        "token": tokens,
+        "deletion": deletions[sample["draft"].gt(2)],
     }
     for head, logits in expected.items():
-        assert_near(answers[head], logits)
+        assert_near(answers[head][0], logits)
 
 
 def test_only_the_experts_deletions_from_drafts_leave_a_trace():
-    task, _ = make()
+    task, model = make()
     sample = tiny.batch(task, tiny.triples(40))
     for beta in (0.0, 0.5):
-        roll_in = tiny.roll_in(task, sample, beta=beta)
-        counting, *_ = roll_in.read(True)
+        counting = traced_states(model, tiny.expert(task, sample, beta=beta))[0]
         for i, tokens in enumerate(counting.tokens):
             draft = sample["draft"][i]
             if counting.deleted[i].any():
                 assert torch.equal(tokens[tokens.ne(PAD)], draft[draft.ne(PAD)])
         assert bool(counting.deleted.any()) == (beta > 0)
     pairs = {name: one for name, one in sample.items() if name != "draft"}
-    assert not tiny.roll_in(task, pairs).read(True)[0].deleted.any()
+    assert not traced_states(model, tiny.expert(task, pairs))[0].deleted.any()
 
 
-class Expert(EditPolicy):
+def traced_states(model: Any, expert: Expert) -> tuple[Trace, Trace]:
+    """What the heads that insert read, where a model that reads traces asks the expert."""
+    expert.begin(model)
+    return expert.before_insertion(), expert.before_filling()[0]
+
+
+class Editing(tiny.LevTPolicy):
     """Edits as the expert does, the targets being its memory; notes the traces it is given."""
 
     traces = True
@@ -159,20 +167,19 @@ class Expert(EditPolicy):
 
 @given(seed=st.integers(0, 10_000))
 def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
-    task = tiny.task()
+    task, model = make()
     sample = tiny.batch(task, tiny.triples(6, seed))
-    roll_in = tiny.roll_in(task, sample, beta=1.0)
-    counting, writing, _ = roll_in.read(True)
-    expert = Expert(sample["target"], task.placeholder)
-    generator = System(task, None, None, None, {}).generator(expert)
-    found = generator.generate([expert], sample)
+    counting, writing = traced_states(model, tiny.expert(task, sample, beta=1.0))
+    policy = Editing(sample["target"], task.placeholder)
+    generator = System(task, None, None, None, {}).generator(policy)
+    found = generator.generate([policy], sample)
     for row, (hypothesis,) in enumerate(found):
         target = sample["target"][row]
         assert hypothesis["tokens"].tolist() == target[target.ne(PAD)].tolist()
     for phase, trace in (("count", counting), ("write", writing)):
-        for row in expert.seen["write"]:
+        for row in policy.seen["write"]:
             real = trace.tokens[row].ne(PAD)
-            assert expert.seen[phase][row] == [side[row][real].tolist() for side in trace]
+            assert policy.seen[phase][row] == [side[row][real].tolist() for side in trace]
 
 
 def test_in_an_ensemble_those_read_it_that_can():
@@ -182,9 +189,9 @@ def test_in_an_ensemble_those_read_it_that_can():
     sample = tiny.batch(task, [tiny.Triple("abc", "", "abcdef")])
     trace = Trace(sample["draft"], sample["draft"].eq(sample["draft"][0, 2]))
     stands, memory = compact(trace), both.encode(sample["net_input"]["src_tokens"])
-    found = both.placeholder_logits(stands, memory, trace).exp()[..., :6]
+    found = tiny.logits(both, "placeholder", stands, memory, trace=trace).exp()[..., :6]
     parts = (
-        model.placeholder_logits(stands, memory[0], trace).softmax(-1)[..., :6],
-        plain.placeholder_logits(stands, memory[1]).softmax(-1),
+        tiny.logits(model, "placeholder", stands, memory[0], trace=trace).softmax(-1)[..., :6],
+        tiny.logits(plain, "placeholder", stands, memory[1]).softmax(-1),
     )
     assert_near(found, sum(parts) / 2)

@@ -95,7 +95,7 @@ def test_losses_of_edits(options, drafted):
     model, batch = tiny.model(task, **options), tiny.batch(task, tiny.triples(6), drafted=drafted)
     criterion = EditPolicyLoss(task, EditPolicyLossConfig())
     host, device = both(
-        [model], lambda move: criterion(model, task.with_roll_in(move(batch), 1, (0.5, 0.5)))[0]
+        [model], lambda move: criterion(model, task.with_expert(move(batch), 1, (0.5, 0.5)))[0]
     )
     assert_near(device.values, host)
 

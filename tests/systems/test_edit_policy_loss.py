@@ -16,7 +16,6 @@ from lev_plugins.systems.levenshtein.criterion import (
     EditPolicyLossConfig,
     smoothed,
 )
-from lev_plugins.systems.levenshtein.roll_in import expert_labels
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
@@ -33,10 +32,8 @@ def answered(**options: float) -> tuple:
     """The loss of a batch, its size, what is logged, and each head's logits and labels."""
     model, sample = tiny.sharpen(tiny.model(TASK)).eval(), tiny.training_batch(TASK, ROWS)
     loss, size, log = criterion(**options)(model, sample)
-    source, roll_in = sample["net_input"]["src_tokens"], sample["roll_in"]
-    logits, inputs = model(source, None, roll_in)
-    labels = expert_labels(roll_in, inputs, model.cfg.max_insertions)
-    return float(loss.detach()), size, log, {head: (logits[head], labels[head]) for head in HEADS}
+    answers = model(sample["net_input"]["src_tokens"], None, sample["expert"])
+    return float(loss.detach()), size, log, answers
 
 
 def cost(answer: tuple[torch.Tensor, torch.Tensor], smoothing: float = 0.0) -> float:

@@ -12,9 +12,8 @@ from contract import ROWS, ModelContract, System
 from refusals import refuses
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
+from lev_plugins.systems.levenshtein.decoding.policy import UNKNOWN, EditPolicy
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
-from lev_plugins.systems.levenshtein.roll_in import expert_labels
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
@@ -68,9 +67,10 @@ def sharp(seed: int = 1, **options: Any) -> tuple[Any, LevenshteinEditorModel]:
 
 def trained(model: LevenshteinEditorModel, sample: dict[str, Any]) -> tuple:
     """Each head's logits, their labels, and y_del."""
-    source, roll_in = sample["net_input"], sample["roll_in"]
-    logits, inputs = model(source["src_tokens"], source["src_lengths"], roll_in)
-    return logits, expert_labels(roll_in, inputs, model.cfg.max_insertions), inputs
+    source, expert = sample["net_input"], sample["expert"]
+    answers = model(source["src_tokens"], source["src_lengths"], expert)
+    logits, labels = ({head: answers[head][side] for head in answers} for side in (0, 1))
+    return logits, labels, expert.before_deletion()
 
 
 class TestLevenshteinEditor(ModelContract):
@@ -101,7 +101,7 @@ def test_the_pointer_adds_where_it_looks_to_the_logits_of_the_sources_tokens():
     source, tokens = sample["net_input"]["src_tokens"], sample["draft"]
     memory, where = model.encode(source), tokens.gt(2)
     h = model.features(tokens, memory, "token")
-    found = iter(model.token_logits(tokens, memory, where))
+    found = iter(tiny.logits(model, "token", tokens, memory, where))
     pointer, dim = model.pointer, h.size(2)
     for row, column in where.nonzero().tolist():
         one, real = h[row, column], source[row].ne(1)
@@ -134,13 +134,13 @@ def test_deletion_learns_from_what_the_model_itself_would_insert():
     # α = 0 on pairs: y_del is y* with the model's argmax at every gap
     task, model = sharp()
     sample = tiny.training_batch(task, ROWS, alpha=0.0, drafted=False)
-    roll_in, source = sample["roll_in"], sample["net_input"]["src_tokens"]
+    expert, source = sample["expert"], sample["net_input"]["src_tokens"]
     answers, labels, inputs = trained(model, sample)
     logits = answers["token"].detach().clone()
     logits[:, [0, 1, 2, task.placeholder]] = float("-inf")
-    tokens = roll_in.insertion.after.masked_scatter(roll_in.insertion.missing, logits.argmax(1))
+    tokens = expert.insertion.after.masked_scatter(expert.insertion.missing, logits.argmax(1))
     inner = tokens.gt(2)
-    expected = model.deletion_logits(tokens, model.encode(source))[inner]
+    expected = tiny.logits(model, "deletion", tokens, model.encode(source))[inner]
     assert_near(answers["deletion"], expected)
     right = tokens.eq(sample["target"])[inner]
     assert torch.equal(inputs, tokens)
@@ -190,9 +190,12 @@ class Forgetful(EditPolicy):
     """A policy that computes anew whatever it is asked."""
 
     def __init__(self, model: LevenshteinEditorModel) -> None:
+        self.model, self.operations = model, model.operations
         self.encode, self.max_positions = model.encode, model.max_positions
-        self.deletion_logits, self.token_logits = model.deletion_logits, model.token_logits
-        self.placeholder_logits = model.placeholder_logits
+
+    def logits(self, operation, tokens, memory, where=None, trace=None, facts=UNKNOWN):
+        memory.tokens = memory.features = None
+        return self.model.logits(operation, tokens, memory, where, trace)
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,9 @@ def by_us(
     if drafts:
         sample["draft"] = tiny.stack(drafts, 1)
     hypotheses = [one for (one,) in generator(task, model, flags).generate([model], sample)]
-    deletions = [one for each in hypotheses for one in each["history"] if one["phase"] == "delete"]
+    deletions = [
+        one for each in hypotheses for one in each["history"] if one["phase"] == "deletion"
+    ]
     deleted = sum(int((~one["mask"]).sum()) for one in deletions)
     return [(one["tokens"].tolist(), one["steps"]) for one in hypotheses], deleted
 
@@ -254,7 +256,7 @@ def test_padding_left_of_a_token_is_read_as_stock_reads_it(lively):
     decoder, read = lively.model.decoder, lively.model.encoder(**source)
     wanted, _ = decoder.forward_mask_ins(False, prev_output_tokens=tokens, encoder_out=read)
     _, model = converted(lively)
-    logits = model.placeholder_logits(tokens, model.encode(source["src_tokens"]))
+    logits = tiny.logits(model, "placeholder", tokens, model.encode(source["src_tokens"]))
     assert_near(logits[0, 2], wanted[0, 2])
 
 
@@ -284,7 +286,7 @@ def test_an_autoregressive_transformer_is_a_start(flags, sharing):
     given = torch.tensor([[0, 9, 10, 11, 2], [0, 12, 2, 1, 1]])
     wanted, _ = teacher.decoder(given, read, full_context_alignment=True)
     real = given.ne(1)
-    found = model.token_logits(given, model.encode(rows), real)
+    found = tiny.logits(model, "token", given, model.encode(rows), real)
     assert found.size(1) == wanted.size(2) + 1, "the placeholder"
     torch.testing.assert_close(found[:, :-1], wanted[real], rtol=1e-4, atol=1e-5)
     if sharing == "none":
@@ -306,7 +308,7 @@ def test_a_pbd_transformer_that_reads_no_future_is_a_start():
     rows, given = torch.tensor([[4, 5, 6, 2]]), torch.tensor([[2, 7, 8, 9]])
     wanted = pbd(rows, None, given)[0][:, -1]
     last = torch.tensor([[False, False, False, True]])
-    found = model.token_logits(given, model.encode(rows), last)
+    found = tiny.logits(model, "token", given, model.encode(rows), last)
     torch.testing.assert_close(found[:, :-1], wanted, rtol=1e-9, atol=1e-9)
 
 

@@ -2,14 +2,18 @@
 
 =============== ==================================================================================
 config          options; Table 2a, weight sharing; Fig. 4b, early exit
-model           §3.1, Eq. 3 to 5, the three policies; Alg. 1, the passes of an update
+operations/     §2.2 and Eq. 3 to 5: delete, insert, fill, one file each with its head, the expert's
+                labels and its action; what ``--edit-operations`` may name
+model           §3.1: encoder, decoder, what each operation reads; Alg. 1, the passes of an update
 trace, pointer  beyond the paper: deleted tokens stay readable; tokens from the source
-roll_in         Eq. 6 and 7, the states to learn from; Alg. 1, the expert's actions on them
+expert          Eq. 6 and 7, the states to learn from; t̃ of Alg. 1
 criterion       §3.2 and Alg. 1, the loss
-task, markup    batches with their roll-in; drafts, and what has to stay, go, be written; models
+task, markup    batches with their expert; drafts, and what has to stay, go, be written; models
 decoding/       §3.3 and Alg. 2: policy, what it asks of a model; options, T_max and γ; generator,
-                from a batch to hypotheses; loop, delete, insert, fill; state, what stands and what
-                happened; candidates, noisy parallel decoding; history, Fig. 3 as plain data
+                from a batch to hypotheses; loop, the iterations; processors, penalties, noise,
+                orders and limits; state, what stands; records, what happened; candidates, noisy
+                parallel decoding; stock, fairseq's rules; history, Fig. 3 as plain data
+replayed        passes as CUDA graphs
 stock           checkpoints of fairseq's levenshtein_transformer
 =============== ==================================================================================
 

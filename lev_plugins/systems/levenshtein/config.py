@@ -1,7 +1,9 @@
 """Options of the model ``levenshtein_editor`` and of the task ``translation_edit``."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fairseq.dataclass import ChoiceEnum
 from omegaconf import II
@@ -11,17 +13,19 @@ from ...nn.seq2seq.config import RotaryConfig, TwoSidedConfig
 from ...options import OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
-HEADS = ("deletion", "placeholder", "token")
-# which stack of blocks each head (in the order of HEADS) runs through
-STACKS = {
-    "all": ("token", "token", "token"),
-    "plh-tok": ("deletion", "token", "token"),
-    "tok-del": ("token", "placeholder", "token"),
-    "plh-del": ("deletion", "deletion", "token"),
-    "none": ("deletion", "placeholder", "token"),
+if TYPE_CHECKING:
+    from .operations.base import EditOperation
+
+#: which heads run through the same blocks (paper, Table 2a)
+SHARING: dict[str, frozenset[str]] = {
+    "all": frozenset({"deletion", "placeholder", "token"}),
+    "plh-tok": frozenset({"placeholder", "token"}),
+    "tok-del": frozenset({"token", "deletion"}),
+    "plh-del": frozenset({"placeholder", "deletion"}),
+    "none": frozenset(),
 }
 SOURCE_COPY = ChoiceEnum(["uniform", "none"])
-WEIGHT_SHARING = ChoiceEnum(list(STACKS))
+WEIGHT_SHARING = ChoiceEnum(list(SHARING))
 ROLL_IN_TOKENS = ChoiceEnum(["argmax", "sample", "random"])
 KEPT_TOKENS = ChoiceEnum(["uniform", "incomplete"])
 TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
@@ -34,6 +38,10 @@ class LevenshteinEditorConfig(RotaryConfig, TwoSidedConfig):
     decoder_attention_heads: int = option(8, "decoder attention heads")
     separate_output_embed: bool = option(False, "an output table of its own for the token head")
     apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
+    edit_operations: str = option(
+        "delete,insert,fill",
+        "what an iteration does, in this order (Alg. 2); see systems/levenshtein/operations",
+    )
     weight_sharing: WEIGHT_SHARING = option(  # type: ignore[valid-type]
         "all",
         "which policies share decoder blocks (Table 2a): all, plh-tok, tok-del, plh-del or none",
@@ -120,17 +128,36 @@ class TranslationEditConfig(PostEditingConfig):
     seed: int = II("common.seed")
 
 
-def exit_depths(cfg: LevenshteinEditorConfig) -> tuple[int, int, int]:
-    """Blocks before the deletion, placeholder and token heads; refuses what does not fit."""
+def stack_of(head: str, sharing: str) -> str:
+    """The stack of decoder blocks that a head runs through, by its name in checkpoints."""
+    sharers = SHARING[sharing] if head in SHARING[sharing] else {head}
+    return "token" if "token" in sharers else min(sharers)
+
+
+def exit_depths(
+    cfg: LevenshteinEditorConfig, operations: Sequence["EditOperation"]
+) -> dict[str, int]:
+    """The number of blocks before each operation's head, by name.
+
+    Raises:
+        UserError: --early-exit does not fit the operations or the layers.
+    """
     layers, text = cfg.decoder_layers, str(cfg.early_exit)
-    found = re.fullmatch(r"(\d+),(\d+)(?:,(\d+))?", text or f"{layers},{layers}")
-    exits = [int(one or layers) for one in found.groups()] if found else [0, 0, 0]
-    deletion, placeholder, token = exits
-    stacks = STACKS[str(cfg.weight_sharing)]
-    shared = [depth for depth, stack in zip(exits, stacks) if stack == "token"]
-    if min(deletion, placeholder) < 1 or max(shared) > layers or token != layers:
+    early = [operation.name for operation in operations if operation.exits_early]
+    fields = text.split(",") if text else [str(layers)] * len(early)
+    numbers = [int(field) if re.fullmatch(r"\d+", field, re.ASCII) else 0 for field in fields]
+    depths = {operation.name: layers for operation in operations}
+    depths.update(zip(early, numbers))
+    in_token_stack = [
+        depths[operation.name]
+        for operation in operations
+        if stack_of(operation.blocks, str(cfg.weight_sharing)) == "token"
+    ]
+    of_tokens = numbers[len(early) :]  # fairseq has a number for them too
+    is_complete = len(numbers) >= len(early) and of_tokens in ([], [layers])
+    if not is_complete or min(numbers, default=1) < 1 or max(in_token_stack) > layers:
         raise UserError(
-            f"--early-exit {text} does not fit --decoder-layers {layers}: give two numbers of "
-            f"blocks, for deletion and placeholders, each between 1 and {layers}"
+            f"--early-exit {text} does not fit --decoder-layers {layers}: give {len(early)} "
+            f"numbers of blocks, for {' and '.join(early)}, each between 1 and {layers}"
         )
-    return deletion, placeholder, layers
+    return depths

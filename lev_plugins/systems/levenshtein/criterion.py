@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from ...data.batch import LogOutput
 from ...nn.cpu import rows_at_once
 from ...options import option
-from .config import HEADS
-from .roll_in import TrainingBatch, expert_labels
+from .expert import TrainingBatch
+from .operations import OPERATIONS
 
 
 @dataclass
@@ -39,26 +39,25 @@ class EditPolicyLoss(FairseqCriterion):
 
     def __init__(self, task: FairseqTask, cfg: EditPolicyLossConfig) -> None:
         super().__init__(task)
-        smoothing = 0.0, cfg.placeholder_label_smoothing, cfg.label_smoothing
-        self.smoothing = dict(zip(HEADS, smoothing))
-        self.weights = {head: getattr(cfg, f"{head}_weight") for head in HEADS}
+        self.weights, self.smoothing = {}, {}
+        for operation in OPERATIONS.values():
+            self.weights[operation.name] = getattr(cfg, f"{operation.name}_weight", 1.0)
+            smoothing = operation.smoothing
+            self.smoothing[operation.name] = getattr(cfg, smoothing) if smoothing else 0.0
 
     def forward(
         self, model: nn.Module, sample: TrainingBatch, reduce: bool = True
     ) -> tuple[Tensor, int, LogOutput]:
         """Returns the summed loss (nats), the sample size (target tokens) and what to log."""
-        source, roll_in = sample["net_input"], sample["roll_in"]
-        outputs, deletion_inputs = model(source["src_tokens"], source["src_lengths"], roll_in)
-        labels = expert_labels(roll_in, deletion_inputs, outputs["placeholder"].size(1) - 1)
-        size = sample["ntokens"]
+        source, size = sample["net_input"], sample["ntokens"]
+        answers = model(source["src_tokens"], source["src_lengths"], sample["expert"])
         log: LogOutput = dict(ntokens=size, nsentences=len(sample["target"]), sample_size=size)
         loss = torch.zeros((), device=source["src_tokens"].device)
-        for name in HEADS:
-            label = labels[name]
-            head, nll, right = smoothed(outputs[name], label, self.smoothing[name])
-            loss = loss + self.weights[name] * head
-            log[f"{name}_nll"], log[f"{name}_right"] = nll, right
-            log[f"{name}_count"] = label.numel()
+        for name, (logits, labels) in answers.items():
+            head_loss, nll, correct = smoothed(logits, labels, self.smoothing[name])
+            loss = loss + self.weights[name] * head_loss
+            log[f"{name}_nll"], log[f"{name}_correct"] = nll, correct
+            log[f"{name}_count"] = labels.numel()
         return loss, size, {**log, "loss": loss.detach()}
 
     @staticmethod
@@ -70,12 +69,13 @@ class EditPolicyLoss(FairseqCriterion):
 
         size = max(total("sample_size"), 1)
         metrics.log_scalar("loss", total("loss") / size / math.log(2), size, round=3)
-        for name, short in zip(HEADS, ("del", "plh", "tok")):
+        for operation in OPERATIONS.values():
+            name, short = operation.name, operation.short
             if count := total(f"{name}_count"):
                 bits = total(f"{name}_nll") / count / math.log(2)
                 metrics.log_scalar(f"{short}_nll", bits, count, round=3)
-                right = 100 * total(f"{name}_right") / count
-                metrics.log_scalar(f"{short}_acc", right, count, round=2)
+                accuracy = 100 * total(f"{name}_correct") / count
+                metrics.log_scalar(f"{short}_acc", accuracy, count, round=2)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:

@@ -1,11 +1,13 @@
-"""The model: an encoder, a decoder that sees whole sequences, and three policy heads (paper, §3.1).
+"""The model: an encoder, a decoder that sees whole sequences, and a head for each edit operation
+(paper, §3.1; the heads are in :mod:`.operations`).
 
 Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C channels,
-V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
+P places that a head decides about.
 """
 
 import logging
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -17,7 +19,7 @@ from torch import Tensor, nn
 
 from ...errors import UserError
 from ...nn.accelerator import is_accelerator
-from ...nn.cpu import Int8Linear, dropout, linear
+from ...nn.cpu import Int8Linear, dropout
 from ...nn.embedding import Positions, token_table
 from ...nn.packing import Layout
 from ...nn.precision import decoding_precision, quantize
@@ -34,39 +36,47 @@ from ...nn.seq2seq.config import (
 from ...nn.transformer import Memory, TransformerBlock, TransformerStack
 from ...ops.edits import true_places
 from ...ops.transfer import to_device
-from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
-from .decoding.policy import EditPolicy, Facts
+from .config import LevenshteinEditorConfig, exit_depths, stack_of
+from .decoding.policy import UNKNOWN, EditPolicy, Facts
 from .decoding.state import equal_rows, has_gaps
+from .expert import Expert
+from .operations import EditOperation, View, edit_operations
 from .pointer import SourcePointer
 from .replayed import ReplayedPasses
-from .roll_in import RollIn, join_deletion_inputs, token_predictions
 from .stock import COPY, complete, convert_parameters
-from .trace import DeletedTokens, Trace, slot_ends
+from .trace import DeletedTokens, Trace
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
 #: tokens that a pass on a device is spared where it is worth to choose the others
 LEAST_SPARED = 512
+#: the stacks of decoder blocks that LevT has, in the order of their parameters
+LEVT = ("deletion", "placeholder", "token")
 
 
 @dataclass
 class EditMemory(Memory):
     """What the encoder leaves for the policies.
 
-    source: B × S, for a pointer. tokens, features: sequences, B × T, and what the heads for
-    deletion and placeholders read of them, B × T × C, where that is the same. facts: of the tokens
-    that logits are asked for.
+    source: B × S, for a pointer. tokens, features: sequences, B × T, and what a head has read of
+    them, B × T × C, where a later one reads the same. reader: the name of that head's operation.
     """
 
     source: Tensor | None = None
     tokens: Tensor | None = None
     features: Tensor | None = None
-    facts: Facts = field(default_factory=Facts)
+    reader: str = ""
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
 class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
-    """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
+    """Levenshtein Transformer: a policy for each edit operation, over one source.
+
+    Attributes:
+        operations: what an iteration does, in order.
+        exits: of each operation, by name, the stack of decoder blocks that it runs through, and
+            how many of them.
+    """
 
     check_resumed = staticmethod(check_resumed)
 
@@ -104,32 +114,55 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
             self._bert_init()
 
     def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
-        self.depths = dict(zip(HEADS, exit_depths(cfg)))
-        self.stack_of = dict(zip(HEADS, STACKS[str(cfg.weight_sharing)]))
-        # each as deep as the deepest head that runs through it
-        depth = {
-            stack: max(self.depths[head] for head in HEADS if self.stack_of[head] == stack)
-            for stack in HEADS
-            if stack in self.stack_of.values()
+        self.operations = edit_operations(str(cfg.edit_operations))
+        sharing, depths = str(cfg.weight_sharing), exit_depths(cfg, self.operations)
+        self.exits = {
+            operation.name: (stack_of(operation.blocks, sharing), depths[operation.name])
+            for operation in self.operations
         }
-        self.decoder = nn.ModuleDict({one: _stack(cfg, "decoder", depth[one]) for one in depth})
-        # whether the first two heads read the same features
-        self.same_exit = len({(self.stack_of[head], self.depths[head]) for head in HEADS[:2]}) == 1
+        deepest: dict[str, int] = dict.fromkeys(LEVT, 0)
+        for stack, depth in self.exits.values():
+            deepest[stack] = max(depth, deepest.get(stack, 0))
+        self.decoder = nn.ModuleDict(
+            {stack: _stack(cfg, "decoder", depth) for stack, depth in deepest.items() if depth}
+        )
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
-        self.deletion_head = token_table(2, dim)
-        self.placeholder_head = token_table(cfg.max_insertions + 1, 2 * dim)
-        # undecided at first: errors of heads that know nothing would only stir up the blocks
-        for head in (self.deletion_head, self.placeholder_head):
-            nn.init.zeros_(head.weight)
+        # the order of 0.6, by which the states of optimizers count parameters
+        for name in ("deletion_head", "placeholder_head", "pointer", "deleted", "token_head"):
+            self.register_module(name, None)
+        *deciding, writing = self.operations
+        self.deciding_heads = self._add_heads(deciding, cfg, vocabulary)
         self.pointer = SourcePointer(dim) if cfg.source_pointer else None
         self.traces = cfg.deletion_trace
         self.deleted = DeletedTokens(dim, cfg.max_insertions + 1) if self.traces else None
-        self.token_head = token_table(vocabulary, dim) if cfg.separate_output_embed else None
+        self._add_heads([writing], cfg, vocabulary)
         self.int8_head: nn.Module | None = None
         self.passes: ReplayedPasses | None = None
+        self.remembered = self._remembered()
+
+    def _add_heads(
+        self, operations: Sequence[EditOperation], cfg: LevenshteinEditorConfig, vocabulary: int
+    ) -> list[str]:
+        """Makes the operations' parameters; returns their names."""
+        names = []
+        for operation in operations:
+            for name, head in operation.heads(cfg, vocabulary).items():
+                self.add_module(name, head)
+                names.append(name)
+        return names
+
+    def _remembered(self) -> set[str]:
+        """The operations whose features a later one of the same exit reads again."""
+        names = set()
+        for number, later in enumerate(self.operations):
+            for earlier in self.operations[:number]:
+                if later.reuses_features and self.exits[earlier.name] == self.exits[later.name]:
+                    names.add(earlier.name)
+        return names
 
     def _bert_init(self) -> None:
-        for module in (self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed):
+        heads = [getattr(self, name) for name in self.deciding_heads]
+        for module in (self.decoder, *heads, self.decoder_embed):
             for name, parameter in module.named_parameters():
                 if parameter.dim() > 1:
                     nn.init.normal_(parameter, std=0.02)
@@ -145,9 +178,11 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         if not hasattr(task, "placeholder"):
             raise UserError(f"--arch {MODEL} goes with --task translation_edit")
         source, target = task.source_dictionary, task.target_dictionary
-        one, other = cfg.encoder_embed_dim, cfg.decoder_embed_dim
-        if one != other:
-            raise UserError(f"--encoder-embed-dim {one} and --decoder-embed-dim {other} differ")
+        width, decoder_width = cfg.encoder_embed_dim, cfg.decoder_embed_dim
+        if width != decoder_width:
+            raise UserError(
+                f"--encoder-embed-dim {width} and --decoder-embed-dim {decoder_width} differ"
+            )
         check_shared(cfg, source, target)
         if cfg.source_pointer and not cfg.share_all_embeddings:
             raise UserError("--source-pointer needs --share-all-embeddings: one dictionary")
@@ -177,53 +212,48 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         x = self.encoder(x, layout)
         return x if self.encoder_norm is None else self.encoder_norm(x)
 
-    def with_features(self, tokens: Tensor, memory: EditMemory) -> EditMemory:
-        """The memory with the features of B × T tokens, if two heads can share them.
+    def logits(
+        self,
+        operation: EditOperation,
+        tokens: Tensor,
+        memory: EditMemory,
+        where: Tensor | None = None,
+        trace: Trace | None = None,
+        facts: Facts = UNKNOWN,
+    ) -> Tensor:
+        """What an operation's head says of B × T tokens (Eq. 3 to 5).
 
-        With it no pass is made for :meth:`deletion_logits` of these tokens, nor for
-        :meth:`placeholder_logits` of sentences that nothing is deleted from.
+        No pass is made for sentences that an operation with the same exit has just read, and that
+        have not changed since.
         """
-        if self.same_exit:
-            features = self.features(tokens, memory, "deletion")
-            memory = replace(memory, tokens=tokens, features=features)
-        return memory
+        view = self._view(operation, tokens, where, trace, facts)
+        if operation.reuses_features:
+            features = self._reuse_features(operation.name, view, memory, facts)
+        else:
+            features = self.features(view.tokens, memory, operation.name, view.deleted)
+        if operation.name in self.remembered:
+            memory.tokens, memory.features, memory.reader = tokens, features, operation.name
+        logits = operation.logits(self, features, view, memory)
+        return operation.dense(logits, tokens, self.pad)
 
-    def with_facts(self, memory: EditMemory, facts: Facts) -> EditMemory:
-        return replace(memory, facts=facts)
-
-    def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
-        """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
-        features = memory.features
-        if features is None or memory.tokens is not tokens:
-            features = self.features(tokens, memory, "deletion")
-        return linear(features, self.deletion_head.weight)
-
-    def placeholder_logits(
-        self, tokens: Tensor, memory: EditMemory, trace: Trace | None = None
-    ) -> Tensor:
-        """Logits of the number of tokens missing in each slot (Eq. 4): B × (T − 1) × (K + 1)."""
-        if trace is None or not self.traces:  # a mixed ensemble's
-            features = self._known_features(tokens, memory)
-            return self._slot_logits(features[:, :-1], features[:, 1:])
-        features = self._known_features(trace.tokens, memory, trace.deleted)
-        found = self._traced_slots(features, trace, memory.facts)
-        slots = tokens[:, 1:].ne(self.pad)
-        logits = found.new_zeros(slots.numel(), found.size(1))
-        logits.index_copy_(0, true_places(slots, len(found)), found)
-        return logits.unflatten(0, slots.shape)
-
-    def token_logits(
-        self, tokens: Tensor, memory: EditMemory, where: Tensor, trace: Trace | None = None
-    ) -> Tensor:
-        """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
-        places, deleted = memory.facts.places, None
-        if trace is not None and self.traces:
+    def _view(
+        self,
+        operation: EditOperation,
+        tokens: Tensor,
+        where: Tensor | None,
+        trace: Trace | None,
+        facts: Facts,
+    ) -> View:
+        """What a head reads in decoding; a trace that it knows nothing of is an ensemble's."""
+        places = facts.places
+        if trace is None or not self.traces or not operation.reads_deleted:
+            if where is not None and places is None:
+                places = true_places(where)
+            return View(tokens, places)
+        if where is not None:
             count = None if places is None else len(places)
             places = true_places(trace.spread(where, self.pad), count)
-            tokens, deleted = trace
-        elif places is None:
-            places = true_places(where)
-        return self._written(self.features(tokens, memory, "token", deleted), memory, places)
+        return View(trace.tokens, places, trace.deleted, facts.slots, facts.deleted)
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         super().prepare_for_inference_(cfg)
@@ -258,115 +288,107 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
         if deleted is not None and self.deleted is not None:
             x = x + deleted.unsqueeze(2) * (self.scale * self.deleted.mark.weight[0])
-        if head == "token" and self.copies_source:
+        if self.copies_at(head):
             x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = dropout(x, self.cfg.dropout, self.training)
         layout = self._layout(tokens, self.rotary[1])
         if not self.training and layout.packing is not None and has_gaps(tokens.ne(self.pad)):
             layout = layout._replace(packing=None)  # what stands at padding is read
-        x = self.decoder[self.stack_of[head]](x, layout, memory, self.depths[head])
+        stack, depth = self.exits[head]
+        x = self.decoder[stack](x, layout, memory, depth)
         return x if self.decoder_norm is None else self.decoder_norm(x)
+
+    def copies_at(self, head: str) -> bool:
+        """Whether what a head reads has the source's states beside its placeholders."""
+        readers = {operation.name for operation in self.operations if operation.reads_placeholders}
+        return self.copies_source and head in readers
 
     def _layout(self, tokens: Tensor, rotary: int | None) -> Layout:
         real = tokens.ne(self.pad)
         return Layout.of(real)._replace(turns=turns(real, rotary))
 
-    def _known_features(
-        self, tokens: Tensor, memory: EditMemory, deleted: Tensor | None = None
-    ) -> Tensor:
-        """Features for the placeholder head, B × T × C; no pass is made for known sentences."""
+    def _reuse_features(self, head: str, view: View, memory: EditMemory, facts: Facts) -> Tensor:
+        """Features for a head, B × T × C; no pass is made for sentences that are in the memory."""
+        tokens, deleted = view.tokens, view.deleted
         before, known, width = memory.tokens, memory.features, tokens.size(1)
         if before is None or known is None or before.size(1) < width:
-            return self.features(tokens, memory, "placeholder", deleted)
-        changed = memory.facts.changed
-        if changed is None:
-            differ = ~equal_rows(before, tokens, self.pad)
-            differ = differ if deleted is None else differ | deleted.any(1)
-            changed = tuple(differ.nonzero().squeeze(1).tolist())
+            return self.features(tokens, memory, head, deleted)
+        changed = self._changed_rows(view, before, memory.reader, facts)
         spared = (len(tokens) - len(changed)) * width
         # a device is sooner done with some more than the host with choosing
         least = 1 if tokens.device.type == "cpu" else LEAST_SPARED
         if changed and spared < least:
-            return self.features(tokens, memory, "placeholder", deleted)
+            return self.features(tokens, memory, head, deleted)
         if not changed:
             return known[:, :width]
         rows = to_device(changed, tokens.device)
-        there = replace(memory, tokens=None, features=None, facts=Facts()).select(rows)
+        their_memory = replace(memory, tokens=None, features=None).select(rows)
         deleted = None if deleted is None else deleted.index_select(0, rows)
-        features = self.features(tokens.index_select(0, rows), there, "placeholder", deleted)
+        features = self.features(tokens.index_select(0, rows), their_memory, head, deleted)
         return known[:, :width].index_copy(0, rows, features)
 
-    def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
-        # concat(h_i, h_i+1) · Bᵀ without making the concatenation
-        first, second = self.placeholder_head.weight.chunk(2, dim=1)
-        return linear(left, first) + linear(right, second)
+    def _changed_rows(
+        self, view: View, before: Tensor, reader: str, facts: Facts
+    ) -> tuple[int, ...]:
+        """The sentences of a view that are not as an operation, the ``reader``, has read them."""
+        if facts.changed is not None:
+            everyone = tuple(range(len(view.tokens)))  # it has read nothing in this iteration
+            return facts.changed.get(reader, everyone)
+        differ = ~equal_rows(before, view.tokens, self.pad)
+        if view.deleted is not None:
+            differ = differ | view.deleted.any(1)
+        return tuple(differ.nonzero().squeeze(1).tolist())
 
-    def _traced_slots(self, features: Tensor, trace: Trace, facts: Facts) -> Tensor:
-        """Logits of the slots between the tokens that stand, row by row: P × (K + 1)."""
-        left, right = slot_ends(trace.standing(self.pad), facts.slots)
-        features = features.flatten(0, 1)
-        logits = self._slot_logits(*(features.index_select(0, one) for one in (left, right)))
-        if self.deleted is None:
-            return logits
-        places = true_places(trace.deleted, facts.deleted)
-        slot = torch.searchsorted(left, places) - 1
-        return logits + self.deleted(features, places, slot, len(left))
-
-    def _written(self, features: Tensor, memory: EditMemory, places: Tensor) -> Tensor:
-        """Logits of the tokens at ``places`` (P) of B × T × C features laid flat: P × V."""
-        rows = features.flatten(0, 1).index_select(0, places)
-        head = self.int8_head
-        logits = linear(rows, self.output_weight()) if head is None else head(rows)
-        return logits if self.pointer is None else self.pointer(logits, features, places, memory)
-
-    def _inserting(
-        self, counting: Trace, writing: Trace, memory: EditMemory
-    ) -> tuple[Tensor, Tensor]:
-        """What the placeholder head and the token head read, B × T × C each.
-
-        On an accelerator in one pass where both heads read the same exit: kernels twice as large,
-        and half as many.
-        """
-        exits = {(self.stack_of[head], self.depths[head]) for head in HEADS[1:]}
-        if len(exits) > 1 or not is_accelerator(counting.tokens):
-            counted = self.features(counting.tokens, memory, "placeholder", counting.deleted)
-            return counted, self.features(writing.tokens, memory, "token", writing.deleted)
-        width = max(counting.tokens.size(1), writing.tokens.size(1))
-        both = [trace.widened(width, self.pad) for trace in (counting, writing)]
-        tokens, deleted = (torch.stack(pair, 1).flatten(0, 1) for pair in zip(*both))
-        features = self.decoded(tokens, memory, "token", deleted).unflatten(0, (-1, 2))
-        sides = zip(features.unbind(1), (counting, writing))
-        counted, written = (side.narrow(1, 0, trace.tokens.size(1)) for side, trace in sides)
-        return counted, written
+    # training ---------------------------------------------------------------------------------
 
     def forward(
-        self, src_tokens: Tensor, src_lengths: Tensor | None, roll_in: RollIn
-    ) -> tuple[dict[str, Tensor], Tensor]:
-        """Training passes of Algorithm 1.
+        self, src_tokens: Tensor, src_lengths: Tensor | None, expert: Expert
+    ) -> dict[str, tuple[Tensor, Tensor]]:
+        """The passes of Algorithm 1.
 
         Returns:
-            the logits of each head where there are labels, P × classes; and y_del, B × L, what the
-            deletion head has read: it is made here, of what the token head writes.
+            of each operation, by name, its logits where the expert has labels, P × classes, and
+            the labels, P.
         """
-        memory, sizes = self.encode(src_tokens), roll_in.sizes
-        counting, writing, where = roll_in.read(self.traces)
-        deleted = sizes.deleted if self.traces else None
-        facts = Facts(slots=sizes.slots, deleted=deleted)
-        counted, written = self._inserting(counting, writing, memory)
-        placeholder = self._traced_slots(counted, counting, facts)
-        token = self._written(written, memory, true_places(where, sizes.written))
-        with torch.no_grad():
-            missing, written = roll_in.insertion.missing, token.detach()
-            if roll_in.where is not missing:  # for deletion what was masked stands as it is
-                places = true_places(roll_in.where, sizes.written)
-                lacks = missing.flatten().index_select(0, places)
-                written = written.index_select(0, true_places(lacks, sizes.missing))
-            predicted = token_predictions(written, roll_in, self.never)
-            inputs = join_deletion_inputs(roll_in, predicted)
-        features = self.features(inputs, memory, "deletion").flatten(0, 1)
-        features = features.index_select(0, roll_in.asked(inputs))
-        deletion = linear(features, self.deletion_head.weight)
-        return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
+        memory, answers = self.encode(src_tokens), {}
+        expert.begin(self)
+        revising = [operation for operation in self.operations if operation.stage == "revise"]
+        inserting = [operation for operation in self.operations if operation.stage != "revise"]
+        for stage in (inserting, revising):  # to revise is learnt of what was just inserted
+            lessons = [operation.lesson(expert) for operation in stage]
+            views = [lesson.view for lesson in lessons]
+            for operation, lesson, features in zip(
+                stage, lessons, self._read(stage, views, memory)
+            ):
+                logits = operation.logits(self, features, lesson.view, memory)
+                answers[operation.name] = logits, lesson.labels
+                if operation.stage == "write":
+                    expert.hear(logits)
+        return {operation.name: answers[operation.name] for operation in self.operations}
+
+    def _read(
+        self, operations: Sequence[EditOperation], views: Sequence[View], memory: EditMemory
+    ) -> list[Tensor]:
+        """What the heads of operations read of their views, B × T × C each.
+
+        On an accelerator in one pass where all read the same exit: kernels are larger, and fewer.
+        """
+        exits = {self.exits[operation.name] for operation in operations}
+        if len(exits) != 1 or len(views) < 2 or not is_accelerator(views[0].tokens):
+            return [
+                self.features(view.tokens, memory, operation.name, view.deleted)
+                for operation, view in zip(operations, views, strict=True)
+            ]
+        width = max(view.tokens.size(1) for view in views)
+        wide = [_wide_trace(view, width, self.pad) for view in views]
+        tokens = torch.stack([trace.tokens for trace in wide], 1).flatten(0, 1)
+        deleted = torch.stack([trace.deleted for trace in wide], 1).flatten(0, 1)
+        head = operations[-1].name  # at whose placeholders the source is read
+        features = self.decoded(tokens, memory, head, deleted).unflatten(0, (-1, len(views)))
+        return [
+            side.narrow(1, 0, view.tokens.size(1))
+            for side, view in zip(features.unbind(1), views, strict=True)
+        ]
 
     # checkpoints --------------------------------------------------------------------------------
 
@@ -375,7 +397,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
         if {"decoder.embed_tokens.weight", "encoder.embed.table.weight"} & state_dict.keys():
             converted = convert_parameters(state_dict, self.unk)
             if "deletion_head.weight" not in converted:
-                complete(converted, self.state_dict())
+                new = [f"{name}.weight" for name in self.deciding_heads]
+                complete(converted, self.state_dict(), new)
                 logger.info("begins with a transformer's parameters; its heads for editing are new")
             state_dict.clear()
             state_dict.update(converted)
@@ -415,13 +438,19 @@ def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder
     return states * tokens.eq(placeholder).unsqueeze(2)
 
 
-def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerStack:
+def _wide_trace(view: View, width: int, pad: int) -> Trace:
+    """A view's tokens, B × ``width``, and which of them were deleted."""
+    trace = Trace.of(view.tokens) if view.deleted is None else Trace(view.tokens, view.deleted)
+    return trace.widened(width, pad)
+
+
+def _stack(cfg: LevenshteinEditorConfig, side: str, depth: int) -> TransformerStack:
     size, cross = block_size(cfg, side), side == "decoder"
-    made = [TransformerBlock(size, cross) for _ in range(blocks)]
-    for block in made:  # as in fairseq's LevT, which learns sooner than with Xavier's
+    blocks = [TransformerBlock(size, cross) for _ in range(depth)]
+    for block in blocks:  # as in fairseq's LevT, which learns sooner than with Xavier's
         block.fc1.reset_parameters()
         block.fc2.reset_parameters()
-    return TransformerStack(made)
+    return TransformerStack(blocks)
 
 
 _char = partial(set_both_sides, **CHARACTERS, max_insertions=31)  # as many as a long word has

@@ -171,8 +171,7 @@ class _Sources:
     def features(self, tokens: Tensor, memory: Memory, head: str, deleted: Tensor | None) -> Tensor:
         self._hold(memory)
         model, width = self.model, padded(tokens.size(1), LENGTHS)
-        copies = head == "token" and model.copies_source
-        key = width, model.stack_of[head], model.depths[head], copies, deleted is not None
+        key = width, model.exits[head], model.copies_at(head), deleted is not None
         if key not in self.passes:
             with torch.inference_mode(False), torch.no_grad():
                 self.passes[key] = _Pass(self, width, head, deleted is not None)

@@ -5,14 +5,14 @@ The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, w
 made a copy of the unknown symbol's, so the network computes what it was trained to compute.
 """
 
-import math
 import re
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from ...errors import UserError
-from .config import STACKS, LevenshteinEditorConfig
+from .config import LevenshteinEditorConfig, stack_of
 
 # options that have the same names here, of both sides and of the model
 _SIZES = "embed_dim ffn_embed_dim layers attention_heads normalize_before learned_pos"
@@ -41,14 +41,19 @@ def editor_config(stock: object) -> LevenshteinEditorConfig:
     placeholder = getattr(stock, "no_share_maskpredictor", False)
     ways = [["all", "tok-del"], ["plh-tok", "none"]]
     cfg.weight_sharing = ways[bool(deletion)][bool(placeholder)]
-    exits = [int(part) for part in getattr(stock, "early_exit", "6,6,6").split(",")]
+    deletion_exit, placeholder_exit, token_exit = (
+        int(part) for part in getattr(stock, "early_exit", "6,6,6").split(",")
+    )
     if getattr(stock, "share_discriminator_maskpredictor", False):
         cfg.weight_sharing = "plh-del"
-        exits[1] = min(exits[:2])  # the stack is as deep as deletion needs it
-    # beyond the last layer of the tokens' stack it means all layers; other stacks are that deep
-    stacks = STACKS[str(cfg.weight_sharing)]
-    deepest = (cfg.decoder_layers if stack == "token" else math.inf for stack in stacks)
-    cfg.early_exit = ",".join(str(min(pair)) for pair in zip(exits, deepest))
+        # the stack is as deep as deletion needs it
+        placeholder_exit = min(deletion_exit, placeholder_exit)
+    exits = {"deletion": deletion_exit, "placeholder": placeholder_exit, "token": token_exit}
+    for head, depth in exits.items():
+        # beyond the last layer of the tokens' stack it means all layers; others are that deep
+        if stack_of(head, str(cfg.weight_sharing)) == "token":
+            exits[head] = min(depth, cfg.decoder_layers)
+    cfg.early_exit = ",".join(map(str, exits.values()))
     cfg._name = "levenshtein_editor"
     return cfg
 
@@ -124,11 +129,12 @@ def _repeated(state: dict[str, Tensor]) -> set[str]:
     return repeated
 
 
-def complete(state: dict[str, Tensor], own: dict[str, Tensor]) -> None:
-    """Adds what a transformer lacks: stacks like the tokens', heads as in a new model's ``own``."""
+def complete(state: dict[str, Tensor], own: dict[str, Tensor], heads: Sequence[str]) -> None:
+    """Adds what a transformer lacks: stacks like the tokens', ``heads`` (names of parameters) as in
+    a new model's ``own``."""
     for name, value in own.items():
         alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
         if alike in state:
             state.setdefault(name, state[alike])
-        elif name in (COPY, "deletion_head.weight", "placeholder_head.weight"):
+        elif name in (COPY, *heads):
             state[name] = value

@@ -25,8 +25,8 @@ from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placehol
 from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
+from .expert import TrainingBatch, make_expert
 from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
-from .roll_in import TrainingBatch, build_roll_in
 from .stock import editor_config
 
 
@@ -191,14 +191,14 @@ class TranslationEditTask(PostEditingTask):
     ) -> tuple[Tensor, int, LogOutput]:
         """fairseq's step, on the states that the roll-in has at this moment."""
         mixture = self.mixture(update_num, getattr(optimizer, "time_share", None))
-        sample = self.with_roll_in(sample, self.epoch, mixture)
+        sample = self.with_expert(sample, self.epoch, mixture)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def valid_step(
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
     ) -> tuple[Tensor, int, LogOutput]:
         # epoch 0: the same states at every validation, so that losses can be compared
-        return super().valid_step(self.with_roll_in(sample, 0, self.mixture()), model, criterion)
+        return super().valid_step(self.with_expert(sample, 0, self.mixture()), model, criterion)
 
     def mixture(
         self, update: int | None = None, time_share: float | None = None
@@ -221,13 +221,13 @@ class TranslationEditTask(PostEditingTask):
         alpha, beta = (b if a is None else a + moved * (b - a) for a, b in ends)
         return alpha, beta
 
-    def with_roll_in(
+    def with_expert(
         self, sample: Batch, epoch: int, mixture: tuple[float, float] | None = None
     ) -> TrainingBatch:
-        """A batch with its ``roll_in``; ``mixture`` is α and β, by default the final ones."""
+        """A batch with its ``expert``; ``mixture`` is α and β, by default the final ones."""
         options = mixture or self.mixture(), self.cfg
         symbols = self.tgt_dict, self.placeholder, self.frequencies
-        return {**sample, "roll_in": build_roll_in(sample, epoch, *options, *symbols)}
+        return {**sample, "expert": make_expert(sample, epoch, *options, *symbols)}
 
     # models, decoding and checkpoints -----------------------------------------------------------
 

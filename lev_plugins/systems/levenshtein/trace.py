@@ -28,6 +28,11 @@ class Trace(NamedTuple):
     tokens: Tensor
     deleted: Tensor
 
+    @classmethod
+    def of(cls, tokens: Tensor) -> Self:
+        """Sentences that nothing was deleted from."""
+        return cls(tokens, torch.zeros_like(tokens, dtype=torch.bool))
+
     def standing(self, pad: int) -> Tensor:
         """B × T, bool."""
         return self.tokens.ne(pad) & ~self.deleted

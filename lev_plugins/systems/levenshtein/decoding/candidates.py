@@ -24,6 +24,27 @@ NOISE_BYTES = 1 << 26  # of a tensor of random bits; there are some at a time
 MAX_TOKENS = 4096  # padded, of either side, in one pass of a re-ranker
 
 
+class CandidateNoise:
+    """The noise of a batch's candidates; R: candidates, those of a sentence side by side.
+
+    Args:
+        keys: R, of :func:`sentence_keys`.
+    """
+
+    def __init__(self, options: RefinementOptions, keys: Tensor) -> None:
+        self.options, self.keys = options, keys
+
+    def __call__(
+        self, rows: Tensor, places: Tensor, width: int, stream: int, classes: int
+    ) -> Tensor:
+        """P × ``classes`` at ``places`` (P) of R' × ``width`` laid flat; ``rows``: R' of R."""
+        candidates = rows[places.div(width, rounding_mode="floor")]
+        positions = places.remainder(width)
+        return gumbel_noise(
+            self.options, self.keys[candidates], candidates, stream, positions, classes
+        )
+
+
 def gumbel_noise(
     options: RefinementOptions,
     keys: Tensor,
@@ -76,14 +97,15 @@ def rate(
     It is the sum, in nats, of log p of every deletion and of every token written on the way
     (``actions``), of keeping each token of the answer, and of inserting nothing in each slot.
     """
-    pad = dictionary.pad()
-    tokens = data_utils.collate_tokens([one["tokens"] for one in hypotheses], pad).to(device)
-    fixed = tokens.eq(pad) | tokens.eq(dictionary.bos()) | tokens.eq(dictionary.eos())
-    memory = policy.with_features(tokens, memory)
-    keep = policy.deletion_logits(tokens, memory).float().log_softmax(-1)[..., 0]
-    close = policy.placeholder_logits(tokens, memory).float().log_softmax(-1)[..., 0]
-    settled = keep.masked_fill(fixed, 0.0).sum(1)
-    settled = settled + close.masked_fill(tokens[:, 1:].eq(pad), 0.0).sum(1)
+    answers = [hypothesis["tokens"] for hypothesis in hypotheses]
+    tokens = data_utils.collate_tokens(answers, dictionary.pad()).to(device)
+    real = tokens.ne(dictionary.pad())
+    inner = real & tokens.ne(dictionary.bos()) & tokens.ne(dictionary.eos())
+    settled = torch.zeros(len(tokens), device=device)
+    for operation in policy.operations:
+        if operation.stage != "write":
+            logits = policy.logits(operation, tokens, memory)
+            settled = settled + operation.rest(logits, inner, real)
     for hypothesis, final in zip(hypotheses, settled.tolist()):
         hypothesis["score"] = hypothesis["actions"] + final
 

@@ -54,7 +54,7 @@ class RefinementGenerator:
         With ``options.stock`` fairseq's rules hold (:class:`.stock.StockDecoding`).
         """
         policy, reranker = self._policy(models)
-        rules = StockDecoding if self.options.stock else Decoding
+        rules: type[Decoding] = StockDecoding if self.options.stock else Decoding
         decoding = rules(policy, sample, self.dictionary, self.placeholder, self.options)
         memory, hypotheses = decoding.state.memory, decoding.run()
         source, count = sample["net_input"]["src_tokens"], self.options.candidates

@@ -1,31 +1,38 @@
 """The iterations of Algorithm 2, for one batch.
 
-Shapes: R candidates, T tokens each, V symbols, K the most tokens that can be missing in one slot.
+Shapes: R candidates, T tokens each, V symbols, P tokens to be written.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import compress
-from operator import not_
+from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
 from ....data.batch import Batch
-from ....nn.cpu import rows_at_once
-from ....ops.edits import Compaction, limit_insertions, true_places
-from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_edges
-from .candidates import gumbel_noise, sentence_keys
+from ....ops.edits import limit_insertions
+from ..markup import EditConstraints, symbol_edges
+from .candidates import CandidateNoise, sentence_keys
 from .options import RefinementOptions
-from .policy import EditPolicy, Facts
+from .policy import EditPolicy
+from .processors import Places
 from .records import EditHypothesis
 from .state import RefinementState
 
+if TYPE_CHECKING:
+    from ..operations.base import Decision, EditOperation
+
 
 class Decoding:
-    """One batch while it is decoded, each sentence as often as it has candidates."""
+    """One batch while it is decoded, each sentence as often as it has candidates.
+
+    Attributes:
+        operations: what an iteration does, in order.
+        state: the sentences.
+        noise: what candidates differ by; None where there is one for each sentence.
+        orders: marks on drafts; None where there are none.
+        processors: of each operation, by name (:mod:`.processors`).
+    """
 
     def __init__(
         self,
@@ -35,201 +42,158 @@ class Decoding:
         placeholder: int,
         options: RefinementOptions,
     ) -> None:
-        self.policy, self.options = policy, options
+        self.policy, self.options, self.operations = policy, options, policy.operations
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
-        self.never = sorted({self.pad, self.bos, self.eos, placeholder})
-        self.offsets: Tensor | None = None  # V, what is added to the logits of symbols
+        self.symbols = tuple(dictionary.symbols[: placeholder + 1])
         source, draft = sample["net_input"]["src_tokens"], sample.get("draft")
         if draft is None:
             draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
+        self.device = draft.device
         memory, rows = policy.encode(source), torch.arange(source.size(0), device=source.device)
-        self.keys: Tensor | None = None
-        self.spaces: Tensor | None = None
-        self.constraints: EditConstraints | None = None
+        self.noise: CandidateNoise | None = None
         if options.candidates > 1:
             rows = rows.repeat_interleave(options.candidates)
             source, draft, memory = source[rows], draft[rows], memory.select(rows)
-            self.keys = sentence_keys(source, draft, self.pad)
-        symbols = tuple(dictionary.symbols[: placeholder + 1])
-        if options.delete_words:
-            self.spaces = symbol_edges(symbols, spaces=True).to(draft.device)
+            self.noise = CandidateNoise(options, sentence_keys(source, draft, self.pad))
+        self.orders: EditConstraints | None = None
         if (marks := sample.get("marks")) is not None and bool(marks.any()):
-            self.constraints = EditConstraints(draft, marks[rows], symbol_edges(symbols))
+            self.orders = EditConstraints(draft, marks[rows], symbol_edges(self.symbols))
         self.state = RefinementState(draft, memory, self.pad, options.retain_history)
         self.state.cap = self._length_cap(source, draft)
+        self.processors = {
+            operation.name: operation.processors(self) for operation in self.operations
+        }
+        self.symbol_offsets: Tensor | None = None  # V, what is added to the logits of symbols
+        revisions = [operation for operation in self.operations if operation.stage == "revise"]
+        self.last_revision = revisions[-1] if revisions else None
 
     def run(self) -> list[EditHypothesis]:
-        """One hypothesis for every row, in order: loops end when every sentence is finished."""
-        self._run()
-        return self.state.hypotheses()
-
-    def _run(self) -> None:
-        """Algorithm 2, with loops of any period."""
-        state = self.state
-        for step in range(self.options.max_iter):
-            self._delete(step)
-            if not state.numbers:
-                return
-            counts = self._counts(step)
-            totals = counts.sum(1).tolist()
-            if self.options.adaptive:
-                pairs = zip(totals, state.changed, strict=True)
-                idle = [not (total or changed) for total, changed in pairs]
-                state.finish(idle, step, "unchanged")
-                counts, totals = *state.drop(idle, counts), [*compress(totals, map(not_, idle))]
+        """Algorithm 2: one hypothesis for every row, in order, once every sentence is finished."""
+        state, most = self.state, self.options.max_iter
+        for step in range(most):
+            state.begin_iteration()
+            for operation in self.operations:  # delete, insert placeholders, fill them
+                decision = operation.decide(self, step)
+                decision = self._let_leave(operation, decision, step)
                 if not state.numbers:
-                    return
-                state.remember()
-            state.record("delete", state.kept, state.deleting)
-            self._insert(counts, totals, step)
-        state.finish([True] * len(state.numbers), self.options.max_iter, "max_iterations")
+                    return state.hypotheses()
+                operation.act(self, decision)
+                state.record(operation, decision)
+            state.close_iteration()
+        state.finish([True] * len(state.numbers), most, "max_iterations")
+        return state.hypotheses()
 
-    def _delete(self, step: int) -> None:
-        """Deletes; sentences that are then where they were before leave as they stood."""
-        state, keep = self.state, self._keep()
-        if not self.options.adaptive or state.seen is None:  # nothing has been seen
-            kept = keep.sum(1).tolist() if self.reads else state.sizes
-            state.keep(keep, kept, self.policy.traces)
-            state.narrow()
-            return
-        moved = Compaction(keep, keep.size(1))
-        again, last = state.seen_before(moved(state.tokens, self.pad))
-        kept, returns, stays = torch.stack([keep.sum(1), again, last]).tolist()
-        intact = [now == before for now, before in zip(kept, state.sizes, strict=True)]
-        settled = [bool(same and whole) for same, whole in zip(stays, intact, strict=True)]
-        loops = [bool(same) and not rests for same, rests in zip(returns, settled, strict=True)]
-        state.finish(settled, step, "unchanged")
-        state.finish(loops, step, "loop")
-        state.keep(keep, kept, self.policy.traces, moved)
-        state.drop(list(map(bool, returns)))
-        if state.numbers:
-            state.narrow()
+    def _let_leave(self, operation: "EditOperation", decision: "Decision", step: int) -> "Decision":
+        """Sentences at rest leave as they stand: nothing is left to do, or an earlier state would
+        come back. Returns the decision about the others, which the host has read."""
+        state, adaptive = self.state, self.options.adaptive
+        if operation.stage == "write":
+            return decision
+        if adaptive and operation is self.last_revision and state.seen is not None:
+            outcome = operation.outcome(state, decision)
+            is_back, is_last = self.read(decision, *state.seen_before(outcome))
+            is_settled = [last and idle for last, idle in zip(is_last, state.idle, strict=True)]
+            is_loop = [back and not rest for back, rest in zip(is_back, is_settled, strict=True)]
+            state.finish(is_settled, step, "unchanged")
+            state.finish(is_loop, step, "loop")
+            return self._drop(is_back, decision)
+        self.read(decision)
+        if adaptive and operation.stage == "open":
+            state.finish(state.idle, step, "unchanged")
+            decision = self._drop(state.idle, decision)
+            state.remember()
+        return decision
 
-    # the three phases -------------------------------------------------------------------------
+    def read(self, decision: "Decision", *flags: Tensor) -> list[list[bool]]:
+        """Tells the host, and the state, what a decision does; a device is waited for once.
 
-    def _keep(self) -> Tensor:
-        """Which tokens are kept, R × T, bool; notes why drafted ones stay."""
+        flags: R, bool, what else the host has to know. Returns them.
+        """
         state = self.state
-        real = state.tokens.ne(self.pad)
-        inner = real & state.tokens.ne(self.bos) & state.tokens.ne(self.eos)
-        self.reads = state.tokens.size(1) > 2
-        if not self.reads:  # <s> and </s> alone
-            state.deleting = torch.zeros_like(state.scores)
-            return real
-        state.memory = self.policy.with_features(state.tokens, state.memory)
-        logits = self.policy.deletion_logits(state.tokens, state.memory).float()
-        log_probs = torch.log_softmax(logits, dim=-1)
-        sure = log_probs[..., 1].exp()
-        if self.spaces is not None:
-            sure = word_means(sure, self.spaces[state.tokens])
-        delete = sure > self.options.delete_threshold
-        if self.constraints is not None:
-            delete = delete & ~self.constraints.standing(KEEP, state.origin, state.rows)
-            delete = delete | self.constraints.standing(DROP, state.origin, state.rows)
-        state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
-        state.deleting = log_probs[..., 1]
-        return real & ~(inner & delete)
+        moves = [] if decision.moves is None else [decision.moves]
+        lengths = [] if decision.sizes else [decision.lengths]
+        tensors = [*lengths, *moves, *flags]
+        numbers: list[list[int]] = torch.stack(tensors).tolist() if tensors else []
+        if lengths:
+            decision.sizes = numbers.pop(0)
+        resized = [now != before for now, before in zip(decision.sizes, state.sizes, strict=True)]
+        moved = numbers.pop(0) if moves else [0] * len(resized)
+        decision.changed = [size or bool(move) for size, move in zip(resized, moved, strict=True)]
+        state.note_changes(decision)
+        return [list(map(bool, flag)) for flag in numbers]
 
-    def _counts(self, step: int) -> Tensor:
-        """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
+    def _drop(self, done: list[bool], decision: "Decision") -> "Decision":
+        staying = self.state.drop(done)
+        return decision if staying is None else decision.select(*staying)
+
+    # what operations ask for ------------------------------------------------------------------
+
+    def logits(
+        self,
+        operation: "EditOperation",
+        where: Tensor | None = None,
+        places: Tensor | None = None,
+    ) -> Tensor:
+        """What the policy says of the present tokens (:meth:`.EditPolicy.logits`).
+
+        ``where``: R × T, bool, where tokens are to be written, and ``places``, P, the same laid
+        flat.
+        """
         state = self.state
-        logits = self._placeholder_logits()
-        slots = state.tokens[:, 1:].ne(self.pad)
-        if self.constraints is not None:
-            slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
-        counts = self._adjusted(logits, step).argmax(-1).masked_fill(~slots, 0)
-        if self.constraints is not None and self.constraints.whole_words:
-            # what would grow onto a word that stays is set apart by one token at least
-            onto = self.constraints.grown_together(state.tokens, state.origin, state.rows)
-            counts = torch.maximum(counts, (onto & slots).long())
-        return self._limited(counts)
+        facts = state.facts(places)
+        state.note_reading(operation)
+        return self.policy.logits(operation, state.tokens, state.memory, where, state.trace, facts)
 
-    def _limited(self, counts: Tensor) -> Tensor:
-        """The ``counts`` that the length limit leaves."""
+    def processed(
+        self, operation: "EditOperation", scores: Tensor, step: int, places: Places | None = None
+    ) -> Tensor:
+        """The scores that an operation's processors leave."""
+        for processor in self.processors[operation.name]:
+            scores = processor.scores(self, scores, step, places)
+        return scores
+
+    def revised(
+        self,
+        operation: "EditOperation",
+        action: Tensor,
+        scores: Tensor | None = None,
+        places: Places | None = None,
+    ) -> Tensor:
+        """The action that an operation's processors leave."""
+        for processor in self.processors[operation.name]:
+            action = processor.action(self, action, scores, places)
+        return action
+
+    def looks_at_all(self, operation: "EditOperation") -> bool:
+        """Whether a processor has to see all that is written at once."""
+        return any(processor.looks_at_all for processor in self.processors[operation.name])
+
+    def inner(self, tokens: Tensor) -> Tensor:
+        """R × T, bool: neither padding nor ends."""
+        return tokens.ne(self.pad) & tokens.ne(self.bos) & tokens.ne(self.eos)
+
+    def blanks(self) -> tuple[Tensor, int]:
+        """Where tokens are to be written, R × T, bool, and how many they are."""
+        return self.state.tokens.eq(self.placeholder), self.state.opened
+
+    def limited(self, counts: Tensor) -> Tensor:
+        """The ``counts`` of insertions, R × (T − 1), that the length limit leaves."""
         return limit_insertions(counts, self.state.cap - self.state.lengths)
 
-    def _placeholder_logits(self) -> Tensor:
-        """Of the number of tokens missing in each slot, R × (T − 1) × (K + 1)."""
-        state = self.state
-        memory = self.policy.with_facts(state.memory, self._facts())
-        return self.policy.placeholder_logits(state.tokens, memory, state.trace).float()
-
-    def _facts(self) -> Facts:
-        """Of the tokens that a deletion has left."""
-        facts = self.state.facts()
-        # no features were made of <s> and </s> alone
-        return facts if self.reads else replace(facts, changed=(*range(len(self.state.numbers)),))
-
-    def _adjusted(self, logits: Tensor, step: int) -> Tensor:
-        """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
-        if self.options.empty_penalty:
-            logits = logits.clone()
-            logits[..., 0] -= self.options.empty_penalty
-        if self.keys is None:
-            return logits
-        places = torch.arange(logits[..., 0].numel(), device=logits.device)
-        noise = self._noise(places, logits.size(1), 2 * step, logits.size(2))
-        return logits + noise.view_as(logits)
-
-    def _noise(self, places: Tensor, width: int, stream: int, classes: int) -> Tensor:
-        """What candidates differ by at ``places`` (P) of a flat R × ``width``: P × ``classes``."""
-        assert self.keys is not None
-        rows = self.state.rows[places.div(width, rounding_mode="floor")]
-        places = places.remainder(width)
-        return gumbel_noise(self.options, self.keys[rows], rows, stream, places, classes)
-
-    def _insert(self, counts: Tensor, totals: Sequence[int], step: int) -> None:
-        """Opens the slots, ``totals`` of the R in all, and fills every placeholder."""
-        state = self.state
-        if any(totals):
-            state.open(counts, totals, self.placeholder)
-        state.record("placeholder")
-        where, count = self._unwritten(sum(totals))
-        if count:
-            self._fill(where, true_places(where, count), step)
-        state.record("token", where, state.scores)
-
-    def _unwritten(self, opened: int) -> tuple[Tensor, int]:
-        """Where tokens are to be written, R × T, bool, and how many; ``opened``: placeholders."""
-        return self.state.tokens.eq(self.placeholder), opened
-
-    def _fill(self, where: Tensor, places: Tensor, step: int) -> None:
-        """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
-        state, constraints = self.state, self.constraints
-        memory = self.policy.with_facts(state.memory, state.facts(places))
-        logits = self.policy.token_logits(state.tokens, memory, where, state.trace)
-        onto, removes = None, False
-        if constraints is not None:
-            removes = constraints.removes  # looked for in all at once
-            if constraints.whole_words:
-                onto = constraints.growing(places, state.origin, state.rows)
-        size = len(logits) if removes else rows_at_once(logits)
-        tokens, scores = [], []
-        for first in range(0, len(logits), size):
-            part = slice(first, first + size)
-            allowed = choice = self._allowed(logits[part])
-            if self.keys is not None:
-                width = where.size(1)
-                choice = choice + self._noise(places[part], width, 2 * step + 1, choice.size(1))
-            if onto is not None:
-                choice = choice.masked_fill(onto[part], float("-inf"))
-            found = choice.max(1).indices  # sooner than argmax
-            if constraints is not None and removes:
-                filled = state.tokens.flatten().index_copy(0, places, found).view_as(where)
-                found = constraints.mask_forbidden(choice.clone(), where, filled, state.numbers)
-            tokens.append(found)
-            scores.append(allowed.gather(1, found.unsqueeze(1)).squeeze(1) - allowed.logsumexp(1))
-        state.fill(where, places, torch.cat(tokens), torch.cat(scores))
-
-    def _allowed(self, logits: Tensor) -> Tensor:
+    def allowed(self, logits: Tensor) -> Tensor:
         """A copy in single precision, P × V, without the symbols that are never written."""
-        if self.offsets is None:
-            self.offsets = torch.zeros(logits.size(1), device=logits.device)
-            self.offsets[self.unk] -= self.options.unk_penalty
-            for symbol in self.never:  # numbers that the device need not be sent
-                self.offsets[symbol] = float("-inf")
-        return logits.float() + self.offsets
+        if self.symbol_offsets is None:
+            self.symbol_offsets = torch.zeros(logits.size(1), device=logits.device)
+            self.symbol_offsets[self.unk] -= self.options.unk_penalty
+            for symbol in self._forbidden_symbols():  # numbers that the device need not be sent
+                self.symbol_offsets[symbol] = float("-inf")
+        return logits.float() + self.symbol_offsets
+
+    # limits -----------------------------------------------------------------------------------
+
+    def _forbidden_symbols(self) -> list[int]:
+        return sorted({self.pad, self.bos, self.eos, self.placeholder})
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, beyond which nothing is inserted."""
@@ -240,15 +204,3 @@ class Decoding:
         cap = torch.maximum(words.long(), drafted + (drafted + 1) // 2) + 2
         limits = self.policy.max_positions()
         return cap if limits is None else cap.clamp(max=limits[1])
-
-
-def word_means(values: Tensor, spaces: Tensor) -> Tensor:
-    """R × T: of every token the mean of those between the same ``spaces`` (R × T × 2, of which 0 is
-    before a token and 1 behind it)."""
-    before, behind = spaces.unbind(2)
-    word = (before | F.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
-    sums, sizes = (
-        values.new_zeros(len(values), values.size(1) + 1).scatter_add(1, word, one)
-        for one in (values, torch.ones_like(values))
-    )
-    return (sums / sizes.clamp(min=1)).gather(1, word)

@@ -1,7 +1,7 @@
 """What decoding notes on a device while it goes on, and reads when all sentences are finished."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, NotRequired, TypedDict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -10,18 +10,26 @@ from ....data.batch import Hypothesis
 from ....ops.transfer import to_host
 from .history import Termination
 
+if TYPE_CHECKING:
+    from ..operations.base import Stage
+
 
 class Step(TypedDict):
-    """A sentence after a phase (draft, delete, placeholder or token), its tensors (T) on the host.
+    """A sentence after an operation, its tensors (T) on the host; the first is the draft.
 
-    mask: for ``delete``, which tokens of the state before were kept; for ``token``, which of the
-    present ones are new. scores: log-probabilities (nats) of deleting each token of the state
-    before, or of what put or kept the present ones.
+    phase: the operation's name, or ``draft``. stage: what kind of operation it is. iteration: from
+    1 on; 0 is the draft. origin: position in the draft of each token, −1 if it is newer; since:
+    position when the iteration began. mask: of a deletion, which tokens of the state before were
+    kept; of a filling, which of the present ones are new. scores: log-probabilities (nats) of
+    deleting each token of the state before, or of what put or kept the present ones.
     """
 
     phase: str
+    stage: "Stage"
+    iteration: int
     tokens: Tensor
     origin: Tensor
+    since: NotRequired[Tensor]
     mask: NotRequired[Tensor]
     scores: NotRequired[Tensor]
 
@@ -55,17 +63,22 @@ class Outcome(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """A batch after a phase; its tensors are those of :class:`Step`, one row a sentence.
+    """A batch after an operation; its tensors are those of :class:`Step`, one row a sentence.
 
-    numbers: of the sentences, in the batch that came in.
+    numbers: of the sentences, in the batch that came in. stayed: of those that did not leave before
+    the iteration was over; None: all.
     """
 
     name: str
+    stage: "Stage"
+    iteration: int
     numbers: Sequence[int]
     tokens: Tensor
     origin: Tensor
-    mask: Tensor | None
-    scores: Tensor | None
+    since: Tensor | None = None
+    mask: Tensor | None = None
+    scores: Tensor | None = None
+    stayed: Set[int] | None = None
 
 
 def read_hypotheses(
@@ -107,23 +120,35 @@ def _histories(
     """The steps of each sentence by its number."""
     histories: dict[int, list[Step]] = {}
     for phase in phases:
-        tokens, origin = host[id(phase.tokens)], host[id(phase.origin)]
         for row, number in enumerate(phase.numbers):
-            history = histories.setdefault(number, [])
-            real = tokens[row].ne(pad)
-            step: Step = {
-                "phase": phase.name,
-                "tokens": tokens[row][real],
-                "origin": origin[row][real],
-            }
-            if phase.mask is not None and phase.scores is not None:
-                # a mask over deleted tokens is as long as the state before them
-                before = slice(len(history[-1]["tokens"]))
-                places = real if phase.name == "token" else before
-                step["mask"] = host[id(phase.mask)][row][places]
-                step["scores"] = host[id(phase.scores)][row][places]
-            history.append(step)
+            if phase.stayed is None or number in phase.stayed:
+                history = histories.setdefault(number, [])
+                history.append(_step(phase, row, history, host, pad))
     return histories
+
+
+def _step(
+    phase: Phase, row: int, history: Sequence[Step], host: Mapping[int, Tensor], pad: int
+) -> Step:
+    """A sentence (a row of the phase) after the steps of its history."""
+    tokens = host[id(phase.tokens)][row]
+    real = tokens.ne(pad)
+    step: Step = {
+        "phase": phase.name,
+        "stage": phase.stage,
+        "iteration": phase.iteration,
+        "tokens": tokens[real],
+        "origin": host[id(phase.origin)][row][real],
+    }
+    if phase.since is not None:
+        step["since"] = host[id(phase.since)][row][real]
+    # what a revision says of the tokens before it is as long as that state
+    places = slice(len(history[-1]["tokens"])) if phase.stage == "revise" else real
+    if phase.mask is not None:
+        step["mask"] = host[id(phase.mask)][row][places]
+    if phase.scores is not None:
+        step["scores"] = host[id(phase.scores)][row][places]
+    return step
 
 
 def _copies(records: Iterable[Outcome | Phase]) -> dict[int, Tensor]:

@@ -4,8 +4,9 @@ The host knows how long each sentence is, and what it notes of them it reads at 
 is waited for where a decision is read, and nowhere else.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -17,6 +18,9 @@ from .history import Termination
 from .policy import Facts
 from .records import EditHypothesis, Outcome, Phase, read_hypotheses
 
+if TYPE_CHECKING:
+    from ..operations.base import Decision, EditOperation
+
 
 class RefinementState:
     """A shrinking batch of sentences, and notes of those that have left it.
@@ -26,17 +30,20 @@ class RefinementState:
         sizes: B numbers on the host, tokens of each sentence, <s> and </s> included.
         lengths: B, the same on the device.
         scores: B × T, log-probability (nats) of the action that put or kept each token.
-        deleting, kept: B × T, of the tokens before the last deletion, the log-probability that each
-            is deleted, and whether it was kept, bool.
         actions: B, the sum of the log-probabilities of all deletions and all tokens written.
         origin: B × T, long, a token's position in the draft; −1 where it was inserted.
+        since: B × T, long, its position when the iteration began; −1 where it is newer. Noted for
+            histories alone, else None.
         cap: B, tokens with <s> and </s> beyond which nothing is inserted.
         numbers: B numbers on the host, where each sentence stood in the batch that came in.
         rows: B, the same on the device.
-        changed: B, on the host, whether the last deletion has taken a token.
+        idle: B, on the host, whether this iteration has changed nothing so far.
+        changed: by the name of an operation that has read the sentences in this iteration, B, on
+            the host, whether each has changed since.
+        opened: placeholders in all.
         memory: what the policy's encoder left, row for row with ``tokens``.
         trace: ``tokens`` with what was deleted last; None where nothing was, or nobody reads it.
-        seen: B × N × T, the tokens that N earlier iterations' deletions have left; None for none.
+        seen: B × N × T, the tokens that N earlier iterations' revisions have left; None for none.
     """
 
     def __init__(self, tokens: Tensor, memory: Any, pad: int, retain_history: bool) -> None:
@@ -45,87 +52,137 @@ class RefinementState:
         self.tokens, self.memory, self.pad = tokens, memory, pad
         self.lengths = real.sum(1)
         self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=device)
-        self.deleting, self.kept = torch.zeros_like(self.scores), real
         self.actions = torch.zeros(count, dtype=torch.float, device=device)
-        places = torch.arange(tokens.size(1), device=device).expand(count, -1)
-        self.origin = places.masked_fill(~real, -1)
+        self.origin = self._positions().masked_fill(~real, -1)
+        self.since: Tensor | None = None
         self.rows = torch.arange(count, device=device)
         self.cap = self.lengths
         self.numbers = list(range(count))
         self.sizes: list[int] = self.lengths.tolist()
-        self.changed = [False] * count
+        self.idle = [True] * count
+        self.changed: dict[str, list[bool]] = {}
+        self.opened = 0
         self.seen: Tensor | None = None
         self.trace: Trace | None = None
         self.traced: list[int] = []  # tokens of each sentence of the trace
         self.outcomes: list[Outcome] = []
-        self.phases: list[Phase] | None = [] if retain_history else None
-        self.record("draft")
+        self.phases: list[Phase] | None = None  # of the iterations that are closed
+        self.open_phases: list[Phase] = []
+        self.iteration = 0
+        if retain_history:
+            self.phases = [Phase("draft", "write", 0, self.numbers, tokens, self.origin)]
+
+    def _positions(self) -> Tensor:
+        width = torch.arange(self.tokens.size(1), device=self.tokens.device)
+        return width.expand(self.tokens.size(0), -1)
+
+    # iterations -------------------------------------------------------------------------------
+
+    def begin_iteration(self) -> None:
+        """From now on what changes, changes in this iteration."""
+        self.iteration += 1
+        self.idle = [True] * len(self.numbers)
+        self.changed = {}
+        if self.phases is not None:
+            self.since = self._positions()
+
+    def record(self, operation: "EditOperation", decision: "Decision") -> None:
+        """Notes the present tokens as what an operation has left (:class:`.records.Step`)."""
+        if self.phases is not None:
+            mask, scores = operation.noted(self, decision)
+            phase = Phase(
+                operation.name,
+                operation.stage,
+                self.iteration,
+                self.numbers,
+                self.tokens,
+                self.origin,
+                self.since,
+                mask,
+                scores,
+            )
+            self.open_phases.append(phase)
+
+    def close_iteration(self) -> None:
+        """What was recorded belongs to the history of the sentences that have stayed."""
+        if self.phases is not None:
+            stayed = frozenset(self.numbers)
+            self.phases += [phase._replace(stayed=stayed) for phase in self.open_phases]
+            self.open_phases = []
 
     # actions ----------------------------------------------------------------------------------
 
-    def keep(
-        self,
-        keep: Tensor,
-        kept: Sequence[int],
-        traced: bool = False,
-        moved: Compaction | None = None,
-    ) -> None:
-        """Deletes the tokens that are not kept, with a trace if asked for.
+    def note_changes(self, decision: "Decision") -> None:
+        """Notes which sentences a decision, which the host has read, is going to change."""
+        changes = decision.changed
+        self.idle = [idle and not change for idle, change in zip(self.idle, changes, strict=True)]
+        for name, changed in self.changed.items():
+            pairs = zip(changed, changes, strict=True)
+            self.changed[name] = [before or now for before, now in pairs]
 
-        keep: B × T, bool. kept: of each sentence, how many are. moved: of ``keep``, if known.
-        """
-        self.changed = [now < before for now, before in zip(kept, self.sizes, strict=True)]
-        self.kept, self.trace = keep, None
-        if not any(self.changed):
-            return
-        gone = self.tokens.ne(self.pad) & ~keep
-        if traced:
-            self.trace, self.traced = Trace(self.tokens, gone), self.sizes
-        self.actions = self.actions + self.deleting.masked_fill(~gone, 0.0).sum(1)
-        self.move(moved or Compaction(keep, max(kept)))
-        self.lengths, self.sizes = keep.sum(1), list(kept)
+    def note_reading(self, operation: "EditOperation") -> None:
+        """Notes that an operation reads the present tokens."""
+        self.changed[operation.name] = [False] * len(self.numbers)
 
-    def move(self, moved: Compaction) -> None:
-        """Leaves of every sentence what ``moved`` (of B × T) keeps."""
+    def keep(self, decision: "Decision", traced: bool = False) -> None:
+        """Deletes the tokens that are not kept (B × T, bool), with a trace if asked for; leaves out
+        columns that hold nothing but padding."""
+        keep, self.trace = decision.action, None
+        if any(decision.changed):
+            deleted = self.tokens.ne(self.pad) & ~keep
+            if traced:
+                self.trace, self.traced = Trace(self.tokens, deleted), self.sizes
+            assert decision.scores is not None
+            self.actions = self.actions + decision.scores.masked_fill(~deleted, 0.0).sum(1)
+            self.lengths, self.sizes = decision.lengths, decision.sizes
+            self.move(Compaction(keep, max(self.sizes)))
+        self._narrow()
+
+    def move(self, moved: Callable[[Tensor, float], Tensor]) -> None:
+        """Puts all that is known of tokens to other places: B × T values, and what stands where
+        there is none → B × T'."""
         self.scores = moved(self.scores, 0.0)
         self.origin = moved(self.origin, -1)
+        self.since = None if self.since is None else moved(self.since, -1)
         self.tokens = moved(self.tokens, self.pad)
 
-    def open(self, counts: Tensor, totals: Sequence[int], placeholder: int) -> None:
-        """Inserts placeholders, ``counts`` (B × (T − 1)) of them in every slot, ``totals`` (B) of
-        them in every sentence."""
-        self.sizes = [size + new for size, new in zip(self.sizes, totals, strict=True)]
-        opened = Opening(self.lengths, counts, max(self.sizes))
+    def open(self, decision: "Decision", placeholder: int) -> None:
+        """Inserts placeholders, as many in every slot as the decision says (B × (T − 1))."""
+        counts, sizes = decision.action, decision.sizes
+        totals = [now - before for now, before in zip(sizes, self.sizes, strict=True)]
+        self.opened = sum(totals)
+        if not self.opened:
+            return
+        opened = Opening(self.lengths, counts, max(sizes))
         self.scores = opened(self.scores, 0.0, 0.0)
         self.origin = opened(self.origin, -1, -1)
+        self.since = None if self.since is None else opened(self.since, -1, -1)
         self.tokens = opened(self.tokens, placeholder, self.pad)
-        self.lengths = self.lengths + counts.sum(1)
+        self.lengths, self.sizes = decision.lengths, sizes
         if self.trace is not None:
             self.traced = [size + new for size, new in zip(self.traced, totals, strict=True)]
             self.trace = self.trace.opened(counts, self.tokens, self.pad, max(self.traced))
 
-    def fill(self, where: Tensor, places: Tensor, tokens: Tensor, scores: Tensor) -> None:
-        """Writes tokens (P) and their log-probabilities at ``where`` (B × T, P true), whose
-        ``places`` in the batch laid flat are known."""
+    def fill(self, decision: "Decision") -> None:
+        """Writes the decision's tokens at its places."""
+        where, places, scores = decision.where, decision.places, decision.scores
+        assert where is not None and places is not None and scores is not None
         self.origin = self.origin.masked_fill(where, -1)
-        self.tokens = self.tokens.flatten().index_copy(0, places, tokens).view_as(where)
+        self.since = None if self.since is None else self.since.masked_fill(where, -1)
+        self.tokens = self.tokens.flatten().index_copy(0, places, decision.action).view_as(where)
         scores = scores.to(self.scores.dtype)
         self.scores = self.scores.flatten().index_copy(0, places, scores).view_as(where)
         self.actions = self.actions + self.scores.masked_fill(~where, 0.0).sum(1)
 
     def facts(self, places: Tensor | None = None) -> Facts:
         """What the host knows of the tokens; ``places``: where they are to be written."""
-        changed = tuple(row for row, differs in enumerate(self.changed) if differs)
+        changed = {
+            name: tuple(compress(range(len(rows)), rows)) for name, rows in self.changed.items()
+        }
         gone = sum(self.traced) - sum(self.sizes) if self.trace is not None else 0
         return Facts(changed, sum(self.sizes) - len(self.sizes), gone, places)
 
-    # what is noted ----------------------------------------------------------------------------
-
-    def record(self, phase: str, mask: Tensor | None = None, scores: Tensor | None = None) -> None:
-        """Notes the present tokens as the outcome of a phase (:class:`.records.Step`)."""
-        if self.phases is not None:
-            tensors = self.tokens, self.origin, mask, scores
-            self.phases.append(Phase(phase, self.numbers, *tensors))
+    # sentences leave --------------------------------------------------------------------------
 
     def finish(self, done: Sequence[bool], steps: int, reason: Termination) -> None:
         """Notes what stands as the outcome, after ``steps``, of the sentences that are ``done``."""
@@ -138,36 +195,35 @@ class RefinementState:
         """Of the sentences, in the order of the batch that came in, once all are finished."""
         return read_hypotheses(self.outcomes, self.phases or [], self.pad)
 
-    # the batch shrinks ------------------------------------------------------------------------
-
-    def drop(self, done: Sequence[bool], *companions: Tensor) -> list[Tensor]:
-        """Lets the sentences that are ``done`` go; returns the rows of the companions (B × any)
-        that stay."""
+    def drop(self, done: Sequence[bool]) -> tuple[Tensor, list[int]] | None:
+        """Lets the sentences that are ``done`` go; returns the rows of those that stay, on the
+        device and on the host, None where nobody goes or nobody stays."""
         if not any(done):
-            return list(companions)
-        stay = [row for row, out in enumerate(done) if not out]
-        for name in ("numbers", "sizes", "changed", "traced"):
+            return None
+        stay = [row for row, leaves in enumerate(done) if not leaves]
+        for name in ("numbers", "sizes", "idle", "traced"):
             values = getattr(self, name)
             setattr(self, name, [values[row] for row in stay] if values else [])
+        self.changed = {
+            name: [changed[row] for row in stay] for name, changed in self.changed.items()
+        }
         if not stay:
-            return list(companions)
+            return None
         staying = to_device(stay, self.tokens.device)
-        names = ["tokens", "lengths", "scores", "actions", "origin", "cap", "rows"]
-        # of a deletion nothing but a history is made any more
-        names += [] if self.phases is None else ["deleting", "kept"]
-        for name in names:
-            setattr(self, name, getattr(self, name).index_select(0, staying))
+        for name in ("tokens", "lengths", "scores", "actions", "origin", "since", "cap", "rows"):
+            if (values := getattr(self, name)) is not None:
+                setattr(self, name, values.index_select(0, staying))
         self.seen = None if self.seen is None else self.seen.index_select(0, staying)
         self.trace = None if self.trace is None else self.trace.select(staying)
         self.memory = self.memory.select(staying)
-        return [companion.index_select(0, staying) for companion in companions]
+        return staying, stay
 
-    def narrow(self) -> None:
-        """Leaves out columns that hold nothing but padding."""
+    def _narrow(self) -> None:
         width = max(self.sizes)
         if width < self.tokens.size(1):
-            for name in ("tokens", "scores", "origin"):
-                setattr(self, name, getattr(self, name)[:, :width].contiguous())
+            for name in ("tokens", "scores", "origin", "since"):
+                if (values := getattr(self, name)) is not None:
+                    setattr(self, name, values[:, :width].contiguous())
 
     # states that come back --------------------------------------------------------------------
 

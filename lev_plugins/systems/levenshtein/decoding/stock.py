@@ -6,17 +6,23 @@ become ``</s>`` later. Shapes: R candidates, T tokens each, G of R have gaps.
 
 from itertools import compress
 from operator import not_
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from ....errors import UserError
 from ....ops.edits import Compaction, limit_insertions
 from ..markup import KEEP
 from .loop import Decoding
-from .policy import Facts
+from .processors import Places, Processor
+from .records import EditHypothesis
 from .state import equal_rows
 
+if TYPE_CHECKING:
+    from ..operations.base import Decision, EditOperation
+
+STOCK_OPERATIONS = ["deletion", "placeholder", "token"]
 SHORTEST = 2  #: tokens; nothing is deleted from a sentence that has no more
 
 
@@ -31,6 +37,16 @@ class Gaps(NamedTuple):
     last: Tensor
 
 
+class KeptShort(Processor):
+    """Deletion: nothing of a sentence that has no more than ``<s>`` and ``</s>``, or two others."""
+
+    def action(
+        self, decoding: Decoding, action: Tensor, scores: Tensor | None, places: Places | None
+    ) -> Tensor:
+        """R × T, bool: deleted tokens."""
+        return action & (decoding.state.lengths > SHORTEST).unsqueeze(1)
+
+
 class StockDecoding(Decoding):
     """fairseq's loop: it stops when a whole iteration changes nothing.
 
@@ -42,47 +58,71 @@ class StockDecoding(Decoding):
             of an iteration; those behind its tokens are padding.
         columns: R, those at its end.
         gaps: of the sentences at the beginning of an iteration, None for none.
+        refilled_count: unknown symbols that are written anew, in all.
     """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        # a trace knows no padding inside a sentence; stock's models leave none
-        self.never = [self.placeholder, self.pad] if self.policy.traces else [self.placeholder]
+        names = [operation.name for operation in self.operations]
+        if names != STOCK_OPERATIONS:
+            raise UserError(
+                "--stock-decoding is for models with --edit-operations delete,insert,fill"
+            )
+        self.processors["deletion"].append(KeptShort())
         self.width = self.columns = self.state.lengths
         self.gaps: Gaps | None = None
-        self.unknown = 0
+        self.refilled_count = 0
 
-    def _run(self) -> None:
-        state, adaptive = self.state, self.options.adaptive
-        gapped = self._gapped().tolist()
-        for step in range(self.options.max_iter + 1):
+    def run(self) -> list[EditHypothesis]:
+        """fairseq's loop: one hypothesis for every row, in order."""
+        state, adaptive, last = self.state, self.options.adaptive, self.options.max_iter
+        has_gaps = self._gapped().tolist()
+        for step in range(last + 1):
             before = state.tokens
-            self._close_gaps(any(gapped))
-            keep = self._keep()
-            state.keep(keep, keep.sum(1).tolist(), self.policy.traces)
-            state.narrow()
-            state.record("delete", state.kept, state.deleting)
-            counts = self._counts(step)
-            self._end(counts)
-            totals, unknown = torch.stack([counts.sum(1), self._refilled().sum(1)]).tolist()
-            self.unknown = sum(unknown)
-            self._insert(counts, totals, step)
+            state.begin_iteration()
+            self._close_gaps(any(has_gaps))
+            for operation in self.operations:
+                decision = operation.decide(self, step)
+                if operation.stage == "revise":
+                    self.read(decision)
+                elif operation.stage == "open":
+                    self._end(decision)
+                    self._read_blanks(decision)
+                operation.act(self, decision)
+                if operation.stage == "write" and len(decision.action):
+                    self._cut()
+                state.record(operation, decision)
+            state.close_iteration()
             state.lengths = state.tokens.ne(self.pad).sum(1)
             # before stock compares the state with that before, it makes both as wide
             self.width = torch.maximum(self.width, self.columns) if adaptive else self.columns
             same = equal_rows(state.tokens, before, self.pad)
             flags = torch.stack([same, state.lengths, self._gapped()])
-            done, state.sizes, gapped = flags.tolist()
-            if step == self.options.max_iter:
-                state.finish([True] * len(done), step, "max_iterations")
-                return
+            is_same, state.sizes, has_gaps = flags.tolist()
+            if step == last:
+                break
             if adaptive:
-                finished = list(map(bool, done))
-                state.finish(finished, step, "unchanged")
-                [self.width] = state.drop(finished, self.width)
-                gapped = list(compress(gapped, map(not_, finished)))
+                done = list(map(bool, is_same))
+                has_gaps = list(compress(has_gaps, map(not_, done)))
+                self._leave(done, step)
             if not state.numbers:
-                return
+                return state.hypotheses()
+        state.finish([True] * len(state.numbers), last, "max_iterations")
+        return state.hypotheses()
+
+    def _leave(self, done: list[bool], step: int) -> None:
+        """Sentences that an iteration did not change leave."""
+        self.state.finish(done, step, "unchanged")
+        staying = self.state.drop(done)
+        if staying is not None:
+            self.width = self.width.index_select(0, staying[0])
+
+    def _read_blanks(self, decision: "Decision") -> None:
+        """Tells the host how many placeholders there will be, and how many unknown symbols."""
+        counts = torch.stack([decision.lengths, self._refilled().sum(1)])
+        decision.sizes, refilled = counts.tolist()
+        self.refilled_count = sum(refilled)
+        self.read(decision)
 
     # padding inside sentences -----------------------------------------------------------------
 
@@ -106,22 +146,23 @@ class StockDecoding(Decoding):
             self.gaps = Gaps(rows, state.tokens[rows], last[rows])
         state.move(Compaction(state.tokens.ne(self.pad)))
 
-    def _keep(self) -> Tensor:
-        """Which tokens are kept, R × T, bool."""
-        passed = (self.state.lengths <= SHORTEST).unsqueeze(1)
-        return super()._keep() | (self.state.tokens.ne(self.pad) & passed)
-
-    def _placeholder_logits(self) -> Tensor:
-        """Of the number of tokens missing in each slot; a gap has been read by the last's."""
-        logits = super()._placeholder_logits()
-        if self.gaps is not None:
-            rows, tokens, last = self.gaps
-            memory = self.policy.with_facts(self.state.memory.select(rows), Facts())
-            slots = self.policy.placeholder_logits(tokens, memory).float()
-            logits[rows, 0] = slots[torch.arange(len(rows), device=rows.device), last - 1]
+    def logits(
+        self,
+        operation: "EditOperation",
+        where: Tensor | None = None,
+        places: Tensor | None = None,
+    ) -> Tensor:
+        """What the policy says; of slots a gap has been read by the last's."""
+        logits = super().logits(operation, where, places)
+        if operation.stage != "open" or self.gaps is None:
+            return logits
+        rows, tokens, last = self.gaps
+        slots = self.policy.logits(operation, tokens, self.state.memory.select(rows)).float()
+        logits = logits.float()
+        logits[rows, 0] = slots[torch.arange(len(rows), device=rows.device), last - 1]
         return logits
 
-    def _end(self, counts: Tensor) -> None:
+    def _end(self, decision: "Decision") -> None:
         """A token before padding becomes ``</s>`` before slots are opened."""
         state, width = self.state, self.width
         ending = torch.zeros_like(state.tokens, dtype=torch.bool)
@@ -133,17 +174,16 @@ class StockDecoding(Decoding):
         column = torch.arange(ending.size(1), device=ending.device)
         ending |= padded.unsqueeze(1) & (column == state.lengths.unsqueeze(1) - 1)
         state.tokens = state.tokens.masked_fill(ending, self.eos)
-        self.columns = state.lengths + counts.sum(1)
+        self.columns = decision.lengths
 
-    def _fill(self, where: Tensor, places: Tensor, step: int) -> None:
-        """Writes tokens, and cuts sentences to as many columns as they have tokens.
+    def _cut(self) -> None:
+        """Cuts sentences to as many columns as they have tokens.
 
         Where padding was written between tokens, the last ones are lost.
         """
-        super()._fill(where, places, step)
         state = self.state
         self.columns = state.tokens.ne(self.pad).sum(1)
-        column = torch.arange(where.size(1), device=where.device)
+        column = torch.arange(state.tokens.size(1), device=state.tokens.device)
         beyond = column >= self.columns.unsqueeze(1)
         state.tokens = state.tokens.masked_fill(beyond, self.pad)
 
@@ -153,7 +193,11 @@ class StockDecoding(Decoding):
         """R, bool: sentences that are short enough to insert into."""
         return self.state.lengths < self.state.cap
 
-    def _limited(self, counts: Tensor) -> Tensor:
+    def _forbidden_symbols(self) -> list[int]:
+        # a trace knows no padding inside a sentence; stock's models leave none
+        return [self.placeholder, self.pad] if self.policy.traces else [self.placeholder]
+
+    def limited(self, counts: Tensor) -> Tensor:
         """What is left of ``counts``: a sentence that may grow gets beyond the limit."""
         counts = torch.minimum(counts, self.state.cap.unsqueeze(1))
         counts = counts.masked_fill(~self._growing().unsqueeze(1), 0)
@@ -166,14 +210,14 @@ class StockDecoding(Decoding):
         """R × T, bool: unknown symbols that are written anew."""
         state = self.state
         unknown = state.tokens.eq(self.unk)
-        if self.constraints is not None:
-            unknown = unknown & ~self.constraints.standing(KEEP, state.origin, state.rows)
+        if self.orders is not None:
+            unknown = unknown & ~self.orders.standing(KEEP, state.origin, state.rows)
         return unknown
 
-    def _unwritten(self, opened: int) -> tuple[Tensor, int]:
+    def blanks(self) -> tuple[Tensor, int]:
         """Where tokens are to be written: at placeholders and at unknown symbols."""
-        placeholders, _ = super()._unwritten(opened)
-        return placeholders | self._refilled(), opened + self.unknown
+        placeholders, opened = super().blanks()
+        return placeholders | self._refilled(), opened + self.refilled_count
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, from which on a sentence does not grow."""

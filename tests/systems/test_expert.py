@@ -1,4 +1,4 @@
-"""Roll-in states: which sentences take which state, and what π^RND and t̃ look like."""
+"""The expert: which sentences take which state, and what π^RND and t̃ look like."""
 
 import math
 from typing import Any
@@ -15,8 +15,8 @@ from torch import Tensor
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import insertion_labels
 from lev_plugins.ops.randomness import uniform
-from lev_plugins.systems.levenshtein.roll_in import (
-    RollIn,
+from lev_plugins.systems.levenshtein.expert import (
+    Expert,
     join_deletion_inputs,
     random_keep,
     token_predictions,
@@ -46,7 +46,7 @@ def chi_square(counts: Tensor, expected: Tensor) -> float:
 def test_the_share_that_stays_is_the_one_that_was_asked_for(kept):
     task = tiny.task(kept_tokens=kept)
     sample = tiny.batch(task, [Triple("ab", "abcdefgh", "")] * MANY, drafted=False)
-    states = task.with_roll_in(sample, 1, (0.5, 0.0))["roll_in"].insertion
+    states = task.with_expert(sample, 1, (0.5, 0.0))["expert"].insertion
     counts = torch.bincount(states.before.ne(1).sum(1) - 2, minlength=9)
     classes = torch.arange(9) < (9 if kept == "uniform" else 8)
     assert chi_square(counts, MANY * classes / classes.sum()) < 26.1  # chance: one in a thousand
@@ -78,7 +78,7 @@ def test_equal_random_numbers_are_ranked_alike_with_and_without_padding():
 def test_beta_zero_never_looks_at_the_draft():
     sample = tiny.batch(TASK, ROWS)
     pairs = {name: value for name, value in sample.items() if name != "draft"}
-    with_drafts, without = (tiny.roll_in(TASK, one, beta=0.0) for one in (sample, pairs))
+    with_drafts, without = (tiny.expert(TASK, one, beta=0.0) for one in (sample, pairs))
     pairs = zip(with_drafts.insertion, without.insertion, strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
     assert with_drafts.draft_kept is None
@@ -87,12 +87,12 @@ def test_beta_zero_never_looks_at_the_draft():
 def test_states_are_the_same_whoever_has_aligned_the_drafts():
     sample = tiny.batch(TASK, ROWS)
     kept = dict(zip(("draft_kept", "target_kept"), lcs_masks(sample["draft"], sample["target"], 1)))
-    state, aligned = (tiny.roll_in(TASK, {**sample, **masks}) for masks in ({}, kept))
+    state, aligned = (tiny.expert(TASK, {**sample, **masks}) for masks in ({}, kept))
     assert torch.equal(state.draft_kept, aligned.draft_kept) and state.draft_kept.any()
     for expected, value in zip(state.insertion, aligned.insertion, strict=True):
         assert torch.equal(expected, value)
     kept["target_kept"] = torch.zeros_like(kept["target_kept"])  # these are what is read
-    other = tiny.roll_in(TASK, {**sample, **kept})
+    other = tiny.expert(TASK, {**sample, **kept})
     assert not torch.equal(other.insertion.missing, state.insertion.missing)
 
 
@@ -100,7 +100,7 @@ def test_states_are_the_same_whoever_has_aligned_the_drafts():
 def test_shares_between_zero_and_one_are_met_and_independent(share):
     count = 4000
     sample = tiny.batch(TASK, [Triple("ab", "abcdefgh", "ab")] * count)
-    state = tiny.roll_in(TASK, sample, alpha=share, beta=share)
+    state = tiny.expert(TASK, sample, alpha=share, beta=share)
     inserting = state.draft_kept.any(1)
     tolerance = 4 * math.sqrt(share * (1 - share) / count)
     pairs = torch.stack([state.delete_draft.float(), inserting.float()])
@@ -111,7 +111,7 @@ def test_shares_between_zero_and_one_are_met_and_independent(share):
 
 @given(TRIPLES)
 def test_with_beta_one_what_stands_is_the_draft_after_the_experts_deletion(triples):
-    state = tiny.roll_in(TASK, tiny.batch(TASK, triples), beta=1.0)
+    state = tiny.expert(TASK, tiny.batch(TASK, triples), beta=1.0)
     for row, before in zip(triples, state.insertion.before, strict=True):
         standing = tiny.letters(before, SYMBOLS)
         assert is_subsequence(standing, row.target) and is_subsequence(standing, row.draft)
@@ -122,7 +122,7 @@ def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(share,
     # Eq. 7 with y⁰ = <s></s>; the others keep a number of tokens that is uniform over 0 … 8
     count, by_chance = 4000, 1 / 9
     rows = [Triple("ab", "abcdefgh", "")] * count
-    state = tiny.roll_in(TASK, tiny.batch(TASK, rows, drafted=drafted), beta=share)
+    state = tiny.expert(TASK, tiny.batch(TASK, rows, drafted=drafted), beta=share)
     empty = state.insertion.before.ne(1).sum(1).eq(2).float().mean()
     expected = share + (1 - share) * by_chance
     assert abs(float(empty) - expected) <= 4 * math.sqrt(expected * (1 - expected) / count)
@@ -134,7 +134,7 @@ def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(share,
 def facts(rows=ROWS, options: dict | None = None, **layout: Any) -> dict[int, tuple]:
     """Everything random about each sentence, keyed by its number and without padding."""
     sample, found = tiny.batch(TASK, rows, **layout), {}
-    state = tiny.roll_in(TASK, sample, tokens="sample", **options or {})
+    state = tiny.expert(TASK, sample, tokens="sample", **options or {})
     for i, number in enumerate(sample["id"].tolist()):
         size = int(sample["target"][i].ne(1).sum())
         found[number] = (
@@ -160,17 +160,17 @@ def test_noise_belongs_to_seed_epoch_and_sentence_whatever_the_batch_or_process(
 # t̃ ------------------------------------------------------------------------------------------
 
 
-def gaps(task: TranslationEditTask, rows: list[Triple], tokens: str, **layout: Any) -> RollIn:
+def gaps(task: TranslationEditTask, rows: list[Triple], tokens: str, **layout: Any) -> Expert:
     """States with every inner token of the targets missing."""
     task.cfg.roll_in_tokens = tokens
     sample = tiny.batch(task, rows, drafted=False, **layout)
-    state = task.with_roll_in(sample, 1)["roll_in"]
+    state = task.with_expert(sample, 1)["expert"]
     boundary = sample["target"].eq(0) | sample["target"].eq(2)
     state.insertion = insertion_labels(sample["target"], boundary, 1, task.placeholder)
     return state
 
 
-def predicted(state: RollIn, logits: Tensor) -> Tensor:
+def predicted(state: Expert, logits: Tensor) -> Tensor:
     """t̃ of policies that say the same everywhere."""
     return token_predictions(logits.expand(int(state.insertion.missing.sum()), -1), state, NEVER)
 
@@ -246,7 +246,7 @@ def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     plain, other = (tiny.task(token_masking=masking) for masking in ("none", "uniform"))
     rows = [Triple("ab", "abcdefgh", "abxdefg")] * MANY
     sample = tiny.batch(plain, rows)
-    before, found = (task.with_roll_in(sample, 1)["roll_in"] for task in (plain, other))
+    before, found = (task.with_expert(sample, 1)["expert"] for task in (plain, other))
     assert before.where.equal(before.insertion.missing)
     for one, same in zip(before.insertion, found.insertion, strict=True):
         assert torch.equal(one, same)
@@ -258,9 +258,9 @@ def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     shares = masked.sum(1) / (8 - missing.sum(1)).clamp(min=1)
     assert abs(float(shares[missing.sum(1) < 8].mean()) - 0.5) < 0.02
     model, few = tiny.model(other).eval(), tiny.batch(other, ROWS, drafted=False)
-    few = other.with_roll_in(few, 1)
-    answers, inputs = model(few["net_input"]["src_tokens"], None, few["roll_in"])
-    state = few["roll_in"]
-    assert len(answers["token"]) == int(state.where.sum())
+    state = other.with_expert(few, 1)["expert"]
+    answers = model(few["net_input"]["src_tokens"], None, state)
+    assert len(answers["token"][1]) == int(state.where.sum())
     stands = state.target.ne(1) & ~state.insertion.missing
+    inputs = state.before_deletion()
     assert torch.equal(inputs[stands], state.target[stands]), "deletion reads them as they stand"

@@ -1,11 +1,12 @@
-"""Roll-in of dual-policy learning: states in which the expert is asked (paper, Eq. 6-7, Alg. 1).
+"""The expert π* of dual-policy learning: states in which it is asked, and what it knows of them
+(paper, Eq. 6-8, Alg. 1). Its labels are each operation's :meth:`.EditOperation.lesson`.
 
 Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P placeholders in all.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,9 @@ from ...ops.edits import InsertionLabels, insertion_labels, true_places
 from ...ops.randomness import uniform_streams
 from .config import TranslationEditConfig
 from .trace import Trace
+
+if TYPE_CHECKING:
+    from .model import LevenshteinEditorModel
 
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
@@ -43,8 +47,8 @@ class Sizes(NamedTuple):
 
 
 @dataclass
-class RollIn:
-    """States and labels of one batch.
+class Expert:
+    """What the expert knows of one batch, which the task makes and the model asks.
 
     target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
     insertion). insertion: y_ins, y'_ins and what the expert inserts. state, where: what the token
@@ -52,7 +56,7 @@ class RollIn:
     token_noise: B × M uniform numbers for sampling t̃, None for the argmax. frequencies: V, what
     random t̃ are sampled by; None where t̃ comes from the policy. draft_kept: B × N, bool, what the
     expert keeps of the drafts that insertion states are made of. sizes: known where a device would
-    have to be waited for.
+    have to be waited for. traced, never, max_insertions: of the model that asks.
     """
 
     target: Tensor
@@ -68,43 +72,77 @@ class RollIn:
     bos: int
     eos: int
     sizes: Sizes = field(default_factory=Sizes)
+    traced: bool = False
+    never: list[int] = field(default_factory=list)
+    max_insertions: int = 0
 
-    def read(self, traced: bool) -> tuple[Trace, Trace, Tensor]:
-        """What the placeholder head reads, what the token head does, and where that predicts.
+    def begin(self, model: "LevenshteinEditorModel") -> None:
+        """A model asks from now on, and has written nothing yet."""
+        self.traced, self.never = model.traces, model.never
+        self.max_insertions = model.cfg.max_insertions
+        self.token_logits: Tensor | None = None
+        before, after = self._insertion_states()
+        self._before_insertion, self._before_filling = before, after
 
-        Of the deletions only the expert's from drafts are ``traced``: after dropping at random a
-        trace would tell the answer.
-        """
+    # states -----------------------------------------------------------------------------------
+
+    def before_insertion(self) -> Trace:
+        """y_ins, what the placeholder head reads (Eq. 7)."""
+        return self._before_insertion
+
+    def before_filling(self) -> tuple[Trace, Tensor]:
+        """y'_ins, what the token head reads, and where it predicts: B × T, bool."""
+        after = self._before_filling
+        if after.tokens is self.state:
+            return after, self.where
+        return after, after.spread(self.where, self.pad)
+
+    def _insertion_states(self) -> tuple[Trace, Trace]:
+        """y_ins and y'_ins, traced where the expert deletes from drafts: after dropping at random
+        a trace would tell the answer."""
         pad, before = self.pad, self.insertion.before
-        if not traced or self.draft_kept is None:
-            counting, writing = (
-                Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
-                for tokens in (before, self.state)
-            )
-            return counting, writing, self.where
+        if not self.traced or self.draft_kept is None:
+            return Trace.of(before), Trace.of(self.state)
         width = max(self.draft.size(1), before.size(1))
-        before, draft, kept = (
-            F.pad(one, (0, width - one.size(1)), value=fill)
-            for one, fill in ((before, pad), (self.draft, pad), (self.draft_kept, False))
-        )
-        drafted = kept.any(1, keepdim=True)
-        deleted = drafted & ~kept & draft.ne(pad)
-        counting = Trace(torch.where(drafted, draft, before), deleted)
-        writing = counting.opened(self.insertion.counts, self.state, pad, self.sizes.opened)
-        return counting, writing, writing.spread(self.where, pad)
+        before = F.pad(before, (0, width - before.size(1)), value=pad)
+        draft = F.pad(self.draft, (0, width - self.draft.size(1)), value=pad)
+        kept = F.pad(self.draft_kept, (0, width - self.draft_kept.size(1)), value=False)
+        is_draft = kept.any(1, keepdim=True)
+        deleted = is_draft & ~kept & draft.ne(pad)
+        counting = Trace(torch.where(is_draft, draft, before), deleted)
+        counts, opened = self.insertion.counts, self.sizes.opened
+        return counting, counting.opened(counts, self.state, pad, opened)
 
-    def asked(self, inputs: Tensor) -> Tensor:
-        """The tokens of y_del (B × L) that the deletion head decides about, laid flat: P, long."""
-        return true_places(self._is_inner(inputs), self.sizes.asked)
+    def hear(self, logits: Tensor) -> None:
+        """The token head's logits (P × V, where it predicts): of them comes what deletion learns
+        from (Alg. 1)."""
+        self.token_logits = logits.detach()
 
-    def _is_inner(self, tokens: Tensor) -> Tensor:
+    def before_deletion(self) -> Tensor:
+        """y_del, B × L (Eq. 6): the draft where the mixture chose it, else y* with its gaps filled
+        by the model's own t̃."""
+        with torch.no_grad():
+            return join_deletion_inputs(self, token_predictions(self._unmasked(), self, self.never))
+
+    def _unmasked(self) -> Tensor:
+        """The token head's logits at placeholders; for deletion what was masked stands as it is."""
+        assert self.token_logits is not None, "insertion is learnt before deletion"
+        missing, logits = self.insertion.missing, self.token_logits
+        if self.where is missing:
+            return logits
+        places = true_places(self.where, self.sizes.written)
+        is_missing = missing.flatten().index_select(0, places)
+        return logits.index_select(0, true_places(is_missing, self.sizes.missing))
+
+    def inner(self, tokens: Tensor) -> Tensor:
+        """B × L, bool: neither padding nor ends."""
         return tokens.ne(self.pad) & tokens.ne(self.bos) & tokens.ne(self.eos)
 
     def measured(self) -> Sizes:
         """The sizes; a device is waited for once."""
         missing = self.insertion.missing.sum(1)
         real, drafted = self.target.ne(self.pad).sum(1), self.draft.ne(self.pad).sum(1)
-        inner = [self._is_inner(tokens).sum(1) for tokens in (self.draft, self.target)]
+        inner = [self.inner(tokens).sum(1) for tokens in (self.draft, self.target)]
         numbers = {
             "missing": missing.sum(),
             "written": self.where.sum(),
@@ -123,9 +161,9 @@ class RollIn:
 
 
 class TrainingBatch(Batch):
-    """A batch with the states that its sentences are learned from."""
+    """A batch with the expert whom it is learned from."""
 
-    roll_in: RollIn
+    expert: Expert
 
 
 def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:
@@ -140,7 +178,7 @@ def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform
     return inner & (rank < number.unsqueeze(1))
 
 
-def build_roll_in(
+def make_expert(
     sample: Batch,
     epoch: int,
     shares: tuple[float, float],
@@ -148,8 +186,8 @@ def build_roll_in(
     dictionary: Dictionary,
     placeholder: int,
     frequencies: Tensor,
-) -> RollIn:
-    """States and expert labels for a batch.
+) -> Expert:
+    """The expert of a batch, and the states in which it is asked (Eq. 6 and 7).
 
     A sentence without a draft has nothing to delete: for deletion it takes the model's insertions,
     for insertion ℰ(y⁰, d*) is the empty sentence, where generation begins.
@@ -188,10 +226,10 @@ def build_roll_in(
     noise = None if tokens == "argmax" else random[_TOKENS, :, :width]
     words = frequencies.to(target.device, non_blocking=True) if tokens == "random" else None
     states = target, draft, delete_draft, insertion, state, where
-    roll_in = RollIn(*states, noise, words, draft_kept, pad, bos, eos)
+    expert = Expert(*states, noise, words, draft_kept, pad, bos, eos)
     if is_accelerator(target):
-        roll_in.sizes = roll_in.measured()
-    return roll_in
+        expert.sizes = expert.measured()
+    return expert
 
 
 def alignment(sample: Batch, pad: int) -> tuple[Tensor, Tensor]:
@@ -209,20 +247,20 @@ def without(logits: Tensor, symbols: Iterable[int]) -> Tensor:
     return logits
 
 
-def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tensor:
+def token_predictions(logits: Tensor, expert: Expert, never: list[int]) -> Tensor:
     """t̃ for every placeholder (P): the likeliest, one sampled from the policy, or a random token.
 
-    logits: P × V, at ``roll_in.insertion.missing``. never: symbols that are never written.
+    logits: P × V, at ``expert.insertion.missing``. never: symbols that are never written.
     """
     size = rows_at_once(logits)
-    if roll_in.token_noise is None:
+    if expert.token_noise is None:
         parts = logits.split(size)  # max takes half of the time of argmax
         return torch.cat([without(part, never).max(1).indices for part in parts])
-    places = true_places(roll_in.insertion.missing, roll_in.sizes.missing)
-    noise = roll_in.token_noise.flatten().index_select(0, places)
-    if roll_in.frequencies is not None:
+    places = true_places(expert.insertion.missing, expert.sizes.missing)
+    noise = expert.token_noise.flatten().index_select(0, places)
+    if expert.frequencies is not None:
         # counts are whole numbers: their sums are exact on any device
-        counts = roll_in.frequencies.cumsum(0)
+        counts = expert.frequencies.cumsum(0)
         sampled = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
         return sampled.clamp(max=logits.size(1) - 1)
     parts = zip(logits.split(size), noise.split(size))
@@ -240,31 +278,15 @@ def sampled_tokens(logits: Tensor, noise: Tensor) -> Tensor:
     return torch.where(chosen.values.bool(), chosen.indices, probabilities.argmax(1))
 
 
-def join_deletion_inputs(roll_in: RollIn, predicted: Tensor) -> Tensor:
+def join_deletion_inputs(expert: Expert, predicted: Tensor) -> Tensor:
     """y_del: the draft where the mixture chose it, else y*'s gaps filled with t̃ (B × L)."""
-    insertion, pad = roll_in.insertion, roll_in.pad
+    insertion, pad = expert.insertion, expert.pad
     filled = insertion.after.masked_scatter(insertion.missing, predicted)
-    width = max(filled.size(1), roll_in.draft.size(1))
+    width = max(filled.size(1), expert.draft.size(1))
     draft, filled = (
         F.pad(side, (0, width - side.size(1)), value=pad) if side.size(1) < width else side
-        for side in (roll_in.draft, filled)
+        for side in (expert.draft, filled)
     )
-    inputs = torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
-    longest = roll_in.sizes.width
+    inputs = torch.where(expert.delete_draft.unsqueeze(1), draft, filled)
+    longest = expert.sizes.width
     return inputs[:, : int(inputs.ne(pad).sum(1).max()) if longest is None else longest]
-
-
-def expert_labels(roll_in: RollIn, inputs: Tensor, max_insertions: int) -> dict[str, Tensor]:
-    """The expert's actions where the heads predict: d* (1: delete), p* (at most K), t*; P each."""
-    keep, _ = lcs_masks(inputs, roll_in.target, roll_in.pad)
-    insertion, sizes = roll_in.insertion, roll_in.sizes
-
-    def at(values: Tensor, places: Tensor) -> Tensor:
-        return values.flatten().index_select(0, places)
-
-    slots = true_places(insertion.slots, sizes.slots)
-    return {
-        "deletion": (~at(keep, roll_in.asked(inputs))).long(),
-        "placeholder": at(insertion.counts, slots).clamp(max=max_insertions),
-        "token": at(roll_in.target, true_places(roll_in.where, sizes.written)),
-    }
