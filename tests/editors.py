@@ -70,7 +70,9 @@ def enct5(kind: str, texts: int = 1, limit: int = 24, labels: Sequence[str] = LA
     """Reads bytes, at most so many; ``labels`` are its classes, labels or tags."""
     names = [] if kind == "regression" else list(labels)
     prepared, counts = kind.removesuffix("_pooled"), [1] * len(names)
-    known = Metadata(prepared, names, Tokenizer(None).pieces, counts, texts=texts, max_length=limit)
+    known = Metadata(
+        prepared, names, Tokenizer(None).pieces, counts, texts_per_example=texts, max_length=limit
+    )
     task = EncT5Task(EncT5TaskConfig(kind=kind), known)
     torch.manual_seed(1)
     model = EncT5Model.build_model(EncT5Config(**ENCT5), task)

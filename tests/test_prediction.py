@@ -69,7 +69,7 @@ def assert_same(*sides: list[Any]) -> None:
 
 def given_to(model: EncT5, texts: list[str]) -> list[Any]:
     """Pairs where the model reads pairs."""
-    return list(zip(texts, reversed(texts))) if model.metadata.texts > 1 else texts
+    return list(zip(texts, reversed(texts))) if model.metadata.texts_per_example > 1 else texts
 
 
 # loading ------------------------------------------------------------------------------------
@@ -116,15 +116,15 @@ def test_a_checkpoint_that_does_not_serve_is_named(tmp_path, change, message):
 @torch.no_grad()
 def scores_of(model: EncT5, parts: Sequence[str]) -> list[float]:
     """By hand: the scores of one text, or two, in a batch of its own."""
-    cut = model.tokenizer.texts(parts, LIMIT)
+    cut = model.tokenizer.encode_texts(parts, LIMIT)
     one = Example(torch.tensor(cut.pieces), torch.zeros(0).long(), torch.zeros(0))
-    columns = collate([[one]], model.kind, model.task.number)
+    columns = collate([[one]], model.problem_type, model.task.num_labels)
     logits = model.model(**columns)[0]
-    if model.kind is ProblemType.MULTILABEL:
+    if model.problem_type is ProblemType.MULTILABEL:
         logits = logits[:, 1] - logits[:, 0]
-    if model.kind.many:
+    if model.problem_type.is_multilabel:
         return (1 / (1 + (-logits).exp())).tolist()
-    if model.kind is ProblemType.REGRESSION:
+    if model.problem_type is ProblemType.REGRESSION:
         return logits.tolist()
     return (logits.exp() / logits.exp().sum()).tolist()
 
@@ -132,9 +132,9 @@ def scores_of(model: EncT5, parts: Sequence[str]) -> list[float]:
 @pytest.mark.parametrize("name", [*(kind for kind in KINDS if kind != "tagging"), "pairs"])
 def test_what_is_found_follows_from_the_scores(models, name):
     model = models[name]
-    ranks = model.kind is not ProblemType.REGRESSION
+    ranks = model.problem_type is not ProblemType.REGRESSION
     texts, held = given_to(model, ["one two", "", "six", "a b c d e f"]), set()
-    options = (9 if ranks else None, 0.55 if model.kind.many else None)
+    options = (9 if ranks else None, 0.55 if model.problem_type.is_multilabel else None)
     for text, found in zip(texts, model.predict(texts, *options), strict=True):
         parts = (text,) if isinstance(text, str) else text
         scores = scores_of(model, parts)
@@ -142,7 +142,7 @@ def test_what_is_found_follows_from_the_scores(models, name):
         wanted: dict[str, Any] = {"value": scores[0]}
         if ranks:
             wanted = {"top": [{"label": label, "score": score} for label, score in ranked]}
-        if model.kind.many:
+        if model.problem_type.is_multilabel:
             holding = [one for one in ranked if one[1] > 0.55]
             wanted["labels"], wanted["scores"] = map(list, zip(*holding)) if holding else ([], [])
             held.add(len(holding))
@@ -178,7 +178,7 @@ TEXTS = st.lists(st.text(st.sampled_from("ab ö☃\t"), max_size=LIMIT + 10), ma
 def test_a_text_has_the_same_answer_alone_and_in_any_batch(models, name, texts, budget, buffer):
     model = models[name]
     inputs = given_to(model, texts)
-    options = {} if model.kind is ProblemType.REGRESSION else {"top_k": 1}
+    options = {} if model.problem_type is ProblemType.REGRESSION else {"top_k": 1}
     alone = [one for text in inputs for one in model.stream([text], **options)]
     tight = EncT5(model.model, model.task, budget)
     assert_same(list(tight.stream(inputs, buffer=buffer, **options)), alone)

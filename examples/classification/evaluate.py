@@ -8,14 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
+import numpy as np
 
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io.text_files import read_lines
 from lev_plugins.metrics.words import percent
-from lev_plugins.systems.enct5 import metrics
-from lev_plugins.systems.enct5.problem_types import ProblemType
+from lev_plugins.systems.enct5.metrics import class_metrics
 
 HALF = 0.5
 Scores = dict[str, float]
@@ -86,8 +85,7 @@ def class_scores(found: Sequence[str], wanted: Sequence[Example]) -> Scores:
     truth = [one.labels[0] for one in wanted]
     names = sorted({*found, *truth})
     said, true = ([names.index(one) for one in side] for side in (found, truth))
-    kind, chances = ProblemType.CLASSIFICATION, torch.eye(len(names))[said]
-    scores = metrics.summary(kind, metrics.statistics(kind, chances, torch.tensor(true)))
+    scores = class_metrics(np.array(said), np.array(true), len(names))
     return {"accuracy": scores["accuracy"], "Matthews": scores["mcc"]}
 
 

@@ -20,12 +20,12 @@ from .options import adder, make_parser, say
 
 if TYPE_CHECKING:
     from ..systems.enct5.metadata import Metadata
-    from ..systems.enct5.reading import Layout
+    from ..systems.enct5.reading import FileFormat
     from ..systems.enct5.tokenizer import Tokenizer
 
 #: of :class:`.ProblemType`, which the help is not to load
 KINDS = ("classification", "regression", "multilabel", "tagging")
-LONGEST = 512
+DEFAULT_MAX_LENGTH = 512
 #: format → columns of text and label, from 1, unless told otherwise; the label may be the second
 FORMATS = {"tsv": (2, 1), "conllu": (2, 4), "columns": (1, None)}
 
@@ -70,101 +70,142 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register(lean=True)
-    from ..systems.enct5.reading import known_labels
+    from ..systems.enct5.reading import read_labels
     from ..systems.enct5.writing import write_all
 
-    layout = _layout(args)
-    files = {"train": args.train}
-    for split in ("valid", "test"):
-        paths = filter(None, (getattr(args, split) or "").split(","))
-        files.update({f"{split}{number or ''}": path for number, path in enumerate(paths)})
+    file_format = _file_format(args)
+    files = _files(args)
     require_files([*files.values(), *filter(None, [args.labels])])
     if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
         raise UserError(f"--destdir {args.destdir}: is there already; name another folder")
-    labels = known_labels(args.labels or args.train, layout, listed=bool(args.labels))
+    labels = read_labels(args.labels or args.train, file_format, listed=bool(args.labels))
     for path in files.values():  # every line is judged before the work begins
-        for example in layout.read(path):
-            labels.stored(example)
-    tokenizer, longest = _cutter(args, layout)
-    if args.seed is not None and not args.sampled_copies:
-        raise UserError("--seed is for --sampled-copies; leave it out")
-    if args.seed is not None and not 0 <= args.seed < 2**32:
-        raise UserError(f"--seed {args.seed}: give a number from 0 to {2**32 - 1}")
-    if args.sampled_copies and tokenizer.serialised is None:
-        raise UserError("--sampled-copies is for subwords that can be sampled; leave it out")
-    least = 1 + len(layout.texts) + len(tokenizer.first)
-    if longest < least:
-        raise UserError(f"--max-length {longest}: give {least} or more")
+        for example in file_format.read(path):
+            labels.encode(example)
+    tokenizer, max_length = make_tokenizer(args, file_format)
+    _check_copies(args, can_sample=tokenizer.sentencepiece_model is not None)
+    least = 1 + len(file_format.texts) + len(tokenizer.prefix)
+    if max_length < least:
+        raise UserError(f"--max-length {max_length}: give {least} or more")
+    seed = 1 if args.seed is None else args.seed
     with staged(args.destdir) as folder:
-        copies, seed = args.sampled_copies, 1 if args.seed is None else args.seed
-        write_all(folder, layout, files, labels, tokenizer, longest, say, copies, seed)
+        write_all(
+            folder,
+            file_format,
+            files,
+            labels,
+            tokenizer,
+            max_length,
+            log=say,
+            copies=args.sampled_copies,
+            seed=seed,
+        )
     say(f"prepared in {args.destdir}")
-    if command := next_enct5_command(args, len(labels.names)):
+    command = next_enct5_command(args, len(labels.names))
+    if command:
         say(f"note: next trains for twenty minutes; for a try of five: {FIVE_MINUTES}")
         say(f"next: {command}")
 
 
-def _layout(args: argparse.Namespace) -> "Layout":
+def _files(args: argparse.Namespace) -> dict[str, str]:
+    """Split → file."""
+    files = {"train": args.train}
+    for split in ("valid", "test"):
+        paths = (getattr(args, split) or "").split(",")
+        for number, path in enumerate(filter(None, paths)):
+            files[f"{split}{number or ''}"] = path
+    return files
+
+
+def _check_copies(args: argparse.Namespace, can_sample: bool) -> None:
+    if args.seed is not None and not args.sampled_copies:
+        raise UserError("--seed is for --sampled-copies; leave it out")
+    if args.seed is not None and not 0 <= args.seed < 2**32:
+        raise UserError(f"--seed {args.seed}: give a number from 0 to {2**32 - 1}")
+    if args.sampled_copies and not can_sample:
+        raise UserError("--sampled-copies is for subwords that can be sampled; leave it out")
+
+
+def _file_format(args: argparse.Namespace) -> "FileFormat":
     """How the files are written."""
     from ..systems.enct5.problem_types import ProblemType
-    from ..systems.enct5.reading import Layout
+    from ..systems.enct5.reading import FileFormat
 
-    kind = ProblemType(args.kind)
-    tagging, tsv = kind is ProblemType.TAGGING, args.format == "tsv"
-    for name, fits, where in (
-        ("format", tagging or tsv, "--kind tagging"),
-        ("text_columns", tsv, "--format tsv"),
-        ("header", tsv, "--format tsv"),
-        ("label_separator", kind.many, "--kind multilabel"),
-        ("labels", kind is not ProblemType.REGRESSION, "labels, not for values"),
+    problem_type = ProblemType(args.kind)
+    is_tagging = problem_type is ProblemType.TAGGING
+    is_tsv = args.format == "tsv"
+    for name, fits, owner in (
+        ("format", is_tagging or is_tsv, "--kind tagging"),
+        ("text_columns", is_tsv, "--format tsv"),
+        ("header", is_tsv, "--format tsv"),
+        ("label_separator", problem_type.is_multilabel, "--kind multilabel"),
+        ("labels", problem_type is not ProblemType.REGRESSION, "labels, not for values"),
     ):
         if getattr(args, name) and not fits:
-            raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
-    text, label = FORMATS[args.format]
-    label = label if args.label_column is None else args.label_column
-    written = (args.text_columns or str(text)).split(",")
-    texts = [int(one) if one.isdecimal() else -1 for one in written]
-    low = min(*texts, 1 if label is None else label) < 1
-    if low or len(texts) > 1 + (not tagging) or label in texts:
+            raise UserError(f"--{name.replace('_', '-')} is for {owner}; leave it out")
+    default_text, label = FORMATS[args.format]
+    if args.label_column is not None:
+        label = args.label_column
+    text_columns = (args.text_columns or str(default_text)).split(",")
+    texts = [int(column) if column.isdecimal() else -1 for column in text_columns]
+    max_texts = 1 if is_tagging else 2
+    least = min(*texts, 1 if label is None else label)
+    if least < 1 or len(texts) > max_texts or label in texts:
         raise UserError(
-            f"--label-column {label} --text-columns {','.join(written)}: columns count from 1; "
-            "give one or two for the text, for tagging one, and another for the label"
+            f"--label-column {label} --text-columns {','.join(text_columns)}: columns count from "
+            "1; give one or two for the text, for tagging one, and another for the label"
         )
-    column, columns = label and label - 1, [one - 1 for one in texts]
-    separator = args.label_separator or ","
-    named = args.label_column is not None or args.text_columns is not None
-    width = None if named or not tsv else 2  # else as many as the first line has
-    return Layout(kind, args.format, column, columns, args.header, separator, width)
+    names_columns = args.label_column is not None or args.text_columns is not None
+    return FileFormat(
+        problem_type,
+        args.format,
+        label=None if label is None else label - 1,
+        texts=[column - 1 for column in texts],
+        header=args.header,
+        separator=args.label_separator or ",",
+        # else as many as the first line has
+        width=2 if is_tsv and not names_columns else None,
+    )
 
 
-def _cutter(args: argparse.Namespace, layout: "Layout") -> "tuple[Tokenizer, int]":
-    """What cuts text, and most subwords of an example."""
-    from ..systems.enct5.directory import DIRECTORIES, EncoderDirectory
+def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tuple[Tokenizer, int]":
+    """The tokenizer, and most subwords of an example."""
+    from ..systems.enct5.directory import DIRECTORIES
     from ..systems.enct5.problem_types import ProblemType
     from ..systems.enct5.tokenizer import Tokenizer
-    from ..systems.enct5.writing import trained_cutter
+    from ..systems.enct5.writing import train_tokenizer
 
-    longest = LONGEST if args.max_length is None else args.max_length
+    max_length = DEFAULT_MAX_LENGTH if args.max_length is None else args.max_length
     for option in DIRECTORIES:
-        if path := getattr(args, option):
-            directory = EncoderDirectory(path, option)
-            most = getattr(directory.plan, "positions", longest)
-            if longest > most and args.max_length is not None:
-                raise UserError(
-                    f"--max-length {longest}: {path} has {most} positions; give no more"
-                )
-            return directory.tokenizer(), min(longest, most)
+        if getattr(args, option):
+            return _tokenizer_of_folder(args, option, max_length)
     if args.subwords_of:
         kept = _kept_subwords(args.subwords_of)
         # no text may be longer than a BERT's positions
-        usual = kept.wordpiece is None or args.max_length is not None
-        return kept.tokenizer(args.subwords_of), longest if usual else kept.max_length
+        if kept.hf_tokenizer is not None and args.max_length is None:
+            max_length = kept.max_length
+        return kept.tokenizer(args.subwords_of), max_length
     if args.bytes:
-        return Tokenizer(None), longest
-    examples = (example.texts for example in layout.read(args.train))
-    words = layout.kind is ProblemType.TAGGING
-    texts = map(" ".join, examples) if words else chain.from_iterable(examples)
-    return trained_cutter(iter(texts), args.vocab_size), longest
+        return Tokenizer(None), max_length
+    examples = (example.texts for example in file_format.read(args.train))
+    is_tagging = file_format.problem_type is ProblemType.TAGGING
+    texts = map(" ".join, examples) if is_tagging else chain.from_iterable(examples)
+    return train_tokenizer(iter(texts), args.vocab_size), max_length
+
+
+def _tokenizer_of_folder(
+    args: argparse.Namespace, option: str, max_length: int
+) -> "tuple[Tokenizer, int]":
+    from ..systems.enct5.directory import EncoderDirectory
+
+    path = getattr(args, option)
+    directory = EncoderDirectory(path, option)
+    max_positions = getattr(directory.plan, "positions", max_length)
+    if max_length > max_positions and args.max_length is not None:
+        raise UserError(
+            f"--max-length {max_length}: {path} has {max_positions} positions; give no more"
+        )
+    return directory.tokenizer(), min(max_length, max_positions)
 
 
 def _kept_subwords(path: str) -> "Metadata":
@@ -173,6 +214,7 @@ def _kept_subwords(path: str) -> "Metadata":
     from ..systems.enct5.metadata import DESCRIPTION, Metadata
 
     if os.path.isfile(os.path.join(path, DESCRIPTION)):
-        return Metadata.read(path)
+        return Metadata.from_folder(path)
     checkpoint = find_checkpoint(path)
-    return Metadata.of(load_state(checkpoint).get("task_state"), checkpoint)
+    state = load_state(checkpoint)
+    return Metadata.from_state(state.get("task_state"), checkpoint)

@@ -105,9 +105,10 @@ def _writer(args: argparse.Namespace, model: "EncT5") -> "Writer":
     from ..reports.predictions import json_record, tagged_lines, tsv_record
 
     if args.input_format != "text" and not model.tags:
+        kind = model.problem_type.value
         raise UserError(
-            f"--input-format {args.input_format}: {args.path} was trained for {model.kind.value} "
-            "and tags no words; give texts, a line each"
+            f"--input-format {args.input_format}: {args.path} was trained for {kind} and tags no "
+            "words; give texts, a line each"
         )
     if args.format in WORDS:
         column = args.label_column or WORDS[args.format]
@@ -142,11 +143,11 @@ def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Found]":
             filled = (sentence.words(column) for sentence in chunk if sentence.rows)
             found = model.stream(filled, *asked)
             for sentence in chunk:
-                place = sentence.number + (sentence.places[0] if sentence.rows else 0)
+                place = sentence.first_line + (sentence.word_lines[0] if sentence.rows else 0)
                 yield place, sentence, next(found) if sentence.rows else None
         return
     texts: Iterator[str | list[str]] = lines.input_lines(args.input)
-    if model.metadata.texts > 1:
+    if model.metadata.texts_per_example > 1:
         form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
         texts = lines.input_fields(args.input, {2}, form)
     number = 0

@@ -11,7 +11,7 @@ or classes, W words.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from fairseq.dataclass.utils import merge_with_parent
@@ -29,13 +29,18 @@ from ..systems.enct5.task import TASK
 from ..systems.enct5.tokenizer import Encoding
 from .arguments import strings
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
-from .predictions import Prediction, Wanted
+from .predictions import Answer, Prediction
 
 Text = str | Sequence[str]
 
 
-#: texts or words; as the model reads them: at once, or in windows; whether an end was cut off
-Reading = tuple[tuple[str, ...], list[Example], bool]
+class Reading(NamedTuple):
+    """Texts or words as the model reads them: at once, or in windows; whether an end was cut
+    off."""
+
+    texts: tuple[str, ...]
+    windows: list[Example]
+    truncated: bool
 
 
 class EncT5:
@@ -49,10 +54,10 @@ class EncT5:
     def __init__(self, model: EncT5Model, task: EncT5Task, batch_tokens: int = 4096) -> None:
         self.model, self.task = model.eval(), task
         quantize([self.model], "fp32")
-        self.kind, self.metadata = task.kind, task.metadata
+        self.problem_type, self.metadata = task.problem_type, task.metadata
         #: names of the labels in order; none for values
         self.labels = tuple(self.metadata.labels)
-        self.tags = self.kind is ProblemType.TAGGING
+        self.tags = self.problem_type is ProblemType.TAGGING
         self.batch_tokens = batch_tokens
         self.tokenizer = self.metadata.tokenizer("the checkpoint")
 
@@ -66,11 +71,12 @@ class EncT5:
             UserError: no checkpoint there, one that cannot be read, of another task or without the
                 description of its data; a device that is not here.
         """
-        place, path = device_named(device), find_checkpoint(path)
+        torch_device = device_named(device)
+        path = find_checkpoint(path)
         state = load_state(path)
         with wrap_checkpoint_errors(path):
             task = _task(state, path)
-            model = load_model(path, task, state, EncT5Model).to(place)
+            model = load_model(path, task, state, EncT5Model).to(torch_device)
             return cls(model, task)
 
     def predict(
@@ -107,76 +113,88 @@ class EncT5:
             UserError: a single string; one text where there should be two, or two for one; a
                 threshold outside [0, 1]; an option that the kind does not have.
         """
-        if top_k is not None and top_k < 1:
-            raise UserError(f"top_k={top_k}: must be 1 or more")
         if isinstance(texts, str):
             raise UserError(f"texts: takes a list, not {texts!r:.60}")
-        ranked = self.kind is not ProblemType.REGRESSION
-        for name, value, has in (
-            ("top_k", top_k, ranked),
-            ("threshold", threshold, self.kind.many),
-        ):
-            if value is not None and not has:
-                raise UserError(f"{name}: has no meaning for {self.kind.value}; leave it out")
-        threshold = self.task.threshold if threshold is None else threshold
-        if not 0 <= threshold <= 1:
-            raise UserError(f"threshold {threshold}: must be between 0 and 1")
-        wanted = Wanted(self.kind, self.labels, top_k, threshold)
-        readings = map(self._sentence if self.tags else self._text, texts)
+        self._check_options(top_k, threshold)
+        if threshold is None:
+            threshold = self.task.threshold
+        answer = Answer(self.problem_type, self.labels, top_k, threshold)
+        readings = map(self._read_sentence if self.tags else self._read_text, texts)
         while chunk := list(islice(readings, max(1, buffer))):
-            scores = iter(self._scores([one for _, parts, _ in chunk for one in parts]))
-            for words, parts, cut in chunk:
-                yield wanted.record(words, list(islice(scores, len(parts))), cut)
+            windows = [window for reading in chunk for window in reading.windows]
+            scores = iter(self._scores(windows))
+            for reading in chunk:
+                own_scores = list(islice(scores, len(reading.windows)))
+                yield answer.prediction(reading.texts, own_scores, reading.truncated)
+
+    def _check_options(self, top_k: int | None, threshold: float | None) -> None:
+        kind = self.problem_type.value
+        if top_k is not None and top_k < 1:
+            raise UserError(f"top_k={top_k}: must be 1 or more")
+        if top_k is not None and self.problem_type is ProblemType.REGRESSION:
+            raise UserError(f"top_k: has no meaning for {kind}; leave it out")
+        if threshold is not None and not self.problem_type.is_multilabel:
+            raise UserError(f"threshold: has no meaning for {kind}; leave it out")
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise UserError(f"threshold {threshold}: must be between 0 and 1")
 
     # text to subwords ---------------------------------------------------------------------------
 
-    def _text(self, given: Text) -> Reading:
+    def _read_text(self, text: Text) -> Reading:
         """A text or a pair."""
-        texts = strings("texts", "text", [given] if isinstance(given, str) else given)
-        wanted = self.metadata.texts
-        if len(texts) != wanted:
-            trained = "single texts" if wanted == 1 else "pairs of texts"
-            raise UserError(f"{given!r:.60}: the model was trained on {trained}")
-        cut = self.tokenizer.texts(texts, self.metadata.max_length)
-        return tuple(texts), [_example(cut)], cut.cut_off
+        texts = strings("texts", "text", [text] if isinstance(text, str) else text)
+        if len(texts) != self.metadata.texts_per_example:
+            singles = self.metadata.texts_per_example == 1
+            trained_on = "single texts" if singles else "pairs of texts"
+            raise UserError(f"{text!r:.60}: the model was trained on {trained_on}")
+        encoding = self.tokenizer.encode_texts(texts, self.metadata.max_length)
+        return Reading(tuple(texts), [_example(encoding)], encoding.truncated)
 
-    def _sentence(self, given: Text) -> Reading:
+    def _read_sentence(self, text: Text) -> Reading:
         """Words in as many windows as they need."""
-        words = strings("words", "word", given.split() if isinstance(given, str) else given)
-        most, windows = self.metadata.max_length, list[Example]()
-        done, too_long = 0, False
-        while done < len(words):
+        words = strings("words", "word", text.split() if isinstance(text, str) else text)
+        max_length = self.metadata.max_length
+        windows: list[Example] = []
+        start, truncated = 0, False
+        while start < len(words):
             # no more words than this fit: each has a subword at least
-            window = self.tokenizer.words(words[done : done + most], most)
-            if window.reached == 1 and window.cut_off:
-                too_long |= self.tokenizer.words(words[done : done + 1], most).cut_off
-            windows.append(_example(window))
-            done += window.reached
-        return tuple(words), windows, too_long
+            encoding = self.tokenizer.encode_words(words[start : start + max_length], max_length)
+            if encoding.num_kept == 1 and encoding.truncated:
+                first_word = self.tokenizer.encode_words(words[start : start + 1], max_length)
+                truncated = truncated or first_word.truncated
+            windows.append(_example(encoding))
+            start += encoding.num_kept
+        return Reading(tuple(words), windows, truncated)
 
     @torch.inference_mode()
-    def _scores(self, parts: Sequence[Example]) -> list[Tensor]:
+    def _scores(self, examples: Sequence[Example]) -> list[Tensor]:
         """Probabilities or values of each text, 1 × N, or of its words, W × N.
 
         Read together with others of alike length, as many as the budget of a batch allows.
         """
-        positions = [len(self.kind.latents(one.words, self.task.number)) for one in parts]
-        sizes = [(len(one.pieces), latents) for one, latents in zip(parts, positions)]
-        order = sorted(range(len(parts)), key=sizes.__getitem__)
-        found, device = dict[int, Tensor](), next(self.model.parameters()).device
-        for batch in by_budget([max(sizes[i]) for i in order], self.batch_tokens):
-            numbers = [order[place] for place in batch]
-            columns = collate([[parts[i]] for i in numbers], self.kind, self.task.number)
-            logits = self.model(**{name: one.to(device) for name, one in columns.items()})
-            scores = self.kind.scores(logits.float()).cpu()
-            rows = scores.split([parts[i].words or 1 for i in numbers])
-            found |= zip(numbers, rows, strict=True)
-        return [found[i] for i in range(len(parts))]
+        num_labels = self.task.num_labels
+        device = next(self.model.parameters()).device
+        sizes = []
+        for example in examples:
+            latents = self.problem_type.latents(example.num_words, num_labels)
+            sizes.append((len(example.pieces), len(latents)))
+        order = sorted(range(len(examples)), key=sizes.__getitem__)
+        scores: dict[int, Tensor] = {}
+        for batch in by_budget([max(sizes[index]) for index in order], self.batch_tokens):
+            indices = [order[position] for position in batch]
+            rows = [[examples[index]] for index in indices]
+            columns = collate(rows, self.problem_type, num_labels)
+            logits = self.model(**{name: column.to(device) for name, column in columns.items()})
+            batch_scores = self.problem_type.scores(logits.float()).cpu()
+            num_rows = [examples[index].num_words or 1 for index in indices]
+            scores |= zip(indices, batch_scores.split(num_rows), strict=True)
+        return [scores[index] for index in range(len(examples))]
 
 
-def _example(cut: Encoding) -> Example:
-    pieces, spans = (torch.tensor(one, dtype=torch.long) for one in (cut.pieces, cut.spans))
-    return Example(pieces, spans, torch.zeros(0, dtype=torch.long))
+def _example(encoding: Encoding) -> Example:
+    pieces = torch.tensor(encoding.pieces, dtype=torch.long)
+    word_ids = torch.tensor(encoding.word_ids, dtype=torch.long)
+    return Example(pieces, word_ids, labels=torch.zeros(0, dtype=torch.long))
 
 
 def _task(state: CheckpointState, path: str) -> EncT5Task:
@@ -184,5 +202,6 @@ def _task(state: CheckpointState, path: str) -> EncT5Task:
     cfg = state["cfg"].task
     if cfg._name != TASK:
         raise UserError(f"{path} was trained with task {cfg._name}, not {TASK}")
-    metadata = Metadata.of(state.get("task_state"), path)
-    return EncT5Task(merge_with_parent(EncT5TaskConfig(), cfg, remove_missing=True), metadata)
+    metadata = Metadata.from_state(state.get("task_state"), path)
+    options = merge_with_parent(EncT5TaskConfig(), cfg, remove_missing=True)
+    return EncT5Task(options, metadata)

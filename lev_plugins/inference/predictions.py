@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from ..systems.enct5.metrics import Entity, entities, marks_entities
+from ..systems.enct5.entities import Entity, entities, marks_entities
 from ..systems.enct5.problem_types import ProblemType
 
 
@@ -22,7 +22,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Scored | Entity):
         value = value._asdict()
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items() if one is not None}
+        return {name: _plain(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, tuple):
         return list(map(_plain, value))
     return round(value, 6) if isinstance(value, float) else value
@@ -57,32 +57,35 @@ class Prediction:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
-        found: dict[str, Any] = _plain(vars(self))
-        texts = found.pop("texts")
+        record: dict[str, Any] = _plain(vars(self))
+        texts = record.pop("texts")
         if self.value is not None:
-            found["value"] = float(f"{self.value:.7g}")
-        if self.words is None:
-            found = {**({"text": texts[0]} if len(texts) == 1 else {"texts": texts}), **found}
-        return found
+            record["value"] = float(f"{self.value:.7g}")
+        if self.words is not None:
+            return record
+        source = {"text": texts[0]} if len(texts) == 1 else {"texts": texts}
+        return source | record
 
 
-class Wanted(NamedTuple):
-    """What is made of the scores of a text: the kind, names of labels and the caller's options."""
+class Answer(NamedTuple):
+    """How predictions are made of scores: problem type, names of labels, the caller's options."""
 
-    kind: ProblemType
+    problem_type: ProblemType
     names: Sequence[str]
     top_k: int | None
     threshold: float
 
-    def record(self, texts: tuple[str, ...], scores: Sequence[Tensor], cut: bool) -> Prediction:
+    def prediction(
+        self, texts: tuple[str, ...], scores: Sequence[Tensor], truncated: bool
+    ) -> Prediction:
         """Of texts, or words, from the scores of each window, W × N; of what is not tagged there is
         one, 1 × N.
         """
-        if self.kind is ProblemType.REGRESSION:
-            return Prediction(texts, value=scores[0].item(), cut=cut)
+        if self.problem_type is ProblemType.REGRESSION:
+            return Prediction(texts, value=scores[0].item(), cut=truncated)
         ranked = [row for window in scores for row in self._ranked(window)]
         tops = tuple(tuple(row[: self.top_k]) for row in ranked) if self.top_k else None
-        if self.kind is ProblemType.TAGGING:
+        if self.problem_type is ProblemType.TAGGING:
             tags = tuple(row[0].label for row in ranked)
             return Prediction(
                 words=texts,
@@ -91,22 +94,25 @@ class Wanted(NamedTuple):
                 top=tops,
                 entities=tuple(entities(tags)) if marks_entities(self.names) else None,
                 windows=len(scores),
-                cut=cut,
+                cut=truncated,
             )
-        best, top = ranked[0], tops and tops[0]
-        if not self.kind.many:
-            return Prediction(texts, label=best[0].label, score=best[0].score, top=top, cut=cut)
-        holding = [one for one in best if one.score > self.threshold]
-        labels, chances = tuple(zip(*holding)) or ((), ())
-        return Prediction(texts, labels=labels, scores=chances, top=top, cut=cut)
+        (row,) = ranked
+        top = tops[0] if tops else None
+        if not self.problem_type.is_multilabel:
+            label, score = row[0]
+            return Prediction(texts, label=label, score=score, top=top, cut=truncated)
+        holding = [scored for scored in row if scored.score > self.threshold]
+        labels = tuple(scored.label for scored in holding)
+        probabilities = tuple(scored.score for scored in holding)
+        return Prediction(texts, labels=labels, scores=probabilities, top=top, cut=truncated)
 
     def _ranked(self, scores: Tensor) -> list[list[Scored]]:
         """Row by row the labels, the likeliest first; of equals the one that comes first."""
         # doubles: the threshold is one, and singles would be compared with it rounded
-        values, places = scores.double().sort(descending=True, stable=True)
-        above = int((values > self.threshold).sum()) if self.kind.many else 1
-        count = max(self.top_k or 1, above)  # there may be thousands of labels
-        return [
-            [Scored(self.names[place], value) for value, place in zip(*row)]
-            for row in zip(values[:, :count].tolist(), places[:, :count].tolist())
-        ]
+        values, labels = scores.double().sort(descending=True, stable=True)
+        num_above = int((values > self.threshold).sum()) if self.problem_type.is_multilabel else 1
+        count = max(self.top_k or 1, num_above)  # there may be thousands of labels
+        ranked = []
+        for row in zip(values[:, :count].tolist(), labels[:, :count].tolist()):
+            ranked.append([Scored(self.names[label], value) for value, label in zip(*row)])
+        return ranked

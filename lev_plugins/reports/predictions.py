@@ -21,8 +21,8 @@ def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
     Raises:
         UserError: a label that cannot be told from the sign between labels.
     """
-    sign = " " if model.kind is ProblemType.TAGGING else ","
-    if model.kind is ProblemType.TAGGING or model.kind.many:
+    sign = " " if model.problem_type is ProblemType.TAGGING else ","
+    if model.problem_type is ProblemType.TAGGING or model.problem_type.is_multilabel:
         for label in model.labels:
             if sign in label:
                 raise UserError(

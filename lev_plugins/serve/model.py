@@ -60,7 +60,7 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
 def serve_predictor(model: EncT5) -> ServedModel:
     """An EncT5."""
     info: Result = {"modes": ["predict"], "labels": list(model.labels)}
-    info |= {"texts": model.metadata.texts, "top_k": min(8, len(model.labels)) or None}
+    info |= {"texts": model.metadata.texts_per_example, "top_k": min(8, len(model.labels)) or None}
     return ServedModel(info, {"predict": lambda asked, rows: _predict(model, asked, rows)})
 
 
@@ -111,7 +111,7 @@ def _records(edits: Sequence[Edit]) -> list[Result]:
 
 
 def _predict(model: EncT5, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
-    if model.kind is ProblemType.TAGGING:
+    if model.problem_type is ProblemType.TAGGING:
         if asked.threshold is not None or asked.pairs is not None:
             raise UserError("threshold, pairs: the model tags words of texts; leave them out")
         return [one.to_dict() for one in model.predict_tags(rows, asked.top_k)]

@@ -21,11 +21,13 @@ LENGTHS = {"train": 192, "valid": 21, "valid1": 11}
 def labelled(kind: str, words: list[str]) -> str:
     """What is to be found out: a rule that a tiny model learns at once.
 
-    Classes: whether there is an ``a``. Labels: which of a to d are there. Tags: the letter itself,
-    in capitals.
+    Classes: whether there is an ``a``. Values: how many words there are, and half of how many are
+    ``a``. Labels: which of a to d are there. Tags: the letter itself, in capitals.
     """
     if kind == "classification":
         return "yes" if "a" in words else "no"
+    if kind == "regression":
+        return str(len(words) + words.count("a") / 2)
     if kind == "tagging":
         return " ".join(word.upper() for word in words)
     return ",".join(letter for letter in "abcd" if letter in words)

@@ -160,7 +160,7 @@ def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transform
     directory = EncoderDirectory(str(save(model, tmp_path / "bert", "bert")), "bert_dir")
     table = torch.nn.Embedding(len(directory.pieces), checkpoints.DIM)
     encoder = BertEncoder(directory.plan, 0.0).eval()
-    directory.begin(table, encoder, None)
+    directory.load_into(table, encoder, None)
     rows = directory.rows
     tokens = torch.randint(3, len(rows), (1, 7 + 5 + 2))
     segments = torch.tensor([[1] * 7 + [2] * 5 + [0] * 2])

@@ -32,7 +32,7 @@ Row = list[Example]
 def task(kind: ProblemType, number: int = NUMBER, pieces: Sequence[str] = ()) -> Namespace:
     """All of a task that a model looks at."""
     data = Namespace(pieces=list(pieces) or [f"piece{i}" for i in range(ROWS)])
-    return Namespace(kind=kind, number=number, metadata=data)
+    return Namespace(problem_type=kind, num_labels=number, metadata=data)
 
 
 def build(kind: ProblemType, decoder_layers: int = 1, dropout: float = 0.0) -> EncT5Model:
@@ -70,7 +70,7 @@ def example(kind: ProblemType, pieces: int, number: int = NUMBER) -> Example:
         return Example(text, spans, torch.randint(0, number, (int(spans.max()),)))
     if kind is ProblemType.REGRESSION:
         return Example(text, spans, bits_of([float(torch.randn(()))]))
-    if kind.many:
+    if kind.is_multilabel:
         return Example(text, spans, torch.randperm(number)[: torch.randint(0, number, ())])
     return Example(text, spans, torch.randint(0, number, (1,)))
 
@@ -94,11 +94,11 @@ def slow_answers(model: EncT5Model, kind: ProblemType, examples: Sequence[Exampl
 def slow_answer(model: EncT5Model, kind: ProblemType, one: Example) -> Tensor:
     """P × C, or 1 × N × 2 for multilabel, from what encoder and decoder make of one text."""
     states = model.encoder(model.embed(one.pieces[None]), torch.ones(1, len(one.pieces)).bool())
-    words = one.words if kind is ProblemType.TAGGING else 1
+    words = one.num_words if kind is ProblemType.TAGGING else 1
     latents = list(range(NUMBER)) if kind is ProblemType.MULTILABEL else [0] * words
     reads = torch.ones(len(latents), len(one.pieces), dtype=torch.bool)
     if kind is ProblemType.TAGGING:
-        reads = torch.arange(1, words + 1).unsqueeze(1) == one.spans
+        reads = torch.arange(1, words + 1).unsqueeze(1) == one.word_ids
     chosen = torch.tensor([latents])
     x, head = model.decoder(chosen, torch.ones_like(chosen), states, reads[None]), model.head
     if kind is not ProblemType.MULTILABEL:

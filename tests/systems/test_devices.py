@@ -76,7 +76,7 @@ def test_losses_of_labels(kind):
     model = enct5_models.opinionated(enct5_models.build(kind, decoder_layers=2)).float()
     texts = [enct5_models.example(kind, length) for length in (4, 2, 9)]
     batch = collate([texts[:2], texts[2:]], kind, 3)
-    labels = [one.labels[: one.words] if one.words else one.labels for one in texts]
+    labels = [one.labels[: one.num_words] if one.num_words else one.labels for one in texts]
     targets = kind.targets(labels, 3)
     host, device = both([model], lambda move: kind.loss(model(**move(batch)), move(targets)))
     assert_near(device.values, host)

@@ -24,11 +24,15 @@ TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
 
 def test_a_description_comes_back_as_it_was_written(tmp_path):
     pieces = Tokenizer(None).pieces
-    written = Metadata("tagging", ["a", "b ä", "\u2028"], pieces, [1, 2, 3], low=-1.5, high=0.1)
+    written = Metadata("tagging", ["a", "b ä", "\u2028"], pieces, [1, 2, 3], texts_per_example=2)
     written.write(str(tmp_path))
     kept = {"description": asdict(written)}
-    assert Metadata.read(str(tmp_path)) == written == Metadata.of(kept, "a checkpoint")
-    assert Metadata.read(str(tmp_path)).tokenizer("x").cut("é") == Tokenizer(None).cut("é")
+    assert (
+        Metadata.from_folder(str(tmp_path)) == written == Metadata.from_state(kept, "a checkpoint")
+    )
+    assert Metadata.from_folder(str(tmp_path)).tokenizer("x").encode("é") == Tokenizer(None).encode(
+        "é"
+    )
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "null", "{}", '{"kind": "tag"}'])
@@ -37,7 +41,7 @@ def test_what_is_no_description_is_named(tmp_path, content):
     if content is not None:
         path.write_text(content)
     with refuses(path):
-        Metadata.read(str(tmp_path))
+        Metadata.from_folder(str(tmp_path))
 
 
 @given(
@@ -78,7 +82,8 @@ def examples(kind: ProblemType, count: int, longest: int) -> list[Example]:
 
 def dataset(kind: ProblemType, made: Sequence[Example], **options: Any) -> EncT5Dataset:
     pieces, spans, labels = (
-        ListDataset(column, np.array(list(map(len, column)), np.int32)) for column in zip(*made)
+        ListDataset(column, np.array(list(map(len, column)), np.int32))
+        for column in zip(*(one[:3] for one in made))
     )
     return EncT5Dataset(pieces, spans if kind is TAGGING else None, labels, kind, LABELS, **options)
 
@@ -97,17 +102,21 @@ def test_a_batch_is_as_large_as_its_rows_say_and_has_the_targets_in_order(kind, 
     batch = data.collater([data[i] for i in numbers])
     columns = batch["net_input"]
     assert all(one.dtype == torch.long for one in columns.values())
-    filled = torch.stack([columns[name].ne(0).sum(1) for name in ("segments", "latent_segments")])
+    filled = torch.stack(
+        [columns[name].ne(0).sum(1) for name in ("example_ids", "latent_example_ids")]
+    )
     assert filled.T.tolist() == data.sizes[numbers].tolist()
     assert data.num_tokens_vec(numbers).tolist() == [data.num_tokens(i) for i in numbers]
     assert data.num_tokens_vec(numbers).tolist() == filled.max(0).values.tolist()
     inside = [made[i] for number in numbers for i in data.rows[number]]
     pieces = torch.cat([one.pieces for one in inside])
-    assert columns["tokens"][columns["segments"].ne(0)].equal(pieces)
-    reached = [one.labels[: one.words] if kind is TAGGING else one.labels for one in inside]
+    assert columns["tokens"][columns["example_ids"].ne(0)].equal(pieces)
+    reached = [one.labels[: one.num_words] if kind is TAGGING else one.labels for one in inside]
     assert batch["target"].equal(kind.targets(reached, LABELS))
-    told = [(one.labels.tolist(), one.words) for one in inside if kind is TAGGING]
-    assert batch["sentences"] == told and batch["nsentences"] == len(inside)
+    assert batch["id"].tolist() == [i for number in numbers for i in data.rows[number]]
+    assert batch["labels"] == [kind.plain_labels(one.labels) for one in inside]
+    seen = [one.num_words if kind is TAGGING else 1 for one in inside]
+    assert batch["num_predictions"] == seen and batch["nsentences"] == len(inside)
     assert batch["ntokens"] == len(pieces)
 
 

@@ -145,18 +145,18 @@ def test_a_t5_has_its_pieces_with_the_extra_ids_behind_them(tmp_path):
     cutter = directory.tokenizer()
     for text in ("the cat sat", "", "mats!", "\ud83d", "x</s> <extra_id_0>"):
         written = text.encode("utf-8", "replace").decode()
-        assert cutter.cut(text) == plain.encode(written)
-    assert cutter.texts(["the"], 9).pieces == [*plain.encode("the"), 1]
+        assert cutter.encode(text) == plain.encode(written)
+    assert cutter.encode_texts(["the"], 9).pieces == [*plain.encode("the"), 1]
 
 
 @pytest.fixture
 def cutter(bert: Path) -> FolderTokenizer:
     """A BERT's, as the description of data brings it back without the folder."""
     made = EncoderDirectory(str(bert), "bert_dir").tokenizer()
-    kept = Metadata("classification", ["A", "B"], made.pieces, wordpiece=made.wordpiece)
+    kept = Metadata("classification", ["A", "B"], made.pieces, hf_tokenizer=made.hf_tokenizer)
     shutil.rmtree(bert)
     values = json.loads(json.dumps(dataclasses.asdict(kept)))
-    again = Metadata.of({"description": values}, "here").tokenizer("here")
+    again = Metadata.from_state({"description": values}, "here").tokenizer("here")
     assert isinstance(again, FolderTokenizer) and again.pieces == made.pieces == PIECES
     return again
 
@@ -175,17 +175,17 @@ def cutter(bert: Path) -> FolderTokenizer:
 def test_a_text_begins_with_the_cls_token_and_special_tokens_in_it_are_text(
     cutter, texts, most, expected
 ):
-    found = cutter.texts(texts, most)
+    found = cutter.encode_texts(texts, most)
     assert [PIECES[piece] for piece in found.pieces] == expected.split()
 
 
 def test_the_first_symbol_belongs_to_no_word(cutter):
-    found = cutter.words(["unhappy", "", "cats"], 9)
+    found = cutter.encode_words(["unhappy", "", "cats"], 9)
     symbols = [PIECES[piece] for piece in found.pieces]
     assert symbols == "<s> un ##happy <unk> cat ##s </s>".split()
-    assert found.spans == [0, 1, 1, 2, 3, 3, 0]
-    short = cutter.words(["unhappy", "cats"], 3)
-    assert (short.spans, short.reached, short.cut_off) == ([0, 1, 0], 1, True)
+    assert found.word_ids == [0, 1, 1, 2, 3, 3, 0]
+    short = cutter.encode_words(["unhappy", "cats"], 3)
+    assert (short.word_ids, short.num_kept, short.truncated) == ([0, 1, 0], 1, True)
 
 
 def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(

@@ -45,11 +45,11 @@ def tokenizer(order: str | None) -> Tokenizer:
 def test_pieces_are_those_of_the_model_whatever_its_order(text):
     for order in ORDERS:
         made = tokenizer(order)
-        own = [made.model.id_to_piece(i) for i in range(len(made.model))]
+        own = [made.processor.id_to_piece(i) for i in range(len(made.processor))]
         assert made.pieces == [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
-        wanted = made.model.encode(text.encode("utf-8", "replace").decode("utf-8"))
-        unknown = made.model.unk_id()
-        found = made.cut(text)
+        wanted = made.processor.encode(text.encode("utf-8", "replace").decode("utf-8"))
+        unknown = made.processor.unk_id()
+        found = made.encode(text)
         assert [made.pieces[index] for index in found] == [
             "<unk>" if i == unknown else own[i] for i in wanted
         ]
@@ -58,7 +58,7 @@ def test_pieces_are_those_of_the_model_whatever_its_order(text):
 
 def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
     """One subword after the other is taken off the longest text, of equal ones off the last."""
-    parts = [made.cut(text) for text in texts]
+    parts = [made.encode(text) for text in texts]
     while sum(len(part) + 1 for part in parts) > most and any(parts):
         longest = max(map(len, parts))
         next(part for part in reversed(parts) if len(part) == longest).pop()
@@ -72,9 +72,9 @@ def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
 def test_of_several_texts_the_longer_one_is_cut_first(texts, most):
     for name in ("its own", None):
         made = tokenizer(name)
-        found = made.texts(texts, most)
+        found = made.encode_texts(texts, most)
         assert found.pieces == slow_texts(made, texts, most)
-        cut_off = sum(len(made.cut(text)) + 1 for text in texts) > most
+        cut_off = sum(len(made.encode(text)) + 1 for text in texts) > most
         assert found == Encoding(found.pieces, [], len(texts), cut_off)
 
 
@@ -82,8 +82,8 @@ def slow_words(made: Tokenizer, words: Sequence[str], most: int) -> tuple[list[l
     """The subwords of each word that is reached, and whether something is missing."""
     kept: list[list[int]] = []
     for number, word in enumerate(words):
-        space = " " if made.model is None and number else ""
-        kept.append((made.cut(space + word) or [UNK]) if word else [UNK])
+        space = " " if made.processor is None and number else ""
+        kept.append((made.encode(space + word) or [UNK]) if word else [UNK])
     while sum(map(len, kept)) + 1 > most and len(kept) > 1:
         kept.pop()
     whole = len(kept) == len(words) and sum(map(len, kept)) + 1 <= most
@@ -100,4 +100,4 @@ def test_words_have_pieces_of_their_own_as_far_as_they_fit(words, most):
         pieces = [*(index for part in parts for index in part), EOS]
         spans = [*(n for n, part in enumerate(parts, 1) for _ in part), 0]
         wanted = Encoding(pieces, spans, len(parts), cut_off)
-        assert tokenizer(name).words(words, most) == wanted
+        assert tokenizer(name).encode_words(words, most) == wanted

@@ -58,7 +58,7 @@ def labels(kind: ProblemType) -> Training:
     texts = [enct5_models.example(kind, length) for length in (4, 2, 9)]
     batch = collate([texts[:2], texts[2:]], kind, 3)
     targets = kind.targets(
-        [one.labels[: one.words] if one.words else one.labels for one in texts], 3
+        [one.labels[: one.num_words] if one.num_words else one.labels for one in texts], 3
     )
     return model, lambda move: kind.loss(model(**move(batch)), move(targets))
 

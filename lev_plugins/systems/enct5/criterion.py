@@ -8,26 +8,29 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor, nn
 
-from .metrics import PREFIX
 from .problem_types import ProblemType
 
 CRITERION = "enct5"
+#: key of a validation's logging output, which the task takes out of it
+PREDICTIONS = "predictions"
 
 
 @register_criterion(CRITERION, dataclass=FairseqDataclass)  # without options
 class EncT5Criterion(FairseqCriterion):
-    """The task's kind's loss, a mean over predictions: classes, values, labels or words. Logging
-    outputs are sums, in validation with those that the task's metrics are made of.
+    """The loss of the task's problem type, a mean over classes, values, labels or words.
+
+    Logging outputs are sums. In validation they hold :data:`PREDICTIONS` besides, see
+    :meth:`.ProblemType.predictions`.
     """
 
     def forward(
         self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
         """The summed loss of a batch, how many predictions it is of, and what to log."""
-        kind, targets = self.task.kind, sample["target"]
+        problem_type, targets = self.task.problem_type, sample["target"]
         logits = model(**sample["net_input"]).float()
-        loss = kind.loss(logits, targets)
-        unit = 1.0 if kind is ProblemType.REGRESSION else math.log(2)
+        loss = problem_type.loss(logits, targets)
+        unit = 1.0 if problem_type is ProblemType.REGRESSION else math.log(2)
         log = {
             "loss": loss.detach() / unit,
             "nsentences": sample["nsentences"],
@@ -35,17 +38,15 @@ class EncT5Criterion(FairseqCriterion):
             "sample_size": targets.numel(),
         }
         if not model.training:
-            scores = kind.scores(logits.detach()).cpu()
-            counted = self.task.statistics(scores, targets.cpu(), sample)
-            log.update({PREFIX + name: value for name, value in counted.items()})
+            log[PREDICTIONS] = problem_type.predictions(logits.detach()).cpu()
         return loss, targets.numel(), log
 
     @staticmethod
     def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
         """Logs the loss: bits a prediction, or squared units a value."""
         loss = sum(float(log.get("loss", 0)) for log in logging_outputs)
-        size = sum(float(log.get("sample_size", 0)) for log in logging_outputs)
-        metrics.log_scalar("loss", loss / max(size, 1), size, round=3)
+        sample_size = sum(float(log.get("sample_size", 0)) for log in logging_outputs)
+        metrics.log_scalar("loss", loss / max(sample_size, 1), sample_size, round=3)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:

@@ -1,6 +1,6 @@
 """Examples of EncT5, one or several in a row, and batches of them.
 
-Shapes: B rows, S subwords of a row, L decoder positions of a row, N labels.
+Shapes: B rows, S subwords of a row, L decoder positions of a row, E examples, N labels.
 """
 
 from collections import deque
@@ -16,26 +16,36 @@ from torch.nn.utils.rnn import pad_sequence
 from .problem_types import ProblemType
 
 #: what the model reads, each B × S or B × L (see :class:`.model.EncT5Model`)
-COLUMNS = ("tokens", "segments", "spans", "latents", "latent_segments", "latent_spans")
+COLUMNS = (
+    "tokens",
+    "example_ids",
+    "word_ids",
+    "latents",
+    "latent_example_ids",
+    "latent_word_ids",
+)
 
 
 class Example(NamedTuple):
-    """One text with its label, as :class:`.tokenizer.Encoding` and :meth:`.reading.Labels.stored`
+    """One text with its label, as :class:`.tokenizer.Encoding` and :meth:`.reading.Labels.encode`
     have them; a tagger's labels are those of all words, also of those that were cut off.
+
+    number: of the example in the data, from 0.
     """
 
     pieces: Tensor
-    spans: Tensor
+    word_ids: Tensor
     labels: Tensor
+    number: int = 0
 
     @property
-    def words(self) -> int:
-        """How many words the row holds."""
-        return int(self.spans.max()) if len(self.spans) else 0
+    def num_words(self) -> int:
+        """Words that the row holds."""
+        return int(self.word_ids.max()) if len(self.word_ids) else 0
 
 
 def read_column(path: str) -> Sequence[Tensor]:
-    """What ``lev-enct5-prepare`` wrote of a split: pieces, labels or spans, by example."""
+    """What ``lev-enct5-prepare`` wrote of a split: pieces, labels or words, by example."""
     index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
     if not index.sizes.any():  # no example has a label, and nothing cannot be mapped
         return [torch.zeros(0, dtype=torch.long)] * len(index)
@@ -46,18 +56,27 @@ def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]
     """Puts examples into rows, so that little of a batch is padding (paper, §4.1).
 
     A row begins with the longest example left, which may be too long. The next longest follow while
-    they fit, then the shortest. ``sizes``: subwords and decoder positions of each example;
-    ``limits``: most of both in a row.
+    they fit, then the shortest.
+
+    Args:
+        sizes: subwords and decoder positions of each example.
+        limits: most of both in a row.
     """
     waiting = deque(sorted(range(len(sizes)), key=sizes.__getitem__))
     rows: list[list[int]] = []
     while waiting:
-        row = [waiting.pop()]
-        room = [limit - size for limit, size in zip(limits, sizes[row[0]])]
+        longest = waiting.pop()
+        row = [longest]
+        pieces_left = limits[0] - sizes[longest][0]
+        positions_left = limits[1] - sizes[longest][1]
         for end in (-1, 0):
-            while waiting and all(a <= b for a, b in zip(sizes[waiting[end]], room)):
+            while waiting:
+                pieces, positions = sizes[waiting[end]]
+                if pieces > pieces_left or positions > positions_left:
+                    break
                 row.append(waiting.pop() if end else waiting.popleft())
-                room = [free - size for free, size in zip(room, sizes[row[-1]])]
+                pieces_left -= pieces
+                positions_left -= positions
         rows.append(row)
     return rows
 
@@ -66,8 +85,8 @@ class EncT5Dataset(FairseqDataset):
     """Rows of examples.
 
     Args:
-        pieces, spans, labels: one entry an example; spans for tagging.
-        number: N.
+        pieces, word_ids, labels: one entry an example; ``word_ids`` for tagging.
+        num_labels: N.
         limits: with packing the most subwords and decoder positions in a row, else None.
         shuffle: whether rows of one length stand in an order given by the seed.
     """
@@ -75,31 +94,36 @@ class EncT5Dataset(FairseqDataset):
     def __init__(
         self,
         pieces: FairseqDataset,
-        spans: FairseqDataset | None,
+        word_ids: FairseqDataset | None,
         labels: FairseqDataset,
-        kind: ProblemType,
-        number: int,
+        problem_type: ProblemType,
+        num_labels: int,
         limits: tuple[int, int] | None = None,
         shuffle: bool = False,
     ) -> None:
-        self.pieces, self.spans, self.labels = pieces, spans, labels
-        self.kind, self.number, self.shuffle = kind, number, shuffle
-        words = [0] if spans is None else [int(spans[i].max()) for i in range(len(pieces))]
-        positions = [len(kind.latents(one, number)) for one in words]
-        self.rows = [[i] for i in range(len(pieces))]
+        self.pieces, self.word_ids, self.labels = pieces, word_ids, labels
+        self.problem_type, self.num_labels = problem_type, num_labels
+        self.shuffle = shuffle
+        num_examples = len(pieces)
+        num_words = [0] * num_examples
+        if word_ids is not None:
+            num_words = [int(word_ids[index].max()) for index in range(num_examples)]
+        positions = [len(problem_type.latents(words, num_labels)) for words in num_words]
+        self.rows = [[index] for index in range(num_examples)]
         #: rows × 2: subwords and decoder positions
-        self.sizes = np.stack(np.broadcast_arrays(np.int64(pieces.sizes), positions), 1)
+        self.sizes = np.column_stack([np.int64(pieces.sizes), np.array(positions, np.int64)])
         if limits is not None:
             self.rows = pack(self.sizes.tolist(), limits)
             packed = [self.sizes[row].sum(0) for row in self.rows]
             self.sizes = np.array(packed, dtype=np.int64).reshape(-1, 2)
 
     def __getitem__(self, index: int) -> list[Example]:
-        return [self._example(i) for i in self.rows[index]]
+        return [self._example(example) for example in self.rows[index]]
 
     def _example(self, index: int) -> Example:
-        spans = torch.zeros(0) if self.spans is None else self.spans[index]
-        return Example(self.pieces[index].long(), spans.long(), self.labels[index].long())
+        word_ids = torch.zeros(0) if self.word_ids is None else self.word_ids[index]
+        pieces, labels = self.pieces[index], self.labels[index]
+        return Example(pieces.long(), word_ids.long(), labels.long(), index)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -107,22 +131,29 @@ class EncT5Dataset(FairseqDataset):
     def collater(self, samples: Sequence[list[Example]]) -> dict[str, Any]:
         """Rows of examples → a batch; ``target`` are the labels of its examples in order.
 
-        ``sentences``: for tagging, of each the ids of all its tags, and how many of its words the
-        model sees; the length limit cut off the rest.
+        ``id``: E, the numbers of its examples. ``labels``: of each its ids, of all tags, or its
+        value. ``num_predictions``: E, for tagging the words that the model sees; the length limit
+        cut off the rest.
         """
         if not samples:
             return {}
-        rows = collate(samples, self.kind, self.number)
+        columns = collate(samples, self.problem_type, self.num_labels)
         examples = [example for row in samples for example in row]
-        tagging = self.kind is ProblemType.TAGGING
-        reached = [one.labels[: one.words] if tagging else one.labels for one in examples]
-        tags = [one.labels.tolist() for one in examples] if tagging else []
+        labels = [example.labels for example in examples]
+        num_predictions = [1] * len(examples)
+        seen = labels
+        if self.problem_type is ProblemType.TAGGING:
+            num_predictions = [example.num_words for example in examples]
+            seen = [tags[:words] for tags, words in zip(labels, num_predictions)]
+        plain = [self.problem_type.plain_labels(example) for example in labels]
         return {
+            "id": torch.tensor([example.number for example in examples]),
             "nsentences": len(examples),
-            "ntokens": int(rows["segments"].ne(0).sum()),
-            "net_input": rows,
-            "target": self.kind.targets(reached, self.number),
-            "sentences": list(zip(tags, map(len, reached))),
+            "ntokens": int(columns["example_ids"].ne(0).sum()),
+            "net_input": columns,
+            "target": self.problem_type.targets(seen, self.num_labels),
+            "labels": plain,
+            "num_predictions": num_predictions,
         }
 
     def num_tokens(self, index: int) -> int:
@@ -138,38 +169,48 @@ class EncT5Dataset(FairseqDataset):
 
         Where there are many labels most rows cost as much as these: subwords still differ.
         """
-        order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))
+        num_rows = len(self)
+        order = np.random.permutation(num_rows) if self.shuffle else np.arange(num_rows)
         sizes = self.sizes[order]
-        return order[np.lexsort((sizes[:, 0], sizes.max(1)))]
+        by_size = np.lexsort((sizes[:, 0], sizes.max(1)))
+        return order[by_size]
 
 
-def collate(samples: Sequence[list[Example]], kind: ProblemType, number: int) -> dict[str, Tensor]:
+def collate(
+    samples: Sequence[list[Example]], problem_type: ProblemType, num_labels: int
+) -> dict[str, Tensor]:
     """Joins the examples of each row and pads the rows on the right with 0.
 
     Returns:
         :data:`COLUMNS`, long: B × S of the widest row's subwords, B × L of its decoder positions.
     """
-    rows: list[list[Tensor]] = []
-    for row in samples:
-        columns: list[list[Tensor]] = []
-        before = 0  # a word's number is its own in the whole row
-        for segment, example in enumerate(row, start=1):
-            words = example.words
-            inside = kind.latents(words, number)
-            spans = example.spans if words else torch.zeros_like(example.pieces)
-            order = torch.arange(1, words + 1) if words else torch.zeros_like(inside)
-            columns.append(
-                [
-                    example.pieces,
-                    torch.full_like(example.pieces, segment),
-                    torch.where(spans > 0, spans + before, spans),
-                    inside,
-                    torch.full_like(inside, segment),
-                    torch.where(order > 0, order + before, order),
-                ]
-            )
-            before += words
-        rows.append([torch.cat(parts) for parts in zip(*columns)])
-    # 0 is no segment, no span, and T5's padding
-    padded = (pad_sequence(list(values), batch_first=True) for values in zip(*rows))
+    rows = [_join(row, problem_type, num_labels) for row in samples]
+    # 0 is no example, no word, and T5's padding
+    padded = [pad_sequence(list(column), batch_first=True) for column in zip(*rows)]
     return dict(zip(COLUMNS, padded))
+
+
+def _join(row: Sequence[Example], problem_type: ProblemType, num_labels: int) -> list[Tensor]:
+    """The :data:`COLUMNS` of a row, S or L; a word's number is its own in the whole row."""
+    columns: list[list[Tensor]] = []
+    num_before = 0
+    for number, example in enumerate(row, start=1):
+        num_words = example.num_words
+        latents = problem_type.latents(num_words, num_labels)
+        word_ids = torch.zeros_like(example.pieces)
+        latent_word_ids = torch.zeros_like(latents)
+        if num_words:
+            word_ids = example.word_ids + num_before * example.word_ids.gt(0)
+            latent_word_ids = torch.arange(1, num_words + 1) + num_before
+        columns.append(
+            [
+                example.pieces,
+                torch.full_like(example.pieces, number),
+                word_ids,
+                latents,
+                torch.full_like(latents, number),
+                latent_word_ids,
+            ]
+        )
+        num_before += num_words
+    return [torch.cat(parts) for parts in zip(*columns)]

@@ -60,7 +60,9 @@ class EncoderDirectory(Pretrained):
                 f"{self.flag} of the same folder"
             )
 
-    def begin(self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None) -> None:
+    def load_into(
+        self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None
+    ) -> None:
         """Puts the weights into table, encoder and, unless it is None, the decoder's blocks, whose
         latents stay as they were initialised.
         """

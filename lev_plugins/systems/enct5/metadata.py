@@ -9,7 +9,11 @@ from ...errors import UserError
 from .tokenizer import FolderTokenizer, Tokenizer
 
 DESCRIPTION = "enct5.json"
-PIECES, SPANS, LABELS = "pieces", "spans", "labels"
+#: last parts of the names of a split's files
+PIECES, WORD_IDS, LABELS = "pieces", "spans", "labels"
+#: fields of version 0.6 with other names today, or none
+RENAMED_FIELDS = {"texts": "texts_per_example", "wordpiece": "hf_tokenizer"}
+REMOVED_FIELDS = frozenset(["low", "high"])
 
 
 @dataclass
@@ -17,42 +21,45 @@ class Metadata:
     """What data are made of.
 
     kind: what is predicted. labels: their names in order, none for values. pieces: of the
-    vocabulary. counts: how often training has each label. low, high: least and greatest value.
-    texts: how many an example has. max_length: most subwords of an example. model: the
-    sentencepiece model, base64, None for bytes. wordpiece: the tokenizer of a folder instead.
+    vocabulary. counts: how often training has each label. max_length: most subwords of an example.
+    model: the sentencepiece model, base64, None for bytes. hf_tokenizer: the tokenizer of a
+    folder instead, see :class:`.FolderTokenizer`.
     """
 
     kind: str
     labels: list[str]
     pieces: list[str]
     counts: list[int] = field(default_factory=list)
-    low: float = 0.0
-    high: float = 1.0
-    texts: int = 1
+    texts_per_example: int = 1
     max_length: int = 512
     model: str | None = None
-    wordpiece: str | None = None
+    hf_tokenizer: str | None = None
 
     @classmethod
-    def of(cls, state: Any, where: str) -> "Metadata":
+    def from_state(cls, state: Any, where: str) -> "Metadata":
         """From the state of a checkpoint's task; raises :class:`UserError` where it has none."""
-        return cls._made((state or {}).get("description"), where)
+        return cls.from_dict((state or {}).get("description"), where)
 
     @classmethod
-    def read(cls, folder: str) -> "Metadata":
+    def from_folder(cls, folder: str) -> "Metadata":
         """What ``lev-enct5-prepare`` wrote; raises :class:`UserError` unless it is whole."""
         path = os.path.join(folder, DESCRIPTION)
         try:
             with open(path, encoding="utf-8") as file:
-                return cls._made(json.load(file), path)
-        except (OSError, json.JSONDecodeError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise UserError(f"{path}: {why}; make the data with lev-enct5-prepare") from error
+                values = json.load(file)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"{path}: {reason}; make the data with lev-enct5-prepare") from error
+        return cls.from_dict(values, path)
 
     @classmethod
-    def _made(cls, values: Any, where: str) -> "Metadata":
+    def from_dict(cls, values: Any, where: str) -> "Metadata":
+        """From its fields, those of version 0.6 as well; raises :class:`UserError` for others."""
         try:
-            return cls(**values)
+            fields = {RENAMED_FIELDS.get(name, name): values[name] for name in values}
+            for name in REMOVED_FIELDS:
+                fields.pop(name, None)
+            return cls(**fields)
         except TypeError as error:
             raise UserError(f"{where}: holds no description of EncT5's data ({error})") from error
 
@@ -63,18 +70,23 @@ class Metadata:
             file.write("\n")
 
     def check_same(self, kept: "Metadata", where: str, *names: str) -> None:
-        """Raises :class:`UserError` where a checkpoint was trained on data other than these, which
-        are ``where``; ``names`` have to be equal.
+        """Raises :class:`UserError` where a checkpoint was trained on data other than these.
+
+        Args:
+            kept: what the checkpoint says.
+            where: these data.
+            names: fields that have to be equal.
         """
         for name in names:
             if getattr(self, name) != getattr(kept, name):
                 raise UserError(
-                    f"{where}: other {name} than the checkpoint was trained with; prepare the data "
-                    "with its --kind and --labels, and --subwords-of CHECKPOINT"
+                    f"{where}: other {name.replace('_', ' ')} than the checkpoint was trained "
+                    "with; prepare the data with its --kind and --labels, and --subwords-of "
+                    "CHECKPOINT"
                 )
 
     def tokenizer(self, where: str) -> Tokenizer:
-        """What cuts text as these data were cut."""
-        if self.wordpiece is not None:
-            return FolderTokenizer(self.wordpiece, self.pieces, where)
+        """The tokenizer that these data were prepared with."""
+        if self.hf_tokenizer is not None:
+            return FolderTokenizer(self.hf_tokenizer, self.pieces, where)
         return Tokenizer(self.model)

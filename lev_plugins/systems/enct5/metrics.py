@@ -1,247 +1,258 @@
-"""Metrics of EncT5 as sums over examples, so that any split into batches and workers gives the
-score of the whole: numbers and tensors by name. Shapes: E examples, N labels or classes.
+"""Metrics of EncT5, of all predictions of a set at once, by scikit-learn and scipy.
 
-Entities: tags are ``O`` and a prefix, a hyphen and a type (IOB1, IOB2, IOBES, BILOU). What counts
-as an entity, in tags too that break their scheme, is what conlleval of CoNLL-2000 to 2003 says: one
-begins with B, S or U, and with any other prefix after O, E, L, S or U, or where the type changes.
+All are in percent but for the squared error and the threshold. Shapes: E examples, N labels.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from ...metrics.words import percent
+from .entities import entities, marks_entities
 from .problem_types import ProblemType
 
-TOP = (1, 3, 5)
-BINS = 100  # thresholds that are tried
-CELLS = 40  # bins of values for Spearman's ρ, each way
-ROUNDING = 1e-13  # of a sum of squares may be nothing but rounding
-GROUPS = ("all", "frequent", "few", "zero")
-FREQUENT = 50  # a label that was seen more often in training is frequent (paper, §4.2)
-PREFIX = "_"  # of the statistics' names in fairseq's logging outputs
-OUTSIDE = "O"
-FIRST = frozenset("BSU")  # prefixes that always begin an entity
-LAST = frozenset("ELSU")  # … and that always end one
-_TAG = re.compile(r"[BIELSU]-.+", re.DOTALL)
-Statistics = dict[str, Any]
+Array = NDArray[Any]
+
+DEPTHS = (1, 3, 5)  # the k of RP@k and nDCG@k
+NUM_THRESHOLDS = 100  # thresholds that are tried: 0.00 to 0.99
+DEFAULT_THRESHOLD = 0.5
+MIN_FREQUENT = 51  # occurrences in training of a frequent label (paper, §4.2)
 
 
-def label_groups(counts: Sequence[int]) -> dict[str, Tensor]:
-    """Labels by how often training has them, ``counts``: group → N, bool; those that have some."""
-    seen = torch.tensor(counts)
-    frequent, few = seen > FREQUENT, (seen >= 1) & (seen <= FREQUENT)
-    groups = zip(GROUPS, (torch.ones_like(frequent), frequent, few, seen == 0))
-    return {name: members for name, members in groups if bool(members.any())}
+class ScoredExample(NamedTuple):
+    """What is predicted of an example and what is right.
+
+    predictions: ids of tags of the words that the model sees; the id of a class; a value; or the
+    probabilities of N labels. labels: ids of all tags, of the class or of the labels that hold; or
+    the value.
+    """
+
+    predictions: Array
+    labels: Array
 
 
-def statistics(
-    kind: ProblemType,
-    scores: Tensor,
-    targets: Tensor,
-    cut: int = 0,
-    groups: Mapping[str, Tensor] | None = None,
-    span: tuple[float, float] = (0.0, 1.0),
-) -> Statistics:
-    """What one batch adds.
+@dataclass
+class Metrics:
+    """What a validation measures.
+
+    labels: their names in order; none for values. counts: how often training has each.
+    """
+
+    problem_type: ProblemType
+    labels: Sequence[str] = ()
+    counts: Sequence[int] = ()
+
+    @functools.cached_property
+    def names(self) -> list[str]:
+        """Names of the metrics; the first is the one to compare by."""
+        if self.problem_type is ProblemType.REGRESSION:
+            return ["pearson", "spearman", "mse"]
+        if self.problem_type is ProblemType.TAGGING:
+            entity_names = ["entity_f1", "entity_precision", "entity_recall"]
+            return ["word_accuracy", *(entity_names if marks_entities(self.labels) else [])]
+        if self.problem_type is ProblemType.CLASSIFICATION:
+            return ["accuracy", "macro_f1", "mcc", *(["f1"] if len(self.labels) == 2 else [])]
+        names = ["micro_f1", "micro_f1_tuned", "threshold"]
+        for prefix in self.groups:
+            names += [f"{prefix}{name}@{depth}" for depth in DEPTHS for name in ("rp", "ndcg")]
+        return names
+
+    @functools.cached_property
+    def groups(self) -> dict[str, Array]:
+        """Prefix of a metric's name → N, bool: the labels that it is of; groups with some alone."""
+        counts = np.asarray(self.counts or [1] * len(self.labels))
+        groups = {
+            "": counts >= 0,
+            "frequent_": counts >= MIN_FREQUENT,
+            "few_": (counts >= 1) & (counts < MIN_FREQUENT),
+            "zero_": counts == 0,
+        }
+        if not self.counts:
+            return {"": groups[""]}
+        return {prefix: members for prefix, members in groups.items() if members.any()}
+
+    def compute(
+        self, examples: Sequence[ScoredExample], threshold: float | None = None
+    ) -> dict[str, float]:
+        """The metrics by their names.
+
+        Args:
+            examples: E of them; without any all metrics are 0.
+            threshold: of ``micro_f1_tuned``; None: the best one for these examples.
+        """
+        if not examples:
+            zeros = dict.fromkeys(self.names, 0.0)
+            return zeros | ({"threshold": DEFAULT_THRESHOLD} if "threshold" in zeros else {})
+        if self.problem_type is ProblemType.TAGGING:
+            return self._tag_metrics(examples)
+        if self.problem_type.is_multilabel:
+            return self._label_metrics(examples, threshold)
+        predictions = np.concatenate([example.predictions for example in examples])
+        labels = np.concatenate([example.labels for example in examples])
+        if self.problem_type is ProblemType.REGRESSION:
+            return value_metrics(predictions, labels)
+        return class_metrics(predictions, labels, len(self.labels))
+
+    def _tag_metrics(self, examples: Sequence[ScoredExample]) -> dict[str, float]:
+        """Words that the length limit cut off count as errors."""
+        num_words = sum(len(example.labels) for example in examples)
+        num_correct = 0
+        for tags, labels in examples:
+            num_correct += int((tags == labels[: len(tags)]).sum())
+        metrics = {"word_accuracy": 100 * num_correct / max(num_words, 1)}
+        if marks_entities(self.labels):
+            metrics |= entity_metrics(self.labels, examples)
+        return metrics
+
+    def _label_metrics(
+        self, examples: Sequence[ScoredExample], threshold: float | None
+    ) -> dict[str, float]:
+        probabilities = np.stack([example.predictions for example in examples])
+        truth = np.zeros(probabilities.shape, dtype=bool)
+        for row, example in zip(truth, examples):
+            row[example.labels] = True
+        f1 = f1_by_threshold(probabilities, truth)
+        middle = round(DEFAULT_THRESHOLD * NUM_THRESHOLDS)
+        if threshold is None:
+            best = nearest_maximum(f1, middle)
+        else:
+            best = min(round(threshold * NUM_THRESHOLDS), NUM_THRESHOLDS - 1)
+        metrics = {
+            "micro_f1": float(f1[middle]),
+            "micro_f1_tuned": float(f1[best]),
+            "threshold": best / NUM_THRESHOLDS,
+        }
+        for prefix, members in self.groups.items():
+            ranking = ranking_metrics(probabilities[:, members], truth[:, members])
+            metrics |= {f"{prefix}{name}": value for name, value in ranking.items()}
+        return metrics
+
+
+def class_metrics(predictions: Array, labels: Array, num_labels: int) -> dict[str, float]:
+    """Accuracy, macro-F1 over all classes, Matthews' correlation; of two classes F1 of the second.
 
     Args:
-        scores: probabilities of classes or labels, E × N, or values, E × 1.
-        targets: as :meth:`.ProblemType.targets` gives them.
-        cut: words that the length limit cut off, which count as errors.
-        groups: see :func:`label_groups`; for many labels.
-        span: least and greatest value in training, for regression.
+        predictions, labels: E ids.
     """
-    if kind is ProblemType.REGRESSION:
-        return _value_statistics(scores.squeeze(-1).double(), targets.double(), span)
-    if kind.many:
-        return _label_statistics(scores, targets.bool(), groups or {})
-    found = scores.argmax(-1)
-    ids = {"true": targets, "said": found, "both": targets[found.eq(targets)]}
-    counts = {name: _counts(one, scores.size(-1)) for name, one in ids.items()}
-    return {"cut": float(cut), **counts}
+    from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-
-def summary(
-    kind: ProblemType, sums: Mapping[str, Any], threshold: float | None = None
-) -> dict[str, float]:
-    """The metrics, in percent but for the threshold and the squared error.
-
-    Args:
-        sums: of the statistics; for entities those of :func:`entity_statistics` too.
-        threshold: of ``micro_f1_tuned``, for many labels; None: the best one for these sums.
-    """
-    if kind is ProblemType.REGRESSION:
-        return _value_summary(sums)
-    return _label_summary(sums, threshold) if kind.many else _class_summary(kind, sums)
-
-
-def _class_summary(kind: ProblemType, sums: Mapping[str, Any]) -> dict[str, float]:
-    true, said, both = (sums[name] for name in ("true", "said", "both"))
-    total, right = float(true.sum()), float(both.sum())
-    accuracy = percent(right, total + sums["cut"])
-    if kind is ProblemType.TAGGING:
-        if "entities" not in sums:
-            return {"word_accuracy": accuracy}
-        true, said, both = sums["entities"].tolist()
-        found = {"entity_f1": percent(2 * both, true + said)}
-        found |= {"entity_precision": percent(both, said), "entity_recall": percent(both, true)}
-        return {"word_accuracy": accuracy, **found}
-    f1 = 2 * both / (true + said).clamp(min=1)
-    found = {"accuracy": accuracy, "macro_f1": 100 * float(f1.mean())}
-    # Gorodkin (2004): the correlation of two assignments to any number of classes
-    across = right * total - float((true * said).sum())
-    spread = (total**2 - float((said**2).sum())) * (total**2 - float((true**2).sum()))
-    found["mcc"] = 100 * across / spread**0.5 if spread > 0 else 0.0
-    return {**found, "f1": 100 * float(f1[1])} if len(true) == 2 else found
-
-
-class Entity(NamedTuple):
-    """Words of a sentence, from ``start`` up to and without ``end``, counted from 0."""
-
-    label: str
-    start: int
-    end: int
-
-
-def marks_entities(labels: Sequence[str]) -> bool:
-    """Whether labels are tags of entities: ``O``, others with prefixes, and nothing else."""
-    others = [label for label in labels if label != OUTSIDE]
-    return 0 < len(others) < len(labels) and all(_TAG.fullmatch(one) for one in others)
-
-
-def entities(tags: Sequence[str]) -> list[Entity]:
-    """The entities of one sentence, in order."""
-    found = []
-    start, prefix, kind = 0, OUTSIDE, ""
-    for place, tag in enumerate([*tags, OUTSIDE]):
-        before, kind_before = prefix, kind
-        prefix, _, kind = tag.partition("-")
-        inside = before != OUTSIDE and before not in LAST and kind == kind_before
-        begins = prefix in FIRST or (prefix != OUTSIDE and not inside)
-        if before != OUTSIDE and (begins or prefix == OUTSIDE):
-            found.append(Entity(kind_before, start, place))
-        if begins:
-            start = place
-    return found
-
-
-def entity_statistics(
-    labels: Sequence[str], found: Tensor, sentences: Sequence[tuple[Sequence[int], int]]
-) -> Statistics:
-    """How many entities there are, were found, and both with words and type, over sentences.
-
-    Args:
-        found: ids of the tags of all words that the model sees, one sentence after the other.
-        sentences: of each the ids of its right tags, and how many of its words the model sees.
-    """
-    sums = torch.zeros(3, dtype=torch.double)
-    seen = found.split([reached for _, reached in sentences])
-    for (ids, _), here in zip(sentences, seen):
-        tags = ids, here.tolist()
-        true, said = (set(entities([labels[i] for i in one])) for one in tags)
-        sums += torch.tensor([len(true), len(said), len(true & said)])
-    return {"entities": sums}
-
-
-def _label_statistics(scores: Tensor, truth: Tensor, groups: Mapping[str, Tensor]) -> Statistics:
-    # how many of the thresholds 0.00 to 0.99 a score is above
-    above = torch.bucketize(scores.double(), torch.arange(BINS, dtype=torch.double) / BINS)
-    sums = {"right": _counts(above[truth], BINS + 1), "wrong": _counts(above[~truth], BINS + 1)}
-    for name, members in {"all": truth.new_ones(truth.size(1)), **groups}.items():
-        sums.update(_ranking_statistics(scores[:, members], truth[:, members], name))
-    return sums
-
-
-def _ranking_statistics(scores: Tensor, truth: Tensor, group: str) -> Statistics:
-    """Examples with a positive in the group, and their R-precision and nDCG at each k."""
-    with_some = truth.any(1)
-    scores, truth = scores[with_some], truth[with_some]
-    sums = {f"{group}_examples": float(len(truth))}
-    best = min(max(TOP), scores.size(1))
-    order = scores.topk(best, dim=1).indices
-    hits = truth.gather(1, order).double()
-    positives = truth.sum(1).double()
-    gain = 1 / torch.log2(torch.arange(2, best + 2, dtype=torch.double))
-    for k in TOP:
-        ideal = positives.clamp(max=k)
-        ranks = torch.arange(best) < ideal.unsqueeze(1)
-        precision = hits[:, :k].sum(1) / ideal
-        quality = (hits[:, :k] * gain[:k]).sum(1) / (ranks[:, :k] * gain[:k]).sum(1)
-        sums[f"{group}_rp@{k}"] = float(precision.sum())
-        sums[f"{group}_ndcg@{k}"] = float(quality.sum())
-    return sums
-
-
-def _label_summary(sums: Mapping[str, Any], threshold: float | None) -> dict[str, float]:
-    right, wrong = sums["right"], sums["wrong"]
-    positives = float(right.sum())
-    # above threshold i are the labels that are above more than i thresholds
-    true, false = (one.flip(0).cumsum(0).flip(0)[1:] for one in (right, wrong))
-    f1 = 100 * 2 * true / (true + false + positives).clamp(min=1)
-    middle = BINS // 2
-    if threshold is None:  # of equally good ones that which is nearest to the middle
-        best = min(f1.eq(f1.max()).nonzero().flatten().tolist(), key=lambda i: abs(i - middle))
-    else:
-        best = min(round(threshold * BINS), BINS - 1)
-    found = {
-        "micro_f1": float(f1[middle]),
-        "micro_f1_tuned": float(f1[best]),
-        "threshold": best / BINS,
+    classes = range(num_labels)
+    macro_f1 = f1_score(labels, predictions, labels=classes, average="macro", zero_division=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is one class alone
+        matthews = matthews_corrcoef(labels, predictions)
+    metrics = {
+        "accuracy": accuracy_score(labels, predictions),
+        "macro_f1": macro_f1,
+        "mcc": matthews,
     }
-    for group in GROUPS:
-        if f"{group}_examples" in sums:
-            shown = "" if group == "all" else f"{group}_"
-            for name in (f"{name}@{k}" for k in TOP for name in ("rp", "ndcg")):
-                total = sums[f"{group}_examples"]
-                found[shown + name] = percent(sums[f"{group}_{name}"], total)
-    return found
+    if num_labels == 2:
+        metrics["f1"] = f1_score(labels, predictions, zero_division=0)
+    return {name: 100 * float(value) for name, value in metrics.items()}
 
 
-def _value_statistics(found: Tensor, wanted: Tensor, span: tuple[float, float]) -> Statistics:
-    # in units of the span, so that sums of squares lose nothing to a large mean
-    low, high = span
-    x, y = ((values - low) / ((high - low) or 1.0) for values in (found, wanted))
-    rows, columns = ((value.clamp(0, 1) * CELLS).long().clamp(0, CELLS - 1) for value in (x, y))
+def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
+    """Pearson's and Spearman's correlation, 0 where one side is constant, and the squared error.
+
+    Args:
+        predictions, labels: E values.
+    """
+    from scipy.stats import pearsonr, spearmanr
+
+    predictions = predictions.astype(np.float64)
+    error = np.square(predictions - labels).mean()
     return {
-        "examples": float(len(found)),
-        "squared": float((found - wanted).square().sum()),
-        "moments": torch.stack([value.sum() for value in (x, y, x * x, y * y, x * y)]),
-        "cells": _counts(rows * CELLS + columns, CELLS**2),
+        "pearson": correlation(pearsonr, predictions, labels),
+        "spearman": correlation(spearmanr, predictions, labels),
+        "mse": float(error),
     }
 
 
-def _value_summary(sums: Mapping[str, Any]) -> dict[str, float]:
-    n = sums["examples"]
-    return {
-        "pearson": 100 * _correlation(n, *sums["moments"].tolist()),
-        "spearman": 100 * _rank_correlation(sums["cells"].view(CELLS, CELLS)),
-        "mse": sums["squared"] / n if n else 0.0,
-    }
-
-
-def _correlation(n: float, x: float, y: float, xx: float, yy: float, xy: float) -> float:
-    """Pearson's r of n pairs from their sums; 0 where one side is constant."""
-    spread_x, spread_y = n * xx - x * x, n * yy - y * y
-    if not (spread_x > ROUNDING * n * xx and spread_y > ROUNDING * n * yy):
+def correlation(function: Callable[..., Any], predictions: Array, labels: Array) -> float:
+    """scipy's, in percent; 0 where there is none."""
+    if len(labels) < 2:
         return 0.0
-    found = (n * xy - x * y) / (spread_x**0.5 * spread_y**0.5)
-    return min(max(found, -1.0), 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a side is constant or no number
+        value = float(function(predictions, labels).statistic)
+    return 100 * value if np.isfinite(value) else 0.0
 
 
-def _rank_correlation(cells: Tensor) -> float:
-    """Spearman's ρ of values in equal bins; those of one bin share a rank."""
-    n = float(cells.sum())
-    ranks = []
-    for axis in (1, 0):
-        counts = cells.sum(axis)
-        ranks.append(counts.cumsum(0) - counts / 2 - n / 2)
-    x, y = torch.meshgrid(*ranks, indexing="ij")
-    return _correlation(n, *(float((cells * value).sum()) for value in (x, y, x * x, y * y, x * y)))
+def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> dict[str, float]:
+    """F1, precision and recall of entities: words and type have to be right.
+
+    Args:
+        labels: names of the tags. examples: a sentence each.
+    """
+    num_predicted = num_true = num_correct = 0
+    for example in examples:
+        predicted = set(entities([labels[tag] for tag in example.predictions]))
+        true = set(entities([labels[tag] for tag in example.labels]))
+        num_predicted += len(predicted)
+        num_true += len(true)
+        num_correct += len(predicted & true)
+    return {
+        "entity_f1": 200 * num_correct / max(num_true + num_predicted, 1),
+        "entity_precision": 100 * num_correct / max(num_predicted, 1),
+        "entity_recall": 100 * num_correct / max(num_true, 1),
+    }
 
 
-def _counts(ids: Tensor, number: int) -> Tensor:
-    return torch.bincount(ids, minlength=number).double()
+def f1_by_threshold(probabilities: Array, truth: Array) -> Array:
+    """Micro-F1 in percent at each of the thresholds; a label holds if it is above.
+
+    Args:
+        probabilities: E × N. truth: E × N, bool.
+    """
+    thresholds = np.arange(NUM_THRESHOLDS) / NUM_THRESHOLDS
+    num_below = np.searchsorted(thresholds, probabilities.astype(np.float64))
+    num_predicted = _num_above(num_below.ravel())
+    num_correct = _num_above(num_below[truth])
+    return 200 * num_correct / np.maximum(num_predicted + truth.sum(), 1)
+
+
+def _num_above(num_below: Array) -> Array:
+    """Probabilities above each threshold, from how many thresholds each of them is above."""
+    counts = np.bincount(num_below, minlength=NUM_THRESHOLDS + 1)
+    return counts[::-1].cumsum()[::-1][1:]
+
+
+def nearest_maximum(values: Array, index: int) -> int:
+    """The place of the greatest value; of equal ones that which is nearest to ``index``."""
+    places = np.flatnonzero(values == values.max())
+    return int(places[np.abs(places - index).argmin()])
+
+
+def ranking_metrics(probabilities: Array, truth: Array) -> dict[str, float]:
+    """R-precision and nDCG at each depth, over the examples with a label.
+
+    Args:
+        probabilities: E × N. truth: E × N, bool.
+    """
+    from sklearn.metrics import ndcg_score
+
+    has_label = truth.any(1)
+    truth = truth[has_label]
+    if not len(truth):
+        return {f"{name}@{depth}": 0.0 for depth in DEPTHS for name in ("rp", "ndcg")}
+    deepest = max(DEPTHS)
+    ranked = torch.from_numpy(probabilities[has_label])
+    likeliest = ranked.topk(min(deepest, truth.shape[1])).indices.numpy()
+    hits = np.take_along_axis(truth, likeliest, axis=1)
+    num_true = truth.sum(1)
+    # labels that hold and are ranked lower: the ideal order has them, as far as it is looked at
+    num_missed = num_true - hits.sum(1)
+    missed = np.arange(deepest) < num_missed[:, None]
+    relevance = np.hstack([hits, missed]).astype(int)
+    ranks = np.broadcast_to(-np.arange(relevance.shape[1]), relevance.shape)
+    metrics = {}
+    for depth in DEPTHS:
+        precision = hits[:, :depth].sum(1) / np.minimum(num_true, depth)
+        metrics[f"rp@{depth}"] = 100 * float(precision.mean())
+        metrics[f"ndcg@{depth}"] = 100 * float(ndcg_score(relevance, ranks, k=depth))
+    return metrics

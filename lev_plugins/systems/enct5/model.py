@@ -2,11 +2,13 @@
 
 import logging
 import os
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...errors import UserError
@@ -21,9 +23,6 @@ from .config import EncT5Config
 from .directory import DIRECTORIES, EncoderDirectory, sizes
 from .network import BertEncoder, LabelHeads, LatentDecoder, SharedHead
 from .problem_types import ProblemType
-
-if TYPE_CHECKING:
-    from .task import EncT5Task
 
 MODEL = "enct5"
 #: name → width, width of the feed-forward layers, blocks, heads, width of a head: T5 1.1's
@@ -43,21 +42,21 @@ class EncT5Model(BaseFairseqModel):
     """EncT5, for the task ``enct5``.
 
     Args:
-        rows: of the table of pieces.
-        number: labels or classes.
+        num_pieces: rows of the table of pieces.
+        num_labels: labels or classes.
         bert: takes the place of T5's encoder.
     """
 
     def __init__(
         self,
         size: T5Size,
-        rows: int,
-        kind: ProblemType,
-        number: int,
+        num_pieces: int,
+        problem_type: ProblemType,
+        num_labels: int,
         bert: PostNormPlan | None = None,
     ) -> None:
         super().__init__()
-        table = nn.Embedding(rows, size.dim)
+        table = nn.Embedding(num_pieces, size.dim)
         nn.init.normal_(table.weight)
         self.encoder: nn.Module
         if bert is None:
@@ -66,12 +65,13 @@ class EncT5Model(BaseFairseqModel):
         else:  # which drops units behind its positions
             self.embed = TokenEmbedding(table, scale=1.0)
             self.encoder = BertEncoder(bert, size.dropout)
-        self.decoder = LatentDecoder(size, kind.vocabulary(number))
+        self.decoder = LatentDecoder(size, problem_type.num_latents(num_labels))
         self.head: nn.Module
-        if kind is ProblemType.MULTILABEL:
-            self.head = LabelHeads(size.dim, number)
+        if problem_type is ProblemType.MULTILABEL:
+            self.head = LabelHeads(size.dim, num_labels)
         else:
-            self.head = SharedHead(size.dim, 1 if kind is ProblemType.REGRESSION else number)
+            num_outputs = 1 if problem_type is ProblemType.REGRESSION else num_labels
+            self.head = SharedHead(size.dim, num_outputs)
 
     @classmethod
     def settle(cls, cfg: EncT5Config) -> None:
@@ -83,86 +83,104 @@ class EncT5Model(BaseFairseqModel):
         if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
             raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
         for name in DIRECTORIES:
-            if path := getattr(cfg, name):
+            path = getattr(cfg, name)
+            if path:
                 setattr(cfg, name, os.path.abspath(path))
                 cfg.backbone_plan = EncoderDirectory(path, name).description()
-                said = "sizes are those of %s, whatever other options say: %s"
-                logger.info(said, path, cfg.backbone_plan)
+                message = "sizes are those of %s, whatever other options say: %s"
+                logger.info(message, path, cfg.backbone_plan)
 
     @classmethod
-    def build_model(cls, cfg: EncT5Config, task: "EncT5Task") -> "EncT5Model":
+    def build_model(cls, cfg: EncT5Config, task: FairseqTask) -> "EncT5Model":
         """Builds it for what a task predicts, with the weights of ``--t5-dir`` or ``--bert-dir``,
         which is not looked for where a checkpoint brings them; another task, or another vocabulary
         than the data's, raises :class:`UserError`.
         """
-        if not isinstance(getattr(task, "kind", None), ProblemType):
+        problem_type = getattr(task, "problem_type", None)
+        if not isinstance(problem_type, ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
-        # options that came after a checkpoint have their defaults
-        known: Any = {one.name: getattr(cfg, one.name, one.default) for one in fields(EncT5Config)}
-        cfg = EncT5Config(**known)
-        for name in DIRECTORIES:
-            if getattr(cfg, name) and origin() is not None:
-                require_plan(getattr(cfg, name), cfg.backbone_plan)
+        cfg = _with_defaults(cfg)
+        is_loading_checkpoint = origin() is not None
+        folders = [(name, getattr(cfg, name)) for name in DIRECTORIES if getattr(cfg, name)]
+        if is_loading_checkpoint:
+            for _, path in folders:
+                require_plan(path, cfg.backbone_plan)
         size, bert = sizes(cfg)
         pieces = task.metadata.pieces
-        model = cls(size, len(pieces), task.kind, task.number, bert)
+        model = cls(size, len(pieces), problem_type, task.num_labels, bert)
         decoder = model.decoder if str(cfg.decoder_init) == "t5" else None
-        for name in DIRECTORIES:
-            if getattr(cfg, name) and origin() is None:
-                directory = EncoderDirectory(getattr(cfg, name), name)
+        if not is_loading_checkpoint:
+            for name, path in folders:
+                directory = EncoderDirectory(path, name)
                 directory.check(pieces)
-                directory.begin(model.embed.table, model.encoder, decoder)
+                directory.load_into(model.embed.table, model.encoder, decoder)
         if cfg.backbone_plan:
-            loaded = [model.embed, model.encoder]
-            if decoder is not None:
-                loaded += [decoder.blocks, decoder.bias, decoder.norm]
-            mark_backbone(one for part in loaded for one in part.parameters())
+            mark_backbone(model.loaded_parameters(decoder))
         return model
+
+    def loaded_parameters(self, decoder: LatentDecoder | None) -> Iterator[nn.Parameter]:
+        """The parameters that a pre-trained model brings; ``decoder``: whose blocks it does."""
+        modules = [self.embed, self.encoder]
+        if decoder is not None:
+            modules += [decoder.blocks, decoder.bias, decoder.norm]
+        for module in modules:
+            yield from module.parameters()
 
     def forward(
         self,
         tokens: Tensor,
-        segments: Tensor,
-        spans: Tensor,
+        example_ids: Tensor,
+        word_ids: Tensor,
         latents: Tensor,
-        latent_segments: Tensor,
-        latent_spans: Tensor,
+        latent_example_ids: Tensor,
+        latent_word_ids: Tensor,
     ) -> Tensor:
         """Logits of all predictions of a batch, example after example, row after row.
 
-        Who sees whom depends on the numbers of segments and spans alone, never on tokens.
+        Who sees whom depends on the numbers of examples and words alone, never on tokens.
 
         Args:
-            tokens: B × S pieces. segments: B × S, the example of each, from 1; 0 at padding.
-            spans: B × S, the word of each, from 1, each word's own in its row; 0 for none
+            tokens: B × S pieces. example_ids: B × S, the example of each, from 1; 0 at padding.
+            word_ids: B × S, the word of each, from 1, each word's own in its row; 0 for none
                 (``encdec_segment_ids`` in the paper).
-            latents: B × L, the decoder's input. latent_segments, latent_spans: B × L, likewise;
-                all spans are 0 unless words are tagged.
+            latents: B × L, the decoder's input. latent_example_ids, latent_word_ids: B × L,
+                likewise; all words are 0 unless words are tagged.
 
         Returns:
             P × C, E × 1, or for multilabel E × N × 2.
         """
-        mine = segments.unsqueeze(2) == segments.unsqueeze(1)
-        states = self.encoder(self.embed(tokens), segments.ne(0), mine.unsqueeze(1))
-        sees = cross_attention_mask(segments, spans, latent_segments, latent_spans)
-        return self.head(self.decoder(latents, latent_segments, states, sees))
+        self_mask = example_ids.unsqueeze(2) == example_ids.unsqueeze(1)
+        states = self.encoder(self.embed(tokens), example_ids.ne(0), self_mask.unsqueeze(1))
+        cross_mask = cross_attention_mask(
+            example_ids, word_ids, latent_example_ids, latent_word_ids
+        )
+        return self.head(self.decoder(latents, latent_example_ids, states, cross_mask))
+
+
+def _with_defaults(cfg: EncT5Config) -> EncT5Config:
+    """The options, those that a checkpoint is older than as they are by default."""
+    values: Any = {
+        field.name: getattr(cfg, field.name, field.default) for field in fields(EncT5Config)
+    }
+    return EncT5Config(**values)
 
 
 def cross_attention_mask(
-    segments: Tensor, spans: Tensor, latent_segments: Tensor, latent_spans: Tensor
+    example_ids: Tensor, word_ids: Tensor, latent_example_ids: Tensor, latent_word_ids: Tensor
 ) -> Tensor:
     """Which subwords each decoder position reads: B × L × S, bool; one at least.
 
-    The text of its example; of that, where it has a span, the subwords of this span. Padding reads
-    everything: there is no softmax over nothing.
+    The text of its example; of that, where it stands for a word, the subwords of this word. Padding
+    reads everything: there is no softmax over nothing.
     """
-    text = latent_segments.unsqueeze(2) == segments.unsqueeze(1)
-    words = latent_spans.unsqueeze(2)
-    seen = text & ((words == 0) | (words == spans.unsqueeze(1)))
-    return seen | latent_segments.eq(0).unsqueeze(2)
+    same_example = latent_example_ids.unsqueeze(2) == example_ids.unsqueeze(1)
+    word = latent_word_ids.unsqueeze(2)
+    same_word = (word == 0) | (word == word_ids.unsqueeze(1))
+    is_padding = latent_example_ids.eq(0).unsqueeze(2)
+    return (same_example & same_word) | is_padding
 
 
 _NAMES = ("dim", "hidden", "layers", "heads", "attention_head_dim")
 for _name, _sizes in SIZES.items():
-    _named: dict[str, Any] = dict(zip(_NAMES, _sizes))
-    register_model_architecture(MODEL, f"enct5_{_name}")(partial(set_sizes, **_named))
+    _options: dict[str, Any] = dict(zip(_NAMES, _sizes))
+    register_model_architecture(MODEL, f"enct5_{_name}")(partial(set_sizes, **_options))

@@ -19,10 +19,10 @@ from ...pretrained.plans import RATES, PostNormPlan
 class LatentDecoder(nn.Module):
     """T5's decoder blocks over latents, without a causal mask.
 
-    What the latents say to each other before any of them has read the text is the same for all
-    examples: the first block's self-attention is computed once, over the table. (With one latent
-    all positions of a tagger are equal there, so this holds for words too.) It is the one
-    attention without dropout on its weights: one mask would hold for every example of a batch.
+    Before any latent has read the text their self-attention is the same for all examples, so the
+    first block computes it once, over the table. (With one latent all positions of a tagger are
+    equal there, so this holds for words too.) It is the one attention without dropout on its
+    weights: one mask would hold for every example of a batch.
     """
 
     def __init__(self, size: T5Size, latents: int) -> None:
@@ -35,49 +35,62 @@ class LatentDecoder(nn.Module):
         self.norm = size.last_norm()
 
     def latent_self_attention(self, block: DecoderBlock) -> Tensor:
-        """V × C: what each latent hears from all in the first block's self-attention."""
+        """The first block's self-attention for each latent of the table, V × C."""
         attention = block.block.self_attention
+        num_latents = self.table.num_embeddings
         x = block.block.self_norm(self.table.weight).unsqueeze(0)
         query, key, value = attention.project(x, Layout(None, None))
         # the bias of T5's decoder: whoever comes later is at distance 0
-        bias = self.bias.places(x.size(1), x.size(1)).unsqueeze(0)
-        return attention.attend_parts(query, [(key, value)], bias.to(query.dtype)).squeeze(0)
+        bias = self.bias.places(num_latents, num_latents).unsqueeze(0).to(query.dtype)
+        return attention.attend_parts(query, [(key, value)], bias).squeeze(0)
 
-    def forward(self, latents: Tensor, segments: Tensor, states: Tensor, sees: Tensor) -> Tensor:
+    def forward(
+        self, latents: Tensor, example_ids: Tensor, states: Tensor, cross_mask: Tensor
+    ) -> Tensor:
         """States of the positions that are real, row after row, P × C.
 
         Args:
             latents: B × L, long.
-            segments: B × L, the example of each position, 0 at padding.
+            example_ids: B × L, the example of each position, 0 at padding.
             states: of the encoder, B × S × C.
-            sees: B × L × S, bool: which subwords a position reads; one at least, padding too.
+            cross_mask: B × L × S, bool: which subwords a position reads; one at least, padding too.
         """
-        memory = Memory(states, sees.unsqueeze(1))
-        asking = segments.ne(0)
-        packed = Packing(asking)
-        # a single query a row is never packed: attention answers it in a way of its own
-        padded = packed.index.numel() < asking.numel() and asking.size(1) > 1
-        packing = packed if padded else None
+        memory = Memory(states, cross_mask.unsqueeze(1))
+        is_real = example_ids.ne(0)
+        packing = self._packing(is_real)
         first, *others = self.blocks
         assert isinstance(first, DecoderBlock)
-        chosen = latents if packing is None else latents.flatten()[packing.index]
-        x = self._first(first, chosen, memory, packing)
+        if packing is not None:
+            latents = latents.flatten()[packing.index]
+        x = self._first_block(first, latents, memory, packing)
         if others:
-            bias = self.bias(segments.unsqueeze(2) == segments.unsqueeze(1))
+            self_mask = example_ids.unsqueeze(2) == example_ids.unsqueeze(1)
+            layout = Layout(self.bias(self_mask), packing)
             for block in others:
-                x = block(x, Layout(bias, packing), memory)[0]
+                x, _, _ = block(x, layout, memory)
         x = self.norm(x)
-        return x[asking] if packing is None else x
+        return x[is_real] if packing is None else x
 
-    def _first(
+    @staticmethod
+    def _packing(is_real: Tensor) -> Packing | None:
+        """How padding is left out; None where there is none.
+
+        A single query a row is never packed: attention answers it in a way of its own.
+        """
+        packing = Packing(is_real)
+        has_padding = packing.index.numel() < is_real.numel()
+        return packing if has_padding and is_real.size(1) > 1 else None
+
+    def _first_block(
         self, block: DecoderBlock, latents: Tensor, memory: Memory, packing: Packing | None
     ) -> Tensor:
         """The first block: B × L latents → B × L × C, or packed, P → P × C."""
-        heard = F.embedding(latents, self.latent_self_attention(block))
-        inner, cross = block.block, block.cross_attention
+        inner, cross_attention = block.block, block.cross_attention
+        layout = Layout(None, packing)
+        attended = F.embedding(latents, self.latent_self_attention(block))
         x = dropout(self.table(latents), self.dropout, self.training)
-        x = inner.residual(x, nn.Identity(), lambda _: heard)
-        x = inner.residual(x, block.cross_norm, lambda h: cross(h, Layout(None, packing), memory))
+        x = inner.residual(x, nn.Identity(), lambda _: attended)
+        x = inner.residual(x, block.cross_norm, lambda h: cross_attention(h, layout, memory))
         return inner.residual(x, inner.feed_norm, inner.feed_forward)
 
 
@@ -103,8 +116,8 @@ class LabelHeads(nn.Module):
         labels, _, dim = self.weight.shape
         x = x.view(-1, labels, dim)
         # a sum over channels for each label: as batched products, N of them
-        out = torch.einsum("enc,noc->eno", upcast(x), upcast(self.weight))
-        return out.to(x.dtype) + self.bias
+        products = torch.einsum("enc,noc->eno", upcast(x), upcast(self.weight))
+        return products.to(x.dtype) + self.bias
 
 
 class BertEncoder(nn.Module):
@@ -122,14 +135,20 @@ class BertEncoder(nn.Module):
         self.stack = TransformerStack(TransformerBlock(size) for _ in range(plan.layers))
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Vectors of tokens → states, B × S × C, with what is real and who sees whom.
+        """Embedded tokens → states, B × S × C.
 
-        Places are counted afresh in each text, none of which may be longer than the plan's
-        positions; each position has to see itself.
+        Positions count afresh in each text, none of which may be longer than the plan's positions;
+        each token has to see itself.
+
+        Args:
+            x: B × S × C.
+            real: B × S, bool, False at padding.
+            mask: B × 1 × S × S, bool: who sees whom in a row of texts.
         """
         seen = real[:, None, None] if mask is None else mask
-        mine = seen[:, 0].expand(-1, x.size(1), -1)
-        # a token's place: how many before it it sees
-        place = mine.tril(-1).sum(2).masked_fill(~real, 0)
-        x = dropout(self.norm(x + self.places(place)), self.dropout, self.training)
+        sees = seen[:, 0].expand(-1, x.size(1), -1)
+        # a token's position: how many before it it sees
+        positions = sees.tril(-1).sum(2).masked_fill(~real, 0)
+        x = self.norm(x + self.places(positions))
+        x = dropout(x, self.dropout, self.training)
         return self.stack(x, Layout(seen, Packing.maybe_pack(real)))

@@ -24,7 +24,7 @@ from ...errors import UserError
 
 
 class ProblemType(enum.Enum):
-    """What is predicted of a text; one that there is not raises :class:`UserError`."""
+    """What is predicted of a text; an unknown name raises :class:`UserError`."""
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
@@ -37,37 +37,33 @@ class ProblemType(enum.Enum):
         raise UserError(f"--kind {value!s:.40}: there are {', '.join(KINDS)}")
 
     @property
-    def many(self) -> bool:
+    def is_multilabel(self) -> bool:
         """Whether any number of labels may hold."""
         return self in (ProblemType.MULTILABEL, ProblemType.MULTILABEL_POOLED)
 
-    def vocabulary(self, number: int) -> int:
-        """How many latents there are, for so many labels."""
-        return number if self is ProblemType.MULTILABEL else 1
+    def num_latents(self, num_labels: int) -> int:
+        """Size of the latent vocabulary, for N labels."""
+        return num_labels if self is ProblemType.MULTILABEL else 1
 
-    def latents(self, words: int, number: int) -> Tensor:
-        """The decoder's input for one example.
-
-        Args:
-            words: of the example, for tagging.
-            number: of labels.
-        """
+    def latents(self, num_words: int, num_labels: int) -> Tensor:
+        """The decoder's input for one example, long; only taggers depend on its words."""
         if self is ProblemType.MULTILABEL:
-            return torch.arange(number)
-        return torch.zeros(words if self is ProblemType.TAGGING else 1, dtype=torch.long)
+            return torch.arange(num_labels)
+        length = num_words if self is ProblemType.TAGGING else 1
+        return torch.zeros(length, dtype=torch.long)
 
-    def targets(self, labels: Sequence[Tensor], number: int) -> Tensor:
+    def targets(self, labels: Sequence[Tensor], num_labels: int) -> Tensor:
         """What is to be predicted of several examples, in order.
 
         Args:
             labels: of each example, as the data hold them: ids, or the bits of a value.
-            number: N.
+            num_labels: N.
 
         Returns:
             E classes, long; E values, double; E × N, bool; or the tags of all words, long.
         """
-        if self.many:
-            rows = torch.zeros(len(labels), number, dtype=torch.bool)
+        if self.is_multilabel:
+            rows = torch.zeros(len(labels), num_labels, dtype=torch.bool)
             for row, ids in zip(rows, labels):
                 row[ids.long()] = True
             return rows
@@ -75,6 +71,11 @@ class ProblemType(enum.Enum):
             return torch.zeros(0, dtype=torch.long)
         joined = torch.cat(list(labels))
         return values_of(joined) if self is ProblemType.REGRESSION else joined.long()
+
+    def plain_labels(self, labels: Tensor) -> list[int] | list[float]:
+        """The ids of an example, or its value, without a tensor around them."""
+        values = values_of(labels) if self is ProblemType.REGRESSION else labels
+        return values.tolist()  # type: ignore[no-any-return]
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The loss, in nats or squared units, summed over predictions.
@@ -88,8 +89,8 @@ class ProblemType(enum.Enum):
         if self is ProblemType.MULTILABEL:
             return F.cross_entropy(logits.flatten(0, 1), targets.long().flatten(), reduction="sum")
         if self is ProblemType.MULTILABEL_POOLED:
-            wanted = targets.to(logits.dtype)
-            return F.binary_cross_entropy_with_logits(logits, wanted, reduction="sum")
+            targets = targets.to(logits.dtype)
+            return F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
         return F.cross_entropy(logits, targets, reduction="sum")
 
     def scores(self, logits: Tensor) -> Tensor:
@@ -98,7 +99,17 @@ class ProblemType(enum.Enum):
             return logits
         if self is ProblemType.MULTILABEL:
             return logits.softmax(-1)[..., 1]
-        return logits.sigmoid() if self is ProblemType.MULTILABEL_POOLED else logits.softmax(-1)
+        if self is ProblemType.MULTILABEL_POOLED:
+            return logits.sigmoid()
+        return logits.softmax(-1)
+
+    def predictions(self, logits: Tensor) -> Tensor:
+        """What a validation keeps: ids of classes or tags, P; values, E; probabilities, E × N."""
+        if self is ProblemType.REGRESSION:
+            return logits.squeeze(-1)
+        if self.is_multilabel:
+            return self.scores(logits)
+        return logits.argmax(-1)
 
 
 def bits_of(values: Sequence[float]) -> Tensor:

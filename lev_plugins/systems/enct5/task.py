@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import torch
 from fairseq.criterions import FairseqCriterion
 from fairseq.logging import metrics as log
 from fairseq.logging.meters import MetersDict
@@ -19,30 +18,25 @@ from torch import Tensor
 
 from ...errors import UserError
 from ...io.program import running_command
-from .baselines import linear_score, usual_score
+from .baselines import linear_score, majority_score
 from .config import EncT5TaskConfig
-from .criterion import CRITERION
+from .criterion import CRITERION, PREDICTIONS
 from .dataset import EncT5Dataset, read_column
-from .metadata import LABELS, PIECES, SPANS, Metadata
-from .metrics import (
-    PREFIX,
-    Statistics,
-    entity_statistics,
-    label_groups,
-    marks_entities,
-    statistics,
-    summary,
-)
+from .metadata import LABELS, PIECES, WORD_IDS, Metadata
+from .metrics import DEFAULT_THRESHOLD, Metrics, ScoredExample
 from .model import EncT5Model
 from .problem_types import ProblemType
+from .validation import Validation
 
 logger = logging.getLogger(__name__)
 
 TASK = "enct5"
 PREPARE = "lev-enct5-prepare"
-#: of which less is better; the threshold is neither good nor bad
-LESS = ("loss", "mse")
-NEITHER = "threshold"
+#: metrics of which less is better, and one that is neither good nor bad
+LOWER_IS_BETTER = ("loss", "mse")
+THRESHOLD = "threshold"
+#: of a validation's logging outputs; fairseq prints no meter whose name begins so
+NUM_EXAMPLES = "_examples"
 
 
 @register_task(TASK, dataclass=EncT5TaskConfig)
@@ -61,33 +55,34 @@ class EncT5Task(FairseqTask):
     def __init__(self, cfg: EncT5TaskConfig, metadata: Metadata) -> None:
         super().__init__(cfg)
         self.metadata = metadata
-        self.kind = ProblemType(cfg.kind or metadata.kind)
+        self.problem_type = ProblemType(cfg.kind or metadata.kind)
         #: labels or classes; 1 for values
-        self.number = max(len(metadata.labels), 1)
+        self.num_labels = max(len(metadata.labels), 1)
         self._check()
-        self.groups = label_groups(metadata.counts) if self.kind.many and metadata.counts else {}
-        self.entities = self.kind is ProblemType.TAGGING and marks_entities(metadata.labels)
-        no_scores, nothing = torch.zeros(0, self.number), self.kind.targets([], self.number)
-        none = self.statistics(no_scores, nothing, {"sentences": []})
-        self.metric_names = list(summary(self.kind, none))
-        self.state.merge_state_dict({"description": asdict(metadata), NEITHER: 0.5})
-        self.trains = False
-        self.first_subset = False
+        metrics = Metrics(self.problem_type, metadata.labels, metadata.counts)
+        self.validation = Validation(metrics)
+        self.state.merge_state_dict({"description": asdict(metadata), THRESHOLD: DEFAULT_THRESHOLD})
+        self.is_training_run = False
+        self.is_first_subset = False
 
     def _check(self) -> None:
-        cfg, most = self.cfg, self.cfg.max_target_positions
-        if cfg.pack_length and not (cfg.pack and 0 < cfg.pack_length <= cfg.max_source_positions):
+        cfg = self.cfg
+        fits = 0 < cfg.pack_length <= cfg.max_source_positions
+        if cfg.pack_length and not (cfg.pack and fits):
             raise UserError(
                 f"--pack-length {cfg.pack_length}: give it with --pack, and a number from 1 to "
                 f"--max-source-positions {cfg.max_source_positions}"
             )
         prepared = ProblemType(self.metadata.kind)
-        if self.kind is not prepared and not (self.kind.many and prepared.many):
-            raise UserError(f"--kind {self.kind.value}: data were prepared for {prepared.value}")
-        if self.kind is ProblemType.MULTILABEL and self.number > most:
+        both_multilabel = self.problem_type.is_multilabel and prepared.is_multilabel
+        if self.problem_type is not prepared and not both_multilabel:
+            kind = self.problem_type.value
+            raise UserError(f"--kind {kind}: data were prepared for {prepared.value}")
+        max_labels = cfg.max_target_positions
+        if self.problem_type is ProblemType.MULTILABEL and self.num_labels > max_labels:
             raise UserError(
-                f"{self.number} labels are more than --max-target-positions {most}; raise it, or "
-                "give --kind multilabel_pooled"
+                f"{self.num_labels} labels are more than --max-target-positions {max_labels}; "
+                "raise it, or give --kind multilabel_pooled"
             )
 
     @classmethod
@@ -99,7 +94,7 @@ class EncT5Task(FairseqTask):
             raise UserError("fairseq-generate writes text, and EncT5 writes none; use lev-predict")
         if not cfg.data:
             raise UserError(f"no data folder given; name the one that {PREPARE} made")
-        return cls(cfg, Metadata.read(cfg.data))
+        return cls(cfg, Metadata.from_folder(cfg.data))
 
     @property
     def threshold(self) -> float:
@@ -111,11 +106,11 @@ class EncT5Task(FairseqTask):
         select by a metric that validation does not give.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
-        found = ARCH_MODEL_REGISTRY.get(name)
-        if found is not None and not issubclass(found, EncT5Model):
+        model = ARCH_MODEL_REGISTRY.get(name)
+        if model is not None and not issubclass(model, EncT5Model):
             raise UserError(f"--arch {name} is no EncT5; --task {TASK} goes with --arch enct5_…")
-        self.trains = not from_checkpoint
-        if self.trains:
+        self.is_training_run = not from_checkpoint
+        if self.is_training_run:
             self._check_best_metric(self.cfg.best_checkpoint_metric)
         return super().build_model(cfg, from_checkpoint)
 
@@ -129,14 +124,15 @@ class EncT5Task(FairseqTask):
     def _check_best_metric(self, best: str) -> None:
         if best.startswith("${"):  # outside of a command
             return
-        known = ["loss", *(name for name in self.metric_names if name != NEITHER)]
+        known = [name for name in ("loss", *self.validation.metrics.names) if name != THRESHOLD]
         if best not in known:
             raise UserError(
-                f"--best-checkpoint-metric {best}: validation of {self.kind.value} gives "
+                f"--best-checkpoint-metric {best}: validation of {self.problem_type.value} gives "
                 f"{', '.join(known)}"
             )
-        if (best not in LESS) != bool(self.cfg.maximize_best_checkpoint_metric):
-            way = "lower is better; leave out" if best in LESS else "higher is better; give"
+        lower_is_better = best in LOWER_IS_BETTER
+        if lower_is_better == bool(self.cfg.maximize_best_checkpoint_metric):
+            way = "lower is better; leave out" if lower_is_better else "higher is better; give"
             flag = "--maximize-best-checkpoint-metric"
             raise UserError(f"--best-checkpoint-metric {best}: {way} {flag}")
 
@@ -147,32 +143,37 @@ class EncT5Task(FairseqTask):
         ``finetuned``: takes over what that keeps. What belongs to other labels in its ``state``
         becomes the model's own; other subwords, or other labels to resume with, raise UserError.
         """
-        here, kept = self.metadata, Metadata.of(state.get("task_state"), path)
+        kept = Metadata.from_state(state.get("task_state"), path)
         theirs, own = state["model"], model.state_dict()
-        same = kept.kind == here.kind and kept.labels == here.labels
+        same_data = kept.kind == self.metadata.kind and kept.labels == self.metadata.labels
         # multilabel and multilabel_pooled take the same data
-        if not finetuned or (same and theirs["head.weight"].shape == own["head.weight"].shape):
-            self._take_over(state["task_state"], path, () if finetuned else ("texts",))
+        same_head = theirs["head.weight"].shape == own["head.weight"].shape
+        if not finetuned or (same_data and same_head):
+            self._take_over(state["task_state"], path, () if finetuned else ("texts_per_example",))
             return
-        here.check_same(kept, str(self.cfg.data), "pieces")
+        self.metadata.check_same(kept, str(self.cfg.data), "pieces")
         logger.info(
             "the checkpoint was trained for other labels or another --kind: encoder and decoder "
             "blocks begin with its parameters, the output layer with random ones"
         )
         # a latent of its own for each label, or one for all
-        latents = max(len(one["decoder.table.weight"]) for one in (theirs, own)) > 1
-        anew = ("head.", "decoder.table.") if latents else ("head.",)
-        theirs.update({name: one for name, one in own.items() if name.startswith(anew)})
+        table = "decoder.table.weight"
+        has_label_latents = max(len(theirs[table]), len(own[table])) > 1
+        prefixes = ("head.", "decoder.table.") if has_label_latents else ("head.",)
+        for name, parameter in own.items():
+            if name.startswith(prefixes):
+                theirs[name] = parameter
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what a checkpoint keeps; other labels or subwords, or two texts for one, raise
         UserError."""
-        self._take_over(state_dict, "the checkpoint", ("texts",))
+        self._take_over(state_dict, "the checkpoint", ("texts_per_example",))
 
-    def _take_over(self, state_dict: dict[str, Any], where: str, also: Sequence[str]) -> None:
-        kept = Metadata.of(state_dict, where)
-        self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces", *also)
-        self.state.merge_state_dict({NEITHER: float(state_dict[NEITHER])})
+    def _take_over(self, state_dict: dict[str, Any], where: str, fields: Sequence[str]) -> None:
+        """``fields``: of the metadata that have to be equal besides labels and pieces."""
+        kept = Metadata.from_state(state_dict, where)
+        self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces", *fields)
+        self.state.merge_state_dict({THRESHOLD: float(state_dict[THRESHOLD])})
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: object) -> None:
         """Loads a split; raises :class:`UserError` where there is none."""
@@ -182,38 +183,42 @@ class EncT5Task(FairseqTask):
                 f"{self.cfg.data} has no {split} data ({split}.{PIECES}.idx is missing); name "
                 f"another split, or prepare it with {PREPARE}"
             )
-        names = [PIECES, LABELS, *([SPANS] if self.kind is ProblemType.TAGGING else [])]
-        columns = {name: read_column(f"{prefix}.{name}") for name in names}
-        training = split in ("train", self.cfg.train_subset)
-        row = self.cfg.pack_length or self.cfg.max_source_positions
-        packs = training and self.cfg.pack
+        pieces = read_column(f"{prefix}.{PIECES}")
+        labels = read_column(f"{prefix}.{LABELS}")
+        word_ids = None
+        if self.problem_type is ProblemType.TAGGING:
+            word_ids = read_column(f"{prefix}.{WORD_IDS}")
+        is_train = split in ("train", self.cfg.train_subset)
+        limits = None
+        if is_train and self.cfg.pack:
+            row_length = self.cfg.pack_length or self.cfg.max_source_positions
+            limits = (row_length, self.cfg.max_target_positions)
         self.datasets[split] = EncT5Dataset(
-            columns[PIECES],
-            columns.get(SPANS),
-            columns[LABELS],
-            self.kind,
-            self.number,
-            limits=(row, self.cfg.max_target_positions) if packs else None,
-            shuffle=training,
+            pieces, word_ids, labels, self.problem_type, self.num_labels, limits, shuffle=is_train
         )
-        if not training and self.metadata.counts:
-            self._log_baselines(split, columns[PIECES], columns[LABELS])
+        self.validation.clear()
+        if not is_train and self.metadata.counts:
+            self._log_baselines(split, pieces, labels)
 
     def _log_baselines(
         self, split: str, pieces: Sequence[Tensor], labels: Sequence[Tensor]
     ) -> None:
-        """What scores a set without EncT5: the most frequent label, and before a training a line
-        of what a linear model learns from the subwords."""
-        name, counts = self.metric_names[0], self.metadata.counts
-        usual = counts.index(max(counts))
-        score, label = usual_score(self.kind, usual, labels), self.metadata.labels[usual]
-        logger.info("%s: always %s, the most frequent label: %s %.2f", split, label, name, score)
+        """Logs what a set scores by the most frequent label and, before a training, by a linear
+        model of the subwords."""
+        metric = self.validation.metrics.names[0]
+        most_frequent = int(np.argmax(self.metadata.counts))
+        name = self.metadata.labels[most_frequent]
+        score = majority_score(self.problem_type, most_frequent, labels)
+        message = "%s: always %s, the most frequent label: %s %.2f"
+        logger.info(message, split, name, metric, score)
+        if not self.is_training_run or self.problem_type is ProblemType.TAGGING:
+            return
         prefix = os.path.join(self.cfg.data or "", "train")
-        if self.trains and self.kind is not ProblemType.TAGGING:
-            train = read_column(f"{prefix}.{PIECES}"), read_column(f"{prefix}.{LABELS}")
-            found = linear_score(self.kind, self.number, train, (pieces, labels))
-            if found is not None:
-                logger.info("%s: a linear model of the subwords: %s %.2f", split, name, found)
+        train = read_column(f"{prefix}.{PIECES}"), read_column(f"{prefix}.{LABELS}")
+        linear = linear_score(self.problem_type, self.num_labels, train, (pieces, labels))
+        if linear is not None:
+            message = "%s: a linear model of the subwords: %s %.2f"
+            logger.info(message, split, metric, linear)
 
     def max_positions(self) -> tuple[int, int]:
         """Most subwords and decoder positions in a row."""
@@ -227,9 +232,10 @@ class EncT5Task(FairseqTask):
         ignore_invalid_inputs: bool = False,
     ) -> np.ndarray:
         """What is not too long; a training leaves out nothing, but raises :class:`UserError`."""
-        long = (dataset.sizes[indices] > np.asarray(max_positions)).any(1)
-        if long.any() and (dataset.shuffle or not ignore_invalid_inputs):
-            row = int(indices[long].min())
+        is_long = (dataset.sizes[indices] > np.asarray(max_positions)).any(1)
+        num_long = int(is_long.sum())
+        if num_long and (dataset.shuffle or not ignore_invalid_inputs):
+            row = int(indices[is_long].min())
             size = tuple(dataset.sizes[row].tolist())
             raise UserError(
                 f"example {dataset.rows[row][0] + 1} is too long: its row has {size} subwords and "
@@ -237,54 +243,60 @@ class EncT5Task(FairseqTask):
                 "--max-source-positions or --max-target-positions, lower --pack-length, or prepare "
                 "the data with a smaller --max-length"
             )
-        if long.any():
-            logger.warning("%d examples are too long and skipped", long.sum())
-        return indices[~long]
+        if num_long:
+            logger.warning("%d examples are too long and skipped", num_long)
+        return indices[~is_long]
 
     def begin_valid_epoch(self, epoch: int, model: BaseFairseqModel) -> None:
         """The set that is validated next is the first of ``--valid-subset``."""
-        self.first_subset = True
+        self.is_first_subset = True
+        self.validation.clear()
         # where fairseq adds up all validations: sums of other labels could not be added to
         log.reset_meters("valid")
 
     def post_validate(self, model: BaseFairseqModel, stats: Mapping[str, Any], agg: object) -> None:
         """Keeps the threshold that is best on the first set, before a checkpoint is saved."""
-        if self.first_subset and NEITHER in stats:
-            self.state.merge_state_dict({NEITHER: float(stats[NEITHER])})
-        self.first_subset = False
+        if self.is_first_subset and THRESHOLD in stats:
+            self.state.merge_state_dict({THRESHOLD: float(stats[THRESHOLD])})
+        self.is_first_subset = False
+        self.validation.clear()
 
-    def statistics(self, scores: Tensor, targets: Tensor, sample: Mapping[str, Any]) -> Statistics:
-        """What a validation batch adds to the metrics."""
-        sentences, span = sample["sentences"], (self.metadata.low, self.metadata.high)
-        cut = sum(len(tags) - reached for tags, reached in sentences)
-        sums = statistics(self.kind, scores, targets, cut, self.groups, span)
-        if self.entities:
-            labels, found = self.metadata.labels, scores.argmax(-1)
-            sums.update(entity_statistics(labels, found, sentences))
-        return sums
+    def valid_step(
+        self, sample: dict[str, Any], model: BaseFairseqModel, criterion: FairseqCriterion
+    ) -> tuple[Tensor, int, dict[str, Any]]:
+        """Computes the loss of a batch and keeps the predictions of this batch in all processes."""
+        loss, sample_size, logging_output = super().valid_step(sample, model, criterion)
+        predictions = logging_output.pop(PREDICTIONS)
+        indices = sample["id"].tolist()
+        by_example = predictions.split(sample["num_predictions"])
+        if self.problem_type.is_multilabel:
+            by_example = predictions.unbind(0)
+        dtype = np.float64 if self.problem_type is ProblemType.REGRESSION else np.int64
+        examples = {}
+        for index, scores, labels in zip(indices, by_example, sample["labels"], strict=True):
+            examples[index] = ScoredExample(scores.numpy(), np.array(labels, dtype))
+        self.validation.add(examples)
+        logging_output[NUM_EXAMPLES] = len(examples)
+        return loss, sample_size, logging_output
 
     def reduce_metrics(
         self, logging_outputs: list[Mapping[str, Any]], criterion: FairseqCriterion
     ) -> None:
-        """Logs the metrics of all batches of all workers so far, of validation only."""
+        """Logs the loss, and in validation the metrics of all batches of all processes so far."""
         super().reduce_metrics(logging_outputs, criterion)
-        first: Mapping[str, Any] = next(iter(logging_outputs), {})
-        names = [name for name in first if name.startswith(PREFIX)]
-        for name in names:  # the meters add them up
-            value = sum(one[name] for one in logging_outputs)
-            log.log_scalar(name, torch.as_tensor(value, dtype=torch.double))
-        for name in self.metric_names if names else ():
-            log.log_derived(name, functools.partial(self._metric, name))
+        counts = [output[NUM_EXAMPLES] for output in logging_outputs if NUM_EXAMPLES in output]
+        if counts:
+            log.log_scalar(NUM_EXAMPLES, float(sum(counts)))
+            for name in self.validation.metrics.names:
+                log.log_derived(name, functools.partial(self._metric, name))
 
     def _metric(self, name: str, meters: MetersDict) -> float:
         """A metric as fairseq prints it, to six digits.
 
         Only the set that a training selects by may choose the threshold that it is scored with.
+        fairseq also asks for the metrics of each batch by itself, and looks at none of these.
         """
-        sums: Statistics = {}
-        for one in meters:
-            if one.startswith(PREFIX):
-                value = torch.as_tensor(meters[one].sum)
-                sums[one.removeprefix(PREFIX)] = value if value.dim() else value.item()
-        found = summary(self.kind, sums, None if self.first_subset else self.threshold)
-        return float(f"{found[name]:.6g}")
+        if meters[NUM_EXAMPLES].sum < len(self.validation):
+            return 0.0
+        threshold = None if self.is_first_subset else self.threshold
+        return float(f"{self.validation.value(name, threshold):.6g}")

@@ -9,6 +9,7 @@ from ...pretrained.directory import optional_library
 from ...pretrained.vocabulary import BOS, EOS, PAD, UNK
 
 SPECIAL = (PAD, EOS, UNK)
+EOS_ID, UNK_ID, BOS_ID = 1, 2, len(SPECIAL)
 #: bytes as subwords, behind the special ones (ByT5: Xue et al., 2022, §3.1)
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
@@ -16,15 +17,15 @@ BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 class Encoding(NamedTuple):
     """A text as the model reads it.
 
-    pieces: indices, ``</s>`` at the end. spans: for tagging the word of each subword, from 1, and 0
-    at ``</s>``; empty otherwise. reached: how many of the texts or words are in it; the last may
-    lack its end. cut_off: whether something was too long.
+    pieces: indices, ``</s>`` at the end. word_ids: for tagging the word of each subword, from 1,
+    and 0 at ``</s>``; empty otherwise. num_kept: how many of the texts or words are in it; the last
+    may lack its end. truncated: whether something was too long.
     """
 
     pieces: list[int]
-    spans: list[int]
-    reached: int
-    cut_off: bool
+    word_ids: list[int]
+    num_kept: int
+    truncated: bool
 
 
 class Tokenizer:
@@ -34,75 +35,86 @@ class Tokenizer:
     which no file can hold, are question marks.
     """
 
-    #: what stands before every text
-    first: Sequence[int] = ()
-    wordpiece: str | None = None
+    #: indices that stand before every text
+    prefix: Sequence[int] = ()
+    hf_tokenizer: str | None = None
     #: above 0: each text gets a random segmentation, of a probability proportional to the model's
     #: to this power (subword regularization; Kudo, 2018)
     alpha = 0.0
 
     def __init__(self, model: str | None) -> None:
-        self.serialised, self.bytes, own = model, model is None, BYTES
-        self.model: Any = None
+        self.sentencepiece_model = model
+        self.is_byte_level = model is None
+        self.processor: Any = None
+        pieces = BYTES
         if model is not None:
             from sentencepiece import SentencePieceProcessor
 
-            self.model = SentencePieceProcessor(model_proto=base64.b64decode(model))
-            own = [self.model.id_to_piece(piece) for piece in range(len(self.model))]
-        self.pieces = [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
-        unknown = SPECIAL.index(UNK)
-        row = {piece: index for index, piece in enumerate(self.pieces)}
-        row.update(dict.fromkeys(SPECIAL, unknown))
-        self.rows = [row[piece] for piece in own]
-        if self.model is not None:
-            self.rows[self.model.unk_id()] = unknown
+            self.processor = SentencePieceProcessor(model_proto=base64.b64decode(model))
+            num_pieces = len(self.processor)
+            pieces = [self.processor.id_to_piece(number) for number in range(num_pieces)]
+        self.pieces = [*SPECIAL, *(piece for piece in pieces if piece not in SPECIAL)]
+        index = {piece: number for number, piece in enumerate(self.pieces)}
+        index.update(dict.fromkeys(SPECIAL, UNK_ID))
+        #: the processor's number, or the byte → our index
+        self.indices = [index[piece] for piece in pieces]
+        if self.processor is not None:
+            self.indices[self.processor.unk_id()] = UNK_ID
 
-    def cut(self, text: str) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         """Indices of a text's subwords alone; none for an empty text."""
         encoded = text.encode("utf-8", "replace")
-        if self.model is None:
-            return [self.rows[byte] for byte in encoded]
-        found = self.model.encode(
-            encoded.decode(), enable_sampling=self.alpha > 0, alpha=self.alpha, nbest_size=-1
-        )
-        return [self.rows[piece] for piece in found]
+        if self.processor is None:
+            return [self.indices[byte] for byte in encoded]
+        sampling = {"enable_sampling": self.alpha > 0, "alpha": self.alpha, "nbest_size": -1}
+        numbers = self.processor.encode(encoded.decode(), **sampling)
+        return [self.indices[number] for number in numbers]
 
-    def texts(self, texts: Sequence[str], most: int) -> Encoding:
-        """One text, or two, each with ``</s>`` behind it, of ``most`` subwords in all.
+    def encode_texts(self, texts: Sequence[str], max_length: int) -> Encoding:
+        """One text, or two, each with ``</s>`` behind it, of ``max_length`` subwords in all.
 
         Of the longer one more is cut off. Where both are too long for their half the first keeps
         one more than the second, or as many.
         """
-        parts = [self.cut(text) for text in texts]
-        room = most - len(parts) - len(self.first)
-        first, second = len(parts[0]), sum(map(len, parts[1:]))
-        kept = min(first, max(room - second, -(-room // 2)))
-        pieces = list(self.first)
+        parts = [self.encode(text) for text in texts]
+        room = max_length - len(parts) - len(self.prefix)
+        first = len(parts[0])
+        second = sum(map(len, parts[1:]))
+        half = (room + 1) // 2
+        kept = min(first, max(room - second, half))
+        pieces = list(self.prefix)
         for part, length in zip(parts, (kept, room - kept)):
-            pieces += [*part[:length], SPECIAL.index(EOS)]
+            pieces += [*part[:length], EOS_ID]
         return Encoding(pieces, [], len(texts), first + second > room)
 
-    def words(self, words: Sequence[str], most: int) -> Encoding:
+    def encode_words(self, words: Sequence[str], max_length: int) -> Encoding:
         """Words, each with subwords of its own, as far as they fit whole; at least the first.
 
         A word without subwords is ``<unk>``. As bytes all but the first begin with a space.
-        ``most``: subwords in all, ``</s>`` included.
+        ``max_length``: subwords in all, ``</s>`` included.
         """
-        pieces = list(self.first)
-        spans = [0] * len(pieces)
-        reached, cut_off = 0, False
+        pieces = list(self.prefix)
+        word_ids = [0] * len(pieces)
+        num_kept, truncated = 0, False
         for number, word in enumerate(words, start=1):
-            space = " " if self.bytes and number > 1 else ""
-            found = (self.cut(space + word) if word else []) or [SPECIAL.index(UNK)]
-            if len(pieces) + len(found) > most - 1:
-                cut_off = True
-                if reached:
+            room = max_length - 1 - len(pieces)
+            subwords = self._encode_word(word, is_first=number == 1)
+            if len(subwords) > room:
+                truncated = True
+                if num_kept:
                     break
-                found = found[: most - 1 - len(pieces)]
-            pieces += found
-            spans += [number] * len(found)
-            reached = number
-        return Encoding([*pieces, SPECIAL.index(EOS)], [*spans, 0], reached, cut_off)
+                subwords = subwords[:room]
+            pieces += subwords
+            word_ids += [number] * len(subwords)
+            num_kept = number
+        return Encoding([*pieces, EOS_ID], [*word_ids, 0], num_kept, truncated)
+
+    def _encode_word(self, word: str, is_first: bool) -> list[int]:
+        if not word:
+            return [UNK_ID]
+        if self.is_byte_level and not is_first:
+            word = f" {word}"
+        return self.encode(word) or [UNK_ID]
 
 
 class FolderTokenizer(Tokenizer):
@@ -117,19 +129,21 @@ class FolderTokenizer(Tokenizer):
         name: where they come from, for the error where the library is not installed.
     """
 
-    serialised, bytes = None, False
+    sentencepiece_model, is_byte_level = None, False
 
     def __init__(self, content: str, pieces: Sequence[str], name: str) -> None:
         library = optional_library("tokenizers", f"{name}: reading its tokenizer")
-        self.wordpiece, self.pieces = content, list(pieces)
-        self.first = [len(SPECIAL)] if BOS in self.pieces else []
-        values = json.loads(content)
-        self.index = {row: at for at, row in enumerate(values["rows"])}
-        self.tokenizer = library.Tokenizer.from_str(json.dumps(values["tokenizer"]))
+        self.hf_tokenizer = content
+        self.pieces = list(pieces)
+        if BOS in self.pieces:
+            self.prefix = [BOS_ID]
+        stored = json.loads(content)
+        self.index = {row: index for index, row in enumerate(stored["rows"])}
+        self.tokenizer = library.Tokenizer.from_str(json.dumps(stored["tokenizer"]))
         self.tokenizer.encode_special_tokens = True
 
-    def cut(self, text: str) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         """Indices of a text's subwords alone; none for an empty text."""
         text = text.encode("utf-8", "replace").decode()
-        found = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return [self.index[row] for row in found]
+        rows = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return [self.index[row] for row in rows]

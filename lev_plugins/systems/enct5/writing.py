@@ -1,9 +1,8 @@
-"""Prepared data: what cuts their text, fairseq's indexed data sets, and the list of labels."""
+"""Prepared data: the tokenizer, fairseq's indexed data sets, and the list of labels."""
 
 import base64
 import io
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
@@ -11,53 +10,54 @@ import torch
 from fairseq.data import indexed_dataset
 from torch import Tensor
 
-from ...data.subwords import train_sentencepiece
+from ...data import subwords
 from ...io.text_files import few
-from .metadata import LABELS, PIECES, SPANS, Metadata
+from .metadata import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, values_of
-from .reading import Labelled, Labels, Layout
-from .tokenizer import SPECIAL, UNK, Tokenizer
+from .reading import FileFormat, LabelledText, Labels
+from .tokenizer import EOS_ID, UNK_ID, Encoding, Tokenizer
 
-#: The subwords that are found depend on the number of threads, so it is not the machine's.
-THREADS = 16
+#: The subwords that are trained depend on the number of threads, so it is not the machine's.
+NUM_THREADS = 16
 #: Bytes of a text: what has more, by default 4192, the trainer leaves out without a word.
-LINE = 2**30
+MAX_TEXT_BYTES = 2**30
 #: of subwords that are sampled, see :attr:`.Tokenizer.alpha`
-ALPHA = 0.2
+SAMPLING_ALPHA = 0.2
+NUM_SHOWN = 5  # labels, or numbers of examples, in a line
 
 
-def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
+def train_tokenizer(texts: Iterator[str], vocab_size: int) -> Tokenizer:
     """A sentencepiece model, trained on texts; the same one from the same texts.
 
     Args:
-        size: how many subwords it has; fewer where the texts do not give so many.
+        vocab_size: subwords; fewer where the texts do not give so many.
 
     Raises:
         UserError: a size that cannot be.
     """
     model = io.BytesIO()
-    train_sentencepiece(
+    subwords.train_sentencepiece(
         texts,
-        size,
+        vocab_size,
         model_writer=model,
-        max_sentence_length=LINE,
+        max_sentence_length=MAX_TEXT_BYTES,
         pad_id=0,
-        eos_id=1,
-        unk_id=2,
+        eos_id=EOS_ID,
+        unk_id=UNK_ID,
         bos_id=-1,
-        num_threads=THREADS,
+        num_threads=NUM_THREADS,
     )
     return Tokenizer(base64.b64encode(model.getvalue()).decode())
 
 
 def write_all(
     folder: str,
-    layout: Layout,
+    file_format: FileFormat,
     files: Mapping[str, str],
     labels: Labels,
     tokenizer: Tokenizer,
     max_length: int,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     copies: int = 0,
     seed: int = 1,
 ) -> None:
@@ -66,103 +66,119 @@ def write_all(
     Args:
         files: split → file of examples; one is ``train``.
         max_length: most subwords of an example, ``</s>`` included.
-        say: gets what is worth knowing, line by line.
+        log: gets lines about each split.
         copies: of the examples of ``train``, behind them, with subwords that are sampled; others
             with another ``seed``.
     """
     metadata = Metadata(
-        kind=layout.kind.value,
+        kind=file_format.problem_type.value,
         labels=labels.names,
         pieces=tokenizer.pieces,
-        texts=len(layout.texts),
+        texts_per_example=len(file_format.texts),
         max_length=max_length,
-        model=tokenizer.serialised,
-        wordpiece=tokenizer.wordpiece,
+        model=tokenizer.sentencepiece_model,
+        hf_tokenizer=tokenizer.hf_tokenizer,
     )
-    say(f"pieces: {len(tokenizer.pieces):,}")
+    log(f"pieces: {len(tokenizer.pieces):,}")
     for split, path in files.items():
-        examples = repeated(layout, path, tokenizer, copies if split == "train" else 0, seed)
-        prefix = os.path.join(folder, split)
-        written, told = write_split(prefix, examples, tokenizer, labels, max_length)
-        say(f"{split} ({path}): {told}")
+        writer = SplitWriter(os.path.join(folder, split), tokenizer, labels, max_length)
+        writer.write(file_format.read(path))
+        train_labels = list(writer.labels)
+        if split == "train" and copies:
+            writer.write(sampled_copies(file_format, path, tokenizer, copies, seed))
+        log(f"{split} ({path}): {writer.finish()}")
         if split == "train":
-            own = written[: len(written) // (1 + max(copies, 0))]  # not those of copies
-            say(_keep_targets(metadata, torch.cat(own)))
+            log(_describe_labels(metadata, torch.cat(train_labels)))
     with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{name}\n" for name in labels.names)
     metadata.write(folder)
 
 
-def repeated(
-    layout: Layout, path: str, tokenizer: Tokenizer, copies: int, seed: int
-) -> Iterator[Labelled]:
-    """The examples of a file, and copies behind them: what cuts one samples its subwords.
+def sampled_copies(
+    file_format: FileFormat, path: str, tokenizer: Tokenizer, copies: int, seed: int
+) -> Iterator[LabelledText]:
+    """The examples of a file again; while they are read the tokenizer samples subwords.
 
     They are the same with the same ``seed``, of the generator that sentencepiece has for a thread.
     """
-    yield from layout.read(path)
-    if copies:
-        import sentencepiece
+    import sentencepiece
 
-        sentencepiece.set_random_generator_seed(seed)
-    tokenizer.alpha = ALPHA
+    sentencepiece.set_random_generator_seed(seed)
+    tokenizer.alpha = SAMPLING_ALPHA
     for _ in range(copies):
-        yield from layout.read(path)
+        yield from file_format.read(path)
     tokenizer.alpha = 0.0
 
 
-def write_split(
-    prefix: str,
-    examples: Iterable[Labelled],
-    tokenizer: Tokenizer,
-    labels: Labels,
-    max_length: int,
-) -> tuple[list[Tensor], str]:
+class SplitWriter:
     """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
 
-    Returns the labels of each example as they were written, and a line about all.
+    labels: of each example as they were written.
     """
-    tagging = labels.kind is ProblemType.TAGGING
-    encode = tokenizer.words if tagging else tokenizer.texts
-    builders = {
-        name: indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.{name}.bin", dtype=np.int32)
-        for name in (PIECES, LABELS, *([SPANS] if tagging else []))
-    }
-    written: list[Tensor] = []
-    total, cut = Counter[str](), list[int]()
-    for number, example in enumerate(examples, start=1):
-        found = encode(example.texts, max_length)
-        written.append(labels.stored(example))
-        columns = {PIECES: torch.tensor(found.pieces), LABELS: written[-1]}
-        for name, builder in builders.items():
-            builder.add_item(columns[name] if name in columns else torch.tensor(found.spans))
-        unknown = found.pieces.count(SPECIAL.index(UNK))
-        lost = len(example.texts) - found.reached
-        total.update(words=len(example.texts), pieces=len(found.pieces), unknown=unknown, lost=lost)
-        if found.cut_off:
-            cut.append(number)
-    for name, builder in builders.items():
-        builder.finalize(f"{prefix}.{name}.idx")
-    words = f"{total['words']:,} words, " if tagging else ""
-    told = f"{len(written):,} examples, {words}{total['pieces']:,} pieces"
-    told += f", {total['unknown']:,} of them unknown" if total["unknown"] else ""
-    if cut:
-        told += f"; {len(cut):,} examples (number {few(cut, 5)}) are longer than {max_length}"
-        told += " and cut off"
-        told += f", {total['lost']:,} words lost, which count as errors" if total["lost"] else ""
-    return written, told
+
+    def __init__(self, prefix: str, tokenizer: Tokenizer, labels: Labels, max_length: int) -> None:
+        self.prefix, self.known_labels, self.max_length = prefix, labels, max_length
+        self.is_tagging = labels.problem_type is ProblemType.TAGGING
+        self.encode = tokenizer.encode_words if self.is_tagging else tokenizer.encode_texts
+        columns = [PIECES, LABELS, *([WORD_IDS] if self.is_tagging else [])]
+        self.builders = {
+            column: indexed_dataset.MMapIndexedDatasetBuilder(
+                f"{prefix}.{column}.bin", dtype=np.int32
+            )
+            for column in columns
+        }
+        self.labels: list[Tensor] = []
+        self.truncated: list[int] = []
+        self.num_words = self.num_pieces = self.num_unknown = self.num_lost = 0
+
+    def write(self, examples: Iterable[LabelledText]) -> None:
+        """Writes more examples; raises :class:`UserError` as :meth:`.Labels.encode` does."""
+        for example in examples:
+            encoding = self.encode(example.texts, self.max_length)
+            labels = self.known_labels.encode(example)
+            self.builders[PIECES].add_item(torch.tensor(encoding.pieces))
+            self.builders[LABELS].add_item(labels)
+            if self.is_tagging:
+                self.builders[WORD_IDS].add_item(torch.tensor(encoding.word_ids))
+            self.labels.append(labels)
+            self._count(example, encoding)
+
+    def _count(self, example: LabelledText, encoding: Encoding) -> None:
+        if encoding.truncated:
+            self.truncated.append(len(self.labels))
+        self.num_words += len(example.texts)
+        self.num_pieces += len(encoding.pieces)
+        self.num_unknown += encoding.pieces.count(UNK_ID)
+        self.num_lost += len(example.texts) - encoding.num_kept
+
+    def finish(self) -> str:
+        """Ends the files; returns a line about all examples."""
+        for column, builder in self.builders.items():
+            builder.finalize(f"{self.prefix}.{column}.idx")
+        words = f"{self.num_words:,} words, " if self.is_tagging else ""
+        line = f"{len(self.labels):,} examples, {words}{self.num_pieces:,} pieces"
+        if self.num_unknown:
+            line += f", {self.num_unknown:,} of them unknown"
+        if self.truncated:
+            numbers = few(self.truncated, NUM_SHOWN)
+            line += f"; {len(self.truncated):,} examples (number {numbers}) are longer than "
+            line += f"{self.max_length} and cut off"
+        if self.num_lost:
+            line += f", {self.num_lost:,} words lost, which count as errors"
+        return line
 
 
-def _keep_targets(metadata: Metadata, train: Tensor) -> str:
-    """Notes the values or the frequencies of labels in the training set; returns a line of them."""
+def _describe_labels(metadata: Metadata, train: Tensor) -> str:
+    """Notes the frequencies of labels in the training set; returns a line of them, or of values."""
     names = metadata.labels
     if not names:
         values = values_of(train)
-        metadata.low, metadata.high = values.min().item(), values.max().item()
-        return f"values: {metadata.low:g} to {metadata.high:g} in train"
+        return f"values: {values.min():g} to {values.max():g} in train"
     metadata.counts = torch.bincount(train, minlength=len(names)).tolist()
-    usual = sorted(zip(metadata.counts, names), key=lambda one: -one[0])[:5]
-    shown = [f"{name} {count:,}" for count, name in usual] + ["…"] * (len(names) > 5)
+    by_count = sorted(zip(metadata.counts, names), key=lambda pair: -pair[0])
+    shown = [f"{name} {count:,}" for count, name in by_count[:NUM_SHOWN]]
+    if len(names) > NUM_SHOWN:
+        shown.append("…")
     absent = metadata.counts.count(0)
     missing = f", {absent:,} not in train" if absent else ""
     return f"labels: {len(names):,}{missing} ({', '.join(shown)})"
