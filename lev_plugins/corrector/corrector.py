@@ -134,6 +134,7 @@ class Corrector:
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
         document: Document | None = None,
+        ignored: Sequence[bool] = (),
         batch_size: int = 64,
     ) -> list[Correction]:
         """A correction for every line, in order.
@@ -142,6 +143,7 @@ class Corrector:
             lines: text; a line end is a space like others and stays.
             protect, protect_words: as of :class:`.Protection`, besides :attr:`protections`.
             document: of :meth:`document`, the text whose next lines these are.
+            ignored: of each line, whether it stays as it is (default: none does).
             batch_size: units at once; does not change the outcome.
 
         Raises:
@@ -149,7 +151,7 @@ class Corrector:
         """
         lines = strings("lines", "line", lines)
         corrected = self.correct_documents(
-            [(lines, document)],
+            [(lines, document, ignored)],
             min_confidence=min_confidence,
             protect=protect,
             protect_words=protect_words,
@@ -159,7 +161,7 @@ class Corrector:
 
     def correct_documents(
         self,
-        texts: Iterable[tuple[Sequence[str], Document | None]],
+        texts: Iterable[tuple[Sequence[str], Document | None, Sequence[bool]]],
         *,
         min_confidence: float | None = None,
         protect: Iterable[str] = (),
@@ -173,7 +175,7 @@ class Corrector:
         in them, and the units of many lines are answered together.
 
         Args:
-            texts: lines, and the :meth:`document` whose next lines they are.
+            texts: lines, document and ignored of each, as of :meth:`correct`.
         """
         protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
@@ -181,7 +183,7 @@ class Corrector:
         require_share("min_confidence=", threshold, "certainty")
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be 1 or more")
-        readings = [self._reading(lines, document) for lines, document in texts]
+        readings = [self._reading(*text) for text in texts]
         for group in _groups(readings):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for reading in group for line in reading.units for unit in line)
@@ -192,9 +194,13 @@ class Corrector:
             for reading in group:
                 yield list(self._corrections(reading, answers, threshold, protections))
 
-    def _reading(self, lines: Sequence[str], document: Document | None) -> "_Reading":
-        code = document.read(lines) if document else [False] * len(lines)
-        units = [[] if mark else [*self._units(line)] for line, mark in zip(lines, code)]
+    def _reading(
+        self, lines: Sequence[str], document: Document | None, ignored: Sequence[bool]
+    ) -> "_Reading":
+        ignored = ignored or [False] * len(lines)
+        code = document.read(lines, ignored) if document else [False] * len(lines)
+        skipped = map(any, zip(code, ignored, strict=True))
+        units = [[] if skip else [*self._units(line)] for line, skip in zip(lines, skipped)]
         if document and self.unit == "letters":
             document.leave_divided_words(lines, units)
         return _Reading(lines, code, units, document)

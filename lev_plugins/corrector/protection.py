@@ -5,6 +5,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from operator import itemgetter
 from os.path import commonprefix
 
@@ -150,10 +151,12 @@ class Document:
         # unknown words, as they are spelt
         self._met: Counter[str] = others._met if others else Counter()
 
-    def read(self, lines: Sequence[str]) -> list[bool]:
-        """Which of the next lines are code; the words of the others are counted."""
+    def read(self, lines: Sequence[str], ignored: Sequence[bool] = ()) -> list[bool]:
+        """Which of the next lines are code; the words of the others are counted, but for those
+        that are ``ignored``."""
         code = list(map(self._is_code, lines))
-        for line in (line for line, no_prose in zip(lines, code, strict=True) if not no_prose):
+        silent = [mark or skip for mark, skip in zip_longest(code, ignored, fillvalue=False)]
+        for line in (line for line, no_prose in zip(lines, silent, strict=True) if not no_prose):
             words = [line[start:end] for start, end in spans(line, "letters")]
             unknown = [word for word in words if self._unknown(word)]
             self._met.update(unknown)

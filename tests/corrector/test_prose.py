@@ -108,7 +108,7 @@ def test_texts_of_a_run_are_read_before_the_first_is_corrected_and_asked_for_tog
         others, read = None, []
         for text in texts:
             document = Document(lambda word: word == "teh", others if shared else None)
-            read.append((text, document))
+            read.append((text, document, ()))
             others = document
         done = corrector.correct_documents(read)
         return [[(line.text, line.edits[0].probability) for line in lines] for lines in done]

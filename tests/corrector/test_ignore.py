@@ -1,0 +1,53 @@
+"""Comments in a text that leave lines alone."""
+
+import pytest
+from fake_backend import LEXICON, Scripted, ranking
+
+from lev_plugins.corrector.ignore import IgnoreComments
+from lev_plugins.corrector.protection import Document
+
+#: Lines that stay begin with +.
+TEXT = """\
+-teh
++teh <!-- lev-correct: ignore --> teh
+-teh
++<!-- lev-correct: ignore -->
++teh
++teh
+-
+-teh
++# lev-correct:ignore
+-
++* teh
++  teh
+-
++lev-correct: ignore-start
++teh
++
++teh <!-- lev-correct: ignore-end -->
+-teh
+-lev-correct: ignored is no comment
++it begins by `lev-correct: ignore-start` and ends by `lev-correct: ignore-end`
+-teh
++// lev-correct: ignore begin
++teh
+"""
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_comments_stand_for_their_line_the_block_below_or_what_is_between_two(size):
+    marked = TEXT.splitlines()
+    comments, ignored = IgnoreComments(), list[bool]()
+    for start in range(0, len(marked), size):
+        ignored += comments.read([line[1:] for line in marked[start : start + size]])
+    assert ignored == [line.startswith("+") for line in marked]
+    assert comments.open_since == len(marked) - 1
+
+
+def test_lines_that_are_ignored_stay_and_teach_nothing():
+    corrector = ranking(Scripted(likes={"the": 0.0}))
+    corrections = corrector.correct(["teh", "teh"], ignored=[True, False])
+    assert [line.text for line in corrections] == ["teh", "the"]
+    document = Document(lambda word: word not in LEXICON)
+    document.read(["teh", "teh"], [True, False])
+    assert document.probability("teh", 0.9) == 0.9
