@@ -11,7 +11,7 @@ from os.path import commonprefix
 
 from ..errors import UserError
 from ..inference.arguments import strings
-from .units import Unit, spans
+from .units import HYPHENS, Unit, spans
 
 #: The power of how often an unknown word is met, by which the odds of a change are divided.
 REPEATED = 3.0
@@ -52,7 +52,7 @@ _FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
-_DIVIDED = re.compile(r"[^\W\d_]-\s*$")
+_DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]\s*$")
 _NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or behind
 
 Span = tuple[int, int]
@@ -187,9 +187,9 @@ class Document:
         ``lines``: the next ones."""
         for line, mine in zip(lines, units, strict=True):
             divided = bool(_DIVIDED.search(line))
-            if divided and mine and line[mine[-1].end :].strip() == "-":
+            if divided and mine and len(line[mine[-1].end :].strip()) == 1:
                 mine.pop()
-            if self._divided and mine and not line[: mine[0].start].strip():
+            if self._divided and mine and not any(map(str.isalnum, line[: mine[0].start])):
                 mine.pop(0)
             self._divided = divided
 

@@ -18,7 +18,7 @@ from ..metrics.word_edits import WordEdit, word_edits
 from .autoregressive import Autoregressive
 from .backends import Answer, Backend, Tokens
 from .fitting import most_likely
-from .units import NO_CONTEXT, Context
+from .units import APOSTROPHES, NO_CONTEXT, Context, plain_apostrophes
 from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, changes, with_case, without_emphasis
 
 #: Name of a feature → its weights where nothing was tuned: of words that are ranked one by one
@@ -173,7 +173,7 @@ class Ranker(Backend):
             len(word) == 1
             or any(
                 one.lower() in lexicon and one not in spelled
-                for one in (word, re.split("['’]", word)[0])
+                for one in (word, re.split(f"[{APOSTROPHES}]", word)[0])
             )
         )
 
@@ -301,7 +301,7 @@ class Ranker(Backend):
         """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""
         if not self.by_word:
             return unit
-        small = unit.lower().replace("’", "'")
+        small = plain_apostrophes(unit.lower())
         word, mark, rest = small.rpartition("'")
         ends = word and _ENDING.fullmatch(mark + rest)
         return word if ends and not (self._known(word) or self._listed(small)) else small
@@ -310,7 +310,8 @@ class Ranker(Backend):
         """A candidate as it is written for a unit."""
         if not self.by_word:
             return text
-        form, plain = self.form(unit), unit.replace("’", "'")
+        form, plain = self.form(unit), plain_apostrophes(unit)
         word = plain[: len(form)] if plain.lower().startswith(form) else plain
         text = with_case(text, word) + plain[len(word) :]
-        return text.replace("'", "’") if "’" in unit else text
+        marks = [one for one, straight in zip(unit, plain) if straight == "'"]
+        return text.replace("'", marks[0]) if marks else text

@@ -18,13 +18,32 @@ Context = tuple[str, str]
 NO_CONTEXT: Context = ("", "")
 
 _BYTE_ORDER_MARK = "\ufeff"
+#: Marks that are written for an apostrophe, as :func:`plain_apostrophes` has it.
+APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
+#: Marks that divide a word or join two, the soft one as far as it ends a line.
+HYPHENS = "-\u2010\u2011\u00ad"
 _WORD = re.compile(r"\S+")
+_WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
-# addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st).
-_LETTERS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+# addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st), nor
+# beside what was no text: controls, bytes that are no UTF-8, a ? for a letter.
+_LETTER = rf"(?:(?![{APOSTROPHES}])[^\W\d_])"
+_LETTERS = re.compile(rf"{_LETTER}+(?:[{APOSTROPHES}]{_LETTER}+)*")
 _CUT_SHORT = r"(?i:in['\u2019](?!\w)|(?![aeioug])[a-z]['\u2019](?:[nr](?![et])|st))"
-_NO_WORDS = re.compile(rf"[\d_@/\\#=<>{{}}|~^`$+*]|\w[.:]\w|&\w+;|{_CUT_SHORT}")
-_JOINING = "\u00ad\u200c\u200d"  # the soft hyphen, and what parts or joins letters of a word
+_BROKEN = r"[\x00-\x08\x0e-\x1b\x7f-\x9f\ufffd\ud800-\udfff]|[^\W\d_]\?[^\W\d_]"
+_NO_WORDS = re.compile(
+    rf"[\d_@/\\#=<>{{}}|~^`$+*]|\w[.:]\w|&\w+;|{_CUT_SHORT}|{_BROKEN}"
+)  # fmt: skip
+# Halves of a word that the end of a line once divided (gov- ernment); the second of two alternatives
+# (pre- and post-war) is a word anyway.
+_DIVIDED = re.compile(rf"({_LETTER}+)[{HYPHENS}]\s+(?=({_LETTER}+))")
+# The first letters are left out (\u2019tis); a straight mark may begin a quotation, which has an end.
+_BEGINS_WITH_MARK = re.compile(r"(?<!\w)['\u2019](?=\w)")
+_CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
+_QUOTED = re.compile(r"[\w.,;:!?]'(?!\w)")
+# What parts or joins letters of a word and is none: the soft hyphen, zero-width marks.
+_JOINING = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
+_STRAIGHT = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -57,18 +76,47 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
             ``window``, of so many words, the last of fewer.
     """
     start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
+    if kind == "letters":
+        yield from _letters(line, start)
+        return
     words = [match.span() for match in _WORD.finditer(line, start)]
     if not words:
-        return
-    if kind == "letters":
-        line = with_marks_as_letters(line)
-        for first, last in words:
-            if not _NO_WORDS.search(line, first, last):
-                yield from (match.span() for match in _LETTERS.finditer(line, first, last))
         return
     size = {"word": 1, "line": len(words)}.get(kind, window)
     for n in range(0, len(words), size):
         yield words[n][0], words[n : n + size][-1][1]
+
+
+def _letters(line: str, begin: int) -> Iterator[tuple[int, int]]:
+    """The units of kind ``letters`` from a place of a line on."""
+    written, line = line, with_marks_as_letters(line)
+    left_alone = {*_halves(line), *_clipped(line)}
+    for token in _WORD_OR_CONTROL.finditer(line, begin):
+        if _NO_WORDS.search(line, *token.span()):
+            continue
+        for start, end in (match.span() for match in _LETTERS.finditer(line, *token.span())):
+            if start not in left_alone:
+                yield start, start + len(written[start:end].rstrip(_JOINING))
+
+
+def _halves(line: str) -> Iterator[int]:
+    """Where the halves of divided words begin inside a line."""
+    for match in _DIVIDED.finditer(line):
+        if match[2].islower():
+            yield from (match.start(1), match.start(2))
+
+
+def _clipped(line: str) -> Iterator[int]:
+    """Where words begin whose first letters an apostrophe stands for."""
+    last_end = max((match.start() for match in _QUOTED.finditer(line)), default=0)
+    for match in _BEGINS_WITH_MARK.finditer(line):
+        if match.start() > last_end or _CLIPPED.match(line, match.start()):
+            yield match.end()
+
+
+def plain_apostrophes(text: str) -> str:
+    """A text with the straight mark for all that look like it."""
+    return text.translate(_STRAIGHT)
 
 
 def with_marks_as_letters(line: str) -> str:

@@ -72,12 +72,12 @@ def test_a_byte_order_mark_hides_no_fence_and_no_half_of_a_word_is_read():
     read = Document(lambda word: False).read
     assert read(["\ufeff```", "teh", "```", "teh"]) == [True, True, True, False]
     corrector = ranking(Scripted(likes={"the": 0.0}))
-    lines = ["teh teh-\r", " teh teh", "teh- teh", "teh -", "teh"]
+    lines = ["teh teh\u2010\r", "# teh teh", "teh, teh-", " teh -", "teh"]
     for size in (1, 2, 5):  # however many are read at once
         document, changed = Document(lambda word: False), list[str]()
         for some in (lines[n : n + size] for n in range(0, len(lines), size)):
             changed += [one.text for one in corrector.correct(some, document=document)]
-        assert changed == ["the teh-\r", " teh the", "the- the", "the -", "the"]
+        assert changed == ["the teh\u2010\r", "# teh the", "the, teh-", " teh -", "the"]
 
 
 def test_an_unknown_word_that_returns_is_rather_a_term():
