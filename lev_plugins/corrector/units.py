@@ -34,10 +34,10 @@ _BROKEN = r"[\x00-\x08\x0e-\x1b\x7f-\x9f\ufffd\ud800-\udfff]|[^\W\d_]\?[^\W\d_]"
 _NO_WORDS = re.compile(
     rf"[\d_@/\\#=<>{{}}|~^`$+*]|\w[.:]\w|&\w+;|{_CUT_SHORT}|{_BROKEN}"
 )  # fmt: skip
-# Halves of a word that the end of a line once divided (gov- ernment); the second of two alternatives
-# (pre- and post-war) is a word anyway.
+# Halves of a word that the end of a line once divided (gov- ernment); the second of two
+# alternatives (pre- and post-war) is a word anyway.
 _DIVIDED = re.compile(rf"({_LETTER}+)[{HYPHENS}]\s+(?=({_LETTER}+))")
-# The first letters are left out (\u2019tis); a straight mark may begin a quotation, which has an end.
+# The first letters are left out (\u2019tis); a straight mark may begin a quotation, which ends.
 _BEGINS_WITH_MARK = re.compile(r"(?<!\w)['\u2019](?=\w)")
 _CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
 _QUOTED = re.compile(r"[\w.,;:!?]'(?!\w)")
