@@ -110,11 +110,11 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
     def write(folder: Path) -> dict[str, Any]:
         metadata = model.metadata
         weights = WeightFile(folder)
-        graphs = enct5.write_graph(model.model, model.kind, folder, weights, int8)
+        graphs = enct5.write_graph(model.model, model.problem_type, folder, weights, int8)
         settings = {
-            "kind": model.kind.value,
+            "kind": model.problem_type.value,
             "labels": list(model.labels),
-            "texts": metadata.texts,
+            "texts": metadata.texts_per_example,
             "max_length": metadata.max_length,
             "threshold": model.task.threshold,
             "pieces": _write_pieces(folder, metadata),
@@ -127,8 +127,8 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
 
 def _write_pieces(folder: Path, metadata: Metadata) -> str:
     """Writes what cuts text, if it is not cut into bytes; returns what the runtime reads it by."""
-    if metadata.wordpiece is not None:
-        content = {"wordpiece": metadata.wordpiece, "first": BOS in metadata.pieces}
+    if metadata.hf_tokenizer is not None:
+        content = {"wordpiece": metadata.hf_tokenizer, "first": BOS in metadata.pieces}
         (folder / TOKENIZER).write_text(json.dumps(content), "utf-8")
         return TOKENIZER
     if metadata.model is None:
