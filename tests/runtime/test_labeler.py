@@ -95,7 +95,7 @@ def test_a_berts_encoder_labels_as_in_the_package(tmp_path):
     plan = PostNormPlan(dim=8, heads=2, hidden=12, layers=2, positions=24, activation="gelu")
     size, _ = sizes(EncT5Config(**editors.ENCT5))
     rows = len(ours.metadata.pieces)
-    model = EncT5Model(size, rows, ours.kind, len(ours.labels), bert=plan)
+    model = EncT5Model(size, rows, ours.problem_type, len(ours.labels), bert=plan)
     assert_alike(*exported(tmp_path / "model", EncT5(model, ours.task)), TEXTS)
 
 
