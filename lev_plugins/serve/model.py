@@ -13,8 +13,11 @@ from ..systems.enct5.problem_types import ProblemType
 from ..systems.levenshtein.markup import escape_markup, write_mark
 from .schema import CorrectRequest, EditRequest, PredictRequest, Result, Sentence
 
-#: What the page begins with where the model is that of the package.
-EXAMPLE = "Teh goverment beleives that the new tecnology will accomodate evrybody."
+#: What the page shows where the model is that of the package: a name, and text to begin with.
+PACKAGED = {
+    "title": "English spelling",
+    "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
+}
 _SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
 #: a request and some of its rows → as many results
 Runner = Callable[[Any, Sequence[Any]], list[Result]]
@@ -39,7 +42,7 @@ def load(
     if path is None or names_in(find_checkpoint(path))["task"] != "enct5":
         more: dict[str, Any] = {"settings": settings, **processing}
         served = serve_corrector(Corrector.from_pretrained(path, data, device, **more))
-        return served if path else replace(served, info={**served.info, "example": EXAMPLE})
+        return served if path else replace(served, info={**served.info, **PACKAGED})
     for name, value in {**processing, "data": data, "settings": settings}.items():
         if value:
             raise UserError(f"--{name.replace('_', '-')}: an EncT5 has its own; leave it out")
@@ -102,8 +105,21 @@ def marked(row: Sentence, place: str) -> str | None:
 
 
 def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:
-    found = corrector.correct(rows, **asked.model_dump(exclude={"lines"}))
-    return [{"source": one.source, "text": one.text, "edits": _records(one.edits)} for one in found]
+    corrections = corrector.correct(
+        rows,
+        min_confidence=asked.min_confidence,
+        protect_words=asked.protect_words,
+        document=asked.document(corrector.document),
+    )
+    return [
+        {
+            "source": correction.source,
+            "text": correction.text,
+            "edits": _records(correction.edits),
+            "code": correction.code,
+        }
+        for correction in corrections
+    ]
 
 
 def _records(edits: Sequence[Edit]) -> list[Result]:

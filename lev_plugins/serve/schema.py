@@ -3,10 +3,10 @@
 Places in a text are counted in characters (Unicode code points), from 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from ..errors import UserError
 
@@ -68,11 +68,25 @@ def size(row: str | tuple[str, str] | Sentence) -> int:
 
 
 class CorrectRequest(Asked):
-    """Lines for a corrector, whose edits below ``min_confidence`` are not applied."""
+    """Lines for a corrector, whose edits below ``min_confidence`` are not applied.
+
+    before: what stands before them in the same text, where they are lines of one, and tells which
+    of them are code. These lines are read and not corrected.
+    """
 
     lines: Texts
+    before: Texts | None = None
     min_confidence: Probability | None = None
     protect_words: list[Text] = []
+    _document: Any = PrivateAttr(None)
+
+    def document(self, begin: Callable[[], Any]) -> Any:
+        """What is known of the text so far; ``begin`` makes it. None where there is no text."""
+        if self.before is not None and self._document is None:
+            self._document = begin()
+            if self._document is not None:
+                self._document.read(self.before)
+        return self._document
 
 
 class PredictRequest(Asked):

@@ -16,6 +16,7 @@ from test_pages import PAYLOADS
 pytest.importorskip("fastapi")
 uvicorn = pytest.importorskip("uvicorn")
 webdriver = pytest.importorskip("selenium.webdriver")
+from selenium.common.exceptions import NoAlertPresentException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
@@ -62,13 +63,38 @@ def edited(text: str, marks: Sequence[Any] = ()) -> dict[str, Any]:
 def correct(asked: Any, rows: Sequence[str]) -> list[dict[str, Any]]:
     if any("unreadable" in row for row in rows):
         raise UserError("a word that cannot be read")
-    return [{"source": row, **edited(row)} for row in rows]
+    document = asked.document(Fences)
+    code = document.read(rows) if document else [False] * len(rows)
+    plain = {"text": "", "edits": []}
+    return [
+        {"source": row, **(plain if mark else edited(row)), "code": mark}
+        for row, mark in zip(rows, code, strict=True)
+    ]
+
+
+class Fences:
+    """A text in which lines between two of ``~~~`` are code."""
+
+    def __init__(self) -> None:
+        self.inside = False
+
+    def read(self, lines: Sequence[str]) -> list[bool]:
+        marks = []
+        for line in lines:
+            self.inside ^= line == "~~~"
+            marks.append(self.inside or line == "~~~")
+        return marks
 
 
 def edit(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
     found = [edited(row.draft or row.source, row.marks) for row in rows]
+    tokens = ("a", "b", "c")
+    step = {"before": tokens, "deleted": (True, False, False), "after": ("b", "d", "c")}
+    steps = [{**step, "inserted": (False, True, False)}]
+    versions = [{"text": f"version {rank}", "edits": [], "score": -rank, "iterations": steps}
+                for rank in range(2, asked.nbest + 1)]  # fmt: skip
     return [
-        {"source": row.source, "draft": row.draft, "hypotheses": [one]}
+        {"source": row.source, "draft": row.draft, "hypotheses": [{**one, "score": -1}, *versions]}
         for row, one in zip(rows, found)
     ]
 
@@ -149,6 +175,13 @@ class Page:
 
     def shows(self, text: str, name: str = "text") -> None:
         self.until(lambda: self.text(name) == text)
+
+    def question(self) -> Any:
+        """What the page asks, once it does."""
+        try:
+            return self.driver.switch_to.alert
+        except NoAlertPresentException:
+            return None
 
     def saved(self, button: str, name: str) -> bytes:
         self[button].send_keys(Keys.ENTER)  # an answer moves it away from a click
@@ -330,3 +363,72 @@ def test_a_server_that_has_gone_is_told_and_nothing_is_lost(driver):
     one.put("draft", "teh big cat")
     one.until(lambda: "cannot be reached" in one.text("error"))
     assert one.text("text") == "the big cat"
+
+
+def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(page, tmp_path):
+    file = tmp_path / "document.md"
+    lines = ["teh cat", "big dog", "~~~", "teh code", "~~~", "", *["teh end"] * 20, "unreadable"]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    one = page("correct")
+    one.until(lambda: one.text("status") == "")
+    one["load"].send_keys(str(file))
+    one.shows("22 of 22 edits applied", "summary")
+    kinds = "return [...document.querySelectorAll('#lines li')].map((it) => it.classList[0] ?? '')"
+    shown = one.driver.execute_script(kinds)
+    assert [shown[i] for i in (0, 2, 3, 4, 5, 26)] == ["at", "code", "code", "code", "", "failed"]
+    assert one.text("lines").startswith("tehthe0.75 catbiglarge0.25 dog")
+
+    def press(label: str) -> None:
+        script = "document.querySelector(`#edits [aria-label='${arguments[0]}']`).click()"
+        one.driver.execute_script(script, label)
+
+    press("Refuse: teh → the")
+    one.shows("1 of 22 edits applied", "summary")
+    press("line 1")
+    one.keys(Keys.ENTER)
+    one.shows("2 of 22 edits applied", "summary")
+    one.shows("the cat")
+    one["refuse-all"].click()
+    one.shows("0 of 22 edits applied", "summary")
+    assert one.saved("save", file.name).decode() == "\n".join(lines)
+    one["accept-all"].click()
+    one.shows("22 of 22 edits applied", "summary")
+    one.driver.execute_script("document.querySelector('#lines .edit[data-number=\"0\"]').click()")
+    one.shows("line 1 of 27", "place")
+    for line, status in (("4", "left alone as code"), ("27", "no answer"), ("6", "")):
+        script = "document.querySelectorAll('#lines li')[arguments[0] - 1].click()"
+        one.driver.execute_script(script, line)
+        one.shows(status, "status")
+
+
+def test_edits_that_nobody_saw_are_saved_or_copied_only_after_a_question(page, tmp_path):
+    file = tmp_path / "long.txt"
+    file.write_text("fine\n" * 200 + "teh\n", encoding="utf-8")
+    one = page("correct")
+    one["load"].send_keys(str(file))
+    one.shows("1 of 1 edits applied", "summary")
+    one["copy"].click()
+    question = one.until(one.question)
+    assert "1 lines" in question.text
+    question.dismiss()
+    one.shows("line 201 of 201", "place")  # there is the edit
+    assert one.saved("save", file.name).decode() == "fine\n" * 200 + "the\n"
+    one.driver.execute_cdp_cmd(
+        "Browser.grantPermissions",
+        {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]},
+    )
+    one["copy"].click()
+    one.shows("copied", "status")
+
+
+def test_other_versions_of_an_edit_model_and_its_iterations_are_shown_and_taken(page):
+    one = page("edit")
+    one.put("draft", "teh cat")
+    one.shows("the cat")
+    one.driver.execute_script("document.getElementById('more').open = true")
+    one.until(lambda: "version 4" in one.text("versions"))
+    assert "a b d c" in one.text("versions")
+    one.driver.execute_script("document.querySelectorAll('#versions button')[1].click()")
+    one.shows("version 2")
+    one["undo"].click()
+    one.shows("the cat")

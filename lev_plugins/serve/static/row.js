@@ -7,6 +7,8 @@ export const newRow = (source, text, ending = "", tab = false) => ({
   decisions: [], // disjoint: {kind: keep, refuse or drop, offset, length, before, offered} of text
   said: null, // of the request `key`: {edits, obeys}, {prediction} or {error}
   past: [], // for undo()
+  item: null, // its element in the document; whether it is, and with its edits was, on the screen
+  ...{ inView: false, seen: false },
 });
 
 const remember = (row) => row.past.push({ text: row.text, decisions: row.decisions });
@@ -81,6 +83,12 @@ export function write(row, word, text) {
   else decide(row, "refuse", edit, edit.after);
 }
 
+// Has another of the model's outputs as the text.
+export function adopt(row, text) {
+  remember(row);
+  replace(row, difference(row.text, text));
+}
+
 // A place in the text: an output that was written from nothing becomes the text first.
 function inText(row, word) {
   if (row.text || !word.edit) return word;
@@ -140,6 +148,6 @@ export function hear(row, mode, key, result) {
   const anew = (after) => (after ? [{ offset: 0, length: 0, before: "", after, applied: true }] : []);
   const { edits, text } = result.hypotheses?.[0] ?? result;
   if (mode === "predict") row.said = { key, prediction: result };
-  else if (mode === "correct") row.said = { key, edits };
+  else if (mode === "correct") row.said = { key, edits, code: result.code };
   else row.said = { key, edits: result.draft ? edits : anew(text), obeys: true };
 }

@@ -9,38 +9,93 @@ function element(name, properties, ...children) {
 }
 
 const percent = (value) => Number(value).toFixed(2);
+const button = (text, onclick, more = {}) => element("button", { type: "button", onclick, ...more }, text);
+const gone = (text) => element("del", {}, visible(text));
+const come = (text) => element("ins", {}, visible(text));
+
+// A line and its edits in place; `word` makes what stands for a run of letters.
+function parts(row, edits, word) {
+  const show = (text, offset, edit, side) =>
+    runs(text, offset).map((run) => (run.word ? word(run, edit, side) : visible(run.text)));
+  const shown = [];
+  let done = 0;
+  edits.forEach((edit, number) => {
+    shown.push(...show(slice(row.text, done, edit.offset), done));
+    const part = element("span", { className: `edit ${edit.taken ? "taken" : "refused"}` });
+    part.dataset.number = number;
+    for (const [side, tag, offset] of [["before", "del", edit.offset], ["after", "ins", 0]]) {
+      const words = show(edit[side], offset, edit, side);
+      if (words.length) part.append(element(edit.taken ? tag : "span", { className: side }, ...words));
+    }
+    if (edit.probability != null) part.append(element("sub", {}, percent(edit.probability)));
+    shown.push(part);
+    done = endOf(edit);
+  });
+  return [...shown, ...show(slice(row.text, done), done)];
+}
 
 // The words of a line as buttons; returns what each stands for, in order.
 export function showWords(container, row, edits, select) {
   const words = [];
   const locks = row.decisions.filter((one) => one.kind === "keep");
-  const show = (text, offset, edit, side) =>
-    runs(text, offset).map((run) => {
-      const shown = visible(run.text);
-      if (!run.word) return shown;
-      const lock = side !== "after" && locks.some((one) => clash(one, run));
-      const about = lock ? { className: "word locked", ariaLabel: `${shown}, locked` } : { className: "word" };
-      const number = words.length;
-      const button = element("button", { ...about, type: "button", onclick: () => select(number, true) }, shown);
-      words.push({ ...run, before: run.text, edit, side, button });
-      return button;
-    });
-  const parts = [];
-  let done = 0;
-  for (const edit of edits) {
-    parts.push(...show(slice(row.text, done, edit.offset), done));
-    const part = element("span", { className: `edit ${edit.taken ? "taken" : "refused"}` });
-    for (const [side, tag, offset] of [["before", "del", edit.offset], ["after", "ins", 0]]) {
-      const shown = show(edit[side], offset, edit, side);
-      if (shown.length) part.append(element(edit.taken ? tag : "span", { className: side }, ...shown));
-    }
-    if (edit.probability != null) part.append(element("sub", {}, percent(edit.probability)));
-    parts.push(part);
-    done = endOf(edit);
-  }
-  parts.push(...show(slice(row.text, done), done));
-  container.replaceChildren(...parts);
+  const word = (run, edit, side) => {
+    const shown = visible(run.text);
+    const lock = side !== "after" && locks.some((one) => clash(one, run));
+    const about = lock ? { className: "word locked", ariaLabel: `${shown}, locked` } : { className: "word" };
+    const number = words.length;
+    const made = button(shown, () => select(number, true), about);
+    words.push({ ...run, before: run.text, edit, side, button: made });
+    return made;
+  };
+  container.replaceChildren(...parts(row, edits, word));
   return words;
+}
+
+// A line of the document; `kind`: waiting, failed, code, or "" for one that was read.
+export function showLine(item, row, edits, kind) {
+  item.className = kind;
+  item.title = { waiting: "waiting for the model", failed: "no answer", code: "left alone as code" }[kind] ?? "";
+  const source = row.source ? [element("span", { className: "note" }, visible(row.source), document.createElement("br"))] : [];
+  item.replaceChildren(...source, ...parts(row, edits, (run) => visible(run.text)));
+}
+
+// The edits of all lines, those that are alike together: {before, after, places: [{line, edit}]}.
+export function showEdits(list, groups, { go, set }) {
+  list.replaceChildren(...groups.map((group) => {
+    const { before, after, places } = group;
+    const taken = places.filter(({ edit }) => edit.taken).length;
+    const label = `${visible(before)} → ${visible(after)}`;
+    const act = (text, wanted) =>
+      button(text, () => set(group, wanted), { ariaLabel: `${text}: ${label}`, disabled: taken === (wanted ? places.length : 0) });
+    const lines = places.map((place) =>
+      button(`${place.line + 1}`, () => go(place), { className: place.edit.taken ? "line" : "line left", ariaLabel: `line ${place.line + 1}` }));
+    return element("li", {}, before ? gone(before) : "", " ", after ? come(after) : "",
+      element("span", { className: "options" }, act("Accept", true), act("Refuse", false)), "line ", ...lines);
+  }));
+}
+
+// Outputs for a line, best first, and the iterations of each; `take` chooses one.
+export function showVersions(section, hypotheses, take) {
+  section.replaceChildren(...hypotheses.map(({ text, score, iterations = [] }) =>
+    element("div", { className: "version" },
+      element("p", {}, button("Take", () => take(text)), ` ${visible(text)} `, element("sub", {}, percent(score))),
+      element("ol", {}, ...iterations.map((step) => element("li", { className: "tokens" }, ...merged(step)))))));
+}
+
+// The tokens of an iteration: those that stay, deleted ones where they stood, inserted ones.
+function merged({ before, deleted, after, inserted }) {
+  const shown = [];
+  let place = 0;
+  const insert = () => {
+    for (; inserted[place]; place += 1) shown.push(come(after[place]), " ");
+  };
+  before.forEach((token, i) => {
+    insert();
+    shown.push(deleted[i] ? gone(token) : visible(token), " ");
+    if (!deleted[i]) place += 1;
+  });
+  insert();
+  return shown;
 }
 
 // A bar for each label, or for each word its tag; a value as it is.
