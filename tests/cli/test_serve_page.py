@@ -363,6 +363,7 @@ def test_a_server_that_has_gone_is_told_and_nothing_is_lost(driver):
     one.put("draft", "teh big cat")
     one.until(lambda: "cannot be reached" in one.text("error"))
     assert one.text("text") == "the big cat"
+    driver.get_log("browser")  # has the refused connections, which are no fault
 
 
 def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(page, tmp_path):
