@@ -1,7 +1,7 @@
 """Lists the commands, or runs one: ``python -m lev_plugins [COMMAND …]``."""
 
 from .cli.names import main
-from .fairseq_patches import run_cli
+from .io.command_errors import run_cli
 
 if __name__ == "__main__":
     run_cli(main)

@@ -96,8 +96,14 @@ def begin(cfg: Any, task: Any, hours: float = 0.0, **given: Any) -> int:
     cfg = copy.copy(cfg)
     cfg.checkpoint, cfg.optimization = how, OptimizationConfig(stop_time_hours=hours)
     trainer = SimpleNamespace(
-        **{"checkpoint_suffix": "", "model": None, "lr_scheduler": None, "cfg": cfg, "task": task},
-        get_model=lambda: ARCH_MODEL_REGISTRY[cfg.model._name],
+        **{
+            "checkpoint_suffix": "",
+            "model": torch.nn.Module(),
+            "lr_scheduler": None,
+            "cfg": cfg,
+            "task": task,
+        },
+        get_model=lambda: object.__new__(ARCH_MODEL_REGISTRY[cfg.model._name]),
         load_checkpoint=lambda name, *_, **__: (
             checkpoint_utils.load_checkpoint_to_cpu(name) and None
         ),

@@ -18,8 +18,9 @@ from fairseq.dataclass.configs import FairseqConfig
 from omegaconf import OmegaConf
 
 from lev_plugins import UserError
-from lev_plugins import fairseq_patches as patches
 from lev_plugins.errors import printable
+from lev_plugins.fairseq_patches import one_line_errors
+from lev_plugins.io.command_errors import run_cli
 from lev_plugins.io.output import whole_file
 
 ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e back \x7f \ud800"
@@ -39,7 +40,7 @@ def test_a_message_has_no_character_that_a_terminal_obeys_and_a_bearable_length(
 
 def ends(main: Callable[[], Any], status: int) -> None:
     with pytest.raises(SystemExit) as ended:
-        patches.run_cli(main)
+        run_cli(main)
     assert ended.value.code == status
 
 
@@ -116,7 +117,7 @@ def test_anything_else_keeps_its_traceback(kind):
         raise kind("a fault")
 
     with pytest.raises(kind, match="a fault"):
-        patches.run_cli(fail)
+        run_cli(fail)
 
 
 def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on(
@@ -128,7 +129,7 @@ def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on
     for program in ("my_program.py", "/lib/fairseq_cli/generate.py"):
         assert sys.excepthook is before, "no command of fairseq's"
         monkeypatch.setattr(sys, "argv", [program])
-        patches.one_line_errors()
+        one_line_errors()
     for error in (UserError("fix\nthis"), fault := RuntimeError("fault")):
         sys.excepthook(type(error), error, None)
     assert capsys.readouterr().err == "error: fix this\n" and passed == [fault]

@@ -101,6 +101,25 @@ def test_correct_imports_what_its_model_needs_and_the_rest_when_a_checkpoint_ask
         assert stock and stock <= set(found[kind]), kind
 
 
+PYTHON = """
+sys.argv[0] = "my_program.py"
+from lev_plugins import Corrector
+modules = sorted(sys.modules)
+from fairseq import options
+from fairseq.registry import REGISTRIES
+options.get_training_parser()
+print(json.dumps([modules, {one: list(value["registry"]) for one, value in REGISTRIES.items()}]))
+"""
+
+
+def test_python_imports_no_more_than_the_command_and_all_of_fairseq_once_it_is_asked_for(root):
+    modules, registered = started(root, PYTHON)
+    assert not NOT_TO_CORRECT & {module.split(".")[0] for module in modules}
+    assert not {f"fairseq.models.{name}" for name in MODELS} & set(modules)
+    for kind, value in REGISTRIES.items():
+        assert set(value["registry"]) <= set(registered[kind]), kind
+
+
 @pytest.mark.parametrize(
     "arguments, original, ours",
     [

@@ -31,10 +31,10 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
-    register(lean=True)
+    register()
     import torch
 
-    from ..fairseq_patches.checkpoints import atomic_save
+    from ..fairseq_patches.atomic_saves import atomic_save
     from ..inference.averaging import average
 
     paths = args.checkpoints

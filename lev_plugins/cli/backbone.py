@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if (args.input is None) != (args.output is None):
         raise UserError("--input and --output go together: the text, and where its subwords go")
     refuse_overwriting({"--dict": args.dict, "--output": args.output}, [("--input", args.input)])
-    register(lean=True)
+    register()
     from ..pretrained import Pretrained
     from ..pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 

@@ -69,7 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
-    register(lean=True)
+    register()
     from ..systems.enct5.reading import read_labels
     from ..systems.enct5.writing import write_all
 

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     if importlib.util.find_spec("onnx") is None:
         raise UserError("lev-export needs onnx: pip install onnx")
-    register(lean=True)
+    register()
     from ..export.folder import export
 
     export(args.checkpoint, args.out, args.int8, args.data, **text_processing(args))

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from ..errors import UserError
-from ..fairseq_patches import run_cli
+from ..io.command_errors import run_cli
 from ..io.output import standard_output
 
 PACKAGE = (__package__ or "").partition(".")[0]

@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
-    register(lean=True)
+    register()
     from ..inference.enct5 import EncT5
 
     at_least_one(args, "top_k", "label_column")

@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not lines.is_stream(args.input):
         for _ in _rows(args.input):  # a line that cannot be read is told before the model loads
             pass
-    register(lean=True)
+    register()
     number, kept = 0, []
     with ExitStack() as stack:
         # Opened first, for the same reason.

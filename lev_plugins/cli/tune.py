@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     gammas = _numbers("--gammas", args.gammas, 3)  # the largest that decoding takes
     thresholds = _numbers("--thresholds", args.thresholds, 1)
     metric = make_metric(args.metric)
-    register(lean=True)
+    register()
     from ..inference.decoding_search import Search, best_of
     from ..inference.editor import LevenshteinEditor
 

@@ -115,7 +115,7 @@ class NoisyPairs(LanguagePairDataset):
     ) -> Sample | list[Sample]:
         """fairseq's batch. Where lengths were estimated: what is too long after all is left out,
         and told; and of sentences that fill more than ``--max-tokens`` it makes several batches,
-        which :mod:`..fairseq_patches.batches` gives to one update.
+        which :mod:`..fairseq_patches.split_batches` gives to one update.
         """
         if not self.estimated:
             return super().collater(samples, pad_to_length)

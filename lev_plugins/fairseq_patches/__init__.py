@@ -1,29 +1,51 @@
-"""The only place that works around fairseq: modules that patch it when they are imported.
+"""The only place that works around fairseq: a file a fault, which patches it when imported.
 
-A file each: batches, checkpoints (how they are read and written), trust (what they may ask for),
-paths (files that they and options name), contents (what they hold besides), trainings, gpu
-(training on one), parallel (on several), attention, commands, imports, and reports of mistakes.
+Of what decoding needs too: reading checkpoints (checkpoints, trust, own_dictionaries, symbols,
+full_precision), kept_paths, bpe_spaces, last_batch, resumed_epochs, reader_threads. The other files
+are of commands and trainings. :mod:`.hooks` has what components may do when a training begins.
 """
 
+from importlib import import_module
+
+from ..io.command_errors import run_cli as run_cli
 from . import imports
-from .reports import one_line_errors
-from .reports import run_cli as run_cli
+from .error_lines import one_line_errors
 
 
-def apply(lean: bool = False) -> None:
-    """Work around faults of fairseq in this process; ``lean``: as of :mod:`.imports`."""
+def apply() -> None:
+    """Work around faults of fairseq in this process; those of trainings once all of it is here."""
     one_line_errors()
-    imports.import_fairseq(lean)
+    imports.import_fairseq()
     from . import (  # noqa: F401
-        attention,
-        batches,
+        atomic_saves,
+        bpe_spaces,
         checkpoints,
-        commands,
-        contents,
-        paths,
-        trainings,
-        trust,
+        last_batch,
+        reader_threads,
+        resumed_epochs,
+        symbols,
     )
 
-    if not imports.is_lean():  # else no trainer is here
-        from . import gpu, parallel  # noqa: F401
+    imports.when_complete(_apply_to_trainings)
+
+
+def _apply_to_trainings() -> None:
+    from . import (  # noqa: F401
+        adafactor_rate,
+        agreement,
+        beginning,
+        bleu_start,
+        checkpoints,
+        deferred_logs,
+        full_precision,
+        fused_adam,
+        gradient_norm,
+        half_precision,
+        language_models,
+        launch,
+        split_batches,
+        typed_lines,
+    )
+
+    for name in checkpoints.READERS:
+        checkpoints.read_plain_data(import_module(name))

@@ -1,23 +1,26 @@
-"""How fairseq is imported: as much of it as is needed, without a word, and plug-ins once."""
+"""Imports fairseq without a word, and of its models no more than are needed."""
 
 import contextlib
 import importlib
-import importlib.util
 import logging
 import os
 import pkgutil
 import sys
+import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
 from typing import Any
 
 from ..io.patching import Stock, patches
 
 #: packages of fairseq's that import every file beside them when they are imported themselves
-REGISTERING = (
-    "scoring optim optim.lr_scheduler models models.huggingface criterions tasks "
-    "model_parallel.criterions model_parallel.models"
-).split()
+REGISTERING = [
+    f"fairseq.{name}"
+    for name in "scoring optim optim.lr_scheduler models models.huggingface criterions tasks "
+    "model_parallel.criterions model_parallel.models".split()
+]
 # of fairseq's own code: hydra, and torch at its import, while it trains and while it decodes
 _DEPRECATED = (
     "hydra.experimental",
@@ -29,7 +32,8 @@ _DEPRECATED = (
     "'pin_memory' argument is set as true",
     "Support for mismatched key_padding_mask and attn_mask is deprecated",
 )
-_lean = False
+_is_complete = True
+_callbacks: list[Callable[[], None]] = []  # to be called once all of fairseq is imported
 
 
 @contextlib.contextmanager
@@ -46,61 +50,105 @@ def untouched_root_logger() -> Iterator[None]:
         root.handlers[:] = handlers
 
 
-def import_fairseq(lean: bool = False) -> None:
-    """Import fairseq, unless it is here, without a word and without a trace on the root logger.
+def import_fairseq() -> None:
+    """Import fairseq without a word and without a trace on the root logger.
 
     Fault: all of its models, tasks and optimizers are imported, with them scipy and sklearn: more
-    time than torch takes. ``lean``: only what statements name; the rest once a checkpoint asks.
+    time than torch takes. Here only what statements name, the rest once a parser, a training or a
+    checkpoint asks for it, unless somebody has imported fairseq before.
     """
-    global _lean
+    global _is_complete
     for start in _DEPRECATED:
         warnings.filterwarnings("ignore", rf"\s*{start}")
-    if "fairseq" in sys.modules:
-        lean = False
-    spec, listdir = importlib.util.find_spec("fairseq"), os.listdir
-    home = ((spec and spec.submodule_search_locations) or [""])[0]
-    folders = {os.path.join(home, *package.split(".")) for package in REGISTERING if lean}
-    try:  # the packages above find no file beside them
-        setattr(os, "listdir", lambda path=".": [] if path in folders else listdir(path))  # noqa: B010
-        with untouched_root_logger():
-            from fairseq import checkpoint_utils, options
-    finally:
-        os.listdir = listdir
+    _is_complete = "fairseq" in sys.modules
+    if not _is_complete:
+        with untouched_root_logger(), tempfile.TemporaryDirectory() as empty:
+            _AloneLoader.folder = empty
+            sys.meta_path.insert(0, _AloneFinder)
+            try:
+                importlib.import_module("fairseq.options")
+            finally:
+                sys.meta_path.remove(_AloneFinder)
+        _complete_when_asked()
     accept_imported_package()
-    if _lean := lean:
-
-        @patches(checkpoint_utils, "_upgrade_state_dict")
-        def upgrade_state_dict(stock: Stock, state: Any) -> Any:
-            from fairseq.models import ARCH_MODEL_REGISTRY
-            from fairseq.tasks import TASK_REGISTRY
-
-            for part, known in (("model", ARCH_MODEL_REGISTRY), ("task", TASK_REGISTRY)):
-                asked = (state.get("cfg") or {}).get(part)
-                if (getattr(asked, "_name", None) or getattr(asked, "arch", None)) not in known:
-                    _import_rest()
-            return stock(state)
-
-        @patches(options, "get_parser")
-        def get_parser(stock: Stock, *args: Any, **how: Any) -> Any:
-            _import_rest()
-            return stock(*args, **how)
 
 
-def is_lean() -> bool:
-    """Whether fairseq is here and its rest is not."""
-    return _lean
+class _AloneLoader(SourceFileLoader):
+    """Runs a package of :data:`REGISTERING`, which lists the folder of its ``__file__``."""
+
+    folder = ""  # an empty one
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Runs it as if no file lay beside it."""
+        file = module.__file__
+        module.__file__ = os.path.join(self.folder, "__init__.py")
+        super().exec_module(module)
+        module.__file__ = file
+
+
+class _AloneFinder:
+    """Finds the packages of :data:`REGISTERING`."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None, target: object = None) -> Any:
+        """See :class:`importlib.abc.MetaPathFinder`."""
+        if name not in REGISTERING:
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if isinstance(spec, ModuleSpec) and spec.origin:
+            spec.loader = _AloneLoader(name, spec.origin)
+        return spec
+
+
+def when_complete(callback: Callable[[], None]) -> None:
+    """Calls it when all of fairseq is imported: now, or once the rest is asked for."""
+    if _is_complete:
+        callback()
+    else:
+        _callbacks.append(callback)
 
 
 def _import_rest() -> None:
-    global _lean
-    if _lean:
-        _lean = False
-        with untouched_root_logger():
-            for package in REGISTERING:
-                path = importlib.import_module(f"fairseq.{package}").__path__
-                for name in sorted(found.name for found in pkgutil.iter_modules(path)):
-                    if not name.startswith("_"):
-                        importlib.import_module(f"fairseq.{package}.{name}")
+    global _is_complete
+    if _is_complete:
+        return
+    _is_complete = True
+    with untouched_root_logger():
+        for package in REGISTERING:
+            path = importlib.import_module(package).__path__
+            for name in sorted(module.name for module in pkgutil.iter_modules(path)):
+                if not name.startswith("_"):
+                    importlib.import_module(f"{package}.{name}")
+    for callback in _callbacks:
+        callback()
+
+
+def _complete_when_asked() -> None:
+    from fairseq import checkpoint_utils, options
+    from fairseq.dataclass import initialize
+    from fairseq.models import ARCH_MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    def complete(stock: Stock, *args: Any, **named: Any) -> Any:
+        _import_rest()
+        return stock(*args, **named)
+
+    for owner, name in (
+        (options, "get_parser"),
+        (initialize, "hydra_init"),
+        (initialize, "add_defaults"),
+    ):
+        patches(owner, name)(complete)
+
+    @patches(checkpoint_utils, "_upgrade_state_dict")
+    def upgrade_state_dict(stock: Stock, state: Any) -> Any:
+        cfg = state.get("cfg") or {}
+        for section, registry in (("model", ARCH_MODEL_REGISTRY), ("task", TASK_REGISTRY)):
+            settings = cfg.get(section)
+            name = getattr(settings, "_name", None) or getattr(settings, "arch", None)
+            if name not in registry:
+                _import_rest()
+        return stock(state)
 
 
 def accept_imported_package() -> None:

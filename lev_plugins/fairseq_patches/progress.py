@@ -1,4 +1,7 @@
-"""What a training says of its time while it runs, and of how little it was at its end."""
+"""Fault: fairseq tells nothing between its lines, however long, and ends with "done" after nothing.
+
+A training says at least every half a minute how long it takes, and at its end how little it was.
+"""
 
 import contextlib
 import logging
@@ -14,118 +17,109 @@ logger = logging.getLogger(__name__)
 
 SILENCE = 30.0  # seconds, the longest without a line that tells the time left
 FEW_UPDATES = 200  # below which a training has hardly begun
-_ENOUGH = 2000  # updates that small models need at least, on which the advice is based
-_DONE = "done training in"  # fairseq's last line
+_USEFUL_UPDATES = 2000  # that small models need at least, on which the advice is based
+_LAST_LINE = "done training in"
 
 
-class _Course:
+class Course:
     """The training that runs in this process.
 
     Attributes:
         trainer: of fairseq.
-        began: updates that were made before.
-        told: when a line last told the time left.
+        spent_limit: the limit that it had reached before it began, and what to do, or None.
+        first_update: updates that were made before.
+        last_told: when a line last told the time left.
     """
 
-    def __init__(self, trainer: Any, spent: str | None) -> None:
-        self.trainer, self.spent = trainer, spent
-        self.began, self.started = trainer.get_num_updates(), time.monotonic()
-        self.told = self.started
+    current: "Course | None" = None
 
-    def left(self) -> str:
+    def __init__(self, trainer: Any, spent_limit: str | None) -> None:
+        self.trainer, self.spent_limit = trainer, spent_limit
+        self.first_update, self.start = trainer.get_num_updates(), time.monotonic()
+        self.last_told = self.start
+
+    def time_left(self) -> str:
         """How long it takes from now on, in words."""
         limits, updates = self.trainer.cfg.optimization, self.trainer.get_num_updates()
         if limits.stop_time_hours > 0:
-            seconds = 3600 * limits.stop_time_hours
-            seconds -= self.trainer._local_cumulative_training_time()
-            return f"{max(seconds, 0.0) / 60:.1f} minutes left (--stop-time-hours)"
-        made, passed = updates - self.began, time.monotonic() - self.started
-        if limits.max_update > 0 and made:
-            seconds = passed * (limits.max_update - updates) / made
-            return f"about {max(seconds, 0.0) / 60:.1f} minutes left (--max-update)"
+            passed = self.trainer._local_cumulative_training_time()
+            minutes = max(limits.stop_time_hours * 60 - passed / 60, 0.0)
+            return f"{minutes:.1f} minutes left (--stop-time-hours)"
+        done, passed = updates - self.first_update, time.monotonic() - self.start
+        if limits.max_update > 0 and done:
+            minutes = max(passed / 60 * (limits.max_update - updates) / done, 0.0)
+            return f"about {minutes:.1f} minutes left (--max-update)"
         return f"{passed / 60:.1f} minutes have passed"
 
-    def verdict(self) -> str | None:
+    def advice(self) -> str | None:
         """What to do about a training that did nothing, or hardly anything."""
         limits, updates = self.trainer.cfg.optimization, self.trainer.get_num_updates()
-        if self.spent and updates == self.began:
-            return f"nothing was left to do: {self.spent}"
+        if self.spent_limit and updates == self.first_update:
+            return f"nothing was left to do: {self.spent_limit}"
         if updates >= FEW_UPDATES or limits.max_update > 0:
             return None
-        few = f"only {updates} updates, too few to learn from"
         hours = self.trainer.cumulative_training_time() / 3600
-        if 0 < limits.stop_time_hours <= hours:
-            needed = hours * _ENOUGH / max(updates, 1)
-            return (
-                f"{few}: the same command with --stop-time-hours {_rounded_up(needed)} goes on "
-                f"to about {_ENOUGH} of them on this machine; smaller batches (--max-tokens) or "
+        if not 0 < limits.stop_time_hours <= hours:
+            way_on = "let it run longer (--max-epoch, --patience), or give it more data"
+        else:
+            needed = hours * _USEFUL_UPDATES / max(updates, 1)
+            # rounded up
+            needed_hours = f"{needed + 0.05:.1f}" if needed < 10 else f"{needed + 0.5:.0f}"
+            way_on = (
+                f"the same command with --stop-time-hours {needed_hours} goes on to about "
+                f"{_USEFUL_UPDATES} of them on this machine; smaller batches (--max-tokens) or "
                 "models make more in the same time"
             )
-        return f"{few}: let it run longer (--max-epoch, --patience), or give it more data"
+        return f"only {updates} updates, too few to learn from: {way_on}"
 
+    @contextlib.contextmanager
+    def telling(self) -> Iterator[None]:
+        """Within, a line tells the time left wherever none has for :data:`SILENCE` seconds."""
+        is_over = threading.Event()
 
-def _rounded_up(hours: float) -> str:
-    return f"{hours + 0.05:.1f}" if hours < 10 else f"{hours + 0.5:.0f}"
+        def tell() -> None:
+            while not is_over.wait(max(self.last_told + SILENCE - time.monotonic(), 0.1)):
+                if time.monotonic() - self.last_told >= SILENCE:
+                    self.last_told = time.monotonic()
+                    updates = self.trainer.get_num_updates()
+                    logger.info("%d updates, %s", updates, self.time_left())
 
-
-_course: list[_Course] = []  # the one that runs, or none
-
-
-def begin_course(trainer: Any, spent: str | None) -> None:
-    """Says which training runs from now on, and which limit it had reached already."""
-    _course[:] = [_Course(trainer, spent)]
-
-
-# its lines ----------------------------------------------------------------------------------------
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            teller.join()
 
 
 def _note_time_left(record: logging.LogRecord) -> bool:
-    if _course and "minutes_left" in record.getMessage():
-        _course[0].told = time.monotonic()
+    if Course.current is not None and "minutes_left" in record.getMessage():
+        Course.current.last_told = time.monotonic()
     return True
 
 
-def _add_verdict(record: logging.LogRecord) -> bool:
-    if _course and str(record.msg).startswith(_DONE):
-        verdict = _course.pop().verdict()
-        if verdict is not None:
-            record.msg = f"{record.msg}; {verdict}"
+def _add_advice(record: logging.LogRecord) -> bool:
+    course = Course.current
+    if course is not None and str(record.msg).startswith(_LAST_LINE):
+        Course.current = None
+        if advice := course.advice():
+            record.msg = f"{record.msg}; {advice}"
     return True
 
 
-@contextlib.contextmanager
-def _time_told(course: _Course) -> Iterator[None]:
-    """Within, a line tells the time left wherever none has for :data:`SILENCE` seconds."""
-    over = threading.Event()
-
-    def tell() -> None:
-        while not over.wait(max(course.told + SILENCE - time.monotonic(), 0.1)):
-            if time.monotonic() - course.told >= SILENCE:
-                course.told = time.monotonic()
-                logger.info("%d updates, %s", course.trainer.get_num_updates(), course.left())
-
-    teller = threading.Thread(target=tell, daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        over.set()
-        teller.join()
+def _train(stock: Stock, cfg: Any, trainer: Any, *more: Any, **options: Any) -> Any:
+    """An epoch of fairseq's."""
+    course = Course.current
+    if course is None or not trainer.is_data_parallel_master or cfg.common.log_format == "none":
+        return stock(cfg, trainer, *more, **options)
+    with course.telling():
+        return stock(cfg, trainer, *more, **options)
 
 
 def tell_progress(program: ModuleType) -> None:
-    """Let the training of ``program`` (fairseq_cli.train) tell its time, however slow it is.
-
-    Fault: fairseq counts updates between its lines, and ends with "done" whatever was done.
-    """
-    if _add_verdict in program.logger.filters:
-        return
-    program.logger.addFilter(_add_verdict)
-    logging.getLogger("fairseq.logging.progress_bar").addFilter(_note_time_left)
-
-    @patches(program, "train")
-    def train(stock: Stock, cfg: Any, trainer: Any, *more: Any, **named: Any) -> Any:
-        if not _course or not trainer.is_data_parallel_master or cfg.common.log_format == "none":
-            return stock(cfg, trainer, *more, **named)
-        with _time_told(_course[0]):
-            return stock(cfg, trainer, *more, **named)
+    """Let the training of ``program`` (fairseq_cli.train) tell its time, however slow it is."""
+    if _add_advice not in program.logger.filters:
+        program.logger.addFilter(_add_advice)
+        logging.getLogger("fairseq.logging.progress_bar").addFilter(_note_time_left)
+        patches(program, "train")(_train)

@@ -8,19 +8,23 @@ Tokenizers and subwords read any file, and fetch it where it is an address.
 import ast
 import contextlib
 import contextvars
-import dataclasses
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from fairseq import models, tasks, utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 from fairseq.registry import REGISTRIES
+from omegaconf import OmegaConf
 
 from ..errors import UserError
+from ..io.model_files import REMOTE, flag, own_folders, possible_places
 from ..io.patching import Stock, patches
 from ..io.program import running_command
-from . import paths as files
+from .kept_paths import FILES, plain
+from .own_dictionaries import model_dictionaries, require_data
 
 ALLOWED = "LEV_PLUGINS_ALLOW"  # in the environment: names besides those of EXPECTED, with commas
 #: what a checkpoint may be of, besides what plug-ins register: it opens no files when it is built
@@ -33,24 +37,32 @@ EXPECTED = {
     "label_smoothed_cross_entropy_with_alignment nat_loss".split(),
 }
 FETCHED = ("gpt2", "bert")  # subwords whose files are addresses by default
+_EMBEDDINGS = ("encoder_embed_path", "decoder_embed_path", "embed_path")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Origin:
-    """The checkpoint that settings come from; all methods raise a UserError."""
+    """The checkpoint that settings come from; all methods raise a UserError.
 
-    paths: tuple[str, ...]  # its file; of an ensemble all
-    given: Mapping[str, object] = dataclasses.field(default_factory=dict)  # what the user has named
+    paths: its file; of an ensemble all. given: what the user has named.
+    """
+
+    paths: tuple[str, ...]
+    given: Mapping[str, object] = field(default_factory=dict)
 
     def encoder(self, kind: str, settings: Any, data: object = None) -> Any:
         """The settings of a ``tokenizer`` or ``bpe``, with the files of :meth:`file`."""
-        said = files.plain(settings)
-        if (name := said.get("_name") or said.get(kind)) in FETCHED:
+        values = plain(settings)
+        name = values.get("_name") or values.get(kind)
+        if name in FETCHED:
             self._refuse(kind, f"{name}, whose files are fetched")
-        named = {name: said.get(name) for name in files.FILES}
-        there = {name: self.file(name, value, data) for name, value in named.items()}
-        moved = {name: file for name, file in there.items() if file != named[name]}
-        return files.with_paths(settings, moved) if moved else settings
+        named = {option: values[option] for option in FILES if values.get(option)}
+        files = {option: self.file(option, path, data) for option, path in named.items()}
+        if files == named:
+            return settings
+        if isinstance(settings, Namespace):
+            return Namespace(**{**values, **files})
+        return OmegaConf.merge(settings, files)
 
     def file(self, name: str, value: Any, data: object = None) -> Any:
         """Where a file or folder lies that the checkpoint names: as it names it, else under its
@@ -61,47 +73,58 @@ class Origin:
         """
         if not value or self.given.get(name) == value:
             return value
-        near = files.homes(self.paths, data)
-        local = isinstance(value, str) and not {":", "$"} & set(value)
-        there = list(filter(os.path.exists, files.places(value, near))) if local else []
-        for place in there:
-            plain = os.path.isfile(place) or os.path.isdir(place)
-            if plain and os.path.dirname(os.path.realpath(place)) in near:
+        if not isinstance(value, str) or {":", "$"} & set(value):
+            self._refuse_file(name, value)
+        allowed = own_folders(self.paths, data)
+        places = [place for place in possible_places(value, allowed) if os.path.exists(place)]
+        for place in places:
+            is_plain = os.path.isfile(place) or os.path.isdir(place)
+            if is_plain and os.path.dirname(os.path.realpath(place)) in allowed:
                 return place
-        if local and not there:
-            last = os.path.basename(value)
-            raise UserError(
-                f"checkpoint {':'.join(self.paths)} asks for {files.flag(name)} {value:.200}, "
-                f"which is not there, and no {last:.80} lies beside it or its data; copy it there, "
-                f"or name it: {name}=FILE"
-            )
-        self._refuse(name, f"{value!s:.200}, which is no file beside it or its data")
+        if places:
+            self._refuse_file(name, value)
+        raise UserError(
+            f"checkpoint {':'.join(self.paths)} asks for {flag(name)} {value:.200}, which is not "
+            f"there, and no {os.path.basename(value):.80} lies beside it or its data; copy it "
+            f"there, or name it: {name}=FILE"
+        )
 
     def check_task(self, settings: object) -> None:
         """Refuse languages that lead out of the data folder, and data on the network."""
+        values = plain(settings)
         for name in ("source_lang", "target_lang", "draft_lang", "data"):
-            value = str(files.plain(settings).get(name))
-            away = "$" in value or ("://" if name == "data" else os.sep) in value
-            if away and self.given.get(name) != value:
+            value = str(values.get(name))
+            outside = REMOTE if name == "data" else os.sep
+            if ("$" in value or outside in value) and self.given.get(name) != value:
                 self._refuse(name, f"{value:.80}")
 
     def check_name(self, kind: str, settings: object, registry: Mapping[str, Any]) -> None:
         """Refuse a ``kind`` of component that is none of plug-ins or :data:`EXPECTED`."""
-        said = files.plain(settings)
-        name = said.get("_name") or said.get(kind) or (next(iter(said)) if len(said) == 1 else None)
-        if kind == "task" and isinstance(said.get("task"), str):
-            name = said["task"]  # as fairseq chooses: of a task this first, of a model _name
-        made = registry.get(name) if isinstance(name, str) else None
-        known = ARCH_MODEL_NAME_REGISTRY.get(name, name) if made is not None else name
-        allowed = {*EXPECTED[kind], *os.environ.get(ALLOWED, "").replace(" ", "").split(",")}
-        if made is None or (made.__module__.startswith("fairseq.") and not {name, known} & allowed):
-            self._refuse(kind, f"{name!s:.80} ({ALLOWED}={known!s:.80} allows it)")
+        name = component_name(kind, plain(settings))
+        component = registry.get(name) if isinstance(name, str) else None
+        model = ARCH_MODEL_NAME_REGISTRY.get(name, name) if component is not None else name
+        if component is not None:
+            allowed = {*EXPECTED[kind], *os.environ.get(ALLOWED, "").replace(" ", "").split(",")}
+            if not component.__module__.startswith("fairseq.") or {name, model} & allowed:
+                return
+        self._refuse(kind, f"{name!s:.80} ({ALLOWED}={model!s:.80} allows it)")
+
+    def _refuse_file(self, name: str, value: object) -> NoReturn:
+        self._refuse(name, f"{value!s:.200}, which is no file beside it or its data")
 
     def _refuse(self, name: str, what: str) -> NoReturn:
         raise UserError(
-            f"checkpoint {':'.join(self.paths)} asks for {files.flag(name)} {what}; a "
+            f"checkpoint {':'.join(self.paths)} asks for {flag(name)} {what}; a "
             "checkpoint may not choose that: if you trust it, name it yourself"
         )
+
+
+def component_name(kind: str, values: Mapping[str, Any]) -> Any:
+    """The component that fairseq chooses by its settings."""
+    if kind == "task" and isinstance(values.get("task"), str):  # of a model first _name
+        return values["task"]
+    only_key = next(iter(values)) if len(values) == 1 else None
+    return values.get("_name") or values.get(kind) or only_key
 
 
 _origin: contextvars.ContextVar[Origin | None] = contextvars.ContextVar("origin", default=None)
@@ -109,41 +132,58 @@ origin = _origin.get  # the checkpoint whose model or task is being built; None 
 
 
 @contextlib.contextmanager
-def settings_of(
+def loading_checkpoint(
     paths: Sequence[str], given: Mapping[str, object] | None = None
 ) -> Iterator[Origin]:
     """Inside, models and tasks are built from a checkpoint's settings (see :class:`Origin`)."""
-    left = _origin.set(found := Origin(tuple(map(str, paths)), dict(given or {})))
+    checkpoint = Origin(tuple(map(str, paths)), dict(given or {}))
+    token = _origin.set(checkpoint)
     try:
-        yield found
+        yield checkpoint
     finally:
-        _origin.reset(left)
+        _origin.reset(token)
 
 
 @patches(models, "build_model")
 def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> object:
-    """A checkpoint may name known models alone; no code is run, no file is read for them."""
-    if (found := origin()) is not None:
+    """A checkpoint may name known models alone; no file is read for them."""
+    checkpoint = origin()
+    if checkpoint is not None:
         registry = {**models.MODEL_REGISTRY, **models.ARCH_MODEL_REGISTRY}
-        found.check_name("arch", cfg, registry)
-        vars(utils)["eval"] = ast.literal_eval  # of texts in the settings of these models
-        inner = ("encoder", "decoder", *(said if len(said := files.plain(cfg)) == 1 else ()))
-        for part in (cfg, *(getattr(cfg, one, None) for one in inner)):
-            for file in ("encoder_embed_path", "decoder_embed_path", "embed_path"):
+        checkpoint.check_name("arch", cfg, registry)
+        values = plain(cfg)
+        nested = ("encoder", "decoder", *(values if len(values) == 1 else ()))
+        for part in (cfg, *(getattr(cfg, name, None) for name in nested)):
+            for file in _EMBEDDINGS:  # the checkpoint has the parameters
                 if getattr(part, file, None):
-                    setattr(part, file, None)  # the checkpoint has the parameters
+                    setattr(part, file, None)
     return stock(cfg, *args, **options)
+
+
+def _read_text(stock: Stock, value: Any, *more: Any, **options: Any) -> Any:
+    """fairseq's, which runs a text as Python: one in a checkpoint's settings has to be a value."""
+    if origin() is not None and isinstance(value, str):
+        ast.literal_eval(value)  # ValueError for anything else
+    return stock(value, *more, **options)
+
+
+for _name in ("eval_str_list", "eval_str_dict", "eval_bool"):
+    patches(utils, _name)(_read_text)
 
 
 @patches(tasks, "setup_task")
 def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
     """A checkpoint may name known tasks alone, no folder but its data and no network."""
-    if (found := origin()) is not None:
-        found.check_name("task", cfg, tasks.TASK_REGISTRY)
-        found.check_task(cfg)
-    folder = _dictionaries(found, cfg) if files.reads_dictionaries(cfg) else None
-    if folder is None or found is None or "data" in found.given:
-        files.require_data(cfg)
+    checkpoint = origin()
+    data_is_named = False
+    if checkpoint is not None:
+        checkpoint.check_name("task", cfg, tasks.TASK_REGISTRY)
+        checkpoint.check_task(cfg)
+        data_is_named = "data" in checkpoint.given
+    paths = None if checkpoint is None else checkpoint.paths
+    folder = model_dictionaries(cfg, paths, data_is_named)
+    if folder is None or checkpoint is None or data_is_named:
+        require_data(cfg)
     if folder is None:
         return stock(cfg, **options)
     data, cfg.data = cfg.data, folder
@@ -155,21 +195,9 @@ def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
     return task
 
 
-def _dictionaries(found: Origin | None, cfg: Any) -> str | None:
-    """The folder of a model's own dictionaries; None where those of ``cfg.data`` are to be read:
-    of a training, of binarised data, and of a folder that the user has named for a checkpoint.
-    """
-    paths = found.paths if found is not None else files.decoding_models(cfg)
-    if not paths:
-        return None
-    languages = cfg.source_lang, cfg.target_lang
-    named = "data" in found.given if found is not None else files.reads_binarised(cfg)
-    if named and files.has_dictionaries(utils.split_paths(cfg.data)[0], languages):
-        return None
-    return files.dictionary_folder(paths, cfg.data, languages)
-
-
-def check_criterion(found: Origin, cfg: Any) -> None:
+def check_criterion(checkpoint: Origin, cfg: Any) -> None:
     """Refuse a criterion that writes files, or reads them, where that of a checkpoint is built."""
     if running_command() == "validate":
-        found.check_name("criterion", cfg.get("criterion"), REGISTRIES["criterion"]["registry"])
+        checkpoint.check_name(
+            "criterion", cfg.get("criterion"), REGISTRIES["criterion"]["registry"]
+        )

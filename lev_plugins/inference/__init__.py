@@ -2,4 +2,4 @@
 
 from ..registration import register
 
-register(lean=True)
+register()

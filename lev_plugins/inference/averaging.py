@@ -7,8 +7,9 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import read_checkpoint
-from ..fairseq_patches.contents import difference
-from ..fairseq_patches.paths import find_checkpoint, flag, plain
+from ..fairseq_patches.kept_paths import plain
+from ..fairseq_patches.symbols import difference
+from ..io.model_files import find_checkpoint, flag
 from ..nn.seq2seq.config import UNSEEN
 
 #: options of models that none of their parameters shows

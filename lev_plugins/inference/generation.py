@@ -22,8 +22,8 @@ from torch import Tensor
 from ..data.batch import Batch, Hypothesis, TextEncoder
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
-from ..fairseq_patches.paths import dictionary_folder
-from ..fairseq_patches.trust import settings_of
+from ..fairseq_patches.trust import loading_checkpoint
+from ..io.model_files import dictionary_folder
 from ..nn.precision import quantize
 from ..tasks.post_editing import require_dictionaries
 from .checkpoints import (
@@ -148,7 +148,7 @@ def load_parts(
         UserError: no dictionaries, or others than those of the model.
     """
     named = {**given, **({"data": data} if data else {})}
-    with wrap_checkpoint_errors(path), settings_of([path], named):
+    with wrap_checkpoint_errors(path), loading_checkpoint([path], named):
         task = task_of(state, path, data)
     model = load_model(path, task, state, BaseFairseqModel)
     encoders = text_encoders(state["cfg"], given, [path], data)

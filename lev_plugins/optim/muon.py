@@ -11,6 +11,7 @@ from omegaconf import II
 from torch import Tensor, nn
 
 from ..errors import UserError
+from ..fairseq_patches.hooks import TrainingHooks
 from ..nn.cpu import has_tiles
 from ..nn.embedding import Positions
 from ..options import option
@@ -127,7 +128,7 @@ class MuonConfig(FairseqAdamConfig):
 
 
 @register_optimizer("muon", dataclass=MuonConfig)
-class Muon(FairseqAdam):
+class Muon(FairseqAdam, TrainingHooks):
     """Muon (Jordan et al., 2024) for hidden matrices: the momentum, orthogonalized.
 
     Embeddings, output projections, biases and norms are updated by fairseq's Adam with the same

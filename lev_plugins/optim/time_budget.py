@@ -7,6 +7,7 @@ early or late. This one ends with ``--stop-time-hours``, at any speed.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
@@ -15,6 +16,7 @@ from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from omegaconf import II
 
 from ..errors import UserError
+from ..fairseq_patches.hooks import TrainingHooks
 from ..options import Floats, option
 
 
@@ -36,7 +38,7 @@ class TimeBudgetConfig(FairseqDataclass):
 
 
 @register_lr_scheduler("time_budget", dataclass=TimeBudgetConfig)
-class TimeBudget(FairseqLRScheduler):
+class TimeBudget(FairseqLRScheduler, TrainingHooks):
     """Linear warm-up and linear decay over ``--stop-time-hours``.
 
     The share of the time that has passed is kept in checkpoints: what a resumed training did before
@@ -82,11 +84,14 @@ class TimeBudget(FairseqLRScheduler):
         """How long was trained, before breaks too: the same in all processes."""
         return self.own_seconds() if self.agreed is None else self.agreed
 
-    def begin_with(self, processes: int) -> None:
-        """Says how many processes train, which begin at the same time."""
-        self.processes = processes
-        if processes > 1:
+    def begin_training(self, trainer: Any) -> None:
+        """The training ends by this clock; all its processes begin at the same time."""
+        self.processes = trainer.data_parallel_world_size
+        if self.processes > 1:
             self.agree(self.before)
+        trainer._local_cumulative_training_time = self.own_seconds
+        trainer.cumulative_training_time = lambda: self.seconds
+        trainer.lr_step_update()
 
     def agree(self, seconds: float) -> None:
         """Sets the time of all processes, until they agree on another."""

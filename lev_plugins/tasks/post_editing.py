@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from ..data.batch import Batch, LogOutput, shortened
 from ..data.source_change import MARKS, mark_change
 from ..errors import UserError
+from ..fairseq_patches.hooks import TrainingHooks
 from ..io.lines import say_no_draft
 from ..io.text_files import few
 from ..options import OptionalStr, option
@@ -58,7 +59,7 @@ class PostEditingConfig(EvaluationConfig):
     )
 
 
-class PostEditingTask(TranslationTask):
+class PostEditingTask(TranslationTask, TrainingHooks):
     """fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them.
 
     A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like; one whose
@@ -119,13 +120,11 @@ class PostEditingTask(TranslationTask):
             )
         return mark_change(source, old or "")
 
-    def check_resumed(self, stored: object, path: str) -> None:
-        """Says so where a training that had drafts is resumed without.
-
-        stored: this task's configuration in the checkpoint at ``path``.
-        """
+    @classmethod
+    def check_resumed(cls, cfg: EvaluationConfig, stored: object, path: str) -> None:
+        """Says so where a training that had drafts is resumed without."""
         trained = getattr(stored, "draft_lang", None)
-        if trained and not self.draft_lang:
+        if trained and not getattr(cfg, "draft_lang", None):
             what = f"the training of {path} resumes without drafts"
             say_no_draft(what, trained, f"Give --draft-lang {trained}")
 

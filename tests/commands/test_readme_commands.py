@@ -22,7 +22,7 @@ from plain_files import put
 from refusals import refuses
 from states import state
 
-from lev_plugins.fairseq_patches import trainings
+from lev_plugins.fairseq_patches.settings import resolve
 
 RATES = Path(__file__).with_name("rates")
 SIDE = "--{0}-embed-dim 16 --{0}-ffn-embed-dim 16 --{0}-layers 1 --{0}-attention-heads 2".format
@@ -159,7 +159,7 @@ def test_fp16_steps_as_on_a_gpu(name, folders, monkeypatch):
     cfg = convert_namespace_to_omegaconf(parse_args_and_arch(get_training_parser(), words))
     with monkeypatch.context() as patch:
         patch.setattr(torch.cuda, "is_available", lambda: True)
-        trainings.settle(cfg)
+        resolve(cfg)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: None)  # the CPU, to fairseq
     task = tasks.setup_task(cfg.task)
     trainer = Trainer(cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion))
@@ -193,8 +193,8 @@ def test_fp16_keeps_matrices_for_optimizers_that_need_them(optimizer, flat, monk
     cfg.common.fp16 = True
     with refuses("--fp16", "--bf16"):
         cfg.common.cpu = True
-        trainings.settle(cfg)
+        resolve(cfg)
     cfg.common.cpu = False
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    trainings.settle(cfg)
+    resolve(cfg)
     assert cfg.common.fp16_no_flatten_grads is not flat

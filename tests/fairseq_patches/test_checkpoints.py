@@ -14,7 +14,7 @@ from fairseq.file_io import PathManager
 from refusals import refuses
 
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_patches.checkpoints import atomic_save
+from lev_plugins.fairseq_patches.atomic_saves import atomic_save
 
 OLD = {"parameter": torch.zeros(2000)}
 NEW = {"parameter": torch.arange(2000.0)}

@@ -12,7 +12,7 @@ from fairseq import checkpoint_utils, tasks
 from fairseq.data import Dictionary
 from refusals import refuses
 
-from lev_plugins.fairseq_patches.contents import WORDS_LEARNT, keep_lengths, words_learnt
+from lev_plugins.fairseq_patches.line_lengths import WORDS_LEARNT, keep_lengths, words_learnt
 
 # lengths ------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from fairseq.trainer import Trainer
 from omegaconf import OmegaConf
 from torch import nn
 
-from lev_plugins.fairseq_patches import gpu
+from lev_plugins.nn.backends import cuda
 from tests.fake_gpu import module_to_gpu, present, to_gpu
 
 OPTIONS: dict[str, Any] = {"lr": 0.01, "betas": (0.9, 0.98), "weight_decay": 0.1}
@@ -173,9 +173,9 @@ def test_tf32_is_for_gpus_that_have_it_where_torch_was_told_nothing(
         monkeypatch.setenv(name, value)
     assert torch.get_float32_matmul_precision() == "highest"
     try:
-        assert gpu.may_use_tf32() == free
+        assert cuda.may_use_tf32() == free
         torch.set_float32_matmul_precision("medium")  # a user's
-        assert not gpu.may_use_tf32()
+        assert not cuda.may_use_tf32()
     finally:
         torch.set_float32_matmul_precision("highest")
         if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
@@ -191,12 +191,12 @@ def test_attention_of_cudnn_is_off_in_every_process_that_loads_the_package(modul
 
 @pytest.mark.parametrize(("asked", "precision"), [("1", "high"), (None, "highest")])
 def test_a_training_uses_tf32_where_it_is_asked_to(monkeypatch, caplog, asked, precision):
-    monkeypatch.delenv(gpu.SWITCH, raising=False)
+    monkeypatch.delenv(cuda.TF32_ENV, raising=False)
     if asked:
-        monkeypatch.setenv(gpu.SWITCH, asked)
+        monkeypatch.setenv(cuda.TF32_ENV, asked)
     caplog.set_level("INFO")
     try:
-        gpu.choose_precision()
+        cuda.choose_precision()
         assert torch.get_float32_matmul_precision() == precision
         assert "TF32" in caplog.text
     finally:

@@ -14,8 +14,9 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from saved import KINDS, SIZES, begin, changed, configuration, save
 
-from lev_plugins.fairseq_patches import paths
+from lev_plugins.fairseq_patches import kept_paths
 from lev_plugins.fairseq_patches.trust import Origin
+from lev_plugins.io.model_files import flag
 
 LOAD = checkpoint_utils.load_model_ensemble_and_task
 #: an option of each section that names a file, as it is typed from the folder above
@@ -86,17 +87,17 @@ def test_data_that_do_not_exist_are_said_not_to(here):
 def test_a_training_does_not_begin_with_what_does_not_exist(here, given):
     cfg = OmegaConf.create({"dataset": {"train_subset": "train"}, "model": {"_name": "x"}})
     ((name, path),) = given.items()
-    with refuses(f"{paths.flag(name)} {path} does not exist"):
+    with refuses(f"{flag(name)} {path} does not exist"):
         begin(cfg, Namespace(datasets={}), save_dir="new", **given)
 
 
 def test_a_training_with_subwords_that_do_not_exist_does_not_begin():
     cfg = OmegaConf.create({"bpe": {"_name": "sentencepiece", "sentencepiece_model": "gone.model"}})
     with refuses("--sentencepiece-model gone.model does not exist"):
-        paths.require_subwords(cfg)
+        kept_paths.require_subwords(cfg)
     for name in ("???", "https://example.org/a"):
         cfg.bpe.sentencepiece_model = name
-        paths.require_subwords(cfg)
+        kept_paths.require_subwords(cfg)
 
 
 # how they are kept --------------------------------------------------------------------------------
@@ -107,7 +108,7 @@ def test_a_training_keeps_its_files_from_the_root_on(here):
     cfg = OmegaConf.create(typed, flags={"allow_objects": True})
     cfg.task.text_bpe = "${bpe}"
     cfg.model.encoder_embed_path = "gone.vec"  # may be no path
-    paths.make_absolute(cfg)
+    kept_paths.make_absolute(cfg)
     found: Any = OmegaConf.to_container(cfg, resolve=True)
     for section, named in TYPED.items():
         for name, value in named.items():
@@ -116,7 +117,7 @@ def test_a_training_keeps_its_files_from_the_root_on(here):
     assert found["task"]["data"] == f"{here}/my/bin:gone"
     assert found["model"]["encoder_embed_path"] == "gone.vec"
     cfg.bpe = Namespace(bpe_codes="my/codes")  # of an old command line
-    paths.make_absolute(cfg)
+    kept_paths.make_absolute(cfg)
     assert cfg.bpe.bpe_codes == str(here / "my/codes")
 
 

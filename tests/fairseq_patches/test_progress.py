@@ -15,7 +15,18 @@ from fairseq_cli import train
 from omegaconf import OmegaConf
 
 from lev_plugins.fairseq_patches import progress, signals
+from lev_plugins.fairseq_patches.hooks import TrainingHooks
 from tests.fake_gpu import present, to_gpu
+
+
+class Clock(TrainingHooks):
+    """A learning rate's."""
+
+    def __init__(self) -> None:
+        self.agreed: list[float] = []
+
+    def agree(self, seconds: float) -> None:
+        self.agreed.append(seconds)
 
 
 def trainer(updates: int, hours: float = 0.0, **limits: float) -> Any:
@@ -33,8 +44,8 @@ def trainer(updates: int, hours: float = 0.0, **limits: float) -> Any:
 def last_line(caplog: pytest.LogCaptureFixture, running: Any, spent: str | None = None) -> str:
     """fairseq's last line of a training that begins, and ends at once."""
     progress.tell_progress(train)
-    progress.begin_course(trainer(0), spent)
-    progress._course[0].trainer = running
+    course = progress.Course.current = progress.Course(trainer(0), spent)
+    course.trainer = running
     caplog.set_level(logging.INFO)
     train.logger.info(f"done training in {300:.1f} seconds")
     return str(caplog.messages[-1])
@@ -72,8 +83,7 @@ def test_a_line_tells_the_time_left_in_the_midst_of_an_update(caplog, monkeypatc
     monkeypatch.setattr(progress, "SILENCE", 0.2)
     caplog.set_level(logging.INFO)
     running = trainer(7, 0.25, stop_time_hours=1.0)
-    progress.begin_course(running, None)
-    with progress._time_told(progress._course[0]):
+    with progress.Course(running, None).telling():
         time.sleep(1.0)  # an update that takes so long
     told = [line for line in caplog.messages if "45.0 minutes left" in line]
     assert len(told) >= 2 and told[0].startswith("7 updates")
@@ -83,18 +93,16 @@ def test_a_line_tells_the_time_left_in_the_midst_of_an_update(caplog, monkeypatc
 
 
 def test_the_time_left_of_a_number_of_updates_is_estimated_from_those_made():
-    progress.begin_course(trainer(100), None)
-    course = progress._course[0]
-    course.trainer, course.started = trainer(150, max_update=300), time.monotonic() - 60
-    assert course.left().startswith("about 3.0 minutes left")
+    course = progress.Course(trainer(100), None)
+    course.trainer, course.start = trainer(150, max_update=300), time.monotonic() - 60
+    assert course.time_left().startswith("about 3.0 minutes left")
 
 
 def test_processes_agree_on_time_and_signals_with_one_wait(monkeypatch):
     """In fairseq the host waits for the device whenever it compares the time with its limit."""
-    agreed: list[float] = []
     one = object.__new__(Trainer)
     one.cfg = OmegaConf.create({"distributed_training": {"distributed_world_size": 2}})
-    one._lr_scheduler = SimpleNamespace(agree=agreed.append)
+    one._lr_scheduler = Clock()
     one._optimizer = SimpleNamespace(clip_grad_norm=lambda norm, aggregate_norm_fn: norm)
     monkeypatch.setattr(Trainer, "data_parallel_world_size", 2)
     monkeypatch.setattr(Trainer, "is_fsdp", False)
@@ -112,6 +120,6 @@ def test_processes_agree_on_time_and_signals_with_one_wait(monkeypatch):
         waits = count.waits.total()
         assert one.clip_grad_norm(1.0) == 1.0
         assert count.waits.total() == waits + 1
-        assert one.cumulative_training_time() == 5400.0 == agreed[0]
+        assert one.cumulative_training_time() == 5400.0 == one.lr_scheduler.agreed[0]
         assert count.waits.total() == waits + 1
     assert signals.asked_by(one) == signal.SIGTERM

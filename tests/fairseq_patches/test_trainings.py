@@ -18,7 +18,9 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from saved import begin, changed, save
 
-from lev_plugins.fairseq_patches.trainings import settle_in_main
+from lev_plugins.fairseq_patches.hooks import TrainingHooks
+from lev_plugins.fairseq_patches.settings import resolve_in_main
+from lev_plugins.nn.backends.cpu import keep_memory
 
 # how they are started -----------------------------------------------------------------------------
 
@@ -53,7 +55,7 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_memory_of_large_tensors_is_kept_for_the_next_ones():
-    settled(training_config())
+    keep_memory()
     pages = []
     for _ in range(40):  # it takes some until there is a place for each
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -76,7 +78,7 @@ def test_processes_that_nobody_has_started_are_refused(launch, settings):
 
 def settled(cfg: Any) -> Any:
     """The settings as ``main`` of fairseq_cli.train completes them, whoever has called it."""
-    settle_in_main()  # this module was loaded behind the package
+    resolve_in_main()  # this module was loaded behind the package
     train.add_defaults(cfg)
     return cfg
 
@@ -84,7 +86,7 @@ def settled(cfg: Any) -> Any:
 def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     model = ARCH_MODEL_REGISTRY["enct5"]
-    monkeypatch.setattr(model, "settle", lambda cfg: setattr(cfg, "encoder_layers", 7))
+    monkeypatch.setattr(model, "resolve_config", lambda cfg: setattr(cfg, "encoder_layers", 7))
     cfg = training_config()
     cfg.task.data = f".:{tmp_path}/b:s3"
     cfg.model = OmegaConf.structured(models.MODEL_DATACLASS_REGISTRY["enct5"](_name="enct5"))
@@ -129,23 +131,36 @@ def test_an_option_of_another_encoder_without_a_value_is_left_out():
 def test_model_task_and_optimizer_look_at_what_a_training_begins_with(monkeypatch, tmp_path):
     """What they make of it: tests/systems. A start that is no file is not taken for none."""
     seen: list[Any] = []
-    kind = SimpleNamespace(
-        check_resumed=lambda cfg, stored, path: seen.append(("model", path)),
-        begin_from=lambda stored, state, path: seen.append(("begun", path)),
-    )
-    optimizer = SimpleNamespace(prepare_model=lambda model: seen.append("optimizer"))
-    monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", kind)
-    monkeypatch.setitem(OPTIMIZER_REGISTRY, "checked", optimizer)
+
+    class Component(TrainingHooks):
+        """Says by which name it was asked, when and of which checkpoint."""
+
+        def __init_subclass__(cls) -> None:
+            name = cls.__name__
+            cls.prepare_model = staticmethod(lambda model: seen.append(name))
+            asked = lambda cfg, stored, path: seen.append((name, path))  # noqa: E731
+            cls.check_resumed = staticmethod(asked)
+            cls.begin_from = lambda self, start: seen.append((name, start.path, start.finetuned))
+
+    class Model(Component):
+        cfg = None
+
+    class Optimizer(Component): ...
+
+    class Task(Component):
+        cfg = None
+        datasets: dict[str, Any] = {}
+
+    monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", Model)
+    monkeypatch.setitem(OPTIMIZER_REGISTRY, "checked", Optimizer)
     checkpoint_utils.save_checkpoint.best = 0.5
     named = {name: SimpleNamespace(_name="checked") for name in ("optimizer", "model")}
     cfg = SimpleNamespace(dataset=SimpleNamespace(train_subset="train"), **named)
-    task = SimpleNamespace(
-        datasets={}, check_resumed=lambda stored, path: seen.append(("task", path))
-    )
+    task = Task()
     tiny.dictionaries(tmp_path / "bin")
     path = str(save(tmp_path / "run" / "other.pt", tmp_path / "bin", "stock"))
     begin(cfg, task, save_dir=str(tmp_path / "run"), finetune_from_model=path)
-    assert seen == ["optimizer", ("begun", path)]
+    assert seen == ["Optimizer", ("Model", path, True), ("Task", path, True)]
     assert not hasattr(checkpoint_utils.save_checkpoint, "best"), "of the training before"
     cfg.model.rotary_positions = False
     path = str(save(tmp_path / "rotary.pt", tmp_path / "bin", "stock"))
@@ -154,7 +169,8 @@ def test_model_task_and_optimizer_look_at_what_a_training_begins_with(monkeypatc
         begin(cfg, task, save_dir=str(tmp_path / "run"), finetune_from_model=path)
     seen.clear()
     assert begin(cfg, task, restore_file=path) == 0, "as many epochs as it takes"
-    assert seen == ["optimizer", ("model", path), ("task", path)]
+    begun = [("Model", path), ("Model", path, False), ("Task", path, False), ("Task", path)]
+    assert seen == ["Optimizer", *begun]
     assert begin(cfg, task, hours=2.0, restore_file=path) == -1, "its time is over"
     for name, start in (("restore_file", tmp_path), ("finetune_from_model", tmp_path / "no.pt")):
         with refuses(f"--{name.replace('_', '-')} {start}"):

@@ -2,6 +2,7 @@
 
 import time
 from argparse import Namespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -214,7 +215,7 @@ def test_time_before_a_break_counts_and_the_break_does_not() -> None:
 def test_several_processes_follow_the_time_that_they_agree_on(processor, counted) -> None:
     """Each counts its own; the work of all processors is as many times as much."""
     made = schedule(Clock(), processor_time=processor)
-    made.begin_with(3)
+    made.begin_training(SimpleNamespace(data_parallel_world_size=3, lr_step_update=list))
     made.clock.now += 0.25 * HOUR
     made.step_update(1)
     assert made.optimizer.time_share == made.seconds == 0, "nothing is agreed on yet"

@@ -18,7 +18,7 @@ from closeness import assert_near
 from refusals import refuses
 from safetensors.torch import load_file
 
-from lev_plugins.fairseq_patches.trust import settings_of
+from lev_plugins.fairseq_patches.trust import loading_checkpoint
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.directory import EncoderDirectory
 from lev_plugins.systems.enct5.metadata import Metadata
@@ -59,7 +59,7 @@ def a_task(option: str) -> Namespace:
 def settled(option: str, folder: Path | None, **values: Any) -> EncT5Config:
     """The settings of a training, as they reach a checkpoint."""
     cfg = EncT5Config(**{option: folder and str(folder), "dropout": 0.0, **values})
-    EncT5Model.settle(cfg)
+    EncT5Model.resolve_config(cfg)
     return cfg
 
 
@@ -127,7 +127,7 @@ def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
 
     same(cfg)
     shutil.rmtree(folder)
-    with settings_of(["last.pt"]):
+    with loading_checkpoint(["last.pt"]):
         same(cfg)
 
 

@@ -12,6 +12,7 @@ from refusals import refuses
 
 import lev_plugins  # noqa: F401  (registers what the task builds)
 from lev_plugins.cli import enct5_prepare
+from lev_plugins.fairseq_patches.hooks import Start
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.baselines import linear_score
 from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
@@ -222,7 +223,7 @@ def begun(task, finetuned, **changes):
     state = {"description": {**kept["description"], **changes}, "threshold": 0.23}
     net = model(task)
     whole = {"model": {name: one + 1 for name, one in net.state_dict().items()}}
-    task.begin_from(net, {**whole, "task_state": state}, "some.pt", finetuned)
+    task.begin_from(Start("some.pt", {**whole, "task_state": state}, net, finetuned))
     own = net.state_dict().items()
     return {name.rpartition(".")[0] for name, one in own if one.equal(whole["model"][name])}
 

@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from seq2seq_models import ALL, GATED, PRE, ROWS, SIZES, VARIANTS, gated, masked, shifted, tokens
 
+from lev_plugins.fairseq_patches.hooks import Start
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 from lev_plugins.systems.gated.gates import chosen_gates
 
@@ -197,7 +198,7 @@ def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, tabl
     kept = ("mask_gate" if gate == "mask" else f"gates.{gate}" for gate in same.split())
     kept = re.compile("|".join(map(re.escape, kept)) or "$^")
     state, settings = dict(learnt), OmegaConf.create(vars(GatedTransformerConfig(**old)))
-    ours.begin_from(settings, state, "other.pt")
+    ours.begin_from(Start("other.pt", {"cfg": {"model": settings}, "model": state}, ours, True))
     ours.load_state_dict(state)
     for name, value in ours.state_dict().items():
         anew = "gate" in name and not kept.search(name)

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from ...errors import UserError
-from ...fairseq_patches.contents import difference
+from ...fairseq_patches.symbols import difference
 from ...nn.t5 import T5Size
 from ...pretrained.folder import Pretrained, read_description
 from ...pretrained.plans import RATES, PostNormPlan

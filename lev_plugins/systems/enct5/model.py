@@ -12,6 +12,7 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...errors import UserError
+from ...fairseq_patches.hooks import TrainingHooks
 from ...fairseq_patches.trust import origin
 from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes
@@ -38,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 @register_model(MODEL, dataclass=EncT5Config)
-class EncT5Model(BaseFairseqModel):
+class EncT5Model(BaseFairseqModel, TrainingHooks):
     """EncT5, for the task ``enct5``.
 
     Args:
@@ -74,7 +75,7 @@ class EncT5Model(BaseFairseqModel):
             self.head = SharedHead(size.dim, num_outputs)
 
     @classmethod
-    def settle(cls, cfg: EncT5Config) -> None:
+    def resolve_config(cls, cfg: EncT5Config) -> None:
         """Notes the sizes of ``--t5-dir`` or ``--bert-dir`` for the checkpoints, which do not need
         it any more; raises :class:`UserError` for what cannot be.
         """

@@ -17,6 +17,7 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from ...errors import UserError
+from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...io.program import running_command
 from .baselines import linear_score, majority_score
 from .config import EncT5TaskConfig
@@ -40,7 +41,7 @@ NUM_EXAMPLES = "_examples"
 
 
 @register_task(TASK, dataclass=EncT5TaskConfig)
-class EncT5Task(FairseqTask):
+class EncT5Task(FairseqTask, TrainingHooks):
     """Classification, regression, multi-label classification and tagging with EncT5.
 
     A checkpoint keeps the description of its data, and for several labels the threshold that
@@ -136,13 +137,12 @@ class EncT5Task(FairseqTask):
             flag = "--maximize-best-checkpoint-metric"
             raise UserError(f"--best-checkpoint-metric {best}: {way} {flag}")
 
-    def begin_from(
-        self, model: BaseFairseqModel, state: dict[str, Any], path: str, finetuned: bool
-    ) -> None:
-        """Called before a training begins with a checkpoint, that of ``--finetune-from-model`` if
-        ``finetuned``: takes over what that keeps. What belongs to other labels in its ``state``
-        becomes the model's own; other subwords, or other labels to resume with, raise UserError.
+    def begin_from(self, start: Start) -> None:
+        """Called before a training begins with a checkpoint: takes over what that keeps. What
+        belongs to other labels becomes the model's own; other subwords, or other labels to resume
+        with, raise UserError.
         """
+        path, state, model, finetuned = start
         kept = Metadata.from_state(state.get("task_state"), path)
         theirs, own = state["model"], model.state_dict()
         same_data = kept.kind == self.metadata.kind and kept.labels == self.metadata.labels

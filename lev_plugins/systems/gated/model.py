@@ -12,9 +12,10 @@ from fairseq.data import Dictionary
 from fairseq.models import register_model, register_model_architecture
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig
-from torch import Tensor, nn
+from torch import nn
 
 from ...errors import UserError
+from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...fairseq_patches.trust import origin
 from ...nn.backbone import Backbone, transformer
 from ...nn.seq2seq.config import check_shared, set_character_size, transformer_size
@@ -35,14 +36,14 @@ MASK_SYMBOLS = ("[MASK]", "<mask>", "<extra_id_0>", "▁<extra_id_0>")
 
 
 @register_model(MODEL, dataclass=GatedTransformerConfig)
-class GatedTransformerModel(Seq2SeqModel):
+class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
     """gated-Trans, for the tasks ``noisy_translation`` and fairseq's ``translation``.
 
     With ``--gates none`` it is the backbone itself, fairseq's own Transformer where none is given.
     """
 
     @classmethod
-    def settle(cls, cfg: GatedTransformerConfig) -> None:
+    def resolve_config(cls, cfg: GatedTransformerConfig) -> None:
         """Notes the sizes of ``--backbone`` for the checkpoints, which do not need it any more.
 
         Raises:
@@ -72,18 +73,17 @@ class GatedTransformerModel(Seq2SeqModel):
                 "--finetune-from-model and another --save-dir"
             )
 
-    def begin_from(self, stored: DictConfig, state: dict[str, Tensor], path: str) -> None:
+    def begin_from(self, start: Start) -> None:
         """Called before a training begins from another's parameters: other gates begin anew.
 
-        The decoder's gates mean something else in each variant, the mask gate does not.
-
-        Args:
-            stored, state: the other's settings, and its parameters, which are changed in place.
+        The decoder's gates mean something else in each variant, the mask gate does not. The other's
+        parameters are changed in place.
         """
-        own = {name: one for name, one in self.state_dict().items() if _GATES.match(name)}
+        stored, state = start.state["cfg"]["model"], start.state["model"]
         gates = getattr(stored, "gates", None)
-        if gates is None:  # another model's, which fails by itself
+        if gates is None or not start.finetuned:  # another model's fails by itself
             return
+        own = {name: one for name, one in self.state_dict().items() if _GATES.match(name)}
         same = str(stored.gate_variant) == self.decoder.variant
         for name in [name for name in state if _GATES.match(name)]:
             if name not in own or not (same or name.startswith("encoder.")):
@@ -92,7 +92,7 @@ class GatedTransformerModel(Seq2SeqModel):
         state.update(fresh)
         if fresh:
             said = "%s: was trained with --gates %s --gate-variant %s; begin anew: %s"
-            logger.info(said, path, gates, stored.gate_variant, ", ".join(fresh))
+            logger.info(said, start.path, gates, stored.gate_variant, ", ".join(fresh))
 
     @classmethod
     def build_model(cls, cfg: GatedTransformerConfig, task: FairseqTask) -> "GatedTransformerModel":

@@ -18,6 +18,7 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...errors import UserError
+from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.accelerator import is_accelerator
 from ...nn.cpu import Int8Linear, dropout
 from ...nn.embedding import Positions, token_table
@@ -69,7 +70,7 @@ class EditMemory(Memory):
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
-class LevenshteinEditorModel(BaseFairseqModel, EditPolicy):
+class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
     """Levenshtein Transformer: a policy for each edit operation, over one source.
 
     Attributes:

@@ -8,6 +8,7 @@ from fairseq.tasks import FairseqTask
 from torch import nn
 
 from ...errors import UserError
+from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.backbone import Backbone
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import Positions, TokenEmbedding, token_table
@@ -22,7 +23,7 @@ MODEL = "pbd_transformer"
 
 
 @register_model(MODEL, dataclass=PBDTransformerConfig)
-class PBDTransformerModel(Seq2SeqModel):
+class PBDTransformerModel(Seq2SeqModel, TrainingHooks):
     """Pseudo-Bidirectional Decoding, for fairseq's task ``translation``.
 
     Without future modelling, sharing and segment embeddings it is fairseq's own Transformer.

@@ -1,0 +1,110 @@
+"""A training's settings are completed, or refused, before fairseq makes anything of them.
+
+Faults: a model gets a copy of its settings, so that what it finds out is not kept; options that
+lose data, or that cannot work, are told late or never; ``--fp16`` makes one vector of all
+parameters, which few optimizers can step.
+"""
+
+import dataclasses
+import os
+from typing import Any
+
+import torch
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks import TASK_REGISTRY
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from ..errors import UserError
+from ..io.patching import Stock, patches
+from ..io.program import program_modules, running_command
+from .gradient_sharing import require_backend
+from .hooks import hooks_of, model_class
+from .kept_paths import make_absolute
+from .signals import end_on_interrupt
+
+_TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
+#: optimizers of fairseq's that step a vector of all parameters as they step each
+_FLAT = {"adadelta", "adam", "adamax", "cpu_adam", "nag", "sgd"}
+
+
+def torchrun_processes() -> int:
+    """How many processes torchrun has started; 0 where it has not."""
+    return int(os.environ["WORLD_SIZE"]) if all(map(os.environ.get, _TORCHRUN)) else 0
+
+
+def resolve_in_main() -> None:
+    """Let ``main`` of fairseq_cli.train, where it is loaded, complete the settings by ours too.
+
+    It calls ``add_defaults`` behind the import of this package: in every process, by every command.
+    """
+    for name, replacement in (("train", _add_defaults), ("hydra_train", _add_known_defaults)):
+        for program in program_modules(name):
+            if not hasattr(program.add_defaults, "__wrapped__"):
+                patches(program, "add_defaults")(replacement)
+
+
+def _add_known_defaults(stock: Stock, cfg: DictConfig) -> None:
+    """fairseq's, to which options without a value that only another encoder has are a mistake."""
+    encoder = cfg.get("bpe")
+    options = REGISTRIES["bpe"]["dataclass_registry"].get(getattr(encoder, "_name", None))
+    if options is not None and OmegaConf.is_dict(encoder):
+        known = {field.name for field in dataclasses.fields(options)}
+        with open_dict(encoder):
+            for name in set(encoder) - known:
+                if OmegaConf.is_missing(encoder, name) or encoder[name] is None:
+                    del encoder[name]
+    stock(cfg)
+
+
+def _add_defaults(stock: Stock, cfg: DictConfig) -> None:
+    _add_known_defaults(stock, cfg)
+    end_on_interrupt(cfg)
+    resolve(cfg)
+
+
+def resolve(cfg: DictConfig) -> None:
+    """Complete a training's settings.
+
+    Raises:
+        UserError: an option that cannot work, a name that hydra does not know, or a process that
+            torchrun has started and that would train alone.
+    """
+    require_backend(cfg)
+    _require_options(cfg)
+    make_absolute(cfg)
+    if cfg.common.fp16 and getattr(cfg.optimizer, "_name", None) not in _FLAT:
+        cfg.common.fp16_no_flatten_grads = True
+    if not OmegaConf.is_missing(cfg, "model") and cfg.model is not None:
+        _require_model_name(getattr(cfg.model, "_name", None))
+        hooks_of(model_class(cfg.model)).resolve_config(cfg.model)
+
+
+def _require_options(cfg: DictConfig) -> None:
+    common = cfg.common
+    if cfg.checkpoint.write_checkpoints_asynchronously:
+        raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
+    task: Any = TASK_REGISTRY.get(getattr(cfg.task, "_name", None), object)
+    is_ours = task.__module__.partition(".")[0] == __name__.partition(".")[0]
+    if cfg.dataset.combine_valid_subsets and is_ours:
+        raise UserError("--combine-valid-subsets: give --valid-subset valid,valid1 instead")
+    processes = torchrun_processes()
+    if processes > 1 and cfg.distributed_training.distributed_world_size == 1:
+        raise UserError(
+            f"each of {processes} processes would train alone; hydra has to be told of them: see "
+            "examples/guides/processes.md"
+        )
+    on_cpu = common.cpu or not torch.cuda.is_available()
+    if common.fp16 and not common.memory_efficient_fp16 and on_cpu:
+        raise UserError("--fp16 is for a GPU; on a CPU give --bf16, or nothing")
+
+
+def _require_model_name(name: str | None) -> None:
+    model = ARCH_MODEL_NAME_REGISTRY.get(name, name)
+    if model != name and running_command() == "hydra-train":
+        raise UserError(
+            f"model._name={name}: hydra knows no sizes by name; give model._name={model}"
+        )
+
+
+resolve_in_main()

@@ -1,0 +1,88 @@
+"""One line for a user's mistake of the first hour, whoever noticed it; all else as it is."""
+
+import contextlib
+import errno
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from ..errors import UserError, printable
+
+_IN_WORKER = (
+    f"{UserError.__module__}.{UserError.__qualname__}: "  # before the message in a traceback
+)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_DATA = re.compile(r"Dataset not found: (\S+) \((.+)\)")
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def explain(error: BaseException) -> str | None:
+    """The line to print for a user's mistake, or ``None`` where a traceback says more."""
+    message = _message(error)
+    return message and " ".join(message.split())
+
+
+def _message(error: BaseException) -> str | None:
+    text = str(error)
+    if isinstance(error, UserError) or _IN_WORKER in text:
+        return text.rpartition(_IN_WORKER)[2]
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{error.filename} does not exist"
+    if isinstance(error, OSError) and (error.filename or error.errno in _DISK_FULL):
+        return f"{error.filename or 'the output'}: {error.strerror}"
+    if missing := _NO_DATA.match(text):
+        flags = "--gen-subset, --train-subset, --valid-subset, languages"
+        return f"no data named {missing[1]} in {missing[2]}; check {flags}"
+    if text.startswith("Could not infer language pair"):
+        return "the data folder does not tell the languages; give --source-lang and --target-lang"
+    if isinstance(error, AssertionError) and "--" in text:  # of options, as fairseq has it
+        return text
+    return None
+
+
+def print_error(error: BaseException) -> bool:
+    """Prints the line of an error that has one, and says whether it has."""
+    line = explain(error)
+    if line is None:
+        return False
+    with contextlib.suppress(BrokenPipeError):  # nobody reads it
+        sys.stdout.flush()
+    print(f"error: {printable(line)}", file=sys.stderr)
+    return True
+
+
+def discard_stdout() -> None:
+    """Nobody reads standard output any more: what is still buffered must not be written at exit."""
+    with contextlib.suppress(OSError, ValueError):  # it may be no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def run_cli(main: Callable[[], int | None]) -> NoReturn:
+    """Run a command of ours and leave with the status that ``main`` returns, ``None`` for 0.
+
+    1 after a user's mistake, told in one line; 130 after Ctrl-C, 143 after SIGTERM and 141 when the
+    reader of standard output has gone, all without a word. A stream that is closed is an empty one.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
+    # half a file is removed on the way out
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        status = main() or 0
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        discard_stdout()
+        status = 128 + signal.SIGPIPE
+    except Exception as error:
+        if not print_error(error):
+            raise
+        status = 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    sys.exit(status)
