@@ -72,8 +72,8 @@ class Iteration:
 
     @property
     def changed(self) -> bool:
-        """Something was deleted or inserted, be it to come to the same tokens again."""
-        return any(self.deleted + self.inserted)
+        """Something was deleted, inserted or moved, be it to come to the same tokens again."""
+        return self.origins != tuple(range(len(self.before)))
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> Levenshtein
     cfg = LevenshteinEditorConfig(**{**SIZES, **options})
     with torch.device("cpu"):  # the same parameters on every device
         model = LevenshteinEditorModel.build_model(cfg, of)
-        for head in (model.deletion_head, model.placeholder_head):
+        for name in model.deciding_heads:
+            head = getattr(model, name)
             torch.nn.init.normal_(head.weight, std=head.weight.size(1) ** -0.5)
     return model.to(torch.get_default_device())
 

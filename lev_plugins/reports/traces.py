@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ..html.page import markup, render
 from ..io.output import printable
-from ..systems.levenshtein.decoding.history import EditTrace, Mark, Termination
+from ..systems.levenshtein.decoding.history import EditTrace, Iteration, Mark, Termination
 
 #: Text with what became of it.
 Runs = list[tuple[Mark, str]]
@@ -40,15 +40,14 @@ class View:
         if trace.terminated == "unchanged" and steps and not steps[-1].changed:
             steps = steps[:-1]
         self.iterations = [
-            (self._marked("deleted", one.deleted, one.before),
-             self._marked("inserted", one.inserted, one.after))
-            for one in steps
-        ]  # fmt: skip
+            (self._marked("deleted", step), self._marked("inserted", step)) for step in steps
+        ]
         self.net = self._runs(net.merged()) if net.before and net.changed else None
 
-    def _marked(self, mark: Mark, flags: Sequence[bool], tokens: Sequence[str]) -> Runs | None:
-        marked: Runs = [(mark if flag else "kept", one) for flag, one in zip(flags, tokens)]
-        return self._runs(marked) if any(flags) else None
+    def _marked(self, mark: Mark, step: Iteration) -> Runs | None:
+        """What is kept, and what is deleted or inserted; None where nothing is."""
+        marked = [(kind, token) for kind, token in step.merged() if kind in ("kept", mark)]
+        return self._runs(marked) if (mark in dict(marked)) else None
 
     def _runs(self, tokens: Runs) -> Runs:
         """Neighbours of the same mark as one piece of printable text."""
