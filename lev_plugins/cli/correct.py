@@ -12,29 +12,36 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..corrector.checked_files import checked_files
+from ..corrector.ignore import IgnoreComments
 from ..corrector.packaged import ENGLISH_SPELLING
 from ..corrector.page import html_sink
 from ..corrector.report import Report, Sink, diff, json_sink
+from ..corrector.repository import NAMED, Repository, find_repository
 from ..errors import UserError, counted
 from ..io.lines import STANDARD_STREAM, chunks, progress, raw_lines
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
-from .correct_options import NAMED, build_parser, check, check_reports, weights
+from .correct_check import Check, diff_header, failing_checks
+from .correct_files import corrected_files, read_file
+from .correct_options import build_parser, check, check_reports, weights
 from .correct_tune import tune
 from .options import as_flags, say, text_processing
 
 if TYPE_CHECKING:
     from ..corrector import Correction, Corrector
+    from ..corrector.protection import Protection
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0, 1 where ``--check`` finds changes, or raises UserError."""
+    """Run the command; returns 0, or the status of a check, or raises UserError."""
     args = build_parser().parse_args(argv)
-    with as_flags(args):
+    args.check = args.check or args.accept
+    with failing_checks() if args.check else nullcontext(), as_flags(args):
         return correct(args)
 
 
@@ -44,9 +51,12 @@ def correct(args: argparse.Namespace) -> int:
     from ..corrector.documents import plan, require_text
     from ..corrector.protection import Protection
 
-    words = read_lines(args.protect_words) if args.protect_words else ()
-    patterns = [one for one in args.protect or () if one not in NAMED]
+    repository = Repository(os.curdir) if args.tune else find_repository()
+    words = _use(repository, args)
+    patterns = [pattern for pattern in args.protect if pattern not in NAMED]
     protection = Protection(patterns, words)
+    if args.check:
+        return check_files(args, repository, protection)
     if args.in_place:
         require_text(args.files)
     files, skipped = [(path, path) for path in args.files] if args.in_place else [], ""
@@ -73,7 +83,34 @@ def correct(args: argparse.Namespace) -> int:
         say(f"{counted(len(files), 'file')} corrected: {report}{skipped}")
     elif sys.stderr.isatty() and not sys.stdout.isatty():
         say(report)
-    return int(args.check and report.changed > 0)
+    return 0
+
+
+def _use(repository: Repository, args: argparse.Namespace) -> list[str]:
+    """Takes what the options leave open from a repository's settings; returns protected words."""
+    if args.min_confidence is None:
+        args.min_confidence = repository.threshold
+    if args.protect is None:
+        args.protect = list(repository.protect)
+    words = read_lines(args.protect_words) if args.protect_words else repository.words
+    return [*words, *(() if args.tune else repository.listed_words(args.accept))]
+
+
+def check_files(args: argparse.Namespace, repository: Repository, protection: "Protection") -> int:
+    """What ``--check`` does; returns its status."""
+    if args.exclude:
+        repository = replace(repository, exclude=tuple(args.exclude), root=os.curdir)
+    chosen = checked_files(args.files or [STANDARD_STREAM], repository.excludes)
+    check_reports(args, {"the input": chosen.files})
+
+    def load() -> "Corrector":
+        corrector = load_corrector(args)
+        corrector.protections.append(protection)
+        return corrector
+
+    with ExitStack() as stack:
+        report = Report(list(_sinks(args, stack)), bool(args.files))
+        return Check(args, repository, load, report).run(chosen)
 
 
 def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
@@ -110,42 +147,52 @@ class Run:
             words = ", protected words" if use.protect_words else ""
             flags = f"--unit {self.corrector.unit} --min-confidence {sure:.3g}{words}"
             say(f"settings of {file}: {flags} ({use.tuned})")
-        if files:
+        if self.args.in_place:
+            self.in_place()
+        elif files:
             self.to_files(files)
         else:
             self.to_standard_output()
 
     def to_standard_output(self) -> None:
-        """The text of all files, what would change in them, or nothing."""
+        """The text of all files, or what would change in them."""
         out, colour = standard_output().buffer, sys.stdout.isatty()
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
-            named = path + "\t" * (" " in path)  # behind which patch reads no more of a name
-            names = f"--- {named}\n+++ {named}\n".encode("utf-8", "surrogateescape")
+            names = diff_header(path)
             for done, ends in self.corrected(path, STANDARD_STREAM):
                 if self.args.diff:
                     hunks = diff(self.report.line + 1, done, ends, colour)
                     out.write(names + hunks if hunks else b"")
                     names = b"" if hunks else names
-                elif not self.args.check:
+                else:
                     out.write(b"\n" * open_end)  # the last line of the file before had none
                     open_end = not ends[-1]
                     out.write(_joined(done, ends))
                 out.flush()
                 self.report.add(done)
-        if self.args.check:
-            say(f"{self.report.changed:,} of {self.report.lines:,} lines would change")
+
+    def in_place(self) -> None:
+        """Each file over itself, whole or not at all, with its permissions."""
+        texts = list(map(read_file, self.args.files))
+        for file in corrected_files(self.corrector, texts, self.args):
+            path = file.text.path
+            self.report.begin(path)
+            if file.foreign:
+                self._say_foreign(path)
+            with whole_file(path) as out:
+                shutil.copymode(path, out.name)
+                out.buffer.write(_joined(file.corrections, file.text.ends))
+            self.report.add(file.corrections)
 
     def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Each file to its place, whole or not at all; over itself with its permissions."""
+        """Each file to its place, whole or not at all."""
         for path, target in progress(pairs, "files", total=len(pairs)):
             try:
                 os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
             except OSError as error:
                 raise UserError(f"{target}: cannot be written ({error.strerror})") from error
             with whole_file(target) as out:
-                if path == target:
-                    shutil.copymode(path, out.name)
                 for done, ends in self.corrected(path):
                     out.buffer.write(_joined(done, ends))
                     self.report.add(done)
@@ -155,7 +202,8 @@ class Run:
     ) -> Iterator[tuple[list["Correction"], list[bytes]]]:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
-        document, told = self.corrector.document(), False
+        document, told = self.corrector.document(path=path), False
+        comments = IgnoreComments()
         read = progress(raw_lines(path), "lines", output, path)
         for chunk in chunks(read, path, self.args.buffer, PAUSE):
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
@@ -165,12 +213,16 @@ class Run:
                 lines,
                 min_confidence=self.args.min_confidence,
                 document=document,
+                ignored=comments.read(lines),
                 batch_size=self.args.batch_size,
             )
             if document and document.foreign and not told:
                 told = True
-                say(f"note: {f'{path}: ' if self.args.files else ''}{FOREIGN}")
+                self._say_foreign(path)
             yield done, ends
+
+    def _say_foreign(self, path: str) -> None:
+        say(f"note: {f'{path}: ' if self.args.files else ''}{FOREIGN}")
 
 
 def load_corrector(args: argparse.Namespace) -> "Corrector":
@@ -184,8 +236,8 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     given: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     given["weights"] = weights(args.weight or ())
     corrector = Corrector.from_pretrained(**given | text_processing(args))
-    if wanted := [one for one in args.protect or () if one in NAMED]:
-        code = wanted[-1] == "code"
+    if named := [name for name in args.protect or () if name in NAMED]:
+        code = named[-1] == "code"
         corrector.settings = replace(corrector.settings, protect_code=code)
     return corrector
 

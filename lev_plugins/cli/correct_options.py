@@ -6,14 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from ..corrector.findings import FORMATS
+from ..corrector.repository import NAMED
 from ..errors import UserError, require_share
 from ..io.lines import STANDARD_STREAM, is_stream
 from ..io.output import refuse_overwriting
 from ..io.text_files import require_files
 from .options import add_model_data, adder, at_least_one, make_parser
 
-#: What --protect knows by name.
-NAMED = ("code", "none")
 LISTS = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
 
 
@@ -25,7 +25,8 @@ def build_parser() -> argparse.ArgumentParser:
         "whitespace, line ends, bytes that are not UTF-8.",
         "--path model.pt --min-confidence 0.9 --edits edits.jsonl < noisy > clean",
         "[--path CHECKPOINT] [options] [FILE ...] > clean\n"
-        "[--path CHECKPOINT] [options] FILE|FOLDER ... --output-dir OUT",
+        "[--path CHECKPOINT] [options] FILE|FOLDER ... --output-dir OUT\n"
+        "[--path CHECKPOINT] [options] --check FILE|FOLDER ...",
     )
     add = adder(parser)
     add("files FILE", "noisy text; - is standard input (default)", nargs="*")
@@ -36,7 +37,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--output-dir DIR", "write files and folders here; what is there is skipped")
     add("--in-place", "write each file over itself, whole or not at all")
     add("--diff", "show what would change, as a unified diff")
-    add("--check", "write no text; status 1 where something would change")
+    add("--check", "print file:line:column: word -> words (probability); status 1 for findings, 2 "
+        "for errors")  # fmt: skip
+    add("--format NAME", "of --check: text, github, json (default: text)", choices=[*FORMATS])
+    add("--exclude GLOB", "of --check: paths that are left out; repeatable", action="append")
+    add("--accept", "--check, and put the words found into the repository's list of words")
     add("--edits FILE", "also write every edit, made or not, as a line of JSON")
     add("--html FILE", "also write a page of the lines that changed")
     add("--tune", "correct nothing: choose the threshold on two files, for all later runs with "
@@ -114,7 +119,7 @@ def check(args: argparse.Namespace) -> None:
             raise UserError(f"{flag} {path}: --tune reads it twice; give a file")
     at_least_one(args, "batch_size", "buffer")
     _check_ways(args)
-    if args.output_dir is None:
+    if args.output_dir is None and not args.check:
         for path in args.files:
             if os.path.isdir(path):
                 raise UserError(f"{path}: is a folder; give a text file, or --output-dir OUT too")
@@ -137,9 +142,7 @@ def _check_ways(args: argparse.Namespace) -> None:
     given = [flag for flag, value in ways.items() if value]
     if len(given) > 1:
         raise UserError(f"{given[0]} and {given[1]}: give one of them")
-    for name in ("goal", "tune_weights"):
-        if getattr(args, name) and not args.tune:
-            raise UserError(f"--{name.replace('_', '-')} needs --tune NOISY CLEAN")
+    _check_companions(args)
     if args.tune and not args.path:
         raise UserError("--tune chooses for a model of your own: give it with --path")
     patterns = [one for one in args.protect or () if one not in NAMED]
@@ -155,3 +158,16 @@ def _check_ways(args: argparse.Namespace) -> None:
     if len(streamed) > bool(free):
         taken = "--edits" if free else "the text"
         raise UserError(f"--{streamed[-1]} -: standard output has {taken}; name a file")
+
+
+def _check_companions(args: argparse.Namespace) -> None:
+    """Options that have a meaning beside another one alone, or in its place."""
+    for name in ("goal", "tune_weights"):
+        if getattr(args, name) and not args.tune:
+            raise UserError(f"--{name.replace('_', '-')} needs --tune NOISY CLEAN")
+    for name in ("format", "exclude"):
+        if getattr(args, name) and not args.check:
+            raise UserError(f"--{name} needs --check")
+    for flag, value in (("--diff", args.diff), ("--accept", args.accept)):
+        if args.format and value:
+            raise UserError(f"--format and {flag}: give one of them")

@@ -85,12 +85,16 @@ class Report:
                 sink(self.file, self.line, one)
 
     def notes(self) -> Iterator[str]:
-        """What was changed often; lines that had to be left alone."""
+        """What was changed often; lines that were left alone."""
         if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
             shown = ", ".join(f"{before} → {after} {n:,}×" for (before, after), n in often)
             yield f"changed most often: {shown} (--protect-words keeps words)"
         if self.code:
             yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
+        yield from self.unfinished()
+
+    def unfinished(self) -> Iterator[str]:
+        """Lines that the model's answer had no end of, a note for each file."""
         for file, lines in self.unterminated.items():
             place = f"{file}: " if self.named else ""
             yield f"{place}{_UNTERMINATED}: {counted(len(lines), 'line')} ({few(lines, 5)})"

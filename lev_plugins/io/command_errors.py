@@ -63,8 +63,9 @@ def discard_stdout() -> None:
 def run_cli(main: Callable[[], int | None]) -> NoReturn:
     """Run a command of ours and leave with the status that ``main`` returns, ``None`` for 0.
 
-    1 after a user's mistake, told in one line; 130 after Ctrl-C, 143 after SIGTERM and 141 when the
-    reader of standard output has gone, all without a word. A stream that is closed is an empty one.
+    1 after a user's mistake, told in one line, or the ``exit_status`` of an error that has one; 130
+    after Ctrl-C, 143 after SIGTERM and 141 when the reader of standard output has gone, all without
+    a word. A stream that is closed is an empty one.
     """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -80,9 +81,11 @@ def run_cli(main: Callable[[], int | None]) -> NoReturn:
         discard_stdout()
         status = 128 + signal.SIGPIPE
     except Exception as error:
+        status = getattr(error, "exit_status", 1)
         if not print_error(error):
-            raise
-        status = 1
+            if status == 1:
+                raise
+            sys.excepthook(type(error), error, error.__traceback__)
     finally:
         signal.signal(signal.SIGTERM, before)
     sys.exit(status)

@@ -1,74 +1,28 @@
 """The command ``correct`` with a scripted model: bytes in, bytes out; files, folders, refusals."""
 
-import io
 import json
 import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
+from scripted_command import TEH, Terminal, put, run_scripted, tree
 
-from lev_plugins import UserError
-from lev_plugins.cli import correct
-from lev_plugins.corrector import Correction, Corrector
+from lev_plugins.corrector import Correction
 from lev_plugins.corrector.report import diff
-
-TEH = {"teh": "the"}
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def tree(folder="."):
-    """The files below a folder and their bytes."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(Path(folder).rglob("*"))
-        if path.is_file()
-    }
-
-
-def put(**files):
-    for name, raw in files.items():
-        path = Path(name.replace("__", "/"))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(raw)
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Run the command on bytes; returns standard output. Words are written for others, each with a
-    probability of a half; an endless one has no end, and where bad stands nothing goes."""
+    """:func:`run_scripted` in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def runs(text, flags="", words=TEH, status=0):
-        def written(unit):
-            if "bad" in unit:
-                raise UserError("no memory")
-            new = [words.get(word, word) for word in unit]
-            return None if "endless" in unit else [word for word in new if word]
-
-        def load(args):
-            model = FakeBackend(written, limit=20, characters=False)
-            return Corrector(model, args.unit, args.window)
-
-        monkeypatch.setattr(correct, "load_corrector", load)
-        out = io.TextIOWrapper(io.BytesIO())
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        monkeypatch.setattr(sys, "stdout", out)
-        flags = flags.split() if isinstance(flags, str) else flags
-        assert correct.main(["--path", "model.pt", *flags]) == status
-        return out.buffer.getvalue()
-
-    return runs
+    return partial(run_scripted, monkeypatch)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -225,9 +179,10 @@ def test_a_terminal_sees_a_diff_in_colour():
 @pytest.mark.parametrize("text, status", [(TEXT, 1), (b"ok\n", 0), (b"", 0)])
 def test_a_check_ends_in_1_where_something_would_change_and_writes_no_text(run, text, status):
     put(a=text)
-    for flags in ("a --check", "- --check"):
-        assert run(text, flags, TEH, status) == b""
-    assert bool(run(text, "--check --diff", TEH, status)) == status
+    for flags in ("a --check", "- --check", "--check --diff"):
+        assert bool(run(text, flags, TEH, status)) == status
+    shown = run(text, "a --check --edits -", TEH, status)
+    assert all(b"offset" in line for line in shown.splitlines())
     assert tree() == {"a": text}
 
 

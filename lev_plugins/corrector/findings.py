@@ -1,0 +1,96 @@
+"""What a check found, a line each: for people, for GitHub's annotations, as JSON."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from ..errors import printable
+from ..io.lines import json_line
+from .edits import Correction, Edit
+
+#: What surrounds a word: of an edit, it is shown where it changes alone.
+_MARGIN = re.compile(r"[\W_]*")
+#: GitHub's escapes in messages, and those of what it reads before them.
+_IN_MESSAGE = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A word of a file, or several side by side, that is to be another.
+
+    line and column count from 1, columns in characters. before, after: without the punctuation that
+    both have around them. probability: of the edit, in [0, 1].
+    """
+
+    file: str
+    line: int
+    column: int
+    before: str
+    after: str
+    probability: float
+
+    @property
+    def message(self) -> str:
+        """``teh -> the (0.98)``."""
+        after = printable(self.after) or "nothing"
+        return f"{printable(self.before)} -> {after} ({self.probability:.2f})"
+
+
+def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
+    """The edits of a line of a file that are made."""
+    # a byte order mark is no text
+    hidden = line == 1 and correction.source.startswith("\ufeff")
+    for edit in correction.edits:
+        if edit.applied:
+            start, before, after = _bare(edit)
+            yield Finding(file, line, start - hidden + 1, before, after, edit.probability)
+
+
+def _bare(edit: Edit) -> tuple[int, str, str]:
+    """Where the words of an edit begin, and they and the new ones without what both have around
+    them; words that come or go without the spaces that come or go with them."""
+    before, after = edit.before, edit.after
+    if not before.strip() or not after.strip():
+        return edit.offset + len(before) - len(before.lstrip()), before.strip(), after.strip()
+    start = _margin(before, after)
+    end = _margin(before[::-1], after[::-1])
+    if start == len(before) or start == len(after):  # there is no letter
+        return edit.offset, before, after
+    return edit.offset + start, before[start : len(before) - end], after[start : len(after) - end]
+
+
+def _margin(before: str, after: str) -> int:
+    """How many characters stand before the first letter of two texts, if they are the same ones."""
+    margins = [match.group() for text in (before, after) if (match := _MARGIN.match(text))]
+    return len(margins[0]) if margins[0] == margins[1] else 0
+
+
+def as_text(finding: Finding) -> str:
+    """``file:line:column: word -> words (probability)``."""
+    place = f"{printable(finding.file)}:{finding.line}:{finding.column}"
+    return f"{place}: {finding.message}\n"
+
+
+def as_github(finding: Finding) -> str:
+    """A command of GitHub Actions, which shows the finding at its line."""
+    end = finding.column + len(finding.before)
+    file = _escaped(finding.file, _IN_PROPERTY)
+    place = f"file={file},line={finding.line},col={finding.column},endColumn={end}"
+    return f"::warning {place},title=lev-correct::{_escaped(finding.message, _IN_MESSAGE)}\n"
+
+
+def as_json(finding: Finding) -> str:
+    """An object of the fields of :class:`Finding`, in a line."""
+    return json_line(asdict(finding))
+
+
+FORMATS: Mapping[str, Callable[[Finding], str]] = {
+    "text": as_text,
+    "github": as_github,
+    "json": as_json,
+}
+
+
+def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in text)

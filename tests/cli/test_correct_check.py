@@ -1,0 +1,250 @@
+"""``correct --check`` with a scripted model: which files, what is printed, how it ends."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from fake_backend import Scripted, ranking
+from refusals import refuses
+from scripted_command import Terminal, put, run_scripted, tree
+
+from lev_plugins.cli import correct
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """:func:`.run_scripted` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return partial(run_scripted, monkeypatch, b"")
+
+
+def places(printed: bytes) -> list[str]:
+    """``file:line:column`` of what a check printed."""
+    return [line.partition(": ")[0] for line in printed.decode().splitlines()]
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *words], check=True, capture_output=True)
+
+
+FORMS = {
+    "text": "in/a.md:2:6: teh -> the (0.25)\nin/a.md:3:3: teh -> the (0.25)\n",
+    "github": "::warning file=in/a.md,line=2,col=6,endColumn=9,title=lev-correct::"
+    "teh -> the (0.25)\n"
+    "::warning file=in/a.md,line=3,col=3,endColumn=6,title=lev-correct::teh -> the (0.25)\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_findings_name_file_line_and_column_and_the_word_alone(run, form):
+    words = {"(teh,": "(the,", "**teh**": "**the**"}
+    put(in__a_md="\ufeffé\nx é (teh,\r\n**teh**\n".encode())
+    os.rename("in/a_md", "in/a.md")
+    flags = f"--check ./in --unit word --format {form}"
+    assert run(flags, words, status=1).decode() == FORMS[form]
+    flags = "--check in --unit word --format json"
+    first, second = map(json.loads, run(flags, words, status=1).splitlines())
+    assert first["file"] == "in/a.md" and (first["line"], first["column"]) == (2, 6)
+    assert (second["before"], second["after"]) == ("teh", "the")
+    assert second["probability"] == pytest.approx(0.25)
+
+
+def test_columns_leave_out_a_byte_order_mark_and_names_keep_to_a_line(run, capsys):
+    Path("a%\n:,b").write_bytes(b"\xef\xbb\xbfteh\n")
+    assert (
+        run(["--check", ".", "--unit", "word"], status=1) == rb"a%\n:,b:1:1: teh -> the (0.25)"
+        b"\n"
+    )
+    shown = run(["--check", ".", "--unit", "word", "--format", "github"], status=1)
+    assert b"file=a%25%0A%3A%2Cb,line=1,col=1," in shown and shown.count(b"\n") == 1
+
+
+def test_a_folder_is_what_git_tracks_else_all_but_hidden_and_binary_files(run, capsys):
+    put(a=b"teh", in__b=b"teh", image=b"teh\0", **{".hidden": b"teh", ".in__c": b"teh"})
+    put(**{"x.lock": b"teh"})
+    os.symlink("a", "link")
+    os.symlink("gone", "nowhere")
+    assert places(run("--check .", status=1)) == ["a:1:1", "in/b:1:1"]
+    assert "2 findings in 2 of 2 files (2 lines); 1 binary file left out" in capsys.readouterr().err
+    git("init", "-q")
+    git("add", "a", ".hidden")
+    assert places(run("--check .", status=1)) == ["a:1:1"]
+    assert places(run("--check in", status=1)) == ["in/b:1:1"], "git tracks none of it"
+    os.remove("a")
+    assert run("--check .", status=0) == b""
+    named = "--check .hidden x.lock in/b in image in/../in/b"
+    assert places(run(named, status=1)) == [".hidden:1:1", "x.lock:1:1", "in/b:1:1"]
+
+
+def test_a_hook_of_git_sees_the_folder_that_it_names(run, monkeypatch):
+    put(a=b"teh", in__b=b"teh", in__c=b"teh")
+    git("init", "-q")
+    git("add", "a", "in/b")
+    monkeypatch.setenv("GIT_DIR", str(Path(".git").resolve()))
+    assert places(run("--check in", status=1)) == ["in/b:1:1"]
+
+
+@pytest.mark.parametrize("odd", ["gone", "loop", "odd", "bad"])
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_checked(run, capsys, odd):
+    put(a=b"teh", z=b"teh\n")
+    if odd == "loop":
+        os.symlink("loop", "loop")
+    elif odd != "gone":
+        Path(odd).write_text(f"teh {odd}")
+    assert places(run(f"--check a {odd} z", status=2)) == ["a:1:1", "z:1:1"]
+    error = next(line for line in capsys.readouterr().err.splitlines() if "error: " in line)
+    assert f" {odd}" in error
+
+
+def test_an_error_is_no_finding(run):
+    with refuses("--format") as caught:
+        run("--check --format json --diff")
+    assert caught.value.exit_status == 2
+    done = subprocess.run(
+        [sys.executable, "-m", "lev_plugins", "correct", "--check", "--unit", "none"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and done.stderr.startswith("error: ") and not done.stdout
+
+
+def test_no_model_is_loaded_where_there_is_nothing_to_check(run, monkeypatch, capsys):
+    put(image=b"\0")
+    monkeypatch.setattr(correct, "load_corrector", None)
+    assert correct.main(["--check", "."]) == 0
+    assert capsys.readouterr().err == "0 findings in 0 files (0 lines); 1 binary file left out\n"
+
+
+def test_a_word_that_returns_counts_in_all_files_of_a_run(run, monkeypatch):
+    def probabilities(files: str) -> list[float]:
+        corrector = ranking(Scripted(likes={"the": 0.0}))
+        corrector.settings = replace(corrector.settings, protect_code=True)
+        monkeypatch.setattr(correct, "load_corrector", lambda args: corrector)
+        monkeypatch.setattr(sys, "stdout", out := io.TextIOWrapper(io.BytesIO()))
+        assert correct.main(f"--check {files} --format json".split()) == 1
+        return [json.loads(line)["probability"] for line in out.buffer.getvalue().splitlines()]
+
+    put(a=b"teh\n", b=b"the teh\n", c=b"teh\n")
+    (alone,) = probabilities("a")
+    together = probabilities("a b c")
+    assert len(together) == 3 and len({*together}) == 1 and together[0] < alone
+
+
+SETTINGS = """\
+[tool.other]
+threshold = "none of ours"
+[tool.lev-correct]
+threshold = 0.2
+words = ["tx"]
+exclude = ["vendor", "docs/*.txt"]
+protect = ["x.z"]
+"""
+WORDS = {"teh": "the", "tx": "ty", "xyz": "xxx"}
+
+
+def test_a_repository_s_settings_hold_in_its_folders_and_the_command_line_wins(run, monkeypatch):
+    put(docs__a=b"teh\ntx xyz\n", docs__b_txt=b"teh", vendor__in__c=b"teh", d=b"teh x")
+    os.rename("docs/b_txt", "docs/b.txt")
+    flags = "--unit word --check"
+    unset = places(run(f"{flags} .", WORDS, status=1))
+    assert len(unset) == 6
+    Path("pyproject.toml").write_text(SETTINGS)
+    assert places(run(f"{flags} d docs vendor docs/b.txt", WORDS, status=1)) == [
+        "d:1:1", "docs/a:1:1"
+    ]  # fmt: skip
+    monkeypatch.chdir("docs")
+    assert places(run(f"{flags} .", WORDS, status=1)) == ["a:1:1"]
+    assert places(run(f"{flags} . --exclude a", WORDS, status=1)) == ["b.txt:1:1"]
+    assert run(f"{flags} . --min-confidence 0.3", WORDS) == b""
+    assert places(run(f"{flags} a --protect none", WORDS, status=1)) == ["a:1:1", "a:2:4"]
+    put(kept=b"teh")
+    shown = places(run(f"{flags} a --protect-words kept", WORDS, status=1))
+    assert shown == ["a:2:1"]
+    monkeypatch.chdir("..")
+    run("docs/a --in-place --unit word", WORDS)
+    assert Path("docs/a").read_bytes() == b"the\ntx xyz\n"
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("threshold = 2", "threshold .* from 0 to 1"),
+        ("threshold = '0.9'", "threshold"),
+        ("threshold = true", "threshold"),
+        ("treshold = 0.9", "treshold .* threshold"),
+        ("words = 3", "words"),
+        ("words = 'gone.txt'", "words.* gone.txt"),
+        ("protect = [\n 'a',\n '(',\n]", "protect"),
+        ("protect = 'a'", "protect"),
+        ("exclude = [1]", "exclude"),
+        ("exclude.a = 1", "exclude"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_line(run, line, said):
+    put(a=b"teh")
+    begin = "x = '''\nthreshold = 2\n'''\n\n[tool.lev-correct]\n# threshold\n"
+    Path("pyproject.toml").write_text(f"{begin}{line}\n[tool.other]\n")
+    with refuses(match=rf"pyproject\.toml: line 7: {said}") as caught:
+        run("--check a")
+    assert caught.value.exit_status == 2
+
+
+def test_of_a_broken_settings_file_the_line_is_named_where_it_is_about_corrections(run):
+    put(a=b"teh")
+    Path("pyproject.toml").write_text("[tool.lev-correct]\nthreshold = \n")
+    with refuses(match="pyproject.toml .*line 2"):
+        run("--check a")
+    Path("pyproject.toml").write_text("[tool.other]\nthreshold = \n")
+    run("--check a", status=1)
+
+
+def test_words_that_are_accepted_are_found_no_more(run, capsys):
+    put(in__a=b"Teh (teh) tx\nxyz teh\n")
+    words = {**WORDS, "(teh)": "(the)", "Teh": "The"}
+    Path(".git").mkdir()
+    assert run("--accept in --unit word", words) == b""
+    listed = Path(".lev-correct-words.txt")
+    assert listed.read_text() == "Teh\nteh\ntx\nxyz\n"
+    assert "4 words accepted: .lev-correct-words.txt (Teh, teh, tx, xyz)" in capsys.readouterr().err
+    put(in__a=b"Teh (teh) tx teH\nxyz teh\n")
+    words["teH"] = "the"
+    assert places(run("--check in .lev-correct-words.txt --unit word", words, status=1)) == [
+        "in/a:1:14"
+    ]
+    run("--accept in --unit word", words)
+    assert listed.read_text() == "Teh\nteh\ntx\nxyz\nteH\n"
+    assert run("--check in --unit word", words) == b""
+
+
+def test_the_list_of_words_is_the_one_that_the_settings_name(run, monkeypatch):
+    put(in__a=b"teh")
+    Path("pyproject.toml").write_text("[tool.lev-correct]\nwords = 'words.txt'\n")
+    monkeypatch.chdir("in")
+    run("--accept .")
+    assert Path("../words.txt").read_text() == "teh\n"
+    assert run("--check .") == b""
+
+
+def test_lines_that_comments_name_are_left_alone_in_every_way(run, capsys):
+    put(a=b"teh lev-correct: ignore\nteh\n<!-- lev-correct: ignore-start -->\nteh\n", b=b"teh")
+    assert places(run("--check a b", status=1)) == ["a:2:1", "b:1:1"]
+    assert "note: a: line 3: " in capsys.readouterr().err
+    expected = Path("a").read_bytes().replace(b"\nteh\n<", b"\nthe\n<")
+    assert run("a --buffer 1") == expected
+    run("a b --in-place")
+    assert tree() == {"a": expected, "b": b"the"}
+
+
+def test_a_check_shows_progress_on_a_terminal(run, monkeypatch):
+    monkeypatch.setattr("lev_plugins.io.lines.PATIENCE", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    put(a=b"teh\n" * 2000)
+    run("--check a", status=1)
+    assert re.search(r"0/1 .* files read/s.*0/2000 .* lines/s", sys.stderr.getvalue(), re.DOTALL)
