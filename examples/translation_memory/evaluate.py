@@ -1,24 +1,27 @@
 """Choose settings on the validation part, and score the test part by similarity.
 
-    python examples/translation_memory/evaluate.py WORK [OUTPUT]
-
-The settings are those with the fewest edits of TER on the validation part; WORK/settings.json gets
-them. OUTPUT is what fairseq-generate printed of the test part for another model. "identifiers":
-words that the new source has, the older one lacks, and the reference has as they are; how many of
-them the outputs have.
+"identifiers": words that the new source has, the older one lacks, and the reference has as they
+are; how many of them the outputs have.
 """
 
 import argparse
-import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory import to_text
-from prepare import Row, read
-from proposals import Change, Settings, load, propose
+from files import read_lines, stored_pairs
+from lines import to_text
+from memory import Memory
+from prepare import Row
+from proposals import WAYS, Change, Settings, load, propose, save_settings
+from repair import repair
+from train import checkpoint_of
+from units import Proposal
 
 from lev_plugins import LevenshteinEditor
-from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.errors import UserError
 from lev_plugins.io.printed import read_printed
 from lev_plugins.metrics.corpus import Metric, add_up, bleu, ter
 
@@ -28,10 +31,10 @@ USUAL = 0.7  # the least similarity at which translators' tools show a match
 TER, BLEU = ter(normalized=True, case_sensitive=True), bleu()
 
 
-def part_of(work: Path, part: str) -> tuple[list[Row], list[Change]]:
-    """A part, and what the model reads of it."""
-    rows = [Row(*row) for row in read(*(work / f"text/{part}.{side}" for side in Row._fields))]
-    return rows, [Change(row.new, row.old, row.draft) for row in rows]
+def part_of(work: Path, part: str) -> list[Row]:
+    """The rows of a part."""
+    paths = (work / f"text/{part}.{side}" for side in Row._fields)
+    return [Row(*row) for row in read_lines(*paths)]
 
 
 def counts(metric: Metric, text: str, target: str) -> Sequence[float]:
@@ -39,22 +42,72 @@ def counts(metric: Metric, text: str, target: str) -> Sequence[float]:
     return metric.statistics(to_text(text), to_text(target))
 
 
-def tune(editor: LevenshteinEditor, work: Path) -> Settings:
-    """The settings with the fewest edits on the validation part; of equals the most careful."""
-    rows, changes = part_of(work, "valid")
-    before = [counts(TER, row.draft, row.tgt)[0] for row in rows]
-    best, fewest = Settings(1.0, 1.0), sum(before)
+def edits(text: str, target: str) -> float:
+    """The edits of TER from a text to its reference."""
+    return counts(TER, text, target)[0]
+
+
+def told(rows: Sequence[Row]) -> list[Change]:
+    """What the model reads where the older sources are known."""
+    return [Change(row.new, row.old, row.draft) for row in rows]
+
+
+def tune(editor: LevenshteinEditor, rows: Sequence[Row]) -> tuple[Settings, list[Proposal]]:
+    """The settings with the fewest edits on the validation part, of equals the most careful; and
+    the model's outputs at that threshold."""
+    before = [edits(row.draft, row.tgt) for row in rows]
+    best, fewest, chosen = Settings(1.0, 1.0), sum(before), [Proposal(r.draft, 0.0) for r in rows]
     for threshold in THRESHOLDS:
-        found = propose(editor, changes, Settings(threshold))
-        edits = [counts(TER, one.text, row.tgt)[0] for one, row in zip(found, rows)]
+        proposals = propose(editor, told(rows), threshold)
+        after = [edits(one.text, row.tgt) for one, row in zip(proposals, rows)]
         total = sum(before)
-        order = sorted(range(len(rows)), key=lambda i: -found[i].probability)
-        for i in order:  # one sentence more is left to the model
-            total += edits[i] - before[i]
+        for i in sorted(range(len(rows)), key=lambda i: -proposals[i].probability):
+            total += after[i] - before[i]  # one sentence more is left to the model
             if total < fewest:
-                best, fewest = Settings(threshold, found[i].probability), total
-    print(f"valid: {sum(before):g} edits from the repaired drafts, {fewest:g} with {best}")
-    return best
+                best = Settings(threshold, proposals[i].probability)
+                fewest, chosen = total, proposals
+    said = f"threshold {best.delete_threshold}, probability {best.min_confidence:.3f}"
+    print(f"valid: {sum(before):g} edits from the repaired drafts, {fewest:g} at {said}")
+    return best, chosen
+
+
+def outcomes(rows: Sequence[Row], proposals: Sequence[Proposal]) -> list[tuple[float, bool]]:
+    """Of sentences that are changed: the probability, and whether they need fewer edits now."""
+    return [
+        (round(one.probability, 4), edits(one.text, row.tgt) < edits(row.raw, row.tgt))
+        for row, one in zip(rows, proposals, strict=True)
+        if one.text != row.raw
+    ]
+
+
+def calibrate(
+    editor: LevenshteinEditor, rows: Sequence[Row], memory: Memory, settings: Settings,
+    proposals: Sequence[Proposal],
+) -> None:  # fmt: skip
+    """Notes in the settings how often proposals are better, for each way to an older source."""
+    raw, new = [row.raw for row in rows], [row.new for row in rows]
+    olds = memory.translated_from(raw, new, itself=False)
+    found = [(row, old) for row, old in zip(rows, olds, strict=True) if old]
+    changes = {
+        "found": [Change(row.new, old, repair(old, row.new, row.raw)) for row, old in found],
+        "unknown": [Change(row.new, "", row.raw) for row in rows],
+    }
+    threshold = min(settings.delete_threshold, 0.95)
+    settings.outcomes["kept"] = outcomes(rows, proposals)
+    for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
+        settings.outcomes[way] = outcomes(asked, propose(editor, changes[way], threshold))
+    repaired = outcomes(rows, [Proposal(row.draft, 1.0) for row in rows])
+    settings.rule = sum(better for _, better in repaired) / max(len(repaired), 1)
+
+
+def say_precision(settings: Settings, precision: float) -> None:
+    """How many validation sentences get proposals that are right often enough."""
+    for way in WAYS:
+        known, least = settings.outcomes[way], settings.confidence(way, precision)
+        above = [better for probability, better in known if probability >= least]
+        share = f"{sum(above)} of {len(above)} better, {len(known)} changed by the model"
+        print(f"valid, older source {way}: {share}; probability {least:.3f} and more")
+    print(f"valid, repaired by rule: {100 * settings.rule:.1f} % better")
 
 
 def identifiers(rows: Sequence[Row], texts: Sequence[str]) -> float:
@@ -77,39 +130,94 @@ def table(rows: Sequence[Row], systems: dict[str, list[str]]) -> str:
     }
     bins[f"{USUAL:g}–1"] = [i for i, row in enumerate(rows) if float(row.sim) >= USUAL]
     bins["all"] = [*range(len(rows))]
-    heads = [f"{name} ({len(some)})" for name, some in bins.items()]
+    heads = [f"{name} ({len(places)})" for name, places in bins.items()]
     lines = [["TER / BLEU", *heads, "exact %", "identifiers %"]]
     lines.append(["---"] * len(lines[0]))
     for name, texts in systems.items():
         cells = [name]
-        for some in bins.values():
-            pairs = [(texts[i], rows[i].tgt) for i in some]
-            found = (m.score(add_up(m, (counts(m, *one) for one in pairs))) for m in (TER, BLEU))
-            cells.append(" / ".join(f"{one:.1f}" for one in found) if pairs else "–")
+        for places in bins.values():
+            pairs = [(texts[i], rows[i].tgt) for i in places]
+            scores = (m.score(add_up(m, (counts(m, *pair) for pair in pairs))) for m in (TER, BLEU))
+            cells.append(" / ".join(f"{score:.1f}" for score in scores) if pairs else "–")
         exact = sum(text == row.tgt for text, row in zip(texts, rows, strict=True))
         cells += [f"{100 * exact / len(rows):.1f}", f"{identifiers(rows, texts):.1f}"]
         lines.append(cells)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def main() -> None:
-    """Run the script."""
-    parser = argparse.ArgumentParser(description="Choose settings, then score by similarity.")
-    parser.add_argument("work", metavar="WORK", type=Path, help="folder of prepare.py, train.sh")
-    parser.add_argument("output", metavar="OUTPUT", nargs="?", help="of another model")
-    args = parser.parse_args()
-    editor = load(args.work)
-    settings = tune(editor, args.work)
-    (args.work / "settings.json").write_text(json.dumps(settings._asdict()) + "\n", "utf-8")
-    rows, changes = part_of(args.work, "test")
-    drafts = [row.draft for row in rows]
-    systems = {"no edits": [row.raw for row in rows], "repaired by rule": drafts}
-    if args.output:  # the draft stays where a line was too long for the model
-        found = read_printed(args.output).outputs
-        systems["transformer_concat"] = [found.get(i, one) for i, one in enumerate(drafts)]
-    systems["LevT"] = [one.text for one in propose(editor, changes, settings)]
-    print(table(rows, systems))
+def autoregressive(work: Path, part: str, rows: Sequence[Row]) -> list[str]:
+    """What the autoregressive editor makes of a part; the draft where a line is too long."""
+    log = work / f"concat.{part}.txt"
+    program = shutil.which("fairseq-generate") or Path(sys.executable).with_name("fairseq-generate")
+    package = Path(__file__).resolve().parents[2] / "lev_plugins"
+    command = [
+        *(str(program), str(work / "data"), "--user-dir", str(package), "--gen-subset", part),
+        *"--task translation_concat --draft-lang draft --source-lang src --target-lang tgt".split(),
+        *"--max-source-positions 512 --max-target-positions 512 --old-source --beam 5".split(),
+        *"--max-tokens 4000 --remove-bpe sentencepiece".split(),
+        *("--skip-invalid-size-inputs-valid-test", "--path", str(checkpoint_of(work / "concat"))),
+    ]
+    with open(log, "w", encoding="utf-8") as out, open(f"{log}.log", "w") as errors:
+        if subprocess.run(command, stdout=out, stderr=errors).returncode:
+            raise UserError(f"fairseq-generate failed: see {log}.log")
+    written = read_printed(str(log)).outputs
+    return [written.get(i, row.draft) for i, row in enumerate(rows)]
 
 
-if __name__ == "__main__":
-    run_cli(main)
+def below(rows: Sequence[Row], texts: Sequence[str], others: Sequence[str]) -> float:
+    """The similarity below which the ``others`` need fewer edits in all; 0 where none do."""
+    order = sorted(range(len(rows)), key=lambda i: float(rows[i].sim))
+    best, fewest, total = 0.0, 0.0, 0.0
+    for place, i in enumerate(order):
+        total += edits(others[i], rows[i].tgt) - edits(texts[i], rows[i].tgt)
+        following = order[place + 1 : place + 2]
+        if total < fewest and following:
+            best, fewest = float(rows[following[0]].sim), total
+    return best
+
+
+def chosen(rows: Sequence[Row], texts: Sequence[str], others: Sequence[str], least: float) -> list:
+    """``texts``, and the ``others`` below a similarity."""
+    return [
+        other if float(row.sim) < least else text
+        for row, text, other in zip(rows, texts, others, strict=True)
+    ]
+
+
+def fewest_edits(
+    rows: Sequence[Row], proposals: Sequence[Proposal], settings: Settings
+) -> list[str]:
+    """The model's outputs where it is sure enough, else the repaired drafts."""
+    least = settings.min_confidence
+    return [
+        one.text if one.probability >= least else row.draft for row, one in zip(rows, proposals)
+    ]
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command ``evaluate``."""
+    work: Path = args.work
+    editor = load(work)
+    valid, test = part_of(work, "valid"), part_of(work, "test")
+    settings, proposals = tune(editor, valid)
+    memory = Memory(stored_pairs(work))
+    calibrate(editor, valid, memory, settings, proposals)
+    save_settings(work, settings)
+    say_precision(settings, args.precision)
+    drafts = [row.draft for row in test]
+    systems = {"no edits": [row.raw for row in test], "repaired by rule": drafts}
+    outputs = propose(editor, told(test), settings.delete_threshold)
+    least = settings.confidence("kept", args.precision)
+    sure = [outcome for outcome in outcomes(test, outputs) if outcome[0] >= least]
+    better = sum(outcome[1] for outcome in sure)
+    print(f"test, older source kept: {better} of {len(sure)} better, of {len(test)}")
+    levt = fewest_edits(test, outputs, settings)
+    if checkpoint_of(work / "concat"):
+        others = autoregressive(work, "test", test)
+        known = autoregressive(work, "valid", valid)
+        edge = below(valid, fewest_edits(valid, proposals, settings), known)
+        systems["transformer_concat"] = others
+        systems[f"LevT, below {edge:.2f} transformer_concat"] = chosen(test, levt, others, edge)
+    systems["LevT"] = levt
+    print(table(test, systems))
+    return 0

@@ -1,36 +1,34 @@
 """Make training data for repairing fuzzy matches of a translation memory.
 
-    python examples/translation_memory/prepare.py WORK --po FOLDER
-    python examples/translation_memory/prepare.py WORK --text my.en my.es
-    python examples/translation_memory/prepare.py WORK --splits FOLDER en es
-
-The last one takes train, valid and test as FOLDER has them (train.en, train.es and so on, plain or
-.gz; matches that stand beside them in train.old, .draft and .sim are used, train.old2 and so on
-too). Other matches come from the training part alone. WORK gets memory, text, subwords, data of
-matches, and all: matches and what has none, to learn to translate.
+WORK gets memory, text, subwords, data of matches, and all: matches and what has none, to learn to
+translate. Of one match in ten the model is not told how the source changed: it learns to read a
+draft whose older source nobody knows.
 """
 
 import argparse
-import gzip
+import contextlib
 import random
 import shutil
-import tempfile
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import sentencepiece
-from memory import Match, Memory, Pair, po_pairs, repair, to_line
+from files import Problems, folder_memory, is_there, read_lines, write_json, write_lines
+from lines import to_line
+from memory import Match, Memory, Pair
+from repair import repair
 
 from lev_plugins.cli.preprocess import main as preprocess
 from lev_plugins.data.source_change import MARKS, mark_change
 from lev_plugins.data.subwords import train_sentencepiece
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import read_parallel
 
 PARTS = ("train", "valid", "test")
 MATCHES = {"train": 2, "valid": 1, "test": 1}  # of a source
+UNKNOWN_CHANGES = 0.1  # share of the matches whose change is not told
+REPORT = 5000  # sentences between two lines on the progress
 
 
 class Row(NamedTuple):
@@ -49,27 +47,9 @@ class Row(NamedTuple):
     sim: str
 
 
-def is_there(path: Path) -> bool:
-    """Whether a file is there, plain or as .gz."""
-    return path.is_file() or path.with_name(path.name + ".gz").is_file()
-
-
-def read(*paths: Path) -> list[tuple[str, ...]]:
-    """Line-aligned files, plain or .gz, as rows."""
-    with tempfile.TemporaryDirectory() as folder:
-        plain = [str(path) for path in paths]
-        for number, path in enumerate(paths):
-            if is_there(path) and not path.is_file():
-                plain[number] = f"{folder}/{number}-{path.name}"
-                with gzip.open(f"{path}.gz") as packed, open(plain[number], "wb") as file:
-                    shutil.copyfileobj(packed, file)
-        return [tuple(map(to_line, row)) for row in read_parallel(plain)]
-
-
-def write(path: Path, lines: Iterable[str]) -> None:
-    """Lines of text, each with its end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(line + "\n" for line in lines), "utf-8", newline="\n")
+def text_pairs(source: Path, target: Path) -> list[Pair]:
+    """Two line-aligned files of text, as lines of a memory."""
+    return [(to_line(text), to_line(other)) for text, other in read_lines(source, target)]
 
 
 def split(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
@@ -84,93 +64,146 @@ def split(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
 
 def given_matches(folder: Path, part: str) -> list[list[Match]]:
     """Matches that stand beside a part that is split already; an empty draft is none."""
-    found: list[list[Match]] = []
+    matches: list[list[Match]] = []
     for number in ("", "2"):
         paths = [folder / f"{part}.{side}{number}" for side in ("old", "draft", "sim")]
         if all(map(is_there, paths)):
-            new = [[Match(*row[:2], float(row[2]))] if row[1] else [] for row in read(*paths)]
-            found = [*map(list.__add__, found, new)] if found else new
-    return found
+            more = [
+                [Match(to_line(old), to_line(draft), float(similarity))] if draft else []
+                for old, draft, similarity in read_lines(*paths)
+            ]
+            matches = [*map(list.__add__, matches, more)] if matches else more
+    return matches
 
 
-def rows(pairs: Iterable[Pair], matches: Iterable[list[Match]]) -> list[Row]:
-    """A row for each match of each pair."""
+def rows(pair: Pair, matches: Iterable[Match]) -> Iterator[Row]:
+    """A row for each match of a pair."""
+    source, target = pair
+    for old, draft, similarity in matches:
+        texts = mark_change(source, old), target, repair(old, source, draft), source, old, draft
+        yield Row(*texts, f"{similarity:.4f}")
+
+
+def without_changes(part: Sequence[Row]) -> list[Row]:
+    """Training rows; of some the change of the source is not told, and the draft not repaired."""
+    draw = random.Random(1)
     return [
-        Row(
-            *(mark_change(source, old), target, repair(old, source, draft)),
-            *(source, old, draft, f"{similarity:.4f}"),
-        )
-        for (source, target), found in zip(pairs, matches, strict=True)
-        for old, draft, similarity in found
+        row._replace(src=row.new, draft=row.raw) if draw.random() < UNKNOWN_CHANGES else row
+        for row in part
     ]
 
 
-def cut(work: Path, vocabulary: int) -> None:
-    """Learns subwords from the memory and cuts what the models read and write."""
-    memory = work / "memory.src", work / "memory.tgt"
-    train_sentencepiece(
-        (one for pair in read(*memory) for one in pair),
-        vocabulary,
-        flag="--vocabulary",
-        model_prefix=str(work / "spm"),
-        user_defined_symbols=[*MARKS],
-        normalization_rule_name="identity",  # what is kept comes out as it went in
-        remove_extra_whitespaces=False,
-    )
+def matched(
+    part: str, pairs: Sequence[Pair], matches: Iterable[list[Match]]
+) -> tuple[list[Row], list[Pair]]:
+    """The rows of a part, and what has no match."""
+    found: list[Row] = []
+    alone: list[Pair] = []
+    for number, (pair, near) in enumerate(zip(pairs, matches, strict=True), start=1):
+        found += rows(pair, near)
+        if not near:
+            alone.append(pair)
+        if number % REPORT == 0 or number == len(pairs):
+            print(f"{part}: {number} of {len(pairs)} sentences, {len(found)} matches", flush=True)
+    if not found:
+        raise UserError(f"no source of {part} has a match in the memory; give more text")
+    return found, alone
+
+
+def cut(work: Path, vocabulary: int, like: Path | None) -> None:
+    """Cuts what the models read and write into the subwords of the memory, or of another one."""
+    if like:
+        shutil.copy2(like / "spm.model", work / "spm.model")
+    else:
+        lines = (line for pair in read_lines(work / "memory.src", work / "memory.tgt")
+                 for line in pair)  # fmt: skip
+        train_sentencepiece(
+            lines,
+            vocabulary,
+            flag="--vocabulary",
+            model_prefix=str(work / "spm"),
+            user_defined_symbols=[*MARKS],
+            normalization_rule_name="identity",  # what is kept comes out as it went in
+            remove_extra_whitespaces=False,
+        )
     subwords = sentencepiece.SentencePieceProcessor(model_file=str(work / "spm.model"))
     names = [f"{part}.{side}" for part in PARTS for side in ("src", "tgt", "draft")]
     for name in (*names, "all.src", "all.tgt"):
-        lines = (subwords.encode(line, out_type=str) for (line,) in read(work / "text" / name))
-        write(work / "pieces" / name, map(" ".join, lines))
+        lines = (line for (line,) in read_lines(work / "text" / name))
+        pieces = (" ".join(subwords.encode(line, out_type=str)) for line in lines)
+        write_lines(work / "pieces" / name, pieces)
 
 
-def main() -> None:
-    """Run the script."""
-    parser = argparse.ArgumentParser(description="Training data from a translation memory.")
-    parser.add_argument("work", metavar="WORK", type=Path, help="folder to make")
-    kind = parser.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--po", metavar="FOLDER", type=Path, help="with .po files, or one of them")
-    kind.add_argument("--text", metavar="FILE", nargs=2, help="sources and translations")
-    kind.add_argument("--splits", metavar=("FOLDER", "SRC", "TGT"), nargs=3, help="split already")
-    parser.add_argument("--vocabulary", type=int, default=8000, help="subwords (default: 8000)")
-    args = parser.parse_args()
+def binarise(work: Path, like: Path | None) -> None:
+    """The data of both trainings; what fairseq says of it goes to WORK/prepare.log."""
+    words = "--source-lang src --target-lang tgt --joined-dictionary".split()
+    pieces = work / "pieces"
+    whole = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid", f"--destdir={work}/all"]
+    if like:
+        whole.append(f"--srcdict={like}/all/dict.src.txt")
+    prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]
+    same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt", f"--destdir={work}/data"]
+    with (
+        open(work / "prepare.log", "w", encoding="utf-8") as log,
+        contextlib.redirect_stdout(log),
+        contextlib.redirect_stderr(log),
+    ):
+        preprocess([*words, *whole])
+        preprocess([*words, *prefixes, *same])
+
+
+def prepare(
+    work: Path,
+    parts: dict[str, list[Pair]],
+    given: dict[str, list[list[Match]]],
+    vocabulary: int = 8000,
+    like: Path | None = None,
+) -> None:
+    """Makes WORK of a memory in parts.
+
+    given: matches of a part that are known. like: another WORK, whose subwords are taken.
+    """
+    memory = Memory(parts["train"])
+    for side, lines in zip(("src", "tgt"), zip(*memory.pairs)):
+        write_lines(work / f"memory.{side}", lines)
+    for part, pairs in parts.items():
+        sources = [source for source, _ in pairs]
+        matches = given.get(part) or memory.matches(sources, MATCHES[part], itself=False)
+        found, alone = matched(part, pairs, matches)
+        if part == "train":
+            found = without_changes(found)
+            for number, side in enumerate(("src", "tgt")):
+                whole = [row[number] for row in found] + [pair[number] for pair in alone]
+                write_lines(work / f"text/all.{side}", whole)
+        for side, lines in zip(Row._fields, zip(*found)):
+            write_lines(work / f"text/{part}.{side}", lines)
+    print("subwords and data", flush=True)
+    cut(work, vocabulary, like)
+    binarise(work, like)
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command ``prepare``."""
     work: Path = args.work
     for folder in (work / "all", work / "data"):  # a run may have ended between the two
         if folder.exists():
             raise UserError(f"{folder} is there already: delete it or name another WORK")
+    if args.like and not (args.like / "spm.model").is_file():
+        raise UserError(f"--like {args.like}: there is no memory that prepare made")
+    problems, language = Problems(), args.language or ""
     given: dict[str, list[list[Match]]] = {}
     if args.splits:
         folder, *sides = args.splits
-        parts = {one: read(*(Path(folder, f"{one}.{side}") for side in sides)) for one in PARTS}
-        given = {one: given_matches(Path(folder), one) for one in PARTS}
+        parts = {
+            part: text_pairs(*(Path(folder, f"{part}.{side}") for side in sides)) for part in PARTS
+        }
+        given = {part: given_matches(Path(folder), part) for part in PARTS}
+    elif args.text:
+        parts = split(text_pairs(*map(Path, args.text)))
     else:
-        parts = split(po_pairs(args.po) if args.po else read(*map(Path, args.text)))
-    memory = Memory(parts["train"])
-    for side, lines in zip(("src", "tgt"), zip(*memory.pairs)):
-        write(work / f"memory.{side}", lines)
-    for part, pairs in parts.items():
-        sources, count = [source for source, _ in pairs], MATCHES[part]
-        matches = [*(given.get(part) or memory.matches(sources, count, itself=False))]
-        if not any(matches):
-            raise UserError(f"no source of {part} has a match in the memory; give more text")
-        made = rows(pairs, matches)
-        for side, lines in zip(Row._fields, zip(*made)):
-            write(work / f"text/{part}.{side}", lines)
-        if part == "train":  # to learn to translate, those without a match too
-            alone = [pair for pair, found in zip(pairs, matches, strict=True) if not found]
-            for number, side in enumerate(("src", "tgt")):
-                whole = [row[number] for row in made] + [pair[number] for pair in alone]
-                write(work / f"text/all.{side}", whole)
-        print(f"{part}: {len(pairs)} sentences, {len(made)} matches", flush=True)
-    cut(work, args.vocabulary)
-    words = "--source-lang src --target-lang tgt --joined-dictionary".split()
-    pieces = work / "pieces"
-    whole = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid", f"--destdir={work}/all"]
-    preprocess([*words, *whole])
-    prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]
-    same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt", f"--destdir={work}/data"]
-    preprocess([*words, *prefixes, *same])
-
-
-if __name__ == "__main__":
-    run_cli(main)
+        pairs, language = folder_memory(args.memory, language, problems)
+        parts = split(pairs)
+    prepare(work, parts, given, args.vocabulary, args.like)
+    write_json(work / "memory.json", {"language": language})
+    print(f"next: python {sys.argv[0]} train {work}")
+    return 2 if problems.count else 0

@@ -1,72 +1,138 @@
-"""What a trained model makes of fuzzy matches, at the settings that evaluate.py has chosen."""
+"""What a trained model makes of fuzzy matches, and how sure it has to be."""
 
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from lines import to_line
+from train import checkpoint_of
+from units import Proposal
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.errors import UserError
 
-
-class Settings(NamedTuple):
-    """delete_threshold: of the model. min_confidence: the probability below which what the model
-    made is given up for the draft that was repaired by rule."""
-
-    delete_threshold: float = 0.9
-    min_confidence: float = 0.0
+WAYS = ("kept", "found", "unknown")  # the older source: kept beside it, found in the memory, not
 
 
 class Change(NamedTuple):
-    """A new source, the older one, and the draft: the older one's translation, repaired."""
+    """A new source, the older one ("": not known), and the draft: the older one's translation,
+    repaired. Lines, as :func:`lines.to_line` makes them."""
 
     new: str
     old: str
     draft: str
 
 
-class Proposal(NamedTuple):
-    """A translation, and the model's probability of a token of it (their geometric mean)."""
+@dataclass
+class Settings:
+    """What ``evaluate`` has found best on the validation part.
 
-    text: str
-    probability: float
+    Attributes:
+        delete_threshold: of the model.
+        min_confidence: the probability below which what the model made is given up for the draft
+            that was repaired by rule, for the fewest edits.
+        outcomes: for each way to an older source, of validation sentences that the model changed:
+            its probability, and whether the sentence needs fewer edits than the draft as it was.
+        rule: the share of sentences that the rule changed which need fewer edits.
+    """
+
+    delete_threshold: float = 0.9
+    min_confidence: float = 0.0
+    outcomes: dict[str, list[tuple[float, bool]]] = field(default_factory=dict)
+    rule: float = 0.0
+
+    def confidence(self, way: str, precision: float) -> float:
+        """The probability from which proposals are right often enough; infinite where none is.
+
+        precision: the least share of proposals that need fewer edits than what stands there.
+        """
+        return least_confidence(self.outcomes.get(way, ()), precision)
+
+
+def least_confidence(outcomes: Sequence[tuple[float, bool]], precision: float) -> float:
+    """The lowest probability at and above which so large a share of the outcomes is better."""
+    lowest, better = math.inf, 0
+    ordered = sorted(outcomes, key=lambda outcome: -outcome[0])
+    for count, (probability, good) in enumerate(ordered, start=1):
+        better += good
+        last = count == len(ordered) or ordered[count][0] < probability
+        if last and better >= precision * count:
+            lowest = probability
+    return lowest
 
 
 def load(work: Path) -> LevenshteinEditor:
-    """The model that train.sh has trained."""
-    if not (work / "model").is_dir():
-        where = f"bash examples/translation_memory/train.sh {work}"
-        raise UserError(f"{work} holds no model: {where} trains one")
-    return LevenshteinEditor.from_pretrained(work / "model", work / "data")
+    """The model that ``train`` has trained."""
+    checkpoint = checkpoint_of(work / "model")
+    if checkpoint is None:
+        raise UserError(f"{work} holds no model: tm.py train {work} trains one")
+    return LevenshteinEditor.from_pretrained(checkpoint, work / "data")
 
 
 def settings_of(work: Path) -> Settings:
-    """What evaluate.py has found best on the validation part, else the defaults."""
+    """The settings of a WORK.
+
+    Raises:
+        UserError: it has none, or those of a version before 0.7.
+    """
     path = work / "settings.json"
-    return Settings(**json.loads(path.read_text("utf-8"))) if path.is_file() else Settings()
+    if not path.is_file():
+        raise UserError(f"{work} has no settings: tm.py evaluate {work} chooses them")
+    settings = Settings(**json.loads(path.read_text("utf-8")))
+    if not settings.outcomes:
+        raise UserError(f"{path} does not say how sure the model is: tm.py evaluate {work} does")
+    return settings
+
+
+def save_settings(work: Path, settings: Settings) -> None:
+    (work / "settings.json").write_text(json.dumps(asdict(settings)) + "\n", "utf-8")
 
 
 def propose(
-    editor: LevenshteinEditor, changes: Sequence[Change], settings: Settings
+    editor: LevenshteinEditor, changes: Sequence[Change], delete_threshold: float
 ) -> list[Proposal]:
     """The model's outputs; the draft, with probability 0, where a line is too long for it."""
-    found = [Proposal(one.draft, 0.0) for one in changes]
-    places = [i for i, one in enumerate(changes) if _fits(editor, one)]
+    proposals = [Proposal(change.draft, 0.0) for change in changes]
+    places = [i for i, change in enumerate(changes) if _fits(editor, change)]
     traces = editor.edit(
         *([changes[i].new for i in places], [changes[i].draft for i in places]),
         old_sources=[changes[i].old for i in places],
-        delete_threshold=settings.delete_threshold,
+        delete_threshold=delete_threshold,
         batch_size=32,
     )
     for i, trace in zip(places, traces, strict=True):
-        sure = math.exp(min(trace.score, 0.0))
-        text = trace.text if sure >= settings.min_confidence else changes[i].draft
-        found[i] = Proposal(text, sure)
-    return found
+        proposals[i] = Proposal(trace.text, math.exp(min(trace.score, 0.0)))
+    return proposals
 
 
-def _fits(editor: LevenshteinEditor, one: Change) -> bool:
-    sides = editor.task.mark_change(one.new, one.old), one.draft
+def _fits(editor: LevenshteinEditor, change: Change) -> bool:
+    assert editor.bpe is not None  # train names the subwords
+    sides = editor.task.mark_change(change.new, change.old), change.draft
     sizes = (len(editor.bpe.encode(side).split()) + 2 for side in sides)
     return all(size <= limit for size, limit in zip(sizes, editor.limits))
+
+
+def read_terms(path: Path | None) -> dict[str, str]:
+    """A glossary: source, tab, translation on each line.
+
+    Raises:
+        UserError: it cannot be read, or a line has no tab.
+    """
+    terms: dict[str, str] = {}
+    if path is None:
+        return terms
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--terms {path}: cannot be read: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        source, _, target = map(str.strip, line.partition("\t"))
+        if not (source and target):
+            raise UserError(f"--terms {path}:{number}: write source<TAB>translation")
+        terms[to_line(source)] = to_line(target)
+    return terms

@@ -312,7 +312,6 @@ def test_another_optimizer_has_a_rate_and_no_noise_is_none(tmp_path):
         ("translation/train.sh {} levt --optimizer adam", "--lr 0.002"),
         ("spelling_and_ocr/train_ocr.sh {} pbd", "--task translation "),
         ("classification/train.sh {} --optimizer adam", "--kind tagging"),
-        ("translation_memory/train.sh {} concat --optimizer adam", "--arch transformer"),
     ):
         command = ["bash", *f"{EXAMPLES}/{words.format(tmp_path)}".split()]
         said = subprocess.check_output(command, env=environ, text=True)

@@ -1,25 +1,25 @@
 """examples/translation_memory: from .po files to proposals, with two updates of training."""
 
-import re
+import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
-import editdistance
 import polib
 import pytest
-from example_scripts import modules, refusal
-from hypothesis import given
-from hypothesis import strategies as st
+from example_scripts import EXAMPLES, modules
 from refusals import refuses
 
-memory, prepare, fuzzy = modules("translation_memory", "memory", "prepare", "fuzzy")
 FOLDER = "translation_memory"
+NAMES = "tm prepare train evaluate propose proposals".split()
+tm, prepare, train, evaluate, propose, proposals = modules(FOLDER, *NAMES)
+STEPS = {"prepare": prepare, "train": train, "evaluate": evaluate, "propose": propose}
 NOUNS = {"file": "fichero", "folder": "directorio", "page": "página", "table": "tabla"}
 VERBS = {"Open": "Abrir", "Close": "Cerrar", "Read": "Leer", "Move": "Mover", "Print": "Imprimir"}
-HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
-MESSAGES = (
-    HEADER
-    + r"""
+HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: es\\n"\n'
+SIZES = "--encoder-layers 1 --decoder-layers 1 --max-update 2 --log-interval 1".split()
+MESSAGES = r"""
 # a translator's word
 #. extracted
 #: a.c:1
@@ -29,41 +29,37 @@ msgid "Close the file %s in `new.c`"
 msgstr "Cerrar el fichero %s en `old.c`"
 
 #, fuzzy
-#| msgid "%d old\n"
-#| msgid_plural "%d olds\n"
-msgid "%d new\n"
-msgid_plural "%d news\n"
-msgstr[0] "%d old\n"
-msgstr[1] ""
-"%d olds\n"
-""
-
-#, fuzzy
 msgid "Open the file {x1} now"
 msgstr ""
 
 #, fuzzy
-msgid "Open the file {x2} now"
-msgstr "Abrir el fichero {x2} ya"
+msgid "Read the page {x2} today"
+msgstr "Leer el página {x2} ya"
 
 #, fuzzy
-msgid ""
-"wholly other words\n"
-"of two lines"
+msgid "wholly other words"
 msgstr "que nadie conoce"
 
 msgid "Read"
 msgstr "Leer"
-
-#~ msgid "gone"
-#~ msgstr   "ido"
 """
-)
+
+
+def step(*words: object) -> int:
+    """A step of tm.py; returns its status."""
+    args = tm.arguments([str(word) for word in words])
+    return STEPS[args.command].run(args)
 
 
 @pytest.fixture(scope="module")
-def work(succeed, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that prepare.py made of a .po file, with a model of two updates."""
+def programs(succeed) -> str:
+    """Where fairseq's programs are found, which do not wait for torch."""
+    return os.pathsep.join([str(succeed.keywords["programs"]), os.environ["PATH"]])
+
+
+@pytest.fixture(scope="module")
+def work(programs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that prepare made of .po files, with models of two updates."""
     folder = tmp_path_factory.mktemp("memory")
     entries = [
         f'msgid "{verb} the {noun} {{x{number}}} now"\n'
@@ -76,113 +72,124 @@ def work(succeed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries.append('#, fuzzy\nmsgid "not this"\nmsgstr "esto no"\n')
     (folder / "po").mkdir()
     (folder / "po/all.po").write_text("\n".join([HEADER, *entries]), "utf-8")
+    (folder / "po/broken.po").write_text("nothing of the kind", "utf-8")
     made = folder / "work"
-    words = ["prepare.py", str(made), "--po", str(folder / "po"), "--vocabulary", "90"]
+    assert step("prepare", made, "--po", folder / "po", "--vocabulary", 90) == 2
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", words)
-        prepare.main()
-    sizes = "--encoder-layers 1 --decoder-layers 1 --max-update 2 --save-interval-updates 0".split()
-    for way in ([], ["concat"]):
-        succeed(f"{FOLDER}/train.sh", made, *way, *sizes, MINUTES="600")
+        patch.setenv("PATH", programs)
+        assert step("train", made, "--minutes", 600, *SIZES) == 0
+        assert step("train", made, "--minutes", 600, "--concat", *SIZES) == 0
     return made
 
 
 @pytest.mark.slow
-def test_from_po_files_to_a_table(work, succeed):
+def test_from_po_files_to_a_table(work, programs, monkeypatch, capsys):
     text = {side: (work / f"text/train.{side}").read_text("utf-8") for side in ("src", "new")}
     assert (work / "text/all.src").read_text("utf-8").startswith(text["src"])
     assert "<del>" in text["src"] and "<del>" not in text["new"]
+    rows = zip(*(text[side].splitlines() for side in ("src", "new")))
+    assert 0 < sum(marked == new for marked, new in rows) < 0.3 * text["new"].count("\n")
     assert not (work / "memory.src").read_text("utf-8").count("not this")
-    out = succeed(f"{FOLDER}/evaluate.sh", work)
-    rows = {line.split("|")[1].strip(): line.split("|")[-4:-1] for line in out.splitlines()[1:]}
-    assert [*rows][-4:] == ["no edits", "repaired by rule", "transformer_concat", "LevT"]
-    assert (work / "settings.json").is_file()
+    monkeypatch.setenv("PATH", programs)
+    assert step("evaluate", work) == 0
+    out = capsys.readouterr().out
+    table = [line for line in out.splitlines() if line.startswith("|")]
+    rows = {line.split("|")[1].strip(): line.split("|")[-4:-1] for line in table}
+    names = ["no edits", "repaired by rule", "transformer_concat", "LevT"]
+    assert [name for name in rows if name in names] == names
     assert float(rows["repaired by rule"][2]) >= float(rows["no edits"][2])
+    assert {*proposals.settings_of(work).outcomes} == {*proposals.WAYS}
 
 
 @pytest.mark.slow
-def test_fuzzy_entries_get_proposals_and_nothing_else_changes(work, succeed, tmp_path):
-    file = tmp_path / "messages.po"
-    file.write_text(MESSAGES, "utf-8")
-    said = succeed(f"{FOLDER}/fuzzy.sh", work, file)
-    before, after = polib.pofile(MESSAGES), polib.pofile(str(file))
-    assert [(one.msgid, one.flags, one.previous_msgid) for one in before] == [
-        (one.msgid, one.flags, one.previous_msgid) for one in after
-    ]
-    filled = [fuzzy.COMMENT in one.tcomment for one in after]
-    assert filled == [True] * 4 + [False] * 3
-    counts = re.findall(r"\b\d+\b", said.splitlines()[-1].removeprefix(str(file)))
-    texts = [[(one.msgstr, one.msgstr_plural) for one in file] for file in (before, after)]
-    same = sum(one == other for one, other in zip(*(some[:4] for some in texts)))
-    assert same and counts == ["4", "5", str(same)], "one is as the memory has it"
-    first, plural, empty, _, *others = after
-    assert first.msgstr.count("%s") == 1
-    assert plural.msgstr_plural[0].endswith("\n") and plural.msgstr_plural[1].count("%d") == 1
-    assert empty.msgstr == "Abrir el fichero {x1} ya"  # as the memory has it
-    assert [one.msgstr for one in others] == [one.msgstr for one in before[4:]]
-    kept = [line for line in MESSAGES.splitlines() if not line.startswith(("msgstr", '"'))]
-    lines = file.read_text("utf-8").splitlines()
-    assert [one for one in lines if one in kept] == kept
-    once = file.read_bytes()
-    succeed(f"{FOLDER}/fuzzy.sh", work, file)
-    assert file.read_bytes() == once
-
-
-def test_what_is_not_to_be_proposed_stays_byte_for_byte():
-    content = MESSAGES.replace("\n", "\r\n")
-    assert fuzzy.filled(content, {}) == content
-    number = content.split("\r\n").index("# a translator's word") + 1
-    one = fuzzy.Proposal('a "b"\nc', 0.5)
-    rest = fuzzy.filled(content, {number: {None: one}}).split(
-        'msgstr ""\r\n"a \\"b\\"\\n"\r\n"c"\r\n'
-    )
-    # one line went, the comment came
-    assert len(rest) == 2 and "".join(rest).count("\r\n") == content.count("\r\n")
-    content = 'msgid "A"\nmsgstr "a\u2028\x85b"\n\nmsgid "B"\nmsgstr "old"\n'  # no ends of lines
-    made = fuzzy.filled(content, {4: {None: fuzzy.Proposal("new", 0.5)}})
-    assert made.endswith('0.50\nmsgid "B"\nmsgstr "new"\n') and made.startswith(content[:22])
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "draft", "repaired"),
-    [
-        ("see issue 17.", "see issue 23.", "véase 17.", "véase 23."),
-        ("see `os.stat`", "see `os.walk`", "véase `os.stat`", "véase `os.walk`"),
-        ("see 17", "see 23", "17 y 17", "17 y 17"),  # twice
-        ("an a", "an it", "la casa a", "la casa it"),  # not inside a word
-        ("see 17", "see", "véase 17", "véase 17"),  # nothing comes in its place
-    ],
-)
-def test_what_needs_no_translation_is_repaired_by_rule(old, new, draft, repaired):
-    assert memory.repair(old, new, draft) == repaired
-    text = "a\tb\u00a0: c\n\u202fd "  # whitespace stays
-    assert memory.to_text(memory.to_line(text)) == text and "\n" not in memory.to_line(text)
-
-
-@given(st.lists(st.text("ab c", min_size=1), min_size=1, max_size=6))
-def test_the_best_match_is_the_most_similar_source(texts):
-    asked = "a b c ab a"
-    known = memory.Memory([(text, "t") for text in texts])
-    words = [(text.split(), asked.split()) for text, _ in known.pairs]
-    similar = [1 - editdistance.eval(*pair) / max(map(len, pair)) for pair in words]
-    found = [*known.matches([asked], 1, itself=True)][0]
-    best = max(similar, default=0)
-    assert [one.similarity for one in found] == pytest.approx([best] if best >= 0.4 else [])
+def test_a_training_is_chosen_told_and_gone_on_with(work, programs, monkeypatch, capsys):
+    recipe = json.loads((work / "model.json").read_text("utf-8"))
+    assert recipe["passes"] > 20 and recipe["dropout"] > 0
+    assert (work / "model/checkpoint_best.pt").is_file()
+    log = (work / "model/train.log").read_text("utf-8")
+    assert "valid_ter" in log or '"valid_best_ter"' in log
+    monkeypatch.setenv("PATH", programs)
+    step("train", work, "--minutes", 600, *SIZES)
+    assert capsys.readouterr().out.count("is trained") == 2
 
 
 @pytest.mark.slow
-def test_what_cannot_be_used_is_refused_in_one_line(work, tmp_path):
-    damaged = tmp_path / "damaged.po"
-    damaged.write_text(MESSAGES + '\nmsgid "no end\nmsgstr', "utf-8")
-    content = damaged.read_bytes()
-    assert str(damaged) in refusal(f"{FOLDER}/fuzzy.sh", work, damaged)
-    assert damaged.read_bytes() == content
-    assert "nowhere.po" in refusal(f"{FOLDER}/fuzzy.sh", work, tmp_path / "nowhere.po")
+def test_a_small_memory_starts_from_the_model_of_a_larger_one(
+    work, programs, monkeypatch, tmp_path, capsys
+):
+    place = work.parent / "po/all.po"
+    lines = [f"quite {noun} other {number}\n" for number in range(9) for noun in NOUNS]
+    texts = [tmp_path / name for name in ("a.en", "a.it")]
+    for path in texts:
+        path.write_text("".join(lines), "utf-8")
+    assert step("prepare", tmp_path / "other", "--text", *texts, "--vocabulary", 60) == 0
+    with refuses("--like"):
+        step("train", tmp_path / "other", "--start", work)
+    small = tmp_path / "small"
+    assert step("prepare", small, "--memory", place, "--like", work) == 0
+    capsys.readouterr()
+    monkeypatch.setenv("PATH", programs)
+    assert step("train", small, "--start", work, "--minutes", 600, *SIZES) == 0
+    assert "translation" not in capsys.readouterr().out
+    assert not (small / "translation").exists()
+    assert (small / "model/checkpoint_last.pt").is_file()
+
+
+@pytest.mark.slow
+def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys):
+    outcomes = dict.fromkeys(proposals.WAYS, [(0.0, True)])
+    proposals.save_settings(work, proposals.Settings(0.9, 0.0, outcomes, 1.0))
+    for name in ("a/one.po", "two.po", "broken.po"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(HEADER + MESSAGES + "x\n" * (name == "broken.po"), "utf-8")
+    content = {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
+    for flag in ("--dry-run", "--diff"):
+        assert step("propose", work, tmp_path, flag) == 2
+        out, err = capsys.readouterr()
+        assert "nothing was written" in out and "broken.po" in err
+        assert ("+msgstr" in out) == (flag == "--diff")
+        assert content == {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
+    assert step("propose", work, tmp_path, "--backup") == 2
+    assert "2 of 3 files, 1 left alone" in capsys.readouterr().out
+    assert (tmp_path / "broken.po").read_bytes() == content[tmp_path / "broken.po"]
+    assert (tmp_path / "two.po.bak").read_bytes() == content[tmp_path / "two.po"]
+    before, after = polib.pofile(HEADER + MESSAGES), polib.pofile(str(tmp_path / "a/one.po"))
+    for one, other in zip(before, after, strict=True):
+        assert (one.msgid, one.flags, one.previous_msgid) == (
+            (other.msgid, other.flags, other.previous_msgid)
+        )
+    assert after[0].msgstr.count("%s") == 1 and after[1].msgstr == "Abrir el fichero {x1} ya"
+    assert step("propose", work, tmp_path / "two.po", "-o", tmp_path / "new.po") == 0
+
+
+def test_the_command_refuses_in_one_line(tmp_path):
+    command = [sys.executable, str(EXAMPLES / FOLDER / "tm.py"), "train", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: no data in") and "tm.py prepare" in done.stderr
 
 
 @pytest.mark.parametrize("left", ["all", "data"])
-def test_what_a_run_left_is_refused_before_anything_is_read(left, tmp_path, monkeypatch):
+def test_what_a_run_left_is_refused_before_anything_is_read(left, tmp_path):
     (tmp_path / left).mkdir()
-    monkeypatch.setattr(sys, "argv", ["prepare.py", str(tmp_path), "--po", "nowhere"])
     with refuses(tmp_path / left):
-        prepare.main()
+        step("prepare", tmp_path, "--memory", "nowhere")
+
+
+def test_what_is_not_there_is_named(tmp_path):
+    for words, named in (
+        (("prepare", tmp_path / "w", "--memory", tmp_path / "none"), "none"),
+        (("prepare", tmp_path / "w", "--memory", tmp_path), "has no file of"),
+        (("prepare", tmp_path / "w", "--like", tmp_path, "--memory", tmp_path), "--like"),
+        (("evaluate", tmp_path), "holds no model"),
+        (("propose", tmp_path, tmp_path / "none.po"), "none.po"),
+        (("train", tmp_path, "--minutes", 0), "--minutes 0"),
+    ):
+        with refuses(named):
+            step(*words)
+    (tmp_path / "a.po").write_text(HEADER, "utf-8")
+    with refuses("has no settings", "tm.py evaluate"):
+        step("propose", tmp_path, tmp_path / "a.po")
+    with refuses("--precision 2"):
+        step("propose", tmp_path, tmp_path / "a.po", "--precision", 2)

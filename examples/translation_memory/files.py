@@ -1,0 +1,222 @@
+"""Files of translations: which there are, what language they are in, how they are read and kept."""
+
+import gzip
+import importlib
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from lines import to_line
+from memory import Pair
+from po import PoFile
+from units import Document
+from xliff import XliffFile, is_language, read_tmx
+
+from lev_plugins.errors import UserError, printable
+from lev_plugins.io.text_files import read_parallel
+
+READERS: dict[str, Callable[[Path, bytes], Document]] = {
+    ".po": PoFile,
+    ".xlf": XliffFile,
+    ".xliff": XliffFile,
+}
+#: formats of translate-toolkit (the extra ``memory``), as a memory alone
+OTHER_FORMATS = {".ts", ".mo", ".gmo", ".qm", ".txml", ".utx", ".tbx", ".catkeys"}
+_LANGUAGE = re.compile(r"[a-z]{2}(?:[_-][A-Za-z]{2,4})?(?:@\w+)?")
+
+
+class Problems:
+    """Files that cannot be used: each is named at once, and others are gone on with."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def name(self, error: Exception) -> None:
+        """Says what is wrong with a file."""
+        self.count += 1
+        print(f"left alone: {printable(str(error))}", file=sys.stderr, flush=True)
+
+
+def files_in(place: Path, kinds: Iterable[str]) -> list[Path]:
+    """A file, or those of a folder and below it, each once; hidden folders are left out.
+
+    Raises:
+        UserError: there is none.
+    """
+    if place.is_file():
+        return [place]
+    kinds = [*kinds]
+    if not place.is_dir():
+        raise UserError(f"{place} does not exist; name a file or folder ({', '.join(kinds)})")
+    paths = (path for path in sorted(place.rglob("*")) if path.suffix.lower() in kinds)
+    visible = (
+        path for path in paths
+        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(place).parts)
+    )  # fmt: skip
+    unique = {path.resolve(): path for path in visible}
+    if not unique:
+        raise UserError(f"{place} has no file of {', '.join(kinds)}")
+    return [*unique.values()]
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's bytes; a UserError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def read_document(path: Path) -> Document:
+    """A .po or XLIFF file.
+
+    Raises:
+        UserError: it is none, or damaged.
+    """
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise UserError(f"{path}: give one of {', '.join(READERS)}")
+    return reader(path, read_bytes(path))
+
+
+def language_of(document: Document) -> str:
+    """Of a file's translations, as the file says, else its name (es.po, es/LC_MESSAGES); ""."""
+    path = document.path
+    folder = path.parent.parent.name if path.parent.name == "LC_MESSAGES" else ""
+    names = (name for name in (path.stem, folder) if _LANGUAGE.fullmatch(name))
+    return document.language.replace("-", "_") or next(names, "").replace("-", "_")
+
+
+def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
+    """What a file has translated, as pairs of lines, and the languages of the translations.
+
+    language: the only one that is wanted; "" for any.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    kind = path.suffix.lower()
+    if kind == ".tmx":
+        pairs, languages = read_tmx(path, language)
+    elif kind in READERS:
+        document = read_document(path)
+        named = language_of(document)
+        languages = {named} - {""}
+        done = (unit for unit in document.units if unit.state == "translated")
+        wanted = is_language(named, language)
+        pairs = [(unit.source, unit.target) for unit in done] if wanted else []
+    else:
+        pairs, languages = toolkit_pairs(path)
+        pairs = pairs if all(is_language(named, language) for named in languages) else []
+    return [(to_line(source), to_line(target)) for source, target in pairs], languages
+
+
+def toolkit_pairs(path: Path) -> tuple[list[Pair], set[str]]:
+    """The same of a file in one of the formats that translate-toolkit reads."""
+    try:
+        factory = importlib.import_module("translate.storage.factory")
+    except ImportError as error:
+        raise UserError(
+            f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
+        ) from error
+    try:
+        store = factory.getobject(str(path))
+        units = [unit for unit in store.units if unit.istranslated() and not unit.isfuzzy()]
+        pairs = [(str(unit.source), str(unit.target)) for unit in units]
+        named = store.gettargetlanguage() or ""
+    except Exception as error:  # its formats raise whatever they like
+        raise UserError(f"{path}: translate-toolkit cannot read it: {error}") from error
+    return pairs, {str(named).replace("-", "_")} - {""}
+
+
+def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[Pair], str]:
+    """The pairs of all files of a place, and the language of the translations.
+
+    Raises:
+        UserError: there are no files, or translations into several languages.
+    """
+    pairs: list[Pair] = []
+    first: dict[str, Path] = {}
+    for path in files_in(place, [*READERS, ".tmx", *OTHER_FORMATS]):
+        try:
+            more, languages = memory_of(path, language)
+        except UserError as error:
+            if path == place:
+                raise
+            problems.name(error)
+            continue
+        pairs += more
+        for named in languages:
+            if is_language(named, language):
+                first.setdefault(named, path)
+    if len(first) > 1 and not language:
+        there = ", ".join(f"{named} ({path})" for named, path in first.items())
+        raise UserError(f"{place} has translations into several languages: {there}; "
+                        f"--language {min(first)} takes those of one")  # fmt: skip
+    return pairs, language or next(iter(first), "")
+
+
+def is_there(path: Path) -> bool:
+    """Whether a file is there, plain or as .gz."""
+    return path.is_file() or path.with_name(path.name + ".gz").is_file()
+
+
+def read_lines(*paths: Path) -> list[tuple[str, ...]]:
+    """Line-aligned files, plain or .gz, as rows of texts as they stand there."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = [str(path) for path in paths]
+        for number, path in enumerate(paths):
+            if is_there(path) and not path.is_file():
+                plain[number] = f"{folder}/{number}-{path.name}"
+                with gzip.open(f"{path}.gz") as packed, open(plain[number], "wb") as file:
+                    shutil.copyfileobj(packed, file)
+        return [tuple(row) for row in read_parallel(plain)]
+
+
+def stored_pairs(work: Path) -> list[Pair]:
+    """The memory of a WORK.
+
+    Raises:
+        UserError: it has none.
+    """
+    rows = read_lines(work / "memory.src", work / "memory.tgt")
+    return [(source, target) for source, target in rows]
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Lines of text, each with its end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line + "\n" for line in lines), "utf-8", newline="\n")
+
+
+def write_json(path: Path, content: object) -> None:
+    """Settings, in a file that is there whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    part.replace(path)
+
+
+def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
+    """New bytes for a file, all or none; what a link names is written, and keeps its mode.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    target = path.resolve()
+    part = target.with_name(f".{target.name[-40:]}.part")
+    try:
+        if backup and target.exists():
+            numbered = (f"{target.name}.bak{number or ''}" for number in range(10_000))
+            kept = next(name for name in numbered if not target.with_name(name).exists())
+            shutil.copy2(target, target.with_name(kept))
+        part.write_bytes(data)
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UserError(f"{path}: not written ({error.strerror or error})") from error

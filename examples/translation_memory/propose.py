@@ -1,0 +1,313 @@
+"""Fill the fuzzy translations of files with proposals.
+
+The draft is the translation that stands there. What it was made from is the older source that the
+file keeps (``msgmerge --previous``), else what the memory knows of this text, else unknown. A
+proposal takes its place only where it needs fewer edits in so large a share of like cases; what
+stood there is kept in a comment.
+"""
+
+import argparse
+import difflib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from files import (
+    READERS,
+    Problems,
+    files_in,
+    folder_memory,
+    language_of,
+    read_bytes,
+    read_document,
+    replace_file,
+    stored_pairs,
+)
+from lines import same_placeholders, to_line, to_text, with_ends
+from memory import Memory
+from proposals import Change, Settings, load, propose, read_terms, settings_of
+from repair import Terms, repair
+from units import Document, Proposal, Unit
+from xliff import XliffFile, is_language, markup
+
+from lev_plugins import LevenshteinEditor
+from lev_plugins.errors import UserError, require_share
+
+
+class Draft(NamedTuple):
+    """A unit of a file, what its text was made from, and how that is known.
+
+    way: "kept" in the file, "found" in the memory, "unknown"; "match" where nothing stood there and
+    the memory gives the draft, "exact" where it has the source as it is.
+    """
+
+    number: int
+    unit: Unit
+    old: str
+    text: str
+    way: str
+
+
+class Report:
+    """What became of the fuzzy translations of files: proposed, kept as they were, or left, and
+    why."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, what: str, why: str) -> None:
+        self.counts[what, why] += 1
+
+    def said(self) -> str:
+        """``3 proposed (2 edited by the model, …), 1 kept (…), 0 left``."""
+        parts = []
+        for what in ("proposed", "kept", "left"):
+            reasons = {why: count for (kind, why), count in self.counts.items() if kind == what}
+            why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+            parts.append(f"{sum(reasons.values())} {what}" + (f" ({why})" if why else ""))
+        return ", ".join(parts)
+
+
+@dataclass
+class Proposer:
+    """What proposals for all files are made with.
+
+    Attributes:
+        language: that the memory translates into, "" where it is not known.
+        precision: the least share of proposals that need fewer edits than what stands there.
+        terms: of a glossary.
+    """
+
+    editor: LevenshteinEditor
+    memory: Memory
+    settings: Settings
+    language: str = ""
+    precision: float = 0.8
+    terms: Terms = field(default_factory=dict)
+
+    # what is edited ---------------------------------------------------------------------------
+
+    def drafts(self, document: Document, report: Report) -> list[Draft]:
+        """The fuzzy units of a file that there is a draft for."""
+        units = [(i, unit) for i, unit in enumerate(document.units) if unit.state == "fuzzy"]
+        asked = []
+        for index, unit in units:
+            if unit.proposed:
+                report.add("left", "have a proposal")
+            elif unit.target.strip() and unit.old.strip() == unit.source.strip():
+                report.add("kept", "of the same source")
+            else:
+                asked.append((index, unit))
+        own = [pair for pair in asked if pair[1].target.strip()]
+        empty = [pair for pair in asked if not pair[1].target.strip()]
+        return [*self.own_drafts(own), *self.matches(empty, report)]
+
+    def own_drafts(self, units: Sequence[tuple[int, Unit]]) -> list[Draft]:
+        """What stands there, always; with what it was made from, where that is known."""
+        lost = [pair for pair in units if not pair[1].old]
+        texts = [to_line(unit.target.strip()) for _, unit in lost]
+        sources = [to_line(unit.source.strip()) for _, unit in lost]
+        olds = dict(zip((i for i, _ in lost), self.memory.translated_from(texts, sources)))
+        drafts = []
+        for index, unit in units:
+            old = to_line(unit.old.strip()) or olds.get(index, "")
+            way = "kept" if unit.old else "found" if old else "unknown"
+            text = to_line(unit.target.strip())
+            if way == "found" and old == to_line(unit.source.strip()):
+                way, text = "exact", self.memory.translations[old]
+            drafts.append(Draft(index, unit, old, text, way))
+        return drafts
+
+    def matches(self, units: Sequence[tuple[int, Unit]], report: Report) -> list[Draft]:
+        """Where nothing stands: the match that the file has beside it, else the memory's best."""
+        drafts = []
+        sources = [to_line(unit.source.strip()) for _, unit in units]
+        near = self.memory.matches(sources, 1, itself=True)
+        for (index, unit), source, matches in zip(units, sources, near, strict=True):
+            if matches and matches[0].old == source:
+                drafts.append(Draft(index, unit, source, matches[0].draft, "exact"))
+            elif unit.old and unit.draft:
+                pair = to_line(unit.old.strip()), to_line(unit.draft.strip())
+                drafts.append(Draft(index, unit, *pair, "match"))
+            elif matches:
+                drafts.append(Draft(index, unit, *matches[0][:2], "match"))
+            else:
+                report.add("left", "without a text and a match")
+        return drafts
+
+    # what is proposed -------------------------------------------------------------------------
+
+    def proposals(self, document: Document, report: Report) -> dict[int, Proposal]:
+        """By the index of a unit, what takes the place of its text."""
+        drafts = self.drafts(document, report)
+        changes = []
+        for draft in drafts:
+            new = to_line(draft.unit.source.strip())
+            repaired = repair(draft.old, new, draft.text, self.terms) if draft.old else draft.text
+            changes.append(Change(new, draft.old, repaired))
+        edited = propose(self.editor, changes, self.settings.delete_threshold)
+        proposals: dict[int, Proposal] = {}
+        for draft, change, output in zip(drafts, changes, edited, strict=True):
+            chosen, why = self.chosen(document, draft, change, output)
+            report.add("kept" if chosen is None else "proposed", why)
+            if chosen is not None:
+                proposals[draft.number] = chosen
+        return proposals
+
+    def chosen(
+        self, document: Document, draft: Draft, change: Change, output: Proposal
+    ) -> tuple[Proposal | None, str]:
+        """What is proposed and why, None where what stands there stays.
+
+        That is the model's output where it is sure enough, else the draft that was repaired by
+        rule; either only if a program can use it, and all terms of the glossary are in it.
+        """
+        if draft.way == "exact":
+            candidates = [(Proposal(draft.text, 1.0), "translated so in the memory")]
+        elif draft.way == "match":
+            least = self.settings.min_confidence
+            sure = output.probability >= least
+            candidates = [(output, "edited matches")] if sure else []
+            candidates.append((Proposal(change.draft, self.settings.rule), "matches"))
+        else:
+            least = self.settings.confidence(draft.way, self.precision)
+            sure = output.probability >= least
+            candidates = [(output, "edited by the model")] if sure else []
+            if self.settings.rule >= self.precision:
+                rule = Proposal(change.draft, self.settings.rule)
+                candidates.append((rule, "repaired by rule"))
+        why = "not sure enough"
+        for proposal, reason in candidates:
+            text = self.written(draft, proposal.text)
+            if text == draft.unit.target:
+                why = "as they are" if why == "not sure enough" else why
+                continue
+            lacking = self.lacking(document, draft, text)
+            if not lacking:
+                return Proposal(text, proposal.probability), reason
+            why = lacking
+        return None, why
+
+    def written(self, draft: Draft, line: str) -> str:
+        """A line as text, with the spaces and line breaks at its ends that it has to have."""
+        unit = draft.unit
+        ends = unit.source
+        if unit.target.strip() and breaks(unit.target) == breaks(unit.source):
+            kept = unit.old and with_ends("", unit.old) != with_ends("", unit.source)
+            ends = unit.source if kept else unit.target
+        return with_ends(to_text(line), ends)
+
+    def lacking(self, document: Document, draft: Draft, text: str) -> str:
+        """Why a text cannot be proposed; "" where it can."""
+        source, unit = draft.unit.source, draft.unit
+        if not text.strip():
+            return "without a word"
+        if not same_placeholders(source, text, unit.printf):
+            return "with other placeholders"
+        if isinstance(document, XliffFile) and document.has_markup(draft.number):
+            if sorted(markup(text)) != sorted(markup(source)):
+                return "with other elements"
+        for term, translation in self.terms.items():
+            if holds(source, to_text(term)) and not holds(text, to_text(translation)):
+                return "without a term"
+        return ""
+
+
+def proposer_of(args: argparse.Namespace, problems: Problems) -> Proposer:
+    """The model, the memory and the settings of a WORK, and what else is asked for.
+
+    Raises:
+        UserError: one of them is not there.
+    """
+    language, terms = stored_language(args.work), read_terms(args.terms)
+    settings, editor = settings_of(args.work), load(args.work)
+    pairs = stored_pairs(args.work)
+    if args.memory:
+        more, _ = folder_memory(args.memory, language, problems)
+        pairs = [*more, *pairs]
+    return Proposer(editor, Memory(pairs), settings, language, args.precision, terms)
+
+
+def breaks(text: str) -> tuple[int, int]:
+    """Line breaks at both ends of a text, which gettext wants to be those of the source."""
+    start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return start.count("\n"), end.count("\n")
+
+
+def holds(text: str, term: str) -> bool:
+    """Whether a term stands in a text, upper case or lower, not inside a word."""
+    text, term = text.casefold(), term.casefold()
+    place = text.find(term)
+    while place >= 0:
+        before, after = text[place - 1 : place], text[place + len(term) :][:1]
+        if not (before.isalnum() and term[0].isalnum() or after.isalnum() and term[-1].isalnum()):
+            return True
+        place = text.find(term, place + 1)
+    return False
+
+
+def stored_language(work: Path) -> str:
+    """The language that the memory of a WORK translates into; "" where it is not known."""
+    path = work / "memory.json"
+    return str(json.loads(path.read_text("utf-8"))["language"]) if path.is_file() else ""
+
+
+def diff(path: Path, before: bytes, after: bytes) -> str:
+    """Two versions of a file as a unified diff."""
+    old, new = (data.decode("utf-8", "replace").splitlines(True) for data in (before, after))
+    return "".join(difflib.unified_diff(old, new, str(path), str(path)))
+
+
+def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Report) -> str:
+    """Writes the proposals of a file; returns what became of it.
+
+    Raises:
+        UserError: the file cannot be used, or is into another language than the memory.
+    """
+    document = read_document(path)
+    language = language_of(document)
+    if not is_language(language, proposer.language) and not is_language(
+        proposer.language, language
+    ):
+        raise UserError(f"{path} is {language}, and the memory {proposer.language}")
+    before, own = read_bytes(path), Report()
+    after = document.with_proposals(proposer.proposals(document, own))
+    report.counts += own.counts
+    if args.diff:
+        print(diff(path, before, after), end="")
+    target = args.output or path
+    if args.output and args.place.is_dir():
+        target = args.output / path.relative_to(args.place)
+        if not (args.diff or args.dry_run):
+            target.parent.mkdir(parents=True, exist_ok=True)
+    if not (args.diff or args.dry_run) and (after != before or target != path):
+        replace_file(target, after, args.backup)
+    return own.said()
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command ``propose``."""
+    require_share("--precision", args.precision, "proposals that need fewer edits")
+    paths = files_in(args.place, READERS)
+    problems, report = Problems(), Report()
+    proposer = proposer_of(args, problems)
+    for number, path in enumerate(paths, start=1):
+        try:
+            said = fill(path, proposer, args, report)
+        except UserError as error:
+            if len(paths) == 1 and path == args.place:
+                raise
+            problems.name(error)
+            continue
+        if len(paths) > 1 or not args.diff:
+            print(f"[{number}/{len(paths)}] {path}: {said}", flush=True)
+    if len(paths) > 1:
+        done = len(paths) - problems.count
+        broken = f", {problems.count} left alone" if problems.count else ""
+        print(f"{done} of {len(paths)} files{broken}: {report.said()}")
+    if args.dry_run or args.diff:
+        print("nothing was written")
+    return 2 if problems.count else 0

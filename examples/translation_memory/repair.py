@@ -1,0 +1,125 @@
+"""Repair a draft where the change of its source needs no translation: names, code, numbers, terms.
+
+What a repair has written is never changed by another one.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from values import numbers, replacement
+
+# a number with what parts it (a version and a date are numbers too), a word, or a mark; with the
+# spaces in front of it
+_TOKEN = re.compile(r"\s*(?:\d+(?:[.,:/\-]\d+)+|\w+|[^\w\s])|\s+$")
+Terms = Mapping[str, str]  # of a glossary: source to translation
+
+
+class Stretch(NamedTuple):
+    """Text of the old source and what stands in its place in the new one."""
+
+    old: str
+    new: str
+
+
+class Change(NamedTuple):
+    """Characters of a draft, and the text that takes their place."""
+
+    start: int
+    end: int
+    text: str
+
+
+def stretches(old: str, new: str) -> tuple[list[Stretch], list[str]]:
+    """What became another text, and what stayed as it was, each in order."""
+    a, b = _TOKEN.findall(old), _TOKEN.findall(new)
+    changed, kept = [], []
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        before, after = "".join(a[i:j]).strip(), "".join(b[k:m]).strip()
+        if kind == "equal":
+            kept.append(after)
+        elif before and after and before != after:
+            changed.append(Stretch(before, after))
+    return changed, kept
+
+
+def _places(text: str, part: str) -> list[tuple[int, int]]:
+    """Where a part stands in a text, not inside a word."""
+    left, right = (r"\b" if re.match(r"\w", end) else "" for end in (part[0], part[-1]))
+    return [match.span() for match in re.finditer(left + re.escape(part) + right, text)]
+
+
+def _verbatim(stretch: Stretch, draft: str) -> Iterator[Change]:
+    if re.search(r"\w", stretch.old):
+        for start, end in _places(draft, stretch.old):
+            yield Change(start, end, stretch.new)
+
+
+def _by_value(stretch: Stretch, draft: str) -> Iterator[Change]:
+    """Of a stretch that is a number."""
+    before, after = numbers(stretch.old), numbers(stretch.new)
+    if len(before) == len(after) == 1 and stretch.old == before[0].text + before[0].suffix:
+        for number in numbers(draft):
+            text = replacement(before[0], after[0], number)
+            if text is not None:
+                yield Change(number.start, number.end, text)
+
+
+def _by_term(stretch: Stretch, draft: str, terms: Terms) -> Iterator[Change]:
+    if stretch.old in terms and stretch.new in terms:
+        for start, end in _places(draft, terms[stretch.old]):
+            yield Change(start, end, terms[stretch.new])
+
+
+def _parts(stretch: Stretch, terms: Terms) -> list[Stretch]:
+    """A stretch by its numbers, where old and new have equally many, and by its term."""
+    before, after = numbers(stretch.old), numbers(stretch.new)
+    parts = []
+    if before and len(before) == len(after) and stretch.old != before[0].text + before[0].suffix:
+        pairs = zip(before, after, strict=True)
+        parts = [Stretch(a.text + a.suffix, b.text + b.suffix) for a, b in pairs]
+    held = [[term for term in terms if _places(side, term)] for side in stretch]
+    if len(held[0]) == len(held[1]) == 1:
+        parts.append(Stretch(held[0][0], held[1][0]))
+    return [part for part in parts if part != stretch and part.old != part.new]
+
+
+def repair(old: str, new: str, draft: str, terms: Terms | None = None) -> str:
+    """The draft after the changes of its source that need no translation.
+
+    A stretch of the old source that is another one in the new source gives way to that where it
+    stands in the draft exactly once: as it is and not inside a word, as a number of the same value,
+    or as a term of the glossary. What stands elsewhere in the new source too is left alone.
+    """
+    repaired: list[tuple[int, int]] = []  # characters that are not to be changed again
+    changed, kept = stretches(old, new)
+    queue = [*changed]
+    while queue:
+        stretch = queue.pop(0)
+        if any(_places(text, stretch.old) for text in kept):
+            continue
+        ways = (
+            _by_term(stretch, draft, terms or {}),
+            _verbatim(stretch, draft),
+            _by_value(stretch, draft),
+        )
+        for way in ways:
+            free = [
+                change
+                for change in way
+                if all(change.end <= start or end <= change.start for start, end in repaired)
+            ]
+            if free:
+                break
+        else:
+            queue[:0] = _parts(stretch, terms or {})
+            continue
+        if len(free) == 1:
+            start, end, text = free[0]
+            draft = draft[:start] + text + draft[end:]
+            moved = len(text) - (end - start)
+            repaired = [(a + moved, b + moved) if a >= end else (a, b) for a, b in repaired] + [
+                (start, start + len(text))
+            ]
+    return draft

@@ -1,0 +1,136 @@
+"""Fuzzy matches of a translation memory: learn to edit them, and propose translations.
+
+python examples/translation_memory/tm.py prepare WORK --memory FOLDER
+python examples/translation_memory/tm.py train WORK
+python examples/translation_memory/tm.py evaluate WORK
+python examples/translation_memory/tm.py propose WORK FILE_OR_FOLDER
+"""
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lev_plugins.fairseq_patches import run_cli
+
+PRECISION = 0.8
+
+
+def _prepare(commands: Any) -> None:
+    parser = commands.add_parser("prepare", help="make training data from a memory")
+    parser.add_argument("work", metavar="WORK", type=Path, help="folder to make")
+    kind = parser.add_mutually_exclusive_group(required=True)
+    kind.add_argument(
+        "--memory",
+        "--po",
+        metavar="PLACE",
+        type=Path,
+        help="a folder with .po, XLIFF 1.2 and .tmx files, or one of them",
+    )
+    kind.add_argument("--text", metavar="FILE", nargs=2, help="sources and translations, by line")
+    kind.add_argument(
+        "--splits",
+        metavar=("FOLDER", "SRC", "TGT"),
+        nargs=3,
+        help="split already: train.SRC, train.TGT, valid.SRC and so on, plain or .gz, "
+        "matches beside them (train.old, .draft, .sim; .old2 …) are used",
+    )
+    parser.add_argument("--language", metavar="CODE", help="take translations into this one alone")
+    parser.add_argument("--vocabulary", type=int, default=8000, help="subwords (default: 8000)")
+    parser.add_argument(
+        "--like",
+        metavar="WORK",
+        type=Path,
+        help="take the subwords of another memory, to start from its model",
+    )
+
+
+def _train(commands: Any) -> None:
+    parser = commands.add_parser(
+        "train",
+        help="train the model, or go on with it",
+        epilog="flags for fairseq-train may follow",
+        allow_abbrev=False,
+    )
+    parser.add_argument("work", metavar="WORK", type=Path, help="folder of prepare")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="of the processor, for all stages (default: 60)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument(
+        "--concat", action="store_true", help="train the autoregressive baseline instead"
+    )
+    parser.add_argument(
+        "--start",
+        metavar="WORK",
+        type=Path,
+        help="begin with the model of another memory, which prepare --like named",
+    )
+
+
+def _propose(commands: Any) -> None:
+    parser = commands.add_parser("propose", help="fill fuzzy translations of files")
+    parser.add_argument("work", metavar="WORK", type=Path, help="folder of prepare and train")
+    parser.add_argument(
+        "place",
+        metavar="PLACE",
+        type=Path,
+        help="a .po or XLIFF 1.2 file, or a folder with such files",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="PLACE", type=Path, help="write there and leave PLACE alone"
+    )
+    parser.add_argument("--memory", metavar="PLACE", type=Path, help="more files to match from")
+    parser.add_argument(
+        "--terms",
+        metavar="FILE",
+        type=Path,
+        help="glossary, source<TAB>translation: proposals have its terms",
+    )
+    parser.add_argument(
+        "--precision",
+        type=float,
+        default=PRECISION,
+        metavar="SHARE",
+        help="of proposals that need fewer edits than what stood there, on the "
+        f"validation part (default: {PRECISION})",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="report, and write nothing")
+    parser.add_argument("--diff", action="store_true", help="print the changes, write nothing")
+    parser.add_argument("--backup", action="store_true", help="keep the old file as FILE.bak")
+
+
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """What the command line says; ``extra`` is for fairseq-train."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    _prepare(commands)
+    _train(commands)
+    evaluation = commands.add_parser("evaluate", help="choose settings, and score by similarity")
+    evaluation.add_argument("work", metavar="WORK", type=Path, help="folder of prepare and train")
+    evaluation.add_argument(
+        "--precision",
+        type=float,
+        default=PRECISION,
+        metavar="SHARE",
+        help=f"that is reported (default: {PRECISION})",
+    )
+    _propose(commands)
+    args, extra = parser.parse_known_args(argv)
+    if extra and args.command != "train":
+        parser.error(f"unrecognized arguments: {' '.join(extra)}")
+    args.extra = extra
+    return args
+
+
+def main() -> int:
+    """Runs a command; returns its status, 2 where files were left alone."""
+    args = arguments()
+    return int(importlib.import_module(args.command).run(args))
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,285 @@
+"""Train the models of a memory that ``prepare`` made, for as long as it helps.
+
+A translation model learns for 30 % of the time, from sources with their change marked; LevT starts
+from it and learns to edit drafts. The autoregressive editor, which reads source and draft, starts
+from fairseq's own translation model of the same minutes. The learning rate falls to zero when the
+time is over. A second call goes on from the last checkpoint.
+"""
+
+import argparse
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from files import write_json
+
+from lev_plugins.errors import UserError
+from lev_plugins.inference.checkpoints import load_state
+from lev_plugins.nn.cpu import knows_bfloat16
+
+BEGINNING = 40  # updates after which the speed is known
+TRANSLATION_SHARE = 0.3  # of the time
+EDITOR_COST = 1.5  # of an update of the editor, in updates of the translation model
+VALIDATIONS = 8  # in the time of a model
+PATIENCE = 4  # validations without a better one, after which a training stops
+# passes over the data that need no dropout; each doubling needs 0.1 more
+PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 5, 0.3
+NEVER = 1_000_000
+_LINE = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
+_SIZES = "--{0}-embed-dim 128 --{0}-ffn-embed-dim 512 --{0}-layers 2 --{0}-attention-heads 4"
+_SIZES += " --{0}-normalize-before"
+ENCODER, DECODER = (_SIZES.format(side).split() for side in ("encoder", "decoder"))
+SMOOTHED = "--criterion label_smoothed_cross_entropy --label-smoothing 0.1".split()
+DRAFTS = "--draft-lang draft --old-source".split()
+EDITS = (
+    "--eval-metrics ter --eval-bleu-remove-bpe sentencepiece --best-checkpoint-metric ter"
+).split()
+
+
+class Stage(NamedTuple):
+    """A model's training: the folder of its checkpoints and that of its data in WORK, its share of
+    the time, flags of its own, and the stage whose model it starts from."""
+
+    name: str
+    data: str
+    share: float
+    flags: Sequence[str]
+    start: str = ""
+
+
+TRANSLATION = Stage(
+    "translation",
+    "all",
+    TRANSLATION_SHARE,
+    # from left to right, in blocks like LevT's, with rotary positions, which fairseq's has not
+    [*"--task translation --arch pbd_transformer --no-parameter-sharing".split(),
+     *"--no-future-modelling --rotary-positions".split(), *ENCODER, *SMOOTHED],
+)  # fmt: skip
+LEVT = Stage(
+    "model",
+    "data",
+    1 - TRANSLATION_SHARE,
+    [*DRAFTS, *ENCODER, *DECODER, *EDITS,
+     *"--task translation_edit --arch levenshtein_editor --rotary-positions".split(),
+     *"--criterion edit_policy_loss --label-smoothing 0 --placeholder-weight 2".split(),
+     *"--token-weight 2 --deletion-trace --source-pointer --delete-words".split(),
+     *"--kept-tokens incomplete --token-masking uniform --max-insertions 63".split(),
+     *"--alpha-start 0.3 --alpha 0.8 --beta-start 0.3 --beta 0.8 --roll-in-updates 0.5".split(),
+     *"--delete-threshold 0.9".split()],
+    "translation",
+)  # fmt: skip
+TRANSFORMER = Stage(
+    "transformer",
+    "all",
+    TRANSLATION_SHARE,
+    ["--task", "translation", "--arch", "transformer", *ENCODER, *DECODER, *SMOOTHED],
+)
+CONCAT = Stage(
+    "concat",
+    "data",
+    1 - TRANSLATION_SHARE,
+    [*DRAFTS, *ENCODER, *DECODER, *SMOOTHED,
+     *"--task translation_concat --arch transformer_concat".split()],
+    "transformer",
+)  # fmt: skip
+WAYS = {"levt": [TRANSLATION, LEVT], "concat": [TRANSFORMER, CONCAT]}
+
+
+class Recipe(NamedTuple):
+    """What was chosen by the speed of the machine and the size of the memory.
+
+    passes: of the editor over its data, in its share of the time. updates: of each stage.
+    """
+
+    dropout: float
+    passes: float
+    updates: dict[str, int]
+
+
+def dropout_for(passes: float) -> float:
+    """None for five passes over the data or fewer, 0.1 for ten, 0.2 for twenty."""
+    doublings = math.log2(max(passes, 1e-3) / PASSES_WITHOUT_DROPOUT)
+    return round(min(max(0.1 * doublings, 0.0), LARGEST_DROPOUT), 2)
+
+
+def checkpoint_of(folder: Path) -> Path | None:
+    """The best checkpoint of a training, else the last; None where there is none."""
+    paths = (folder / f"checkpoint_{name}.pt" for name in ("best", "last"))
+    return next((path for path in paths if path.is_file()), None)
+
+
+class Training:
+    """The trainings of a WORK.
+
+    minutes: of the processor, for all stages. start: a checkpoint of a larger memory. extra:
+    flags for fairseq-train, which win.
+    """
+
+    def __init__(
+        self, work: Path, minutes: float, seed: int, start: Path | None, extra: Sequence[str]
+    ) -> None:
+        if not (work / "data").is_dir():
+            raise UserError(f"no data in {work}: tm.py prepare makes them")
+        self.work, self.minutes, self.seed = work.resolve(), minutes, seed
+        self.start, self.extra = start, [*extra]
+        target = (self.work / "text/valid.tgt").read_text("utf-8").splitlines()
+        self.valid_words = sum(len(line.split()) for line in target)
+
+    def command(self, stage: Stage, hours: float, more: Sequence[str]) -> list[str]:
+        """fairseq-train for a stage."""
+        limits = "--max-source-positions 512 --max-target-positions 512".split()
+        optimizer = "--optimizer muon --muon-update-rms 0.4".split()
+        if "--optimizer" in self.extra:  # another one knows no --muon-update-rms
+            optimizer = []
+        bf16 = ["--bf16"] if knows_bfloat16() else []  # elsewhere it costs a tenth more
+        program = shutil.which("fairseq-train") or Path(sys.executable).with_name("fairseq-train")
+        package = Path(__file__).resolve().parents[2] / "lev_plugins"
+        return [
+            *(str(program), str(self.work / stage.data), "--user-dir", str(package)),
+            *("--source-lang", "src", "--target-lang", "tgt", *stage.flags, *limits),
+            *("--share-all-embeddings", "--bpe", "sentencepiece"),
+            *("--sentencepiece-model", str(self.work / "spm.model")),
+            *("--skip-invalid-size-inputs-valid-test", *optimizer, "--lr", "0.004"),
+            *("--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0", *bf16),
+            *("--lr-scheduler", "time_budget", "--processor-time"),
+            *("--stop-time-hours", f"{hours:.6f}", "--max-tokens", "2600"),
+            *("--seed", str(self.seed), "--save-dir", str(self.work / stage.name)),
+            *("--no-epoch-checkpoints", "--log-format", "json", "--log-interval", "20"),
+            *(*more, *self.extra),
+        ]
+
+    def hours(self, stage: Stage, stages: Sequence[Stage]) -> float:
+        """The time of a stage, so that all stages together take the minutes."""
+        whole = sum(one.share for one in stages)
+        return self.minutes / 60 * stage.share / whole
+
+    def started_from(self, stage: Stage) -> list[str]:
+        """The flags to start from another model, where there is one."""
+        path = checkpoint_of(self.work / stage.start) if stage.start else None
+        path = path or (self.start if stage.name in ("model", "concat") else None)
+        return ["--finetune-from-model", str(path)] if path else []
+
+    def run(self, stage: Stage, hours: float, more: Sequence[str]) -> float:
+        """Trains, with a line for what is new; returns the passes of 100 updates."""
+        folder, passes = self.work / stage.name, 0.0
+        folder.mkdir(parents=True, exist_ok=True)
+        command = self.command(stage, hours, more)
+        with (
+            open(folder / "train.log", "a", encoding="utf-8") as log,
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+            ) as process,
+        ):
+            assert process.stdout is not None
+            for line in process.stdout:
+                log.write(line)
+                log.flush()
+                event = _LINE.search(line)
+                if event:
+                    numbers = json.loads(event[2])
+                    passes = self.say(stage, event[1], numbers) or passes
+        if process.returncode:
+            end = (folder / "train.log").read_text("utf-8").rstrip().rpartition("\n")[2]
+            why = end.strip().removeprefix("error: ")
+            raise UserError(f"fairseq-train failed: {why} (see {folder}/train.log)")
+        return passes
+
+    def say(self, stage: Stage, kind: str, numbers: dict[str, str]) -> float:
+        """A line on the course of a training; returns the passes of an update, 0 if not told."""
+        if kind == "train_inner":
+            done, updates = float(numbers["update"]), int(numbers["num_updates"])
+            left = f"{numbers.get('minutes_left', '?')} minutes left"
+            print(f"{stage.name}: {updates} updates, {done:.2f} passes, {left}", flush=True)
+            return done / updates
+        said = f"loss {numbers['valid_loss']}"
+        if "valid_ter" in numbers:
+            edits = float(numbers["valid_ter"]) * self.valid_words / 100
+            said = f"{edits:.0f} edits on valid, TER {numbers['valid_ter']}"
+        best = numbers.get("valid_best_ter") or numbers.get("valid_best_loss")
+        print(f"{stage.name}: {said} (best {best})", flush=True)
+        return 0.0
+
+    def recipe(self, stages: Sequence[Stage]) -> Recipe:
+        """What was chosen before, else by a few updates of the first stage."""
+        path = self.work / f"{stages[-1].name}.json"
+        if path.is_file():
+            return Recipe(**json.loads(path.read_text("utf-8")))
+        first = stages[0]
+        hours = self.hours(first, stages)
+        beginning = ["--disable-validation", "--max-update", str(BEGINNING)]
+        pass_share = self.run(first, hours, [*beginning, *self.started_from(first)])
+        state = load_state(str(self.work / first.name / "checkpoint_last.pt"))
+        history = state["optimizer_history"][-1]
+        seconds = history["lr_scheduler_state"]["seconds"] / max(history["num_updates"], 1)
+        sizes = {one.data: self.rows(one.data) for one in stages}
+        updates = {}
+        for stage in stages:
+            cost = EDITOR_COST if stage.name == "model" and first.name != "model" else 1.0
+            updates[stage.name] = int(3600 * self.hours(stage, stages) / (cost * seconds))
+        last = stages[-1]
+        passes = updates[last.name] * pass_share * sizes[first.data] / sizes[last.data]
+        recipe = Recipe(dropout_for(passes), round(passes, 2), updates)
+        write_json(path, recipe._asdict())
+        return recipe
+
+    def rows(self, data: str) -> int:
+        """How many lines are learnt from."""
+        name = "all" if data == "all" else "train"
+        return len((self.work / f"text/{name}.tgt").read_text("utf-8").splitlines())
+
+    def train(self, way: str) -> None:
+        """Runs the stages that are not done."""
+        stages = [one for one in WAYS[way] if not (self.start and one.data == "all")]
+        recipe = self.recipe(stages)
+        passes = f"about {recipe.passes:.1f} passes over the matches"
+        print(f"{passes} to come: dropout {recipe.dropout:g}", flush=True)
+        for stage in stages:
+            done = self.work / stage.name / "done"
+            if done.is_file():
+                print(f"{stage.name} is trained: delete {done} to go on")
+                continue
+            every = max(recipe.updates[stage.name] // VALIDATIONS, 1)
+            validation = [
+                *("--dropout", f"{recipe.dropout:g}", "--patience", str(PATIENCE)),
+                *("--validate-interval", str(NEVER), "--save-interval", str(NEVER)),
+                *("--validate-interval-updates", str(every), "--keep-interval-updates", "1"),
+                *("--save-interval-updates", str(every), "--max-tokens-valid", "4000"),
+            ]
+            self.run(stage, self.hours(stage, stages), [*validation, *self.started_from(stage)])
+            done.touch()
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command ``train``.
+
+    Raises:
+        UserError: there is nothing to train on or to start from, or fairseq-train failed.
+    """
+    if args.minutes <= 0:
+        raise UserError(f"--minutes {args.minutes:g}: give a number above 0")
+    start = checkpoint_of(args.start / "model") if args.start else None
+    if args.start and not start:
+        raise UserError(f"--start {args.start}: there is no trained model")
+    if start and not same_subwords(args.work, args.start):
+        raise UserError(
+            f"{args.work} has other subwords than {args.start}: prepare it with --like {args.start}"
+        )
+    training = Training(args.work, args.minutes, args.seed, start, args.extra)
+    training.train("concat" if args.concat else "levt")
+    print(f"next: python {sys.argv[0]} evaluate {args.work}")
+    return 0
+
+
+def same_subwords(work: Path, other: Path) -> bool:
+    """Whether models of two memories read the same vocabulary."""
+    paths = [folder / "data/dict.src.txt" for folder in (work, other)]
+    if not all(path.is_file() for path in paths):
+        return False
+    symbols = [[line.split()[0] for line in path.read_text("utf-8").splitlines()] for path in paths]
+    return symbols[0] == symbols[1]

@@ -1,0 +1,454 @@
+"""examples/translation_memory: files of translations are read as others read them, and only what
+is proposed changes in them; texts as lines, placeholders, numbers, matches."""
+
+import gettext
+import io
+import os
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import editdistance
+import polib
+import pytest
+from example_scripts import modules
+from hypothesis import given
+from hypothesis import strategies as st
+from refusals import refuses
+
+NAMES = "memory lines repair values units po xliff files proposals propose train".split()
+memory, lines, repair, values, units, po, xliff, files, proposals, propose, train = modules(
+    "translation_memory", *NAMES
+)
+HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: it\\n"\n'
+FUZZY = """
+#, fuzzy
+#| msgid "Close the file 3"
+msgid "Close the file 4"
+msgstr "Chiudi il file 3"
+"""
+XLIFF = """<?xml version="1.0" encoding="utf-8"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+ <file source-language="en" target-language="it" datatype="plaintext" original="a"><body>
+  <trans-unit id="1" approved="no"><source>Close &amp; go 4</source>
+   <target state='needs-review-translation'>Chiudi &amp; vai 3</target>
+   <alt-trans><source>Close &amp; go 3</source><target>Chiudi &amp; vai 3</target></alt-trans>
+  </trans-unit>
+  <trans-unit id="2"><source>See <x id="1" a=">"/> 4</source><target state="new"/>
+   <alt-trans><source>See <x id="1" a=">"/> 3</source><target>Vedi <x id="1" a=">"/> 3</target>
+   </alt-trans></trans-unit>
+  <trans-unit id="3"><source>Read</source><target>Leggi</target></trans-unit>
+  <trans-unit id="4" translate="no"><source>x</source></trans-unit>
+  <trans-unit id="5"><source>Print</source></trans-unit>
+ </body></file>
+</xliff>
+"""
+
+
+class Editor:
+    """A model that writes the draft with a word changed, and is as sure as it is told."""
+
+    limits = (100, 100)
+
+    def __init__(self, change: tuple[str, str] = ("", ""), score: float = 0.0) -> None:
+        self.change, self.score = change, score
+        self.bpe = SimpleNamespace(encode=str)
+        self.task = SimpleNamespace(mark_change=lambda source, old: source)
+        self.read: list[tuple[str, str, str]] = []
+
+    def edit(self, sources, drafts, old_sources, **options):
+        self.read += zip(sources, old_sources, drafts)
+        return [
+            SimpleNamespace(text=draft.replace(*self.change), score=self.score) for draft in drafts
+        ]
+
+
+def proposer(editor: Editor, *pairs: tuple[str, str], rule: float = 1.0, **options):
+    """What proposes, with a model that is believed at any probability above zero."""
+    outcomes = dict.fromkeys(proposals.WAYS, [(0.01, True)])
+    settings = proposals.Settings(0.9, 0.0, outcomes, rule)
+    return propose.Proposer(editor, memory.Memory(pairs), settings, **options)
+
+
+def fill(path: Path, by, **options) -> str:
+    """Fills a file; returns what became of it."""
+    named = {"output": None, "place": path, "diff": False, "dry_run": False, "backup": False}
+    return propose.fill(path, by, SimpleNamespace(**named, **options), propose.Report())
+
+
+def written(tmp_path: Path, text: str, name: str = "a.po") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return path
+
+
+# files --------------------------------------------------------------------------------------------
+
+VARIANTS = {
+    "plain": HEADER + FUZZY,
+    "without a header": FUZZY.lstrip(),
+    "indented": HEADER + "".join(f"   {line}\n" for line in FUZZY.splitlines()),
+    "no space": HEADER + FUZZY.replace("#, fuzzy", "#,fuzzy,c-format"),
+    "carriage returns": (HEADER + FUZZY).replace("\n", "\r\n"),
+    "strings on one line": HEADER + FUZZY.replace('"Chiudi il file 3"', '"Chiudi " "il file 3"'),
+    "a string below": HEADER + FUZZY.replace('"Chiudi il file 3"', '""\n"Chiudi "\n\n"il file 3"'),
+    "no blank line": HEADER.rstrip() + FUZZY.rstrip() + '\nmsgid "A"\nmsgstr "B"',
+    "a byte order mark": "\ufeff" + FUZZY.lstrip(),
+    "obsolete": HEADER + '#~ msgid "x"\n#~ msgstr "y"\n' + FUZZY,
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_fuzzy_text_is_replaced_however_the_file_is_written(name, tmp_path):
+    path = written(tmp_path, VARIANTS[name])
+    content = path.read_bytes()
+    assert po.read_po(path).with_proposals({}) == content
+    said = fill(path, proposer(Editor()))
+    assert said.startswith("1 proposed (1 edited by the model), 0 kept, 0 left")
+    after = path.read_bytes()
+    (unit,) = (unit for unit in po.read_po(path).units if unit.state == "fuzzy")
+    assert (unit.target, unit.old) == ("Chiudi il file 4", "Close the file 3")
+    assert b'#  was: "Chiudi il file 3"' in after
+    assert after.count(b"\r") in (0, after.count(b"\n"))
+    before = [
+        line for line in content.splitlines() if b"hiudi" not in line and b"il file" not in line
+    ]
+    rest = [line for line in after.splitlines() if line in before]
+    assert rest == before or name in ("a string below", "a byte order mark")
+    assert "1 have a proposal" in fill(path, proposer(Editor())) and path.read_bytes() == after
+
+
+def test_a_proposal_for_an_earlier_source_gives_way_to_a_new_one(tmp_path):
+    path = written(tmp_path, HEADER + FUZZY)
+    fill(path, proposer(Editor()))
+    text = path.read_text().replace('msgid "Close the file 4"', 'msgid "Close the file 5"')
+    path.write_text(text.replace('#| msgid "Close the file 3"', '#| msgid "Close the file 4"'))
+    assert fill(path, proposer(Editor())).startswith("1 proposed")
+    after = path.read_text()
+    assert after.count("lev_plugins") == after.count("#  was:") == 1
+    assert 'msgstr "Chiudi il file 5"' in after
+
+
+def test_each_form_of_a_plural_is_filled_and_its_old_text_named(tmp_path):
+    entry = """
+#, fuzzy, c-format
+#| msgid "%d old\\n"
+#| msgid_plural "%d olds\\n"
+msgid "%d new\\n"
+msgid_plural "%d news\\n"
+msgstr[0] "%d vecchio\\n"
+msgstr[1] ""
+"%d vecchi\\n"
+"""
+    path = written(tmp_path, HEADER + entry)
+    fill(path, proposer(Editor(("vecchi", "nuovi"))))
+    (found,) = [one for one in polib.pofile(str(path)) if one.msgid]
+    assert [*found.msgstr_plural.values()] == ["%d nuovio\n", "%d nuovi\n"] and found.fuzzy
+    assert '#  was[1]: "%d vecchi\\n"' in path.read_text()
+
+
+@given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=200))
+def test_a_text_is_written_so_that_it_is_read_again(text):
+    rows = po.quoted("msgstr", text)
+    assert all("\n" not in row for row in rows)
+    assert po.unquoted("".join(rows).removeprefix("msgstr ")) == text
+    assert rows[0].startswith('msgstr "')
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEADER + 'msgid "no end\nmsgstr "x"\n', "a.po:5"),
+        (HEADER + 'msgid "a"\n', "no msgstr"),
+        (HEADER + "whatever\n", "a.po:5"),
+        (HEADER + 'msgid "a"\nmsgid "b"\nmsgstr "c"\n', "second msgid"),
+        (HEADER.replace("UTF-8", "ASCII") + 'msgid "a"\nmsgstr "è"\n', "is not ASCII"),
+        (HEADER.replace("UTF-8", "nothing"), "nothing"),
+    ],
+)
+def test_a_damaged_file_is_named_with_its_line(text, said, tmp_path):
+    with refuses(said, tmp_path):
+        po.read_po(written(tmp_path, text))
+
+
+def test_xliff_keeps_every_byte_but_the_proposals(tmp_path):
+    path = written(tmp_path, XLIFF, "a.xlf")
+    document = files.read_document(path)
+    assert document.with_proposals({}) == XLIFF.encode() and document.language == "it"
+    states = [unit.state for unit in document.units]
+    assert states == ["fuzzy", "fuzzy", "translated", "untranslated"]
+    assert fill(path, proposer(Editor())).startswith("2 proposed")
+    after = path.read_text()
+    assert "<target state='needs-review-translation'>Chiudi &amp; vai 4</target>" in after
+    assert '<target state="new">Vedi <x id="1" a=">"/> 4</target>' in after
+    assert "was: Chiudi &amp; vai 3</note>" in after
+    shortened = after
+    for start, end in (
+        ("<note", "</note>"),
+        ("<target state", "</target>"),
+        ("<target ", "</target>"),
+    ):
+        while start in shortened:
+            before, _, rest = shortened.partition(start)
+            shortened = before + rest.partition(end)[2]
+    assert shortened == (
+        XLIFF.replace(
+            "<target state='needs-review-translation'>Chiudi &amp; vai 3</target>", ""
+        ).replace('<target state="new"/>', "")
+    )
+    assert "2 have a proposal" in fill(path, proposer(Editor()))
+
+
+@pytest.mark.parametrize("text", ["<xliff version='2.0'/>", "<a>", "<html/>", ""])
+def test_what_is_no_xliff_1_is_refused(text, tmp_path):
+    with refuses("a.xlf"):
+        files.read_document(written(tmp_path, text, "a.xlf"))
+
+
+def test_a_link_is_written_through_and_a_backup_keeps_what_was_there(tmp_path):
+    path = written(tmp_path, HEADER + FUZZY)
+    path.chmod(0o640)
+    content = path.read_bytes()
+    link = tmp_path / "link.po"
+    link.symlink_to(path)
+    files.replace_file(link, b"new", backup=True)
+    assert link.is_symlink() and path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "a.po.bak").read_bytes() == content
+    files.replace_file(link, b"newer", backup=True)
+    assert (tmp_path / "a.po.bak").read_bytes() == content
+    assert (tmp_path / "a.po.bak1").read_bytes() == b"new"
+
+
+def translated(language: str, text: str = "Leggi") -> str:
+    return HEADER.replace("it", language) + f'msgid "Read"\nmsgstr "{text}"\n'
+
+
+def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path, capsys):
+    for language in ("it", "es"):
+        written(tmp_path, translated(language, language), f"{language}.po")
+    written(tmp_path, "broken", "z.po")
+    problems = files.Problems()
+    with refuses("es.po", "it.po", "--language es"):
+        files.folder_memory(tmp_path, "", problems)
+    assert files.folder_memory(tmp_path, "it", problems) == ([("Read", "it")], "it")
+    assert problems.count == 2 and "z.po:1" in capsys.readouterr().err
+    for place in (tmp_path / "none", tmp_path / "es.po", tmp_path):
+        if place.name == "none":
+            with refuses("none"):
+                files.files_in(place, [".po"])
+    assert [one.name for one in files.files_in(tmp_path, [".po"])] == ["es.po", "it.po", "z.po"]
+
+
+def test_a_tmx_file_is_a_memory_of_one_pair_of_languages(tmp_path):
+    units = "".join(
+        f'<tu><tuv xml:lang="en-US"><seg>Read {i}<bpt i="1">&lt;b></bpt></seg></tuv>'
+        f'<tuv xml:lang="{language}"><seg>Leggi {i}</seg></tuv></tu>'
+        for i, language in enumerate(("it", "it-IT", "es"))
+    )
+    head = '<tmx version="1.4"><header srclang="en"/><body>'
+    path = written(tmp_path, f"{head}{units}</body></tmx>", "a.tmx")
+    with refuses("--language"):
+        files.folder_memory(path, "", files.Problems())
+    pairs, _ = files.folder_memory(path, "it", files.Problems())
+    assert pairs == [("Read 0", "Leggi 0"), ("Read 1", "Leggi 1")]
+
+
+def test_translate_toolkit_reads_further_formats_as_a_memory(tmp_path):
+    pytest.importorskip("translate.storage.factory")
+    text = (
+        '<!DOCTYPE TS><TS version="2.0" language="it"><context><name>a</name><message>'
+        "<source>Read</source><translation>Leggi</translation></message></context></TS>"
+    )
+    pairs, language = files.folder_memory(written(tmp_path, text, "a.ts"), "", files.Problems())
+    assert (pairs, language) == ([("Read", "Leggi")], "it")
+
+
+# what is proposed ---------------------------------------------------------------------------------
+
+
+def entry(new: str, target: str, old: str = "", flags: str = "fuzzy") -> str:
+    previous = f'#| msgid "{old}"\n' if old else ""
+    return f'{HEADER}\n#, {flags}\n{previous}msgid "{new}"\nmsgstr "{target}"\n'
+
+
+def test_the_draft_is_the_text_that_stands_there_whatever_is_more_similar(tmp_path):
+    pairs = ("Open the file now", "Apri subito il file"), ("Open the door", "Apri la porta")
+    path = written(tmp_path, entry("Open the file now then", "Apri la porta"))
+    by = proposer(editor := Editor(), *pairs)
+    fill(path, by)
+    assert editor.read == [("Open the file now then", "Open the door", "Apri la porta")]
+    path = written(tmp_path, entry("Open the file now then", "parole che nessuno conosce"))
+    fill(path, by)
+    assert editor.read[1:] == [("Open the file now then", "", "parole che nessuno conosce")]
+
+
+def test_of_near_translations_that_of_the_most_similar_source_is_taken():
+    pairs = ("Open a b c", "Apri il file uno"), ("Close the file", "Apri il file due")
+    known = memory.Memory(pairs)
+    asked = ["Apri il file tre", "nient'altro", "Apri il file uno"]
+    olds = known.translated_from(asked, ["Close the file now", "x", "Close the file"])
+    assert [*olds] == ["Close the file", "", "Open a b c"]
+    assert [*known.translated_from(asked[2:], ["Close the file"], itself=False)] == [
+        "Close the file"
+    ]
+
+
+def test_what_is_not_likelier_to_be_better_replaces_nothing(tmp_path):
+    path = written(tmp_path, HEADER + FUZZY)
+    content = path.read_bytes()
+    unsure = proposer(Editor(score=-9.0), rule=0.5)
+    assert fill(path, unsure) == "0 proposed, 1 kept (1 not sure enough), 0 left"
+    assert path.read_bytes() == content
+    outcomes = [(0.9, True), (0.8, True), (0.7, False), (0.6, True), (0.5, False), (0.4, False)]
+    for precision, least in ((1.0, 0.8), (0.75, 0.6), (0.5, 0.4)):
+        assert proposals.least_confidence(outcomes, precision) == least
+    assert proposals.least_confidence([(0.5, True), (0.5, False)], 0.8) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("new", "target", "old", "flags", "change"),
+    [
+        ("a %ld", "b %ld", "c %ld", "fuzzy", ("%ld", "%d")),
+        ("a %1", "b %1", "c %1", "fuzzy", ("%1", "")),
+        ("a %s %d", "b %s %d", "c %s %d", "fuzzy", ("%s %d", "%d %s")),
+        ("a % d", "b % d", "c % d", "fuzzy, c-format", ("% d", "% s")),
+        ("<b>a</b>", "<b>b</b>", "<b>c</b>", "fuzzy", ("</b>", "")),
+        ("a", "b", "c", "fuzzy", ("b", "")),
+    ],
+)
+def test_what_a_program_could_not_use_is_not_proposed(new, target, old, flags, change, tmp_path):
+    path = written(tmp_path, entry(new, target, old, flags))
+    content = path.read_bytes()
+    assert fill(path, proposer(Editor(change))).startswith("0 proposed, 1 kept")
+    assert path.read_bytes() == content
+
+
+def test_spaces_at_the_ends_stay_as_the_translator_or_the_source_wants(tmp_path):
+    for new, target, old, filled in (
+        ("Word 4: ", "Parola 3 : ", "Word 3: ", "Parola 4 : "),
+        ("Word 4:", "Parola 3 : ", "Word 3: ", "Parola 4 :"),
+        ("Word 4:\\n", "Parola 3 :", "Word 3:", "Parola 4 :\\n"),
+        ("a  4 \\tb", "c  3 \\td", "a  3 \\tb", "c  4 \\td"),
+    ):
+        path = written(tmp_path, entry(new, target, old))
+        fill(path, proposer(Editor()))
+        assert f'msgstr "{filled}"' in path.read_text() or f'"{filled}"' in path.read_text()
+
+
+def test_proposals_have_the_terms_of_the_glossary(tmp_path):
+    glossary = written(tmp_path, "# ours\nfile\tdocumento\nfolder\tcartella\n", "terms.tsv")
+    terms = proposals.read_terms(glossary)
+    path = written(tmp_path, entry("Open the folder 4", "Apri il documento 3", "Open the file 3"))
+    fill(path, proposer(Editor(), terms=terms))
+    assert 'msgstr "Apri il cartella 4"' in path.read_text()
+    path = written(tmp_path, entry("Open the file 4", "Apri il file 3", "Open the file 3"))
+    assert "1 without a term" in fill(path, proposer(Editor(), terms=terms))
+    with refuses("terms.tsv:1"):
+        proposals.read_terms(written(tmp_path, "no tab\n", "terms.tsv"))
+
+
+def test_nothing_stood_there_and_the_memory_has_a_match(tmp_path):
+    by = proposer(
+        Editor(("Apri", "Leggi")), ("Open the file 3", "Apri il file 3"), ("Read", "Leggi")
+    )
+    path = written(tmp_path, entry("Open the file 4", ""))
+    assert "1 edited matches" in fill(path, by)
+    assert 'msgstr "Leggi il file 4"' in path.read_text() and "was" not in path.read_text()
+    path = written(tmp_path, entry("Read", ""))
+    assert "translated so in the memory" in fill(path, by)
+    path = written(tmp_path, entry("wholly other words", ""))
+    assert "1 left (1 without a text and a match)" in fill(path, by)
+
+
+def test_a_file_in_another_language_is_refused(tmp_path):
+    with refuses("is it", "es"):
+        fill(written(tmp_path, HEADER + FUZZY), proposer(Editor(), language="es"))
+
+
+@pytest.mark.skipif(not any(os.access(f"{p}/msgfmt", os.X_OK) for p in os.get_exec_path()),
+                    reason="gettext is not installed")  # fmt: skip
+def test_msgfmt_checks_what_was_written(tmp_path):
+    path = written(tmp_path, HEADER + FUZZY + FUZZY.replace("file", 'foglio\\n\\"x\\" ' * 9))
+    fill(path, proposer(Editor()))
+    catalogue = tmp_path / "a.mo"
+    subprocess.run(["msgfmt", "-c", "-f", "-o", catalogue, path], check=True)
+    read = gettext.GNUTranslations(io.BytesIO(catalogue.read_bytes()))
+    assert read.gettext("Close the file 4") == "Chiudi il file 4"
+
+
+# texts --------------------------------------------------------------------------------------------
+
+
+@given(st.text(st.sampled_from(" \n\t\r\u00a0\u3000\u2028␊␉⍽␛\U000f0020a<>/delins"), max_size=40))
+def test_a_line_has_plain_spaces_no_marks_and_all_of_the_text(text):
+    line = lines.to_line(text)
+    assert lines.to_text(line) == text
+    assert {char for char in line if char.isspace()} <= {" "}
+    assert not any(mark in line for mark in ("<del>", "</del>", "<ins>", "</ins>"))
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    "%1 %L1 %s %ld %'d %*d %-5.2f %.*f %@ %1$@ %<PRIu64> %zu %2$s %(name)s %% $1 $name ${name} "
+    "{0} {} {name} {{name}} %{name} %PATH% %n".split(),
+)
+def test_a_placeholder_has_to_stay(placeholder):
+    text = f"a {placeholder} b"
+    assert lines.same_placeholders(text, f"{placeholder} c")
+    assert not lines.same_placeholders(text, "a b")
+    assert not lines.same_placeholders(text, f"{text} {placeholder}")
+    assert lines.same_placeholders("100 % of it", "100 % davon")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "draft", "repaired"),
+    [
+        ("see issue 17.", "see issue 23.", "véase 17.", "véase 23."),
+        ("see `os.stat`", "see `os.walk`", "véase `os.stat`", "véase `os.walk`"),
+        ("see 17", "see 23", "17 y 17", "17 y 17"),  # twice
+        ("an a", "an it", "la casa a", "la casa it"),  # not inside a word
+        ("see 17", "see", "véase 17", "véase 17"),  # nothing comes in its place
+        ("x in x", "y in x", "x", "x"),  # the new source has it too
+        ("from 3 to 4", "from 4 to 5", "de 3 a 4", "de 4 a 5"),  # not what was just written
+        ("page 3 of 4", "page 4 of 5", "página 3", "página 4"),
+        ("in 3.5 s", "in 4.25 s", "en 3,5 s", "en 4,25 s"),
+        ("1,000.5 s", "12,000.75 s", "1.000,5 s", "12.000,75 s"),
+        ("1,000 files", "2,500 files", "1\u202f000 fichiers", "2\u202f500 fichiers"),
+        ("1,000 files", "2,500 files", "1⎵000 fichiers", "2⎵500 fichiers"),
+        ("1,000 files", "2,500 files", "1000 ficheros", "2500 ficheros"),
+        ("1000 files", "25000 files", "1.000 ficheros", "25.000 ficheros"),
+        ("1,000 files", "2,000 files", "1 fichero", "1 fichero"),  # another value
+        ("the 3rd", "the 4th", "el 3.º", "el 4.º"),
+        ("the 3rd day", "the 4th day", "am 3. Tag", "am 4. Tag"),
+        ("the 1st", "the 2nd", "le 1er", "le 1er"),  # of the first alone
+        ("05/31/2023", "06/01/2024", "31.05.2023", "01.06.2024"),
+        ("Jan 5, 2023", "Jan 7, 2024", "5 de enero de 2023", "7 de enero de 2024"),
+        ("version 3.12.1", "version 3.13.0", "versión 3.12.1", "versión 3.13.0"),
+    ],
+)
+def test_what_needs_no_translation_is_repaired_by_rule(old, new, draft, repaired):
+    assert repair.repair(old, new, draft) == repaired
+
+
+@given(st.lists(st.text("ab c", min_size=1), min_size=1, max_size=6))
+def test_the_best_match_is_the_most_similar_source(texts):
+    asked = "a b c ab a"
+    known = memory.Memory([(text, "t") for text in texts])
+    words = [(text.split(), asked.split()) for text, _ in known.pairs]
+    similar = [1 - editdistance.eval(*pair) / max(map(len, pair)) for pair in words]
+    found = [*known.matches([asked], 1, itself=True)][0]
+    best = max(similar, default=0)
+    assert [one.similarity for one in found] == pytest.approx([best] if best >= 0.4 else [])
+
+
+@pytest.mark.parametrize(("words", "same"), [(5, 2), (10, 4), (15, 6), (20, 8)])
+def test_a_match_of_exactly_the_least_similarity_is_one(words, same):
+    source = " ".join(f"a{i}" for i in range(words))
+    other = " ".join(f"{'a' if i < same else 'b'}{i}" for i in range(words))
+    assert [*memory.Memory([(other, "t")]).matches([source], 1, itself=True)][0]
+
+
+def test_dropout_follows_the_passes_over_the_data():
+    rates = [train.dropout_for(passes) for passes in (0.1, 5, 10, 20, 40, 1000)]
+    assert rates == [0, 0, 0.1, 0.2, 0.3, 0.3]
