@@ -85,9 +85,9 @@ def _trace_back(  # type: ignore[no-untyped-def]
         last = tl.max(tl.max(last, axis=2), axis=1)
         kept = (last & 1) == 1
         limit = tl.where(kept, last >> 1, limit)
-        one = tl.full((SENTENCES,), 1, tl.int8)
-        tl.store(keep_x + sentence * x_width + i, one, mask=exists & kept)
-        tl.store(keep_y + sentence * y_width + limit, one, mask=exists & kept)
+        true = tl.full((SENTENCES,), 1, tl.int8)
+        tl.store(keep_x + sentence * x_width + i, true, mask=exists & kept)
+        tl.store(keep_y + sentence * y_width + limit, true, mask=exists & kept)
         row, place = before, place - WORDS
 
 

@@ -49,7 +49,7 @@ class DraftGuide:
 
     def _with(self, token: int) -> dict[int, int]:
         """The edits once the text has a token more (Wagner and Fischer, 1974)."""
-        found: dict[int, int] = {}
+        fewest: dict[int, int] = {}
         draft = self.draft
         for place, edits in self._edits.items():
             ways = [(place, edits + 1)]  # it is inserted
@@ -59,7 +59,7 @@ class DraftGuide:
                 passed = ahead.index(token) + 1
                 ways.append((place + passed + 1, edits + passed))
             for to, total in ways:
-                if total < found.get(to, total + 1):
-                    found[to] = total
-        most = min(found.values()) + SLACK
-        return {place: edits for place, edits in found.items() if edits <= most}
+                if total < fewest.get(to, total + 1):
+                    fewest[to] = total
+        most = min(fewest.values()) + SLACK
+        return {place: edits for place, edits in fewest.items() if edits <= most}

@@ -1,6 +1,5 @@
 """Options of the model ``levenshtein_editor`` and of the task ``translation_edit``."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -142,20 +141,20 @@ def exit_depths(
     Raises:
         UserError: --early-exit does not fit the operations or the layers.
     """
-    layers, text = cfg.decoder_layers, str(cfg.early_exit)
+    layers, sharing = cfg.decoder_layers, str(cfg.weight_sharing)
     early = [operation.name for operation in operations if operation.exits_early]
+    text = str(cfg.early_exit)
     fields = text.split(",") if text else [str(layers)] * len(early)
-    numbers = [int(field) if re.fullmatch(r"\d+", field, re.ASCII) else 0 for field in fields]
+    numbers = [int(field) if field.isascii() and field.isdigit() else 0 for field in fields]
     depths = {operation.name: layers for operation in operations}
     depths.update(zip(early, numbers))
-    in_token_stack = [
-        depths[operation.name]
-        for operation in operations
-        if stack_of(operation.blocks, str(cfg.weight_sharing)) == "token"
+    token_stack = [
+        operation for operation in operations if stack_of(operation.blocks, sharing) == "token"
     ]
+    deepest = max(depths[operation.name] for operation in token_stack)
     of_tokens = numbers[len(early) :]  # fairseq has a number for them too
     is_complete = len(numbers) >= len(early) and of_tokens in ([], [layers])
-    if not is_complete or min(numbers, default=1) < 1 or max(in_token_stack) > layers:
+    if not is_complete or 0 in numbers or deepest > layers:
         raise UserError(
             f"--early-exit {text} does not fit --decoder-layers {layers}: give {len(early)} "
             f"numbers of blocks, for {' and '.join(early)}, each between 1 and {layers}"

@@ -96,7 +96,7 @@ def _blocks(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
     largest matrix at every step of the loss. The logits are in single precision or more."""
     size = rows_at_once(logits)
     wide = torch.promote_types(logits.dtype, torch.float32)
-    for part, *rest in zip(logits.split(size), *(one.split(size) for one in others)):
+    for part, *rest in zip(logits.split(size), *(values.split(size) for values in others)):
         yield part.to(wide), *rest
 
 
@@ -106,22 +106,24 @@ class _Smoothed(torch.autograd.Function):
         ctx: Any, logits: Tensor, labels: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         labels = labels.unsqueeze(1)
-        norms, sums, right = [], [], []
+        norms, sums, hits = [], [], []
         for part, own in _blocks(logits, labels):
             norm = part.logsumexp(1, keepdim=True)
+            own_logits = part.gather(1, own)
             # −log p of the label, and the mean of all classes'
-            costs = norm - torch.cat([part.gather(1, own), part.mean(1, keepdim=True)], 1)
+            costs = norm - torch.cat([own_logits, part.mean(1, keepdim=True)], 1)
+            best = part.max(1, keepdim=True).indices  # sooner than argmax
             norms.append(norm)
             sums.append(costs.sum(0))
-            right.append((part.max(1, keepdim=True).indices == own).sum())  # sooner than argmax
+            hits.append((best == own).sum())
         ctx.save_for_backward(logits, labels, torch.cat(norms))
         ctx.smoothing = smoothing
         nll, even = fold(torch.add, sums).unbind()
-        found = fold(torch.add, right)
-        ctx.mark_non_differentiable(nll, found)
+        correct = fold(torch.add, hits)
+        ctx.mark_non_differentiable(nll, correct)
         # without smoothing a class of probability 0 costs nothing
         loss = torch.lerp(nll, even, smoothing) if smoothing else nll.clone()
-        return loss, nll, found
+        return loss, nll, correct
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *unused: Tensor) -> tuple[Tensor, None, None]:

@@ -104,9 +104,9 @@ class Expert:
         if not self.traced or self.draft_kept is None:
             return Trace.of(before), Trace.of(self.state)
         width = max(self.draft.size(1), before.size(1))
-        before = F.pad(before, (0, width - before.size(1)), value=pad)
-        draft = F.pad(self.draft, (0, width - self.draft.size(1)), value=pad)
-        kept = F.pad(self.draft_kept, (0, width - self.draft_kept.size(1)), value=False)
+        before = _widened(before, width, pad)
+        draft = _widened(self.draft, width, pad)
+        kept = _widened(self.draft_kept, width, False)
         is_draft = kept.any(1, keepdim=True)
         deleted = is_draft & ~kept & draft.ne(pad)
         counting = Trace(torch.where(is_draft, draft, before), deleted)
@@ -141,23 +141,24 @@ class Expert:
     def measured(self) -> Sizes:
         """The sizes; a device is waited for once."""
         missing = self.insertion.missing.sum(1)
-        real, drafted = self.target.ne(self.pad).sum(1), self.draft.ne(self.pad).sum(1)
-        inner = [self.inner(tokens).sum(1) for tokens in (self.draft, self.target)]
-        numbers = {
-            "missing": missing.sum(),
-            "written": self.where.sum(),
-            "slots": (real - missing - 1).sum(),
-            # what is written in the gaps is neither padding nor an end
-            "asked": torch.where(self.delete_draft, inner[0], inner[1]).sum(),
-            "width": torch.where(self.delete_draft, drafted, real).max(),
-        }
-        if self.draft_kept is not None:
-            kept = self.draft_kept.sum(1)
-            numbers["deleted"] = torch.where(kept > 0, drafted - kept, 0).sum()
-            numbers["opened"] = torch.where(kept > 0, drafted + missing, real).max()
+        real = self.target.ne(self.pad).sum(1)
+        drafted = self.draft.ne(self.pad).sum(1)
+        inner_draft = self.inner(self.draft).sum(1)
+        # what is written in the gaps is neither padding nor an end
+        inner_target = self.inner(self.target).sum(1)
+        numbers = {"missing": missing.sum(), "written": self.where.sum()}
+        numbers["slots"] = (real - missing - 1).sum()
+        numbers["asked"] = torch.where(self.delete_draft, inner_draft, inner_target).sum()
+        numbers["width"] = torch.where(self.delete_draft, drafted, real).max()
+        if self.draft_kept is None:
+            numbers["deleted"] = torch.zeros_like(numbers["missing"])
         else:
-            numbers["deleted"] = torch.zeros_like(missing.sum())
-        return Sizes(**dict(zip(numbers, torch.stack(list(numbers.values())).tolist())))
+            kept = self.draft_kept.sum(1)
+            is_draft = kept > 0
+            numbers["deleted"] = torch.where(is_draft, drafted - kept, 0).sum()
+            numbers["opened"] = torch.where(is_draft, drafted + missing, real).max()
+        values = torch.stack(list(numbers.values())).tolist()
+        return Sizes(**dict(zip(numbers, values, strict=True)))
 
 
 class TrainingBatch(Batch):
@@ -196,40 +197,62 @@ def make_expert(
     B, indices in the data set: they, ``epoch`` and the run's seed seed all noise. shares: α, β.
     frequencies: V, how often each symbol of the target is sampled, for random t̃.
     """
-    (alpha, beta), target, draft = shares, sample["target"], sample.get("draft")
+    alpha, beta = shares
     pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
+    target = sample["target"]
+    draft = sample.get("draft")
     if draft is None:
         draft = target.new_full((len(target), 2), bos)
         draft[:, 1] = eos
-    masks, tokens = str(cfg.token_masking) == "uniform", str(cfg.roll_in_tokens)
-    width = target.size(1)
-    streams = (_MASKED if masks else _DROP if tokens == "argmax" else _TOKENS) + 1
-    # the longest of what is needed: a mixture takes three
-    random = uniform_streams(cfg.seed, epoch, sample["id"], max(width, 3), streams)
+    random = _random_numbers(sample, epoch, cfg)
     mixture = random[_MIXTURE]
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
-    kept = random_keep(inner, mixture[:, 2], random[_DROP, :, :width], str(cfg.kept_tokens))
+    order = random[_DROP, :, : target.size(1)]
+    kept = random_keep(inner, mixture[:, 2], order, str(cfg.kept_tokens))
     draft_kept = None
     if beta > 0:
-        drafted, aligned = (mixture[:, 1] < beta).unsqueeze(1), boundary
+        is_draft = (mixture[:, 1] < beta).unsqueeze(1)
+        aligned = boundary
         if draft.size(1) > 2:
             draft_kept, aligned = alignment(sample, pad)
-            draft_kept = draft_kept & drafted
-        kept = torch.where(drafted, aligned, kept)
+            draft_kept = draft_kept & is_draft
+        kept = torch.where(is_draft, aligned, kept)
     insertion = insertion_labels(target, kept | boundary, pad, placeholder)
     state, where = insertion.after, insertion.missing
-    if masks:
-        masked = (random[_MASKED, :, :width] >= random[_MASK, :, :1]) & inner & kept
+    if str(cfg.token_masking) == "uniform":
+        masked = _masked(random, inner & kept)
         state, where = state.masked_fill(masked, placeholder), where | masked
-    delete_draft = draft.ne(pad).sum(1).gt(2) & (mixture[:, 0] < alpha)
-    noise = None if tokens == "argmax" else random[_TOKENS, :, :width]
-    words = frequencies.to(target.device, non_blocking=True) if tokens == "random" else None
+    has_draft = draft.ne(pad).sum(1) > 2
+    delete_draft = has_draft & (mixture[:, 0] < alpha)
     states = target, draft, delete_draft, insertion, state, where
+    noise = words = None
+    if str(cfg.roll_in_tokens) != "argmax":
+        noise = random[_TOKENS, :, : target.size(1)]
+    if str(cfg.roll_in_tokens) == "random":
+        words = frequencies.to(target.device, non_blocking=True)
     expert = Expert(*states, noise, words, draft_kept, pad, bos, eos)
     if is_accelerator(target):
         expert.sizes = expert.measured()
     return expert
+
+
+def _random_numbers(sample: Batch, epoch: int, cfg: TranslationEditConfig) -> Tensor:
+    """Streams × B × M uniform numbers of the sentences: those that the options need."""
+    last = _DROP
+    if str(cfg.roll_in_tokens) != "argmax":
+        last = _TOKENS
+    if str(cfg.token_masking) == "uniform":
+        last = _MASKED
+    # a mixture takes three
+    width = max(sample["target"].size(1), 3)
+    return uniform_streams(cfg.seed, epoch, sample["id"], width, last + 1)
+
+
+def _masked(random: Tensor, standing: Tensor) -> Tensor:
+    """B × M, bool: a share of what is ``standing``, uniform, that the token head predicts too."""
+    numbers = random[_MASKED, :, : standing.size(1)]
+    return (numbers >= random[_MASK, :, :1]) & standing
 
 
 def alignment(sample: Batch, pad: int) -> tuple[Tensor, Tensor]:
@@ -283,10 +306,16 @@ def join_deletion_inputs(expert: Expert, predicted: Tensor) -> Tensor:
     insertion, pad = expert.insertion, expert.pad
     filled = insertion.after.masked_scatter(insertion.missing, predicted)
     width = max(filled.size(1), expert.draft.size(1))
-    draft, filled = (
-        F.pad(side, (0, width - side.size(1)), value=pad) if side.size(1) < width else side
-        for side in (expert.draft, filled)
-    )
+    draft = _widened(expert.draft, width, pad)
+    filled = _widened(filled, width, pad)
     inputs = torch.where(expert.delete_draft.unsqueeze(1), draft, filled)
     longest = expert.sizes.width
-    return inputs[:, : int(inputs.ne(pad).sum(1).max()) if longest is None else longest]
+    if longest is None:
+        longest = int(inputs.ne(pad).sum(1).max())
+    return inputs[:, :longest]
+
+
+def _widened(values: Tensor, width: int, fill: int) -> Tensor:
+    """B × ``width``, with ``fill`` behind the values."""
+    missing = width - values.size(1)
+    return F.pad(values, (0, missing), value=fill) if missing else values

@@ -50,19 +50,22 @@ class EditConstraints:
 
     def grown_together(self, tokens: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
         """R' × (T − 1), bool: slots where a word that stays continues in its neighbour."""
-        behind = self.standing(ENDS, origin, rows)[:, :-1] & self.continues[tokens[:, 1:]]
-        before = self.standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
-        return behind | before
+        left, right = tokens[:, :-1], tokens[:, 1:]
+        ends = self.standing(ENDS, origin, rows)[:, :-1]
+        begins = self.standing(BEGINS, origin, rows)[:, 1:]
+        return (ends & self.continues[right]) | (begins & self.continued[left])
 
     def growing(self, places: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
         """P × V, bool: what would grow onto a word that stays, at ``places`` (P) of R' × T laid
         flat."""
-        ends, begins = (self.standing(bit, origin, rows) for bit in (ENDS, BEGINS))
-        behind, before = (
-            F.pad(edges, by).flatten().index_select(0, places)
-            for edges, by in ((ends, (1, -1)), (begins, (-1, 1)))
-        )
-        return (behind.unsqueeze(1) & self.continues) | (before.unsqueeze(1) & self.continued)
+        ends = self.standing(ENDS, origin, rows)
+        begins = self.standing(BEGINS, origin, rows)
+        # whether such a word stands left, or right, of each token
+        left = F.pad(ends, (1, -1)).flatten().index_select(0, places)
+        right = F.pad(begins, (-1, 1)).flatten().index_select(0, places)
+        onto_left = left.unsqueeze(1) & self.continues
+        onto_right = right.unsqueeze(1) & self.continued
+        return onto_left | onto_right
 
     def mask_forbidden(
         self, logits: Tensor, where: Tensor, tokens: Tensor, numbers: Sequence[int]

@@ -375,21 +375,20 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
         On an accelerator in one pass where all read the same exit: kernels are larger, and fewer.
         """
         exits = {self.exits[operation.name] for operation in operations}
-        if len(exits) != 1 or len(views) < 2 or not is_accelerator(views[0].tokens):
+        together = len(exits) == 1 and len(views) > 1 and is_accelerator(views[0].tokens)
+        if not together:
             return [
                 self.features(view.tokens, memory, operation.name, view.deleted)
                 for operation, view in zip(operations, views, strict=True)
             ]
-        width = max(view.tokens.size(1) for view in views)
-        wide = [_wide_trace(view, width, self.pad) for view in views]
-        tokens = torch.stack([trace.tokens for trace in wide], 1).flatten(0, 1)
-        deleted = torch.stack([trace.deleted for trace in wide], 1).flatten(0, 1)
+        widths = [view.tokens.size(1) for view in views]
+        traces = [_wide_trace(view, max(widths), self.pad) for view in views]
+        tokens = torch.stack([trace.tokens for trace in traces], 1).flatten(0, 1)
+        deleted = torch.stack([trace.deleted for trace in traces], 1).flatten(0, 1)
         head = operations[-1].name  # at whose placeholders the source is read
-        features = self.decoded(tokens, memory, head, deleted).unflatten(0, (-1, len(views)))
-        return [
-            side.narrow(1, 0, view.tokens.size(1))
-            for side, view in zip(features.unbind(1), views, strict=True)
-        ]
+        features = self.decoded(tokens, memory, head, deleted)
+        sides = features.unflatten(0, (-1, len(views))).unbind(1)
+        return [side.narrow(1, 0, width) for side, width in zip(sides, widths, strict=True)]
 
     # checkpoints --------------------------------------------------------------------------------
 

@@ -105,8 +105,9 @@ def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
         converted[renamed] = value
         for projection, letters in _JOINED.items():
             if projection in name:
-                parts = [name.replace(f"{letters[0]}_proj", f"{one}_proj") for one in letters]
-                converted[renamed] = torch.cat([state[part] for part in parts])
+                first = f"{letters[0]}_proj"
+                parts = [state[name.replace(first, f"{letter}_proj")] for letter in letters]
+                converted[renamed] = torch.cat(parts)
     for name in ("encoder_embed.weight", "decoder_embed.weight", "token_head.weight"):
         if name in converted:
             table = converted[name]
@@ -123,9 +124,11 @@ def _repeated(state: dict[str, Tensor]) -> set[str]:
         ("decoder.output_projection.", "decoder.embed_tokens."),
         ("decoder.layers_msk.", "decoder.layers_del."),
     ):
-        ones = {key: key.replace(name, first) for key in state if key.startswith(name)}
-        if all(one in state and torch.equal(state[key], state[one]) for key, one in ones.items()):
-            repeated.update(ones)
+        firsts = {key: key.replace(name, first) for key in state if key.startswith(name)}
+        if all(
+            twin in state and torch.equal(state[key], state[twin]) for key, twin in firsts.items()
+        ):
+            repeated.update(firsts)
     return repeated
 
 

@@ -123,8 +123,9 @@ class TranslationEditTask(PostEditingTask):
         words, bits = token_marks(plain, spans, encode_fn)
         unk, tokens = self.tgt_dict.unk(), self.encode_text(" ".join(words), str, self.tgt_dict)
         tokens.masked_fill_(tokens >= self.placeholder, unk)  # words that fairseq has put behind it
-        unknown = {one for one, token in zip(words, tokens[1:].tolist()) if token == unk}
-        for term in (plain[one.start : one.end] for one in spans if one.kind == "term"):
+        unknown = {word for word, token in zip(words, tokens[1:].tolist()) if token == unk}
+        terms = [plain[span.start : span.end] for span in spans if span.kind == "term"]
+        for term in terms:
             for word in encode_fn(term).split():
                 if word in unknown:
                     raise UserError(
@@ -204,21 +205,24 @@ class TranslationEditTask(PostEditingTask):
         self, update: int | None = None, time_share: float | None = None
     ) -> tuple[float, float]:
         """α and β at an update, or when a share of the time has passed; by default at the end."""
-        cfg, whole = self.cfg, self.cfg.roll_in_updates
+        cfg, duration = self.cfg, self.cfg.roll_in_updates
         starts = not (cfg.alpha_start is None and cfg.beta_start is None)
-        if update is not None and starts != (whole > 0):
+        if update is not None and starts != (duration > 0):
             raise UserError(
                 "--roll-in-updates goes with --alpha-start or --beta-start: give both or neither"
             )
-        done = time_share if 0 < whole < 1 and update is not None else update
+        done = time_share if 0 < duration < 1 and update is not None else update
         if done is None and update is not None:
             raise UserError(
-                f"--roll-in-updates {whole} is a share of the time, which needs "
+                f"--roll-in-updates {duration} is a share of the time, which needs "
                 "--lr-scheduler time_budget; with other schedules give a number of updates"
             )
-        moved = done / whole if done is not None and done < whole else 1.0
-        ends = (cfg.alpha_start, cfg.alpha), (cfg.beta_start, cfg.beta)
-        alpha, beta = (b if a is None else a + moved * (b - a) for a, b in ends)
+        moved = done / duration if done is not None and done < duration else 1.0
+        alpha, beta = cfg.alpha, cfg.beta
+        if cfg.alpha_start is not None:
+            alpha = cfg.alpha_start + moved * (alpha - cfg.alpha_start)
+        if cfg.beta_start is not None:
+            beta = cfg.beta_start + moved * (beta - cfg.beta_start)
         return alpha, beta
 
     def with_expert(
@@ -268,13 +272,14 @@ class TranslationEditTask(PostEditingTask):
                 "--draft-guided is for models that write from left to right; an edit model starts "
                 "from the draft anyway; leave it out"
             )
+        cfg = self.cfg
         options = RefinementOptions.from_generation(
             args,
-            delete_threshold=0.5 if (given := self.cfg.delete_threshold) is None else given,
-            delete_words=self.cfg.delete_words,
-            stock=self.cfg.stock_decoding,
-            noise_scale=self.cfg.noise_scale,
-            seed=1 if self.cfg.seed is None else self.cfg.seed,
+            delete_threshold=0.5 if cfg.delete_threshold is None else cfg.delete_threshold,
+            delete_words=cfg.delete_words,
+            stock=cfg.stock_decoding,
+            noise_scale=cfg.noise_scale,
+            seed=1 if cfg.seed is None else cfg.seed,
         )
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
 

@@ -46,7 +46,8 @@ class Trace(NamedTuple):
 
     def select(self, rows: Tensor) -> Self:
         """The sentences at ``rows``."""
-        return type(self)(*(one.index_select(0, rows) for one in self))
+        tokens = self.tokens.index_select(0, rows)
+        return type(self)(tokens, self.deleted.index_select(0, rows))
 
     def opened(self, counts: Tensor, after: Tensor, pad: int, width: int | None = None) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.
@@ -56,14 +57,17 @@ class Trace(NamedTuple):
         """
         standing = self.standing(pad)
         # the slot left of a token that stands, by its number among those
-        slot = (standing.cumsum(1)[:, 1:] - 2).clamp(0, counts.size(1) - 1)
-        wide = counts.gather(1, slot).masked_fill(~standing[:, 1:], 0)
-        opened = Opening(self.tokens.ne(pad).sum(1), wide, width)
+        numbers = standing.cumsum(1)[:, 1:]
+        slots = (numbers - 2).clamp(0, counts.size(1) - 1)
+        wide = counts.gather(1, slots).masked_fill(~standing[:, 1:], 0)
+        lengths = self.tokens.ne(pad).sum(1)
+        opened = Opening(lengths, wide, width)
         # new tokens are any but pad: all that stand come from after
         tokens = opened(self.tokens, pad - 1, pad)
         deleted = opened(self.deleted.long(), 0, 0).bool()
         stands = type(self)(tokens, deleted).standing(pad)
-        return type(self)(torch.where(stands, _spread(after, stands), tokens), deleted)
+        tokens = torch.where(stands, _spread(after, stands), tokens)
+        return type(self)(tokens, deleted)
 
     def spread(self, values: Tensor, pad: int) -> Tensor:
         """B × L values of what stands, bool → B × T; False where it is deleted."""
@@ -102,8 +106,10 @@ def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tenso
     """Places (flat, P each) of the tokens left and right of every slot, of B × T ``standing``;
     ``slots``: P, where it is known."""
     number = standing.cumsum(1)
-    first, last = standing & number.eq(1), standing & number.eq(number[:, -1:])
-    left, right = (true_places(standing & ~end, slots) for end in (last, first))
+    is_first = number.eq(1)
+    is_last = number.eq(number[:, -1:])
+    left = true_places(standing & ~is_last, slots)
+    right = true_places(standing & ~is_first, slots)
     return left, right
 
 

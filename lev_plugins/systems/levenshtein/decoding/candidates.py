@@ -60,12 +60,13 @@ def gumbel_noise(
     """
     number = rows.remainder(options.candidates)
     lines = (keys + number) * _LINES + positions
-    size = max(1, NOISE_BYTES // (lines.element_size() * classes))
-    parts = [
-        _gumbel(uniform(options.seed, stream, part, classes, _NOISE_STREAM))
-        for part in lines.split(size)
-    ]
-    return options.noise_scale * torch.cat(parts) * number.ne(0).unsqueeze(1)
+    row_bytes = lines.element_size() * classes
+    noise = []
+    for part in lines.split(max(1, NOISE_BYTES // row_bytes)):
+        points = uniform(options.seed, stream, part, classes, _NOISE_STREAM)
+        noise.append(_gumbel(points))
+    is_noisy = number.ne(0).unsqueeze(1)
+    return options.noise_scale * torch.cat(noise) * is_noisy
 
 
 def _gumbel(points: Tensor) -> Tensor:
@@ -156,25 +157,26 @@ class Reranker:
         All have <s> and </s>. src_tokens: B × S, padded on either side. draft: B × N; None: empty.
         hypotheses: for each of B sentences its candidates, without padding.
         """
-        sources = [self._read(one, known=False) for one in src_tokens]
+        sources = [self._read(sentence, known=False) for sentence in src_tokens]
         if getattr(self.model, "joins_draft", False):
             empty = src_tokens.new_full((len(sources), 1), self.dictionary.eos())
             drafts = map(self._read, empty if draft is None else draft)
             sources = [torch.cat(sides) for sides in zip(sources, drafts, strict=True)]
         # candidates of one sentence often come out the same: each is scored once
         keys = [
-            [(row, tuple(self._read(one).tolist())) for one in candidates]
+            [(row, tuple(self._read(candidate).tolist())) for candidate in candidates]
             for row, candidates in enumerate(hypotheses)
         ]
         sizes = {key: (len(sources[key[0]]), len(key[1])) for row in keys for key in row}
         # the longest sources first, as fairseq's LSTM wants them
         order = sorted(sizes, key=sizes.__getitem__, reverse=True)
-        found: dict[tuple[int, tuple[int, ...]], float] = {}
+        scores: dict[tuple[int, tuple[int, ...]], float] = {}
         for chunk in by_budget([max(sizes[key]) for key in order], MAX_TOKENS):
             part = [order[i] for i in chunk]
             targets = [torch.tensor(target) for _, target in part]
-            found |= zip(part, self._score([sources[row] for row, _ in part], targets))
-        return [[found[key] for key in row] for row in keys]
+            their_sources = [sources[row] for row, _ in part]
+            scores |= zip(part, self._score(their_sources, targets))
+        return [[scores[key] for key in row] for row in keys]
 
     def _read(self, sentence: Tensor, known: bool = True) -> Tensor:
         """A sentence without padding and <s>; with only symbols that are ``known``."""

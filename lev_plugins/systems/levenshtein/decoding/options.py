@@ -55,14 +55,16 @@ class RefinementOptions:
     delete_words: bool = False
 
     def __post_init__(self) -> None:
-        for flag, value, least, most in (
-            # stock runs one iteration more than it is told
-            ("--iter-decode-max-iter", self.max_iter, 0 if self.stock else 1, math.inf),
+        # stock runs one iteration more than it is told
+        fewest = 0 if self.stock else 1
+        ranges = (
+            ("--iter-decode-max-iter", self.max_iter, fewest, math.inf),
             ("--iter-decode-with-beam", self.candidates, 1, math.inf),
             ("--nbest", self.nbest, 1, math.inf),
             ("--noise-scale", self.noise_scale, 0, math.inf),
             ("--delete-threshold", self.delete_threshold, 0, 1),
-        ):
+        )
+        for flag, value, least, most in ranges:
             if not least <= value <= most:
                 raise UserError(f"{flag} {value} is outside [{least}, {most}]")
         if self.nbest > self.candidates:
@@ -84,6 +86,6 @@ class RefinementOptions:
                 instead = terms if name == "constraints" else "leave it out"
                 flag = "--" + name.replace("_", "-")
                 raise UserError(f"{flag} is not supported by edit models; {instead}")
-        given = {own: getattr(args, name) for own, name in _NAMES.items() if hasattr(args, name)}
+        values = {own: getattr(args, name) for own, name in _NAMES.items() if hasattr(args, name)}
         adaptive = not getattr(args, "iter_decode_force_max_iter", False)
-        return cls(adaptive=adaptive, **given, **of_the_task)
+        return cls(adaptive=adaptive, **values, **of_the_task)

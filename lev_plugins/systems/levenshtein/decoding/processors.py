@@ -178,7 +178,8 @@ def word_means(values: Tensor, spaces: Tensor) -> Tensor:
     """R × T: of every token the mean of those between the same ``spaces`` (R × T × 2, of which 0 is
     before a token and 1 behind it)."""
     before, behind = spaces.unbind(2)
-    word = (before | F.pad(behind[:, :-1], (1, 0))).long().cumsum(1)
+    begins = before | F.pad(behind[:, :-1], (1, 0))
+    word = begins.long().cumsum(1)
     zeros = values.new_zeros(len(values), values.size(1) + 1)
     sums = zeros.scatter_add(1, word, values)
     sizes = zeros.scatter_add(1, word, torch.ones_like(values))

@@ -89,7 +89,8 @@ def read_hypotheses(
     histories = _histories(phases, host, pad)
     answers: dict[int, EditHypothesis] = {}
     for outcome in outcomes:
-        rows = torch.tensor(list(outcome.rows.values()), device="cpu")
+        left = list(outcome.rows.values())
+        rows = torch.tensor(left, device="cpu")
         tokens, origin, scores, actions = (
             host[id(tensor)].index_select(0, rows)
             for tensor in (outcome.tokens, outcome.origin, outcome.scores, outcome.actions)
@@ -97,16 +98,18 @@ def read_hypotheses(
         real = tokens.ne(pad)
         sizes = real.sum(1).tolist()
         # of all sentences at once, then cut: fewer operations
-        parts = (values[real].split(sizes) for values in (tokens, origin, scores))
-        for number, action, *own in zip(outcome.rows, actions.tolist(), *parts, strict=True):
+        tokens, origin, scores = (values[real] for values in (tokens, origin, scores))
+        parts = tokens.split(sizes), origin.split(sizes), scores.split(sizes)
+        sentences = zip(outcome.rows, actions.tolist(), *parts, strict=True)
+        for number, action, own_tokens, own_origin, own_scores in sentences:
             answers[number] = {
-                "tokens": own[0],
-                "positional_scores": own[2],
-                "score": float(own[2].mean()),
+                "tokens": own_tokens,
+                "positional_scores": own_scores,
+                "score": float(own_scores.mean()),
                 "actions": action,
                 "alignment": None,
                 "attention": None,
-                "origin": own[1],
+                "origin": own_origin,
                 "steps": outcome.steps,
                 "terminated": outcome.reason,
                 "history": histories.get(number, []),

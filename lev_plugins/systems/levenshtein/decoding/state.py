@@ -9,6 +9,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ....ops.edits import Compaction, Opening
@@ -20,6 +21,10 @@ from .records import EditHypothesis, Outcome, Phase, read_hypotheses
 
 if TYPE_CHECKING:
     from ..operations.base import Decision, EditOperation
+
+
+#: of :class:`RefinementState`, what has a row for each sentence; some may be None
+_TENSORS = ("tokens", "lengths", "scores", "actions", "origin", "since", "cap", "rows", "seen")
 
 
 class RefinementState:
@@ -114,11 +119,11 @@ class RefinementState:
 
     def note_changes(self, decision: "Decision") -> None:
         """Notes which sentences a decision, which the host has read, is going to change."""
-        changes = decision.changed
-        self.idle = [idle and not change for idle, change in zip(self.idle, changes, strict=True)]
-        for name, changed in self.changed.items():
-            pairs = zip(changed, changes, strict=True)
-            self.changed[name] = [before or now for before, now in pairs]
+        for row, changes in enumerate(decision.changed):
+            if changes:
+                self.idle[row] = False
+                for flags in self.changed.values():
+                    flags[row] = True
 
     def note_reading(self, operation: "EditOperation") -> None:
         """Notes that an operation reads the present tokens."""
@@ -133,7 +138,8 @@ class RefinementState:
             if traced:
                 self.trace, self.traced = Trace(self.tokens, deleted), self.sizes
             assert decision.scores is not None
-            self.actions = self.actions + decision.scores.masked_fill(~deleted, 0.0).sum(1)
+            log_probs = decision.scores.masked_fill(~deleted, 0.0)
+            self.actions = self.actions + log_probs.sum(1)
             self.lengths, self.sizes = decision.lengths, decision.sizes
             self.move(Compaction(keep, max(self.sizes)))
         self._narrow()
@@ -169,18 +175,20 @@ class RefinementState:
         assert where is not None and places is not None and scores is not None
         self.origin = self.origin.masked_fill(where, -1)
         self.since = None if self.since is None else self.since.masked_fill(where, -1)
-        self.tokens = self.tokens.flatten().index_copy(0, places, decision.action).view_as(where)
+        tokens = self.tokens.flatten().index_copy(0, places, decision.action)
+        self.tokens = tokens.view_as(where)
         scores = scores.to(self.scores.dtype)
         self.scores = self.scores.flatten().index_copy(0, places, scores).view_as(where)
-        self.actions = self.actions + self.scores.masked_fill(~where, 0.0).sum(1)
+        written = self.scores.masked_fill(~where, 0.0)
+        self.actions = self.actions + written.sum(1)
 
     def facts(self, places: Tensor | None = None) -> Facts:
         """What the host knows of the tokens; ``places``: where they are to be written."""
-        changed = {
-            name: tuple(compress(range(len(rows)), rows)) for name, rows in self.changed.items()
-        }
-        gone = sum(self.traced) - sum(self.sizes) if self.trace is not None else 0
-        return Facts(changed, sum(self.sizes) - len(self.sizes), gone, places)
+        rows = range(len(self.numbers))
+        changed = {name: tuple(compress(rows, flags)) for name, flags in self.changed.items()}
+        total = sum(self.sizes)
+        deleted = 0 if self.trace is None else sum(self.traced) - total
+        return Facts(changed, total - len(rows), deleted, places)
 
     # sentences leave --------------------------------------------------------------------------
 
@@ -200,30 +208,31 @@ class RefinementState:
         device and on the host, None where nobody goes or nobody stays."""
         if not any(done):
             return None
-        stay = [row for row, leaves in enumerate(done) if not leaves]
+        stays = [not leaves for leaves in done]
         for name in ("numbers", "sizes", "idle", "traced"):
-            values = getattr(self, name)
-            setattr(self, name, [values[row] for row in stay] if values else [])
-        self.changed = {
-            name: [changed[row] for row in stay] for name, changed in self.changed.items()
-        }
-        if not stay:
+            setattr(self, name, list(compress(getattr(self, name), stays)))
+        for name, flags in self.changed.items():
+            self.changed[name] = list(compress(flags, stays))
+        if not any(stays):
             return None
+        stay = list(compress(range(len(stays)), stays))
         staying = to_device(stay, self.tokens.device)
-        for name in ("tokens", "lengths", "scores", "actions", "origin", "since", "cap", "rows"):
-            if (values := getattr(self, name)) is not None:
+        for name in _TENSORS:
+            values = getattr(self, name)
+            if values is not None:
                 setattr(self, name, values.index_select(0, staying))
-        self.seen = None if self.seen is None else self.seen.index_select(0, staying)
         self.trace = None if self.trace is None else self.trace.select(staying)
         self.memory = self.memory.select(staying)
         return staying, stay
 
     def _narrow(self) -> None:
         width = max(self.sizes)
-        if width < self.tokens.size(1):
-            for name in ("tokens", "scores", "origin", "since"):
-                if (values := getattr(self, name)) is not None:
-                    setattr(self, name, values[:, :width].contiguous())
+        if width == self.tokens.size(1):
+            return
+        for name in ("tokens", "scores", "origin", "since"):
+            values = getattr(self, name)
+            if values is not None:
+                setattr(self, name, values[:, :width].contiguous())
 
     # states that come back --------------------------------------------------------------------
 
@@ -242,10 +251,8 @@ class RefinementState:
     def _alike(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """Both, B × any × T, with padding behind the narrower."""
         width = max(first.size(2), second.size(2))
-        first, second = (
-            torch.nn.functional.pad(side, (0, width - side.size(2)), value=self.pad)
-            for side in (first, second)
-        )
+        first = F.pad(first, (0, width - first.size(2)), value=self.pad)
+        second = F.pad(second, (0, width - second.size(2)), value=self.pad)
         return first, second
 
 

@@ -73,14 +73,15 @@ class Decision:
 
         Tokens that are written (P) belong to no row: nobody leaves before they are.
         """
-        tensors = {
-            name: value.index_select(0, rows)
-            for name in ("action", "lengths", "moves", "scores")
-            if (value := getattr(self, name)) is not None
+        chosen: dict[str, Any] = {
+            "sizes": [self.sizes[row] for row in stay],
+            "changed": [self.changed[row] for row in stay],
         }
-        sizes = [self.sizes[row] for row in stay]
-        changed = [self.changed[row] for row in stay]
-        return replace(self, **tensors, sizes=sizes, changed=changed)
+        for name in ("action", "lengths", "moves", "scores"):
+            values = getattr(self, name)
+            if values is not None:
+                chosen[name] = values.index_select(0, rows)
+        return replace(self, **chosen)
 
 
 class EditOperation:
