@@ -5,6 +5,7 @@ are; how many of them the outputs have.
 """
 
 import argparse
+import math
 import shutil
 import subprocess
 import sys
@@ -56,19 +57,18 @@ def tune(editor: LevenshteinEditor, rows: Sequence[Row]) -> tuple[Settings, list
     """The settings with the fewest edits on the validation part, of equals the most careful; and
     the model's outputs at that threshold."""
     before = [edits(row.draft, row.tgt) for row in rows]
-    best, fewest, chosen = Settings(1.0, 1.0), sum(before), [Proposal(r.draft, 0.0) for r in rows]
-    for threshold in THRESHOLDS:
-        proposals = propose(editor, told(rows), threshold)
+    outputs = {threshold: propose(editor, told(rows), threshold) for threshold in THRESHOLDS}
+    best, fewest = Settings(THRESHOLDS[0], math.inf), sum(before)
+    for threshold, proposals in outputs.items():
         after = [edits(one.text, row.tgt) for one, row in zip(proposals, rows)]
         total = sum(before)
         for i in sorted(range(len(rows)), key=lambda i: -proposals[i].probability):
             total += after[i] - before[i]  # one sentence more is left to the model
             if total < fewest:
-                best = Settings(threshold, proposals[i].probability)
-                fewest, chosen = total, proposals
+                best, fewest = Settings(threshold, proposals[i].probability), total
     said = f"threshold {best.delete_threshold}, probability {best.min_confidence:.3f}"
     print(f"valid: {sum(before):g} edits from the repaired drafts, {fewest:g} at {said}")
-    return best, chosen
+    return best, outputs[best.delete_threshold]
 
 
 def outcomes(rows: Sequence[Row], proposals: Sequence[Proposal]) -> list[tuple[float, bool]]:
@@ -92,7 +92,7 @@ def calibrate(
         "found": [Change(row.new, old, repair(old, row.new, row.raw)) for row, old in found],
         "unknown": [Change(row.new, "", row.raw) for row in rows],
     }
-    threshold = min(settings.delete_threshold, 0.95)
+    threshold = settings.delete_threshold
     settings.outcomes["kept"] = outcomes(rows, proposals)
     for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
         settings.outcomes[way] = outcomes(asked, propose(editor, changes[way], threshold))

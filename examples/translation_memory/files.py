@@ -26,7 +26,16 @@ READERS: dict[str, Callable[[Path, bytes], Document]] = {
 }
 #: formats of translate-toolkit (the extra ``memory``), as a memory alone
 OTHER_FORMATS = {".ts", ".mo", ".gmo", ".qm", ".txml", ".utx", ".tbx", ".catkeys"}
-_LANGUAGE = re.compile(r"[a-z]{2}(?:[_-][A-Za-z]{2,4})?(?:@\w+)?")
+# the codes of ISO 639-1, two letters each
+_CODES = re.findall(
+    "..",
+    "aaabaeafakamanarasavayazbabebgbhbibmbnbobrbscacechcocrcscucvcydadedvdzeeeleneoeseteufaff"
+    "fifjfofrfygagdglgngugvhahehihohrhthuhyhziaidieigiiikioisitiujajvkakgkikjkkklkmknkokrksku"
+    "kvkwkylalblglilnloltlulvmgmhmimkmlmnmrmsmtmynanbndnengnlnnnonrnvnyocojomorospapiplpsptqu"
+    "rmrnrorurwsascsdsesgsiskslsmsnsosqsrssstsusvswtatetgthtitktltntotrtstttwtyugukuruzvevivo"
+    "wawoxhyiyozazhzu",
+)
+_LANGUAGE = re.compile(rf"(?:.*[._-])?((?:{'|'.join(_CODES)})(?:[_-][A-Z]\w{{1,3}})?(?:@\w+)?)")
 
 
 class Problems:
@@ -84,11 +93,13 @@ def read_document(path: Path) -> Document:
 
 
 def language_of(document: Document) -> str:
-    """Of a file's translations, as the file says, else its name (es.po, es/LC_MESSAGES); ""."""
-    path = document.path
-    folder = path.parent.parent.name if path.parent.name == "LC_MESSAGES" else ""
-    names = (name for name in (path.stem, folder) if _LANGUAGE.fullmatch(name))
-    return document.language.replace("-", "_") or next(names, "").replace("-", "_")
+    """Of a file's translations, as the file says, else its name or that of its folder (es.po,
+    app.es.po, es/app.po, es/LC_MESSAGES/app.po); "" where none says it."""
+    path = document.path.absolute()
+    folder = path.parent.parent if path.parent.name == "LC_MESSAGES" else path.parent
+    named = (_LANGUAGE.fullmatch(name) for name in (path.stem, folder.name))
+    codes = [match[1] for match in named if match]
+    return (document.language or next(iter(codes), "")).replace("-", "_")
 
 
 def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:

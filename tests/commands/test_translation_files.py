@@ -240,6 +240,24 @@ def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path, capsys):
     assert [one.name for one in files.files_in(tmp_path, [".po"])] == ["es.po", "it.po", "z.po"]
 
 
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("es.po", "es"),
+        ("app.pt_BR.po", "pt_BR"),
+        ("zh-Hant/app.po", "zh_Hant"),
+        ("es/LC_MESSAGES/django.po", "es"),
+        ("messages.po", ""),
+        ("sub/app.po", ""),
+    ],
+)
+def test_a_file_that_does_not_say_its_language_is_known_by_its_name(name, language, tmp_path):
+    path = tmp_path / "here" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(FUZZY)
+    assert files.language_of(files.read_document(path)) == language
+
+
 def test_a_tmx_file_is_a_memory_of_one_pair_of_languages(tmp_path):
     units = "".join(
         f'<tu><tuv xml:lang="en-US"><seg>Read {i}<bpt i="1">&lt;b></bpt></seg></tuv>'
