@@ -21,24 +21,27 @@ from files import write_json
 
 from lev_plugins.errors import UserError
 from lev_plugins.inference.checkpoints import load_state
+from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.nn.cpu import knows_bfloat16
 
 BEGINNING = 40  # updates after which the speed is known
 TRANSLATION_SHARE = 0.3  # of the time
 EDITOR_COST = 1.5  # of an update of the editor, in updates of the translation model
 VALIDATIONS = 8  # in the time of a model
-PATIENCE = 4  # validations without a better one, after which a training stops
+PATIENCE = 5  # validations without a better one, after which a training stops
 # passes over the data that need no dropout; each doubling needs 0.1 more
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 5, 0.3
 NEVER = 1_000_000
 _LINE = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
+_NO_EDITS = re.compile(r"valid: no edits, the drafts as they are: \S+ ([\d.]+)")
 _SIZES = "--{0}-embed-dim 128 --{0}-ffn-embed-dim 512 --{0}-layers 2 --{0}-attention-heads 4"
 _SIZES += " --{0}-normalize-before"
 ENCODER, DECODER = (_SIZES.format(side).split() for side in ("encoder", "decoder"))
 SMOOTHED = "--criterion label_smoothed_cross_entropy --label-smoothing 0.1".split()
 DRAFTS = "--draft-lang draft --old-source".split()
 EDITS = (
-    "--eval-metrics ter --eval-bleu-remove-bpe sentencepiece --best-checkpoint-metric ter"
+    "--eval-metrics ter_normalized --best-checkpoint-metric ter_normalized "
+    "--eval-bleu-remove-bpe sentencepiece"
 ).split()
 
 
@@ -129,7 +132,8 @@ class Training:
         self.work, self.minutes, self.seed = work.resolve(), minutes, seed
         self.start, self.extra = start, [*extra]
         target = (self.work / "text/valid.tgt").read_text("utf-8").splitlines()
-        self.valid_words = sum(len(line.split()) for line in target)
+        ter = make_metric("ter_normalized")
+        self.valid_words = sum(ter.statistics(line, line)[1] for line in target)
 
     def command(self, stage: Stage, hours: float, more: Sequence[str]) -> list[str]:
         """fairseq-train for a stage."""
@@ -180,7 +184,9 @@ class Training:
             for line in process.stdout:
                 log.write(line)
                 log.flush()
-                event = _LINE.search(line)
+                event, drafts = _LINE.search(line), _NO_EDITS.search(line)
+                if drafts:
+                    print(f"{stage.name}: {self.edits(drafts[1])}, the drafts as they are")
                 if event:
                     numbers = json.loads(event[2])
                     passes = self.say(stage, event[1], numbers) or passes
@@ -198,12 +204,15 @@ class Training:
             print(f"{stage.name}: {updates} updates, {done:.2f} passes, {left}", flush=True)
             return done / updates
         said = f"loss {numbers['valid_loss']}"
-        if "valid_ter" in numbers:
-            edits = float(numbers["valid_ter"]) * self.valid_words / 100
-            said = f"{edits:.0f} edits on valid, TER {numbers['valid_ter']}"
-        best = numbers.get("valid_best_ter") or numbers.get("valid_best_loss")
-        print(f"{stage.name}: {said} (best {best})", flush=True)
+        if "valid_ter_normalized" in numbers:
+            said = self.edits(numbers["valid_ter_normalized"])
+        best = numbers.get("valid_best_ter_normalized") or numbers.get("valid_best_loss")
+        print(f"{stage.name}: {said}" + (f", the best {best}" if best else ""), flush=True)
         return 0.0
+
+    def edits(self, ter: str) -> str:
+        """A TER of the validation part in words."""
+        return f"{float(ter) * self.valid_words / 100:.0f} edits on valid, TER {ter}"
 
     def recipe(self, stages: Sequence[Stage]) -> Recipe:
         """What was chosen before, else by a few updates of the first stage."""

@@ -107,7 +107,7 @@ def test_a_training_is_chosen_told_and_gone_on_with(work, programs, monkeypatch,
     assert recipe["passes"] > 20 and recipe["dropout"] > 0
     assert (work / "model/checkpoint_best.pt").is_file()
     log = (work / "model/train.log").read_text("utf-8")
-    assert "valid_ter" in log or '"valid_best_ter"' in log
+    assert '"valid_ter_normalized"' in log
     monkeypatch.setenv("PATH", programs)
     step("train", work, "--minutes", 600, *SIZES)
     assert capsys.readouterr().out.count("is trained") == 2
