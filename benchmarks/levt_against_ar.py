@@ -1,6 +1,7 @@
 """Decoding with LevT against an autoregressive Transformer of the same depth (paper, Table 1).
 
     python benchmarks/levt_against_ar.py --threads 1 --less bf16,int8
+    python benchmarks/levt_against_ar.py --threads 1 --less int8 --deployed --clock cpu
 
 fairseq's Transformer with beam search, and ``levenshtein_editor``, one sentence at a time, in one
 run and in changing order. Both have random weights. Every output of the Transformer is as long as
@@ -9,8 +10,11 @@ about as many iterations as in Table 1. A ratio is the Transformer's time over L
 is faster.
 """
 
+import argparse
+import tempfile
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -57,36 +61,51 @@ def search(model: TransformerModel, symbols: Any, sample: dict[str, Any], beam: 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
-    parser = levt_speed.parser(__doc__)
-    parser.set_defaults(length=LENGTH)
-    parser.add_argument("--every", type=int, default=31, help="one in so many tokens is deleted")
-    args = levt_speed.ready(parser.parse_args(argv))
-    with common.quiet(), torch.no_grad():
+    args = levt_speed.ready(build_parser().parse_args(argv))
+    with common.quiet(), torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         peers = levt_speed.build_peers(args)
         model, symbols = build_transformer(args, peers.stock_task), peers.stock_task.tgt_dict
         decode = levt_speed.decoders(peers)
         levt = {"LevT": decode["own"], **{f"LevT, {name}": decode[name] for name in args.less}}
-        systems: dict[str, Any] = {
-            f"AR, beam {beam}": partial(search, model, symbols, beam=beam) for beam in BEAMS
-        }
+        others: dict[str, Any] = {}
+        if args.batch == 1:
+            for beam in BEAMS:
+                others[f"AR, beam {beam}"] = partial(search, model, symbols, beam=beam)
+        if args.deployed:
+            from deployed import runtime_decoders, translators
+
+            script = Script(args.every)
+            levt |= runtime_decoders(peers, Path(folder), script, levt_speed.ITERATIONS + 1)
+            others |= translators(model, symbols, args, Path(folder))
         with scripted(None, [peers.ours, *peers.less.values()], Script(args.every)):
-            samples = levt_speed.decoding_samples(args, 1)
-            steps = [decode["own"](sample)[0][0]["steps"] for sample in samples]
+            samples = levt_speed.decoding_samples(args, args.batch)
+            steps = [found["steps"] for one in samples for (found, *_) in decode["own"](one)]
             now = common.clock(args)
-            times = common.milliseconds(systems | levt, [samples[0], *samples], now)
+            times = common.milliseconds(others | levt, [samples[0], *samples], now)
     counted = {name: taken[1:] for name, taken in times.items()}  # the first warms up
     rows = [
         common.row(f"{other} / {name}", counted[other], counted[name])
-        for other in systems
+        for other in others
         for name in levt
     ]
     print(common.table(rows, ("AR", "LevT")))
-    for one in rows:
-        sides = (fmean(counted[name]) for name in one.name.split(" / "))
-        print("means, {}: {:.1f} ms, {:.1f} ms".format(one.name, *sides))
-    print(f"LevT: {sum(steps) / len(steps):.2f} iterations on average; {len(samples)} sentences")
-    print(common.signature(args))
+    for name, taken in counted.items():
+        print(f"mean, {name}: {fmean(taken) / args.batch:.2f} ms a sentence")
+    print(f"LevT: {fmean(steps):.2f} iterations on average; {len(steps)} sentences")
+    print(common.signature(args, batch=args.batch))
     return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options."""
+    parser = levt_speed.parser(__doc__)
+    parser.set_defaults(length=LENGTH)
+    parser.add_argument("--every", type=int, default=31, help="one in so many tokens is deleted")
+    parser.add_argument("--batch", type=common.count, default=1, help="sentences at a time, of "
+        "fairseq's beam search one (default 1)")  # fmt: skip
+    parser.add_argument("--deployed", action="store_true", help="also what models are deployed "
+        "with: lev_runtime, and CTranslate2 (requirements-peers.txt)")  # fmt: skip
+    return parser
 
 
 if __name__ == "__main__":

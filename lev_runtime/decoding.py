@@ -146,15 +146,29 @@ class Decoding:
             if missing.any():
                 sentence.open(missing, placeholder)
                 opened.append(sentence)
-        if opened:
-            for sentence, logits in zip(opened, self.policy.token_logits(self.memory, opened)):
-                self.fill(sentence, logits, step)
+        # most have no orders and no noise: of these the likeliest tokens are enough
+        free = [
+            sentence for sentence in opened if sentence.marks is None and not sentence.candidate
+        ]
+        others = [sentence for sentence in opened if sentence not in free]
+        if free:
+            for sentence, best in zip(free, self.policy.best_tokens(self.memory, free)):
+                sentence.fill(*best)
+        if others:
+            for sentence, logits in zip(others, self.policy.token_logits(self.memory, others)):
+                self.choose(sentence, logits, step)
         if self.options.history:
             for sentence in sentences:
                 sentence.record()
 
-    def fill(self, sentence: Sentence, logits: np.ndarray, step: int) -> None:
-        """Writes the likeliest token at each of P placeholders; ``logits``: P × V."""
+    @staticmethod
+    def is_free(sentence: Sentence) -> bool:
+        """Whether nothing but the model decides what is written."""
+        return sentence.marks is None and not sentence.candidate
+
+    def choose(self, sentence: Sentence, logits: np.ndarray, step: int) -> None:
+        """Writes the likeliest token that orders allow at each of P placeholders; ``logits``:
+        P × V."""
         places = np.flatnonzero(sentence.inserted)
         choice = logits
         if sentence.candidate:
@@ -164,7 +178,7 @@ class Decoding:
         else:
             tokens = choice.argmax(1)
         chosen = logits[np.arange(len(places)), tokens]
-        sentence.fill(places, tokens, chosen - log_sum_exp(logits))
+        sentence.fill(tokens, chosen - log_sum_exp(logits))
 
     def noise(
         self, sentence: Sentence, stream: int, positions: np.ndarray, logits: np.ndarray

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UserError
-from .session import Session
+from .session import Int8Weight, Session
 
 FORMAT = 1  #: of the folders that this version writes and reads
 DESCRIPTION = "runtime.json"
 DICTIONARIES = "dictionaries.json"
+WEIGHTS = "weights.bin"
 SUBWORDS = "subwords.model"  #: a SentencePiece model
 _AGAIN = "export the model again with lev-export"
 
@@ -91,6 +92,7 @@ class Folder:
         """A file of the folder that holds JSON."""
         return json.loads((self.path / name).read_text("utf-8"))
 
-    def session(self, name: str, threads: int | None) -> Session:
-        """A graph of the folder, ready to run."""
-        return Session(self.path / name, threads)
+    def session(self, graph: Mapping[str, Any], threads: int | None) -> Session:
+        """A graph of the folder, as the description has it, ready to run."""
+        weights = [Int8Weight(**weight) for weight in graph["int8"]]
+        return Session(self.path / graph["file"], threads, self.path / WEIGHTS, weights)

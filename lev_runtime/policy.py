@@ -45,7 +45,7 @@ class Policy:
         self.encoder = folder.session(graphs["encoder"], threads)
         self.decoders: dict[str, Session] = {}
         for decoder in graphs["decoders"]:
-            session = folder.session(decoder["file"], threads)
+            session = folder.session(decoder, threads)
             self.decoders |= dict.fromkeys(decoder["heads"], session)
         self.traces = "deleted" in self.decoders["token"].inputs
 
@@ -72,6 +72,20 @@ class Policy:
     def token_logits(self, memory: Memory, sentences: Sequence[Sentence]) -> list[np.ndarray]:
         """Of the tokens at the placeholders of each sentence: P × V, −∞ for what is never
         written."""
+        return [logits for (logits,) in self._write(memory, sentences, ["token"])]
+
+    def best_tokens(
+        self, memory: Memory, sentences: Sequence[Sentence]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The likeliest tokens at the placeholders of each sentence, and their log-probabilities:
+        P each. Logits of large vocabularies are not copied for it."""
+        found = self._write(memory, sentences, ["best", "probability"])
+        return [(tokens, np.log(probability)) for tokens, probability in found]
+
+    def _write(
+        self, memory: Memory, sentences: Sequence[Sentence], outputs: list[str]
+    ) -> list[list[np.ndarray]]:
+        """A pass of the token head; its outputs by sentence."""
         session = self.decoders["token"]
         inputs = self._inputs(session, memory, sentences, [one.trace for one in sentences])
         rows, columns = np.nonzero(inputs["tokens"] == self.placeholder)
@@ -79,11 +93,11 @@ class Policy:
         inputs |= {"places": rows * width + columns, "row": rows}
         if "copied" in session.inputs:
             inputs["copied"] = _copied(inputs, rows, columns)
-        (logits,) = session(["token"], inputs)
+        found = session(outputs, inputs)
         if len(sentences) == 1:
-            return [logits]
-        counts = np.bincount(rows, minlength=len(sentences))
-        return np.split(logits, counts.cumsum()[:-1])
+            return [found]
+        ends = np.bincount(rows, minlength=len(sentences)).cumsum()[:-1]
+        return [[*parts] for parts in zip(*(np.split(values, ends) for values in found))]
 
     # passes -------------------------------------------------------------------------------------
 
@@ -93,7 +107,7 @@ class Policy:
         """A pass for a head that decides of tokens and slots; notes all that it gives."""
         session = self.decoders[head]
         inputs = self._inputs(session, memory, sentences, traces)
-        outputs = [one for one in session.outputs if one != "token"]
+        outputs = [name for name in ("deletion", "placeholder") if name in session.outputs]
         if "placeholder" in outputs:
             inputs |= self._slot_ends(inputs, sentences, traces)
         found = dict(zip(outputs, session(outputs, inputs)))

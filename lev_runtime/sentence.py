@@ -48,7 +48,7 @@ class Step(NamedTuple):
     scores: np.ndarray
 
 
-@dataclass
+@dataclass(eq=False)
 class Sentence:
     """One candidate for a sentence.
 
@@ -126,9 +126,9 @@ class Sentence:
         if self.trace is not None:
             self.trace = self.trace.opened(counts, placeholder)
 
-    def fill(self, places: np.ndarray, tokens: np.ndarray, scores: np.ndarray) -> None:
-        """Writes tokens with their log-probabilities at the places."""
-        self.tokens[places], self.scores[places] = tokens, scores
+    def fill(self, tokens: np.ndarray, scores: np.ndarray) -> None:
+        """Writes tokens with their log-probabilities in the place of what was inserted."""
+        self.tokens[self.inserted], self.scores[self.inserted] = tokens, scores
         self.actions += float(scores.sum())
 
     # notes --------------------------------------------------------------------------------------

@@ -46,16 +46,13 @@ class Stream:
 
 def norm(graph: Graph, layer: Any, stream: Stream) -> Stream:
     """The stream with its addend added, and the norm of that: ``addend`` is the normed one."""
-    kind = "SimplifiedLayerNormalization" if isinstance(layer, RMSNorm) else "LayerNormalization"
-    parameters = [graph.constant(layer.weight)]
-    if not isinstance(layer, RMSNorm):
+    kind, parameters = "LayerNormalization", [graph.constant(layer.weight)]
+    if isinstance(layer, RMSNorm):
+        kind = "SimplifiedLayerNormalization"
+    else:
         parameters.append(graph.constant(layer.bias))
-    if not stream.addend:
-        normed = graph.node(kind, stream.x, *parameters, epsilon=layer.eps, axis=-1)
-        return Stream(stream.x, normed)
-    given = [stream.x, stream.addend, *parameters]
-    outputs = graph.several(f"Skip{kind}", given, 4, MICROSOFT, epsilon=layer.eps)
-    return Stream(outputs[3], outputs[0])
+    summed = graph.node("Add", stream.x, stream.addend) if stream.addend else stream.x
+    return Stream(summed, graph.node(kind, summed, *parameters, epsilon=layer.eps, axis=-1))
 
 
 def turned(graph: Graph, x: str, sight: Sight, heads: int) -> str:

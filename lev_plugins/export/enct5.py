@@ -31,8 +31,7 @@ def write_graph(
     states = encoded(graph, model.encoder, vectors, tokens, mask)
     tags = kind is ProblemType.TAGGING
     Decoder(graph, model.decoder, tags).write(states, mask, model.head)
-    graph.save(folder / GRAPH)
-    return {"labeler": GRAPH}
+    return {"labeler": graph.save(folder / GRAPH)}
 
 
 def encoded(graph: Graph, encoder: nn.Module, vectors: str, tokens: str, mask: str) -> str:

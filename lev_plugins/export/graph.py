@@ -14,9 +14,10 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor
 
+from lev_runtime.folder import WEIGHTS
+
 OPSET, IR_VERSION = 20, 9
 MICROSOFT = "com.microsoft"
-WEIGHTS = "weights.bin"  #: the file beside the graphs
 ALIGNMENT = 64  # bytes
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 LEAST_QUANTIZED = 4096  #: weights of a layer, as in nn/precision.py
@@ -62,6 +63,8 @@ class Graph:
         self.outputs: list[onnx.ValueInfoProto] = []
         self.initializers: list[onnx.TensorProto] = []
         self.known: dict[tuple[Any, ...], str] = {}
+        #: of each weight in 8 bits, what :class:`lev_runtime.session.Int8Weight` says
+        self.int8_weights: list[dict[str, Any]] = []
 
     # values -------------------------------------------------------------------------------------
 
@@ -77,11 +80,14 @@ class Graph:
 
     def constant(self, values: Tensor | np.ndarray | float | Sequence[int]) -> str:
         """A tensor that never changes; numbers alone are single precision, lists int64."""
-        array = _array(values)
+        return self._constant(_array(values))
+
+    def _constant(self, array: np.ndarray, shared: bool = False) -> str:
+        """``shared``: in the file of weights, however small it is."""
         key = (array.shape, array.dtype.str, array.tobytes())
         if key not in self.known:
             name = f"constant_{len(self.initializers)}"
-            if array.nbytes < SMALLEST_SHARED:
+            if array.nbytes < SMALLEST_SHARED and not shared:
                 tensor = numpy_helper.from_array(array, name)
             else:
                 tensor = self._shared(array, name)
@@ -129,8 +135,15 @@ class Graph:
         values = _array(weight.detach().float())
         scales = np.maximum(np.abs(values).max(1) / INT8_LARGEST, 1e-12).astype(np.float32)
         small = np.rint(values / scales[:, None]).astype(np.int8).T
-        zeros = np.zeros(len(scales), np.int8)
-        given = [self.constant(np.ascontiguousarray(part)) for part in (small, scales, zeros)]
+        small = np.ascontiguousarray(small)
+        given = [self._constant(part, shared=True) for part in (small, scales)]
+        names = dict(zip(("weight", "scales"), given))
+        places = {
+            f"{name}_offset": self.weights.add(part)[0]
+            for name, part in (("weight", small), ("scales", scales))
+        }
+        self.int8_weights.append({**names, **places, "shape": list(small.shape)})
+        given.append(self.constant(np.zeros(len(scales), np.int8)))
         given += [] if bias is None else [self.constant(bias)]
         return self.node("DynamicQuantizeMatMul", x, *given, domain=MICROSOFT)
 
@@ -153,8 +166,8 @@ class Graph:
         """B × T × C → B·T × C."""
         return self.node("Flatten", x, axis=2)
 
-    def save(self, path: Path) -> None:
-        """Writes the graph."""
+    def save(self, path: Path) -> dict[str, Any]:
+        """Writes the graph; returns its name, and what there is of it in 8 bits."""
         graph = helper.make_graph(
             self.nodes, path.stem, self.inputs, self.outputs, self.initializers
         )
@@ -162,6 +175,7 @@ class Graph:
         model = helper.make_model(graph, opset_imports=domains, producer_name="lev_plugins")
         model.ir_version = IR_VERSION
         path.write_bytes(model.SerializeToString())
+        return {"file": path.name, "int8": self.int8_weights}
 
 
 def _array(values: Tensor | np.ndarray | float | Sequence[int]) -> np.ndarray:

@@ -42,7 +42,7 @@ def write_graphs(
         )
     encoder = Graph(weights, int8)
     write_encoder(encoder, model)
-    encoder.save(folder / ENCODER)
+    described = encoder.save(folder / ENCODER)
     exits: dict[tuple[str, int], list[str]] = {}
     for head, end in model.exits.items():
         exits.setdefault(end, []).append(head)
@@ -51,11 +51,8 @@ def write_graphs(
         name = f"decoder_{'_'.join(heads)}.onnx"
         graph = Graph(weights, int8)
         Decoder(graph, model, stack, depth).write(heads)
-        graph.save(folder / name)
-        decoders.append(
-            {"file": name, "heads": heads, "inputs": [one.name for one in graph.inputs]}
-        )
-    return {"encoder": ENCODER, "decoders": decoders}
+        decoders.append(graph.save(folder / name) | {"heads": heads})
+    return {"encoder": described, "decoders": decoders}
 
 
 def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:
@@ -193,7 +190,8 @@ class Decoder:
         return graph.node("Add", meaning, graph.node("Mul", counted, there))
 
     def _token(self, features: str) -> None:
-        """Of the tokens at P ``places``, −∞ for those that are never written (Eq. 5)."""
+        """Of the tokens at P ``places``, −∞ for those that are never written (Eq. 5); and of each
+        the likeliest token with its probability, so that logits need not be fetched."""
         graph, model = self.graph, self.model
         rows = graph.node("Gather", self._rows(features), self.places)
         table = model.output_weight()
@@ -202,7 +200,11 @@ class Decoder:
         logits = graph.output_layer(rows, table, offsets)
         if model.pointer is not None:
             logits = self._pointed(model.pointer, features, rows, logits)
+        probabilities = graph.node("Softmax", logits, axis=1)
+        highest = graph.node("ReduceMax", probabilities, graph.constant([1]), keepdims=0)
         graph.output("token", logits, FLOAT, ["written", len(table)])
+        graph.output("best", graph.node("ArgMax", logits, axis=1, keepdims=0), INT64, ["written"])
+        graph.output("probability", highest, FLOAT, ["written"])
 
     def _pointed(self, pointer: SourcePointer, features: str, rows: str, logits: str) -> str:
         """Adds what the pointer gives to tokens of the source

@@ -3,12 +3,15 @@
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 import tiny
 from exported import both_editors
 
 from lev_plugins import EditTrace
+from lev_runtime import session
 
+SOURCE = np.array([0, 4, 5, 6, 7, 2])
 #: of probabilities of models whose logits are in the tens
 CLOSE = 1e-3
 CONFIGURATIONS = {
@@ -103,3 +106,14 @@ def test_orders_are_followed_as_in_the_package(tmp_path):
     assert_alike(ours.edit(sources, drafts, markup=True), theirs.edit(sources, drafts, markup=True))
     terms = [[spaced(row.target[:2])] if row.target else None for row in triples]
     assert_alike(ours.edit(sources, terms=terms), theirs.edit(sources, terms=terms))
+
+
+def test_weights_of_seven_bits_serve_where_products_of_eight_overflow(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "overflows", lambda: True)
+    sizes = {"encoder_embed_dim": 64, "decoder_embed_dim": 64}
+    single, small = (
+        both_editors(tmp_path / str(int8), int8=int8, **sizes)[1].policy.encode([SOURCE])
+        for int8 in (False, True)
+    )
+    exact, rounded = (memory.arrays["states"].ravel() for memory in (single, small))
+    assert np.corrcoef(exact, rounded)[0, 1] > 0.99

@@ -1,0 +1,138 @@
+"""What models are deployed with: lev_runtime for LevT, CTranslate2 for a Transformer.
+
+Both decode numbers or strings of tokens, text processing left out. See levt_against_ar.py.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scripted import SCRIPTED, Script
+
+from lev_plugins import LevenshteinEditor
+from lev_plugins.errors import UserError
+from lev_plugins.export.folder import editor_writer, write_folder
+from lev_runtime import Editor
+from lev_runtime.decoding import Decoding
+from lev_runtime.options import RefinementOptions
+from lev_runtime.policy import Memory, Policy
+from lev_runtime.sentence import Sentence
+
+KINDS = {"fp32": "float32", "int8": "int8"}  #: ours → CTranslate2's
+BEAMS = {"greedy": 1, "beam 5": 5}
+
+
+class ScriptedPolicy:
+    """A policy of the runtime for which a script decides; every head is still computed."""
+
+    def __init__(self, policy: Policy, script: Script) -> None:
+        self.policy, self.script, self.traces = policy, script, policy.traces
+
+    def read_deletions(self, memory: Memory, sentences: Sequence[Sentence]) -> None:
+        self.policy.read_deletions(memory, sentences)
+        for sentence in sentences:
+            tokens = torch.from_numpy(sentence.tokens[None])
+            logits = torch.from_numpy(np.array(sentence.deletion))[None]
+            sentence.deletion = self.script.deletion(tokens, logits)[0].numpy()
+
+    def read_slots(self, memory: Memory, sentences: Sequence[Sentence]) -> None:
+        self.policy.read_slots(memory, sentences)
+        sizes = memory.arrays["source_mask"].sum(1)
+        for sentence in sentences:
+            slots = len(sentence.tokens) - 1
+            missing = max(int(sizes[sentence.row]) - len(sentence.tokens), 0)
+            counts = missing // slots + (np.arange(slots) < missing % slots)
+            logits = np.array(sentence.slots)
+            logits[np.arange(slots), counts.clip(max=logits.shape[1] - 1)] = SCRIPTED
+            sentence.slots = logits
+
+    def best_tokens(
+        self, memory: Memory, sentences: Sequence[Sentence]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        return self.policy.best_tokens(memory, sentences)
+
+
+def runtime_decoder(peers: Any, folder: Path, int8: bool, script: Script, iterations: int) -> Any:
+    """What decodes a batch as the script says, with the export of the package's model."""
+    writer = editor_writer(LevenshteinEditor([peers.ours], peers.our_task), int8)
+    write_folder(folder, writer, int8)
+    editor = Editor(folder, threads=torch.get_num_threads())
+    policy: Any = ScriptedPolicy(editor.policy, script)
+    options = RefinementOptions(iterations, history=False)
+    bare = np.array([editor.target.bos, editor.target.eos])
+
+    def decode(sample: dict[str, Any]) -> list[Sentence]:
+        tokens = sample["net_input"]["src_tokens"].numpy()
+        sources = [row[row != editor.target.pad] for row in tokens]
+        memory = editor.policy.encode(sources)
+        sentences = [Sentence(row, 0, 0, bare, cap=202) for row in range(len(sources))]
+        Decoding(policy, memory, sentences, editor.target, options, editor.constraints).run()
+        return sentences
+
+    return decode
+
+
+@torch.no_grad()
+def translator(model: Any, symbols: Any, args: Any, folder: Path, kind: str) -> Any:
+    """fairseq's Transformer in CTranslate2.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    try:
+        import ctranslate2
+        from ctranslate2.converters import fairseq as converter
+        from ctranslate2.specs import common_spec, transformer_spec
+    except ImportError as error:
+        raise UserError("pip install -r benchmarks/requirements-peers.txt") from error
+    sides = (args.layers, args.layers)
+    relu = common_spec.Activation.RELU
+    spec = transformer_spec.TransformerSpec.from_config(
+        sides, args.heads, pre_norm=False, activation=relu
+    )
+    converter.set_transformer_encoder(spec.encoder, model.encoder)
+    converter.set_transformer_decoder(spec.decoder, model.decoder)
+    words = converter._get_vocab(symbols)
+    spec.register_source_vocabulary(words)
+    spec.register_target_vocabulary(words)
+    spec.config.decoder_start_token = spec.config.eos_token
+    spec.config.add_source_eos = True
+    spec.validate()
+    spec.optimize()
+    folder.mkdir()
+    spec.save(str(folder))
+    threads = {"inter_threads": 1, "intra_threads": torch.get_num_threads()}
+    return ctranslate2.Translator(str(folder), compute_type=KINDS[kind], **threads)
+
+
+def translate(translator: Any, symbols: Any, beam: int, sample: dict[str, Any]) -> Any:
+    """The best output of each sentence; a batch's are all as long as its longest source."""
+    rows = sample["net_input"]["src_tokens"].tolist()
+    special = (symbols.bos(), symbols.pad(), symbols.eos())
+    sources = [[symbols[token] for token in row if token not in special] for row in rows]
+    size = max(map(len, sources))
+    lengths = {"min_decoding_length": size, "max_decoding_length": size}
+    return translator.translate_batch(sources, beam_size=beam, **lengths)
+
+
+def runtime_decoders(peers: Any, folder: Path, script: Script, iterations: int) -> dict[str, Any]:
+    """By their names the exports that decode a batch."""
+    made = {}
+    for kind in KINDS:
+        decode = runtime_decoder(peers, folder / kind, kind == "int8", script, iterations)
+        made[f"runtime, {kind}"] = decode
+    return made
+
+
+def translators(model: Any, symbols: Any, args: Any, folder: Path) -> dict[str, Any]:
+    """By their names the conversions of fairseq's Transformer that translate a batch."""
+    made = {}
+    for kind in KINDS:
+        converted = translator(model, symbols, args, folder / f"ct2_{kind}", kind)
+        for name, beam in BEAMS.items():
+            translate_with = partial(translate, converted, symbols, beam)
+            made[f"CTranslate2, {kind}, {name}"] = translate_with
+    return made
