@@ -19,8 +19,8 @@ from refusals import refuses
 
 from lev_plugins import EncT5
 from lev_plugins.systems.enct5.dataset import Example, collate
-from lev_plugins.systems.enct5.metrics import entities
 from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
+from lev_runtime.predictions import entities
 
 LIMIT = 24
 ENTITIES = ["O", "B-X", "I-X"]

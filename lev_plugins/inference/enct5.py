@@ -13,9 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Self
 
+import numpy as np
 import torch
 from fairseq.dataclass.utils import merge_with_parent
-from torch import Tensor
+
+from lev_runtime.predictions import Prediction as Prediction
+from lev_runtime.predictions import Wanted
 
 from ..data.batching import by_budget
 from ..errors import UserError
@@ -29,7 +32,6 @@ from ..systems.enct5.task import TASK
 from ..systems.enct5.tokenizer import Encoding
 from .arguments import strings
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
-from .predictions import Answer, Prediction
 
 Text = str | Sequence[str]
 
@@ -118,14 +120,14 @@ class EncT5:
         self._check_options(top_k, threshold)
         if threshold is None:
             threshold = self.task.threshold
-        answer = Answer(self.problem_type, self.labels, top_k, threshold)
+        answer = Wanted(self.problem_type.value, self.labels, top_k, threshold)
         readings = map(self._read_sentence if self.tags else self._read_text, texts)
         while chunk := list(islice(readings, max(1, buffer))):
             windows = [window for reading in chunk for window in reading.windows]
             scores = iter(self._scores(windows))
             for reading in chunk:
                 own_scores = list(islice(scores, len(reading.windows)))
-                yield answer.prediction(reading.texts, own_scores, reading.truncated)
+                yield answer.record(reading.texts, own_scores, reading.truncated)
 
     def _check_options(self, top_k: int | None, threshold: float | None) -> None:
         kind = self.problem_type.value
@@ -167,7 +169,7 @@ class EncT5:
         return Reading(tuple(words), windows, truncated)
 
     @torch.inference_mode()
-    def _scores(self, examples: Sequence[Example]) -> list[Tensor]:
+    def _scores(self, examples: Sequence[Example]) -> list[np.ndarray]:
         """Probabilities or values of each text, 1 × N, or of its words, W × N.
 
         Read together with others of alike length, as many as the budget of a batch allows.
@@ -179,7 +181,7 @@ class EncT5:
             latents = self.problem_type.latents(example.num_words, num_labels)
             sizes.append((len(example.pieces), len(latents)))
         order = sorted(range(len(examples)), key=sizes.__getitem__)
-        scores: dict[int, Tensor] = {}
+        scores: dict[int, np.ndarray] = {}
         for batch in by_budget([max(sizes[index]) for index in order], self.batch_tokens):
             indices = [order[position] for position in batch]
             rows = [[examples[index]] for index in indices]
@@ -187,7 +189,8 @@ class EncT5:
             logits = self.model(**{name: column.to(device) for name, column in columns.items()})
             batch_scores = self.problem_type.scores(logits.float()).cpu()
             num_rows = [examples[index].num_words or 1 for index in indices]
-            scores |= zip(indices, batch_scores.split(num_rows), strict=True)
+            parts = [part.numpy() for part in batch_scores.split(num_rows)]
+            scores |= zip(indices, parts, strict=True)
         return [scores[index] for index in range(len(examples))]
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
-from lev_plugins.systems.enct5.entities import entities, marks_entities
 from lev_plugins.systems.enct5.metrics import (
     DEPTHS,
     NUM_THRESHOLDS,
@@ -22,6 +21,7 @@ from lev_plugins.systems.enct5.metrics import (
     f1_by_threshold,
 )
 from lev_plugins.systems.enct5.problem_types import ProblemType
+from lev_runtime.predictions import entities, marks_entities
 
 SEEDS = range(3)
 COUNTS = [0, 0, 1, 3, 50, 51, 400]  # of seven labels: two of each group, and one

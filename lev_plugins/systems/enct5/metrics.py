@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .entities import entities, marks_entities
+from lev_runtime.predictions import entities, marks_entities
+
 from .problem_types import ProblemType
 
 Array = NDArray[Any]
