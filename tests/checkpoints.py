@@ -126,8 +126,16 @@ def tokenizer(folder: Path, kind: str) -> None:
 def unigram(folder: Path, tokens: list[str], extra_ids: int = 2) -> None:
     """A T5's ``tokenizer.json`` with these tokens, ``extra_ids`` of which are T5's."""
     model = {"type": "Unigram", "vocab": [[token, -float(row)] for row, token in enumerate(tokens)]}
-    found = {"version": "1.0", "added_tokens": [], "model": {**model, "unk_id": 2}}
-    (folder / "tokenizer.json").write_text(json.dumps(found))
+    spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    steps = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, spaces]}
+    content = {
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": steps,
+        "decoder": spaces,
+        "model": {**model, "unk_id": 2},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(content))
     (folder / "tokenizer_config.json").write_text(json.dumps({"extra_ids": extra_ids}))
 
 

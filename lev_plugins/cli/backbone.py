@@ -36,17 +36,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..pretrained import Pretrained
     from ..pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
-    found = Pretrained(args.directory)
-    both = found.vocabulary.dictionary()
-    found.backbone(both, both)  # all of it: a broken one writes nothing
+    pretrained = Pretrained(args.directory)
+    dictionary = pretrained.vocabulary.dictionary()
+    pretrained.backbone(dictionary, dictionary)  # all of it: a broken one writes nothing
     say(
-        printable(f"{args.directory}: {found.description()}"),
-        printable(f"not used: {', '.join(found.left) or 'nothing'}"),
+        printable(f"{args.directory}: {pretrained.description()}"),
+        printable(f"not used: {', '.join(pretrained.unused) or 'nothing'}"),
         printable(f"tokenizer: --bpe hf --hf-directory {args.directory}"),
     )
     if args.dict is not None:
         with whole_file(args.dict) as file:  # nobody has counted the symbols
-            file.writelines(f"{symbol} 1\n" for symbol in found.vocabulary.ordinary())
+            file.writelines(f"{symbol} 1\n" for symbol in pretrained.vocabulary.ordinary())
     if args.input is not None:
         tokenizer = PretrainedTokenizer(PretrainedTokenizerConfig(hf_directory=args.directory))
         with whole_file(args.output) as file:

@@ -200,7 +200,7 @@ def _tokenizer_of_folder(
 
     path = getattr(args, option)
     directory = EncoderDirectory(path, option)
-    max_positions = getattr(directory.plan, "positions", max_length)
+    max_positions = getattr(directory.config, "positions", max_length)
     if max_length > max_positions and args.max_length is not None:
         raise UserError(
             f"--max-length {max_length}: {path} has {max_positions} positions; give no more"

@@ -1,7 +1,8 @@
-"""Pre-trained BERT, BART and T5 from local folders, which ``transformers`` reads.
+"""Pre-trained BERT, BART and T5 from local folders as Hugging Face writes them.
 
-A trained model does not need its folder any more: :meth:`Pretrained.description` is what
-:func:`build_backbone` makes the modules of. Importing this registers ``--bpe hf``.
+Needs ``safetensors`` and ``tokenizers``. A trained model does not need its folder any more:
+:meth:`Pretrained.description` is what :func:`build_backbone` makes the modules of. Importing this
+registers ``--bpe hf``.
 """
 
 from .folder import Pretrained, build_backbone, require_plan

@@ -1,13 +1,13 @@
-"""A pre-trained model's local folder, as Hugging Face writes it: ``transformers`` reads it.
+"""A pre-trained model's local folder: its settings and its weights.
 
-Nothing is fetched, and no code that lies there runs: ``trust_remote_code`` is off, and weights are
-safetensors or a pickle of plain data.
+Nothing is fetched, and no code that lies there runs: settings are JSON, weights are safetensors or
+a pickle of plain data.
 """
 
 import importlib
+import json
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import cached_property
 from glob import glob
 from types import ModuleType
@@ -22,12 +22,12 @@ from ..fairseq_patches.checkpoints import read_checkpoint
 KINDS = {"bert": "bert", "bart": "bart", "t5": "t5", "mt5": "t5"}
 CONFIG = "config.json"
 #: files of weights; the first of them that are there are read
-WEIGHTS = (
-    *("model.safetensors", "model-*-of-*.safetensors"),
-    *("pytorch_model.bin", "pytorch_model-*-of-*.bin"),
-)
-# what larger models put before the names of the one inside
-_INSIDE = re.compile(r"^(bert|model|transformer)\.")
+SAFETENSORS, PICKLE = "model.safetensors", "pytorch_model.bin"
+WEIGHTS = (SAFETENSORS, "model-*-of-*.safetensors", PICKLE, "pytorch_model-*-of-*.bin")
+#: what larger models put before the names of the one inside
+OUTER_NAMES = ("bert.", "model.", "transformer.")
+#: parts of names in the oldest BERTs → today's
+OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
 
 def optional_library(name: str, purpose: str) -> ModuleType:
@@ -45,64 +45,98 @@ class Directory:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        if not os.path.isfile(os.path.join(path, CONFIG)):
-            lacks = f"no {CONFIG} in it" if os.path.isdir(path) else "no such folder"
+        if not self.has(CONFIG):
+            problem = f"no {CONFIG} in it" if os.path.isdir(path) else "no such folder"
             raise UserError(
-                f"{path}: {lacks}; a pre-trained model is a local folder with {CONFIG}, "
-                "model.safetensors and the tokenizer's files (nothing is downloaded)"
+                f"{path}: {problem}; a pre-trained model is a local folder with {CONFIG}, "
+                f"{SAFETENSORS} and the tokenizer's files (nothing is downloaded)"
             )
 
-    @cached_property
-    def config(self) -> Any:
-        """The configuration, with the library's defaults for what it does not say."""
-        return self._read("AutoConfig", "configuration")
+    def has(self, name: str) -> bool:
+        """Whether a file is there."""
+        return os.path.isfile(self.file(name))
+
+    def file(self, name: str) -> str:
+        """The path of a file."""
+        return os.path.join(self.path, name)
+
+    def read_json(self, name: str, purpose: str) -> dict[str, Any]:
+        """The settings in a file."""
+        try:
+            with open(self.file(name), encoding="utf-8") as file:
+                values = json.load(file)
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{self.path}: {name}, its {purpose}, cannot be read: {error}"
+            ) from error
+        if not isinstance(values, dict):
+            raise UserError(f"{self.path}: {name} holds no {purpose} but a {type(values).__name__}")
+        return values
 
     @cached_property
+    def config(self) -> dict[str, Any]:
+        """The settings of the model."""
+        return self.read_json(CONFIG, "configuration")
+
+    @cached_property
+    def model_type(self) -> str:
+        """One of :data:`KINDS`."""
+        model_type = self.config.get("model_type")
+        if not isinstance(model_type, str) or model_type not in KINDS:
+            known = ", ".join(KINDS)
+            raise UserError(f"{self.path}: model_type is {model_type!r:.80}; known are {known}")
+        return model_type
+
+    @property
     def kind(self) -> str:
         """bert, bart or t5."""
-        found = self.config.model_type
-        if found not in KINDS:
-            raise UserError(f"{self.path}: model_type is {found!r}; known are {', '.join(KINDS)}")
-        return KINDS[found]
+        return KINDS[self.model_type]
 
-    @cached_property
-    def tokenizer(self) -> Any:
-        """The tokenizer."""
-        found = self._read("AutoTokenizer", "tokenizer")
-        files = set(found.vocab_files_names.values())
-        if files and not files & set(os.listdir(self.path)):  # the library made an empty one
-            raise UserError(f"{self.path}: its tokenizer lacks {' and '.join(sorted(files))}")
-        return found
-
-    def _read(self, reader: str, what: str) -> Any:
-        library = optional_library("transformers", f"{self.path}: reading a pre-trained model")
-        try:
-            return getattr(library, reader).from_pretrained(
-                self.path, local_files_only=True, trust_remote_code=False
-            )
-        except Exception as error:  # the library has no class of its own for a damaged file
-            said = f"transformers cannot read its {what} ({error!s:.200})"
-            raise UserError(f"{self.path}: {said}") from error
+    def settings(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """The configuration's values of these names, of the types of their defaults."""
+        values = {name: self.config.get(name, default) for name, default in defaults.items()}
+        for name, default in defaults.items():
+            value = values[name]
+            fits = type(value) is type(default) or (type(value), type(default)) == (int, float)
+            if not fits or (type(value) is int and value < 1):
+                raise UserError(
+                    f"{self.path}: {CONFIG}: {name} is {value!r:.80}, where a value such as "
+                    f"{default!r} is expected"
+                )
+        return values
 
     def weights(self) -> dict[str, Tensor]:
         """The tensors, by the names that they have in their own model today."""
         for pattern in WEIGHTS:
-            if files := sorted(glob(pattern, root_dir=self.path)):
-                return dict(one for file in files for one in _tensors(f"{self.path}/{file}"))
-        raise UserError(f"{self.path}: no weights in it: {WEIGHTS[0]} or {WEIGHTS[2]}")
+            files = sorted(glob(pattern, root_dir=self.path))
+            if files:
+                break
+        else:
+            raise UserError(f"{self.path}: no weights in it: {SAFETENSORS} or {PICKLE}")
+        tensors = {}
+        for file in files:
+            for name, tensor in _read_tensors(self.file(file)).items():
+                tensors[_todays_name(name)] = tensor
+        return tensors
 
 
-def _tensors(path: str) -> Iterator[tuple[str, Tensor]]:
+def _read_tensors(path: str) -> Mapping[str, Tensor]:
     if path.endswith(".bin"):
         stored: Any = read_checkpoint(path)
-    else:
-        library = optional_library("safetensors.torch", f"{path}: reading it")
-        try:
-            stored = library.load_file(path)
-        except Exception as error:  # the library's own class is no more special
-            said = f"damaged or cut short ({error!s:.200}); copy it again"
-            raise UserError(f"{path}: {said}") from error
-    for name, tensor in stored.items():
-        plain = _INSIDE.sub("", name)  # and as the oldest BERTs have it
-        plain = plain.replace("LayerNorm.gamma", "LayerNorm.weight")
-        yield plain.replace("LayerNorm.beta", "LayerNorm.bias"), tensor
+        return stored  # type: ignore[no-any-return]
+    library = optional_library("safetensors.torch", f"{path}: reading it")
+    try:
+        return library.load_file(path)  # type: ignore[no-any-return]
+    except Exception as error:  # the library's own class is no more special
+        message = f"damaged or cut short ({error!s:.200}); copy it again"
+        raise UserError(f"{path}: {message}") from error
+
+
+def _todays_name(name: str) -> str:
+    for outer in OUTER_NAMES:
+        if name.startswith(outer):
+            name = name.removeprefix(outer)
+            break
+    for old, new in OLD_NAMES.items():
+        name = name.replace(old, new)
+    return name

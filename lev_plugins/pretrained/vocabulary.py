@@ -20,6 +20,7 @@ from ..errors import UserError
 from ..io.text_files import few
 from ..options import OptionalStr, option
 from .directory import Directory
+from .tokenizers import read_settings, read_tokenizer
 
 BOS, PAD, EOS, UNK = "<s>", "<pad>", "</s>", "<unk>"
 #: settings of a tokenizer for each, the first that it has
@@ -29,8 +30,8 @@ ROLES = {
     EOS: ("sep_token", "eos_token"),
     UNK: ("unk_token",),
 }
-# what T5 and mT5 have in the place of a mask
-_EXTRA = ("<extra_id_0>", "▁<extra_id_0>")
+# beginnings of what T5 and mT5 have in the place of a mask
+_EXTRA_IDS = ("<extra_id_", "▁<extra_id_")
 # a character that stands for none, at the end of what there is
 _UNTYPED = "\U0010ffff"
 
@@ -51,7 +52,8 @@ class Vocabulary:
     def __post_init__(self) -> None:
         self.symbols = {token: symbol for symbol, token in self.specials.items()}
         for token in sorted(self.rows, key=self.rows.__getitem__):
-            self.symbols.setdefault(token, safe_symbol(token))
+            if token not in self.symbols:
+                self.symbols[token] = safe_symbol(token)
         self.tokens = {symbol: token for token, symbol in self.symbols.items()}
 
     def ordinary(self) -> list[str]:
@@ -60,22 +62,22 @@ class Vocabulary:
 
     def dictionary(self) -> Dictionary:
         """All symbols, fairseq's four first, then in the checkpoint's order."""
-        found = Dictionary()
+        dictionary = Dictionary()
         for symbol in self.ordinary():
-            found.add_symbol(symbol)
-        return found
+            dictionary.add_symbol(symbol)
+        return dictionary
 
     def rows_of(self, symbols: Sequence[str]) -> Tensor:
         """Row of each symbol of a dictionary in any order; one that is none of the checkpoint's
         raises :class:`UserError`. ``<s>`` is T5's padding, with which its decoder starts.
         """
-        known = {symbol: self.rows[token] for symbol, token in self.tokens.items()}
-        known.setdefault(BOS, known[PAD])
-        unknown = [repr(one) for one in symbols if one not in known]
+        rows = {symbol: self.rows[token] for symbol, token in self.tokens.items()}
+        rows.setdefault(BOS, rows[PAD])
+        unknown = [repr(symbol) for symbol in symbols if symbol not in rows]
         if unknown:
-            said = f"the model does not know these symbols of the dictionary: {few(unknown, 5)}"
-            raise UserError(f"{self.where}: {said}; make one with lev-backbone")
-        return torch.tensor([known[symbol] for symbol in symbols])
+            message = f"the model does not know these symbols of the dictionary: {few(unknown, 5)}"
+            raise UserError(f"{self.where}: {message}; make one with lev-backbone")
+        return torch.tensor([rows[symbol] for symbol in symbols])
 
 
 def safe_symbol(token: str) -> str:
@@ -83,46 +85,57 @@ def safe_symbol(token: str) -> str:
 
     So is the first character of what is spelt like one of fairseq's symbols without being it.
     """
+    if not token:
+        return "<U+>"
     if token in (BOS, PAD, EOS, UNK):
-        return f"<U+{ord(token[0]):04X}>{token[1:]}"
-    return "".join(f"<U+{ord(c):04X}>" if c.isspace() else c for c in token) or "<U+>"
+        return _code_point(token[0]) + token[1:]
+    return "".join(_code_point(char) if char.isspace() else char for char in token)
+
+
+def _code_point(char: str) -> str:
+    return f"<U+{ord(char):04X}>"
 
 
 def read_vocabulary(directory: Directory) -> Vocabulary:
     """The vocabulary of a folder's tokenizer; a special token that it lacks raises UserError."""
-    tokenizer, specials = directory.tokenizer, {}
-    rows = own = tokenizer.get_vocab()
-    if hasattr(tokenizer, "backend_tokenizer"):
-        # transformers adds to a file of another kind what it lacks
-        own = tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False)
-    for symbol, settings in ROLES.items():
-        found = [token for name in settings if (token := getattr(tokenizer, name)) in own]
-        if found:
-            specials[symbol] = found[0]
+    settings = read_settings(directory)
+    rows = read_tokenizer(directory, settings).get_vocab()
+    specials = {}
+    for symbol, names in ROLES.items():
+        tokens = [settings[name] for name in names if settings.get(name) in rows]
+        if tokens:
+            specials[symbol] = tokens[0]
         elif symbol != BOS or directory.kind != "t5":
-            raise UserError(f"{directory.path}: its tokenizer lacks the {settings[0]}")
-    mask = next((one for one in (tokenizer.mask_token, *_EXTRA) if one in rows), None)
-    return Vocabulary(directory.path, rows, specials, mask and safe_symbol(mask))
+            raise UserError(f"{directory.path}: its tokenizer lacks the {names[0]}")
+    masks = [str(settings.get("mask_token")), *(f"{prefix}0>" for prefix in _EXTRA_IDS)]
+    known = [token for token in masks if token in rows]
+    mask = safe_symbol(known[0]) if known else None
+    return Vocabulary(directory.path, rows, specials, mask)
 
 
-def backend(directory: Directory) -> Any:
-    """What cuts text: a tokenizer of the library ``tokenizers`` that knows no special tokens.
+def text_tokenizer(directory: Directory) -> Any:
+    """A tokenizer of the library ``tokenizers`` that cuts text and knows no special tokens.
 
     It cuts nothing short. Unigram looks every part of a text up in its vocabulary, where they are
     like any other: there they are spelt as no text is.
     """
-    found = directory.tokenizer.backend_tokenizer
-    whole = json.loads(found.to_str())
-    whole.update(truncation=None, padding=None)
-    if whole["model"]["type"] == "Unigram":
-        special = {one["content"] for one in whole["added_tokens"] if one["special"]}
-        for one in whole["added_tokens"]:
-            one["content"] = _UNTYPED * (one["content"] in special) + one["content"]
-        for entry in whole["model"]["vocab"]:
-            entry[0] = _UNTYPED * (entry[0] in special) + entry[0]
-    made = type(found).from_str(json.dumps(whole))
-    made.encode_special_tokens = True
-    return made
+    settings = read_settings(directory)
+    tokenizer = read_tokenizer(directory, settings)
+    content = json.loads(tokenizer.to_str())
+    content.update(truncation=None, padding=None)
+    if content["model"]["type"] == "Unigram":
+        special = {settings.get(name) for names in ROLES.values() for name in names}
+        special |= {token["content"] for token in content["added_tokens"] if token["special"]}
+        for entry in content["model"]["vocab"]:
+            if entry[0] in special or entry[0].startswith(_EXTRA_IDS):
+                special.add(entry[0])
+                entry[0] = _UNTYPED + entry[0]
+        for token in content["added_tokens"]:
+            if token["content"] in special:
+                token["content"] = _UNTYPED + token["content"]
+    tokenizer = type(tokenizer).from_str(json.dumps(content))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
 
 
 @dataclass
@@ -143,10 +156,10 @@ class PretrainedTokenizer:
             raise UserError("--bpe hf needs the model's folder: --hf-directory DIR")
         directory = Directory(cfg.hf_directory)
         self.vocabulary = read_vocabulary(directory)
-        self.symbol_of = {
-            row: self.vocabulary.symbols[token] for token, row in self.vocabulary.rows.items()
-        }
-        self.encoder, self.decoder = backend(directory), directory.tokenizer.backend_tokenizer
+        symbols = self.vocabulary.symbols
+        self.symbol_of_row = {row: symbols[token] for token, row in self.vocabulary.rows.items()}
+        self.encoder = text_tokenizer(directory)
+        self.decoder = read_tokenizer(directory, read_settings(directory))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """In a worker that was sent it: what a pickle of a tokenizer leaves out is set again."""
@@ -155,11 +168,13 @@ class PretrainedTokenizer:
 
     def encode(self, text: str) -> str:
         """A line → symbols with spaces between them."""
-        found = self.encoder.encode(text, add_special_tokens=False)
-        return " ".join(self.symbol_of[row] for row in found.ids)
+        rows = self.encoder.encode(text, add_special_tokens=False).ids
+        return " ".join(self.symbol_of_row[row] for row in rows)
 
     def decode(self, symbols: str) -> str:
         """Symbols with spaces between them → a line; unknown ones as the tokenizer writes them."""
-        known, unknown = self.vocabulary.tokens, self.vocabulary.specials[UNK]
-        rows = [self.vocabulary.rows[known.get(symbol, unknown)] for symbol in symbols.split()]
+        vocabulary = self.vocabulary
+        unknown = vocabulary.specials[UNK]
+        tokens = [vocabulary.tokens.get(symbol, unknown) for symbol in symbols.split()]
+        rows = [vocabulary.rows[token] for token in tokens]
         return str(self.decoder.decode(rows, skip_special_tokens=False))

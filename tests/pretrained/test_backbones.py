@@ -136,7 +136,10 @@ FAULTS: list[tuple[Spoil, str]] = [
     (without("config.json"), "config.json"),
     (without(*TOKENIZERS), "tokenizer"),
     (setting(model_type="roberta"), "known are bert, bart, t5, mt5"),
-    (setting(model_type="a\nb"), "configuration"),
+    (setting(model_type="a\nb"), "known are bert, bart, t5, mt5"),
+    (setting(model_type=["bert"]), "known are bert, bart, t5, mt5"),
+    (setting(num_attention_heads=0, encoder_attention_heads=0, num_heads=0), "_heads is 0"),
+    (setting(hidden_size="8", d_model="8"), "is '8', where"),
     (setting(hidden_size=16, d_model=16), ""),
     (setting(num_hidden_layers=3, decoder_layers=3, num_layers=3), ""),
     (setting(num_hidden_layers=1, decoder_layers=1, num_layers=1), ""),
@@ -205,8 +208,14 @@ def test_code_that_lies_in_a_folder_does_not_run_and_nothing_is_fetched(
     assert "evil" not in sys.modules
 
 
-@pytest.mark.parametrize("library", ["safetensors.torch", "transformers"])
+@pytest.mark.parametrize("library", ["safetensors.torch", "tokenizers"])
 def test_a_missing_library_is_named_with_the_way_to_get_it(folder, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
     with refuses(folder, f"{library}: pip install 'lev_plugins[pretrained]'"):
         inspect(folder)
+
+
+def test_transformers_is_not_needed(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    inspect(folder)
+    assert checkpoints.opened(folder).encode("the cat")

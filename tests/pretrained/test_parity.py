@@ -159,7 +159,7 @@ def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transform
     model = randomised(transformers.BertModel(transformers.BertConfig(**config)))
     directory = EncoderDirectory(str(save(model, tmp_path / "bert", "bert")), "bert_dir")
     table = torch.nn.Embedding(len(directory.pieces), checkpoints.DIM)
-    encoder = BertEncoder(directory.plan, 0.0).eval()
+    encoder = BertEncoder(directory.config, 0.0).eval()
     directory.load_into(table, encoder, None)
     rows = directory.rows
     tokens = torch.randint(3, len(rows), (1, 7 + 5 + 2))

@@ -11,7 +11,7 @@ import tiny
 
 from lev_plugins import EncT5
 from lev_plugins.export.folder import labeler_writer, write_folder
-from lev_plugins.pretrained.plans import PostNormPlan
+from lev_plugins.pretrained.bert_bart import BertBartConfig
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.directory import sizes
 from lev_plugins.systems.enct5.tokenizer import Tokenizer
@@ -92,7 +92,7 @@ def test_several_decoder_blocks_have_the_places_of_the_latents(tmp_path, monkeyp
 
 def test_a_berts_encoder_labels_as_in_the_package(tmp_path):
     ours = editors.enct5("classification")
-    plan = PostNormPlan(dim=8, heads=2, hidden=12, layers=2, positions=24, activation="gelu")
+    plan = BertBartConfig(dim=8, heads=2, hidden=12, layers=2, positions=24, activation="gelu")
     size, _ = sizes(EncT5Config(**editors.ENCT5))
     rows = len(ours.metadata.pieces)
     model = EncT5Model(size, rows, ours.problem_type, len(ours.labels), bert=plan)

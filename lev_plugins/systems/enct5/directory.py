@@ -9,16 +9,26 @@ from torch import nn
 
 from ...errors import UserError
 from ...fairseq_patches.symbols import difference
-from ...nn.t5 import T5Size
+from ...nn.t5 import T5Encoder, T5Size
+from ...pretrained.bert_bart import (
+    BERT_LAYERS,
+    BERT_NORM,
+    BERT_WORDS,
+    DROPOUT_NAMES,
+    BertBartConfig,
+    BertConfig,
+)
 from ...pretrained.folder import Pretrained, read_description
-from ...pretrained.plans import RATES, PostNormPlan
-from ...pretrained.vocabulary import BOS, backend
+from ...pretrained.t5 import WORDS as T5_WORDS
+from ...pretrained.vocabulary import BOS, text_tokenizer
 from .config import EncT5Config
-from .network import LatentDecoder
+from .network import BertEncoder, LatentDecoder
 from .tokenizer import SPECIAL, FolderTokenizer
 
 #: settings of a model that name a folder, each of one kind of model
 DIRECTORIES = {"t5_dir": "t5", "bert_dir": "bert"}
+#: beginnings of the names of generation heads, which EncT5 does not use
+GENERATION = ("lm_head.", "decoder.", "cls.")
 
 
 class EncoderDirectory(Pretrained):
@@ -39,24 +49,26 @@ class EncoderDirectory(Pretrained):
         super().__init__(path)
         self.flag = f"--{option.replace('_', '-')}"
         if self.kind != DIRECTORIES[option]:
-            takes = f"{self.flag} takes a {DIRECTORIES[option]}"
-            raise UserError(f"{path}: holds a {self.kind}; {takes}")
+            expected = DIRECTORIES[option]
+            raise UserError(f"{path}: holds a {self.kind}; {self.flag} takes a {expected}")
         first = [BOS] if BOS in self.vocabulary.specials else []
         self.pieces = [*SPECIAL, *first, *self.vocabulary.ordinary()]
         self.rows = self.vocabulary.rows_of(self.pieces)
 
     def tokenizer(self) -> FolderTokenizer:
-        """What cuts text as the model's own tokenizer does."""
-        whole = json.loads(backend(self.place).to_str())
-        content = json.dumps({"rows": self.rows.tolist(), "tokenizer": whole})
-        return FolderTokenizer(content, self.pieces, self.place.path)
+        """Cuts text as the model's own tokenizer does."""
+        tokenizer = json.loads(text_tokenizer(self.directory).to_str())
+        content = json.dumps({"rows": self.rows.tolist(), "tokenizer": tokenizer})
+        return FolderTokenizer(content, self.pieces, self.directory.path)
 
     def check(self, pieces: Sequence[str]) -> None:
         """Raises :class:`UserError` unless data were prepared with this vocabulary."""
-        if found := difference(pieces, self.pieces):
+        unlike = difference(pieces, self.pieces)
+        if unlike:
+            number, theirs, own = unlike
             raise UserError(
-                f"{self.place.path}: the data were prepared with another vocabulary (subword "
-                f"{found[0]} is {found[1]}, not {found[2]}); prepare them with lev-enct5-prepare "
+                f"{self.directory.path}: the data were prepared with another vocabulary (subword "
+                f"{number} is {theirs}, not {own}); prepare them with lev-enct5-prepare "
                 f"{self.flag} of the same folder"
             )
 
@@ -66,15 +78,23 @@ class EncoderDirectory(Pretrained):
         """Puts the weights into table, encoder and, unless it is None, the decoder's blocks, whose
         latents stay as they were initialised.
         """
-        parts = {"source": nn.ModuleDict({"table": table}), "encoder": encoder}
+        loader = self.loader
+        if isinstance(encoder, BertEncoder):
+            loader.copy_rows(table.weight, BERT_WORDS, self.rows)
+            loader.assign(encoder.places.weight, *BertConfig.positions_table(loader))
+            loader.copy_layer(encoder.norm, BERT_NORM)
+            for number, block in enumerate(encoder.stack.blocks):
+                loader.copy_layers(block, f"encoder.layer.{number}", BERT_LAYERS)
+        else:
+            assert isinstance(encoder, T5Encoder)
+            loader.copy_rows(table.weight, T5_WORDS, self.rows)
+            self.config.load_encoder(loader, encoder)
         if decoder is not None:
-            parts |= {"blocks": decoder.blocks, "bias": decoder.bias, "norm": decoder.norm}
-        self.filling.fill(nn.ModuleDict(parts), self.plan.names(), {"source": self.rows})
-        # what the model writes with
-        self.filling.finish([*self.plan.left, r"(cls|decoder|lm_head)\..*"])
+            self.config.load_decoder(loader, decoder.blocks, decoder.bias, decoder.norm)
+        loader.check_unused([*self.config.ignored_tensors, *GENERATION])
 
 
-def sizes(cfg: EncT5Config) -> tuple[T5Size, PostNormPlan | None]:
+def sizes(cfg: EncT5Config) -> tuple[T5Size, BertBartConfig | None]:
     """The numbers that the modules are made of: T5's, and those of the BERT in the encoder's place,
     whose decoder is as wide.
     """
@@ -88,12 +108,17 @@ def sizes(cfg: EncT5Config) -> tuple[T5Size, PostNormPlan | None]:
         decoder_layers=cfg.decoder_layers,
     )
     if cfg.backbone_plan:
-        kind, plan, _ = read_description(cfg.backbone_plan)
+        kind, config, _ = read_description(cfg.backbone_plan)
         if kind == "bert":
-            bert = plan
-            numbers = {"dim": plan.dim, "heads": plan.heads, "head_dim": plan.dim // plan.heads}
-            size = replace(size, hidden=plan.hidden, **numbers)
+            bert = config
+            size = replace(
+                size,
+                dim=config.dim,
+                heads=config.heads,
+                head_dim=config.dim // config.heads,
+                hidden=config.hidden,
+            )
         else:
-            size = replace(plan, decoder_layers=cfg.decoder_layers)
-    rates: dict[str, Any] = dict.fromkeys(RATES, cfg.dropout)
+            size = replace(config, decoder_layers=cfg.decoder_layers)
+    rates: dict[str, Any] = dict.fromkeys(DROPOUT_NAMES, cfg.dropout)
     return replace(size, **rates), bert

@@ -19,7 +19,7 @@ from ...nn.seq2seq.config import set_sizes
 from ...nn.t5 import T5Encoder, T5Size
 from ...optim.backbone_adam import mark_backbone
 from ...pretrained import require_plan
-from ...pretrained.plans import PostNormPlan
+from ...pretrained.bert_bart import BertBartConfig
 from .config import EncT5Config
 from .directory import DIRECTORIES, EncoderDirectory, sizes
 from .network import BertEncoder, LabelHeads, LatentDecoder, SharedHead
@@ -54,7 +54,7 @@ class EncT5Model(BaseFairseqModel, TrainingHooks):
         num_pieces: int,
         problem_type: ProblemType,
         num_labels: int,
-        bert: PostNormPlan | None = None,
+        bert: BertBartConfig | None = None,
     ) -> None:
         super().__init__()
         table = nn.Embedding(num_pieces, size.dim)

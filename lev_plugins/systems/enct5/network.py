@@ -13,7 +13,7 @@ from ...nn.decoding import DecoderBlock
 from ...nn.packing import Layout, Packing
 from ...nn.t5 import T5Size
 from ...nn.transformer import Memory, TransformerBlock, TransformerStack
-from ...pretrained.plans import RATES, PostNormPlan
+from ...pretrained.bert_bart import DROPOUT_NAMES, BertBartConfig
 
 
 class LatentDecoder(nn.Module):
@@ -126,12 +126,12 @@ class BertEncoder(nn.Module):
     Called as :class:`.T5Encoder` is.
     """
 
-    def __init__(self, plan: PostNormPlan, dropout: float) -> None:
+    def __init__(self, plan: BertBartConfig, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
         self.places = nn.Embedding(plan.positions, plan.dim)
         self.norm = nn.LayerNorm(plan.dim, eps=plan.eps)
-        size = plan.size(**dict.fromkeys(RATES, dropout))
+        size = plan.size(**dict.fromkeys(DROPOUT_NAMES, dropout))
         self.stack = TransformerStack(TransformerBlock(size) for _ in range(plan.layers))
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
