@@ -5,10 +5,27 @@
 >>> Labeler("folder").predict(["a text"])[0].label
 """
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .editor import Editor
+    from .labeler import Labeler
 
 __version__ = "0.6.0"
-__all__ = ["Editor", "Labeler"]
+__all__ = ["Editor", "Labeler", "load"]
+
+
+def load(path: str | os.PathLike[str], threads: int | None = None) -> "Editor | Labeler":
+    """The model of a folder, by its kind; arguments and errors are those of the classes."""
+    from .editor import Editor
+    from .folder import Folder
+    from .labeler import MODEL, Labeler
+
+    folder = Folder(path)
+    reader: Any = Labeler if folder.model == MODEL else Editor
+    model: Editor | Labeler = reader(folder, threads)
+    return model
 
 
 def __getattr__(name: str) -> Any:

@@ -46,15 +46,15 @@ class Editor:
     """An exported model with its dictionaries and text processing; several threads may use one.
 
     Args:
-        path: a folder that ``lev-export`` has written.
+        path: a folder that ``lev-export`` has written, or what was read of it.
         threads: that a pass computes with, by default as many as there are cores.
 
     Raises:
         UserError: no such folder, a damaged one, or one of another kind of model.
     """
 
-    def __init__(self, path: str | os.PathLike[str], threads: int | None = None) -> None:
-        folder = Folder(path)
+    def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
+        folder = path if isinstance(path, Folder) else Folder(path)
         folder.require(MODEL, "Editor")
         self.settings: dict[str, Any] = folder.description["settings"]
         self.codec = TextCodec(folder)
@@ -164,7 +164,8 @@ class Editor:
     def _trace(self, line: Line, sentence: Sentence) -> EditTrace:
         """What was done to a sentence."""
         assert sentence.terminated is not None
-        text = self.codec.decode(self._symbols(line, sentence.tokens, sentence.origin))
+        symbols = self._symbols(line, sentence.tokens, sentence.origin)
+        text = self.codec.decode(" ".join(symbols))
         steps = tuple(self._iteration(line, step) for step in sentence.history)
         how = sentence.score, steps, sentence.terminated, sentence.steps
         return EditTrace(line.source, line.draft, text, *how)

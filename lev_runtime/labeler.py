@@ -28,14 +28,14 @@ class Labeler:
     """An exported model with what cuts text for it; several threads may use one at once.
 
     Args:
-        path: a folder that ``lev-export`` has written.
+        path: a folder that ``lev-export`` has written, or what was read of it.
         threads: that a pass computes with, by default as many as there are cores.
         batch_tokens: most subwords (or decoder positions, whichever are more) that are read at
             once, padding included; does not change the outcome.
 
     Attributes:
         kind: what is predicted. labels: names in order; none for values. tags: whether it tags
-            words. count: how many texts an example has.
+            words. texts_per_example: 1, or 2 for pairs.
 
     Raises:
         UserError: no such folder, a damaged one, or one of another kind of model.
@@ -43,17 +43,17 @@ class Labeler:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | Folder,
         threads: int | None = None,
         batch_tokens: int = 4096,
     ) -> None:
-        folder = Folder(path)
+        folder = path if isinstance(path, Folder) else Folder(path)
         folder.require(MODEL, "Labeler")
         settings = folder.json(LABELER)
         self.kind: str = settings["kind"]
         self.labels = tuple(settings["labels"])
         self.tags = self.kind == TAGGING
-        self.count: int = settings["texts"]
+        self.texts_per_example: int = settings["texts"]
         self.most: int = settings["max_length"]
         self.threshold: float = settings["threshold"]
         self.batch_tokens = batch_tokens
@@ -121,8 +121,8 @@ class Labeler:
     def _text(self, given: Text) -> Reading:
         """A text or a pair."""
         texts = strings("texts", "text", [given] if isinstance(given, str) else given)
-        if len(texts) != self.count:
-            trained = "single texts" if self.count == 1 else "pairs of texts"
+        if len(texts) != self.texts_per_example:
+            trained = "single texts" if self.texts_per_example == 1 else "pairs of texts"
             raise UserError(f"{given!r:.60}: the model was trained on {trained}")
         encoding = self.pieces.texts(texts, self.most)
         return tuple(texts), [encoding], encoding.cut_off

@@ -66,10 +66,9 @@ class TextCodec:
             return " ".join(text.replace(" ", _SPACE))
         return text if self.model is None else " ".join(self.model.encode(text, out_type=str))
 
-    def decode(self, symbols: Sequence[str]) -> str:
-        """Tokens as a text."""
-        if self.bpe == "characters":
-            return "".join(symbols).replace(" ", "").replace(_SPACE, " ")
-        if self.model is not None:
-            return "".join(symbols).replace(" ", "").replace(_SPACE, " ").strip()
-        return " ".join(symbols)
+    def decode(self, tokens: str) -> str:
+        """Tokens with spaces between them as a text."""
+        if self.bpe is None:
+            return tokens
+        text = tokens.replace(" ", "").replace(_SPACE, " ")
+        return text if self.model is None else text.strip()

@@ -2,14 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
+
+import lev_runtime
+from lev_runtime.editor import Editor
+from lev_runtime.folder import is_export
+from lev_runtime.labeler import Labeler
 
 from ..corrector import Corrector, Edit
 from ..corrector.levenshtein import LevenshteinBackend, trace_edits
 from ..errors import UserError
 from ..inference.checkpoints import find_checkpoint, names_in
+from ..inference.editor import LevenshteinEditor
 from ..inference.enct5 import EncT5
-from ..systems.enct5.problem_types import ProblemType
+from ..inference.text_processing import TextProcessing
 from ..systems.levenshtein.markup import escape_markup, write_mark
 from .schema import CorrectRequest, EditRequest, PredictRequest, Result, Sentence
 
@@ -34,19 +41,38 @@ class ServedModel:
 def load(
     path: str | None, data: str | None, device: str | None, settings: str | None, **processing: str
 ) -> ServedModel:
-    """Loads a checkpoint; arguments as of :meth:`.correction.Corrector.from_pretrained`.
+    """Loads a checkpoint, or a folder of ``lev-export``; arguments as of
+    :meth:`.corrector.Corrector.from_pretrained`.
 
     Raises:
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
+    if path is not None and is_export(path):
+        options = {**processing, "data": data, "device": device, "settings": settings}
+        _refuse(options, "an export has its own, and computes on the CPU")
+        return serve_export(path)
     if path is None or names_in(find_checkpoint(path))["task"] != "enct5":
         more: dict[str, Any] = {"settings": settings, **processing}
         served = serve_corrector(Corrector.from_pretrained(path, data, device, **more))
         return served if path else replace(served, info={**served.info, **PACKAGED})
-    for name, value in {**processing, "data": data, "settings": settings}.items():
-        if value:
-            raise UserError(f"--{name.replace('_', '-')}: an EncT5 has its own; leave it out")
+    _refuse({**processing, "data": data, "settings": settings}, "an EncT5 has its own")
     return serve_predictor(EncT5.from_pretrained(path, device=device))
+
+
+def _refuse(options: Mapping[str, str | None], why: str) -> None:
+    """Raises :class:`UserError` for options that were given."""
+    for name, value in options.items():
+        if value:
+            raise UserError(f"--{name.replace('_', '-')}: {why}; leave it out")
+
+
+def serve_export(path: str) -> ServedModel:
+    """An exported model, which edits or predicts without torch."""
+    model = lev_runtime.load(path)
+    if isinstance(model, Labeler):
+        return serve_predictor(model)
+    processing = TextProcessing(bpe=model.codec)
+    return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model, processing)})
 
 
 def serve_corrector(corrector: Corrector) -> ServedModel:
@@ -56,19 +82,26 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     runners: dict[str, Runner] = {"correct": lambda asked, rows: _correct(corrector, asked, rows)}
     if isinstance(backend, LevenshteinBackend):
         info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
-        runners["edit"] = lambda asked, rows: _edit(backend, asked, rows)
+        runners["edit"] = partial(_edit, backend.editor, backend.processing)
     return ServedModel(info, runners)
 
 
-def serve_predictor(model: EncT5) -> ServedModel:
+def serve_predictor(model: EncT5 | Labeler) -> ServedModel:
     """An EncT5."""
+    described = model if isinstance(model, Labeler) else model.metadata
+    texts = described.texts_per_example
     info: Result = {"modes": ["predict"], "labels": list(model.labels)}
-    info |= {"texts": model.metadata.texts_per_example, "top_k": min(8, len(model.labels)) or None}
+    info |= {"texts": texts, "top_k": min(8, len(model.labels)) or None}
     return ServedModel(info, {"predict": lambda asked, rows: _predict(model, asked, rows)})
 
 
-def _edit(backend: LevenshteinBackend, asked: EditRequest, rows: Sequence[Any]) -> list[Result]:
-    found = backend.editor.edit_nbest(
+def _edit(
+    editor: LevenshteinEditor | Editor,
+    processing: TextProcessing,
+    asked: EditRequest,
+    rows: Sequence[Any],
+) -> list[Result]:
+    found = editor.edit_nbest(
         [row.source for row in rows],
         [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)],
         markup=True,
@@ -81,7 +114,7 @@ def _edit(backend: LevenshteinBackend, asked: EditRequest, rows: Sequence[Any]) 
     for row, traces in zip(rows, found, strict=True):
         results.append({"source": row.source, "draft": row.draft, "hypotheses": []})
         for trace in traces:
-            edits = _records(trace_edits(replace(trace, draft=row.draft), backend.processing))
+            edits = _records(trace_edits(replace(trace, draft=row.draft), processing))
             known = {key: one for key, one in trace.to_dict().items() if key in _SHOWN}
             results[-1]["hypotheses"].append(known | {"edits": edits})
     return results
@@ -126,8 +159,8 @@ def _records(edits: Sequence[Edit]) -> list[Result]:
     return [{**edit.to_dict(), "probability": round(edit.probability, 6)} for edit in edits]
 
 
-def _predict(model: EncT5, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
-    if model.problem_type is ProblemType.TAGGING:
+def _predict(model: EncT5 | Labeler, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
+    if model.tags:
         if asked.threshold is not None or asked.pairs is not None:
             raise UserError("threshold, pairs: the model tags words of texts; leave them out")
         return [one.to_dict() for one in model.predict_tags(rows, asked.top_k)]

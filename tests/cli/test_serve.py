@@ -20,6 +20,11 @@ from lev_plugins import Corrector  # noqa: E402
 from lev_plugins.cli import serve  # noqa: E402
 from lev_plugins.corrector.levenshtein import LevenshteinBackend  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.export.folder import (  # noqa: E402
+    editor_writer,
+    labeler_writer,
+    write_folder,
+)
 from lev_plugins.serve import app  # noqa: E402
 from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel, load, serve_corrector, serve_predictor  # noqa: E402
@@ -272,3 +277,45 @@ def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flag
         taken = listening.getsockname()[1]
         with refuses(said.format(taken=taken)):
             serve.main(["--path", "nowhere.pt", *flags.format(taken=taken).split()])
+
+
+# exports ------------------------------------------------------------------------------------------
+
+
+def test_an_exported_labeler_is_recognised_and_predicts(tmp_path):
+    model = editors.enct5("tagging")
+    write_folder(tmp_path / "model", labeler_writer(model, int8=False), int8=False)
+    served = load(str(tmp_path / "model"), None, None, None)
+    with client(served) as one, client(serve_predictor(model)) as other:
+        assert one.get("/info").json() == other.get("/info").json()
+        sides = [side.post("/predict", json={"texts": ["a text", "b"]}) for side in (one, other)]
+    tags = [[result["tags"] for result in side.json()["results"]] for side in sides]
+    assert tags[0] == tags[1]
+
+
+def test_an_exported_editor_is_recognised_and_edits_with_marks(tmp_path):
+    write_folder(tmp_path / "model", editor_writer(editors.editor(), int8=False), int8=False)
+    marks = [{"start": 0, "end": 1, "kind": "keep"}]
+    asked = {"sentences": [{"source": "a b", "draft": "c d e", "marks": marks}]}
+    with client(load(str(tmp_path / "model"), None, None, None)) as one:
+        assert one.get("/info").json()["modes"] == ["edit"]
+        (result,) = one.post("/edit", json=asked).json()["results"]
+    hypothesis = result["hypotheses"][0]
+    assert "c" in hypothesis["text"].split()
+    text = "c d e"
+    for edit in reversed(hypothesis["edits"]):
+        end = edit["offset"] + len(edit["before"])
+        text = text[: edit["offset"]] + edit["after"] + text[end:]
+    assert text == hypothesis["text"]
+
+
+def test_an_export_takes_no_options_of_a_checkpoint_and_has_to_be_whole(tmp_path):
+    write_folder(tmp_path / "model", editor_writer(editors.editor(), int8=False), int8=False)
+    path = str(tmp_path / "model")
+    for given in ({"data": "x"}, {"device": "cuda"}, {"settings": "x"}):
+        options = {"data": None, "device": None, "settings": None, **given}
+        with refuses(*(f"--{name}" for name in given), "an export has its own"):
+            load(path, **options)
+    (tmp_path / "model" / "weights.bin").write_bytes(b"")
+    with refuses("weights.bin"):
+        load(path, None, None, None)
