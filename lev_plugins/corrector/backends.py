@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..inference.text_processing import TextProcessing, Tokens
 from ..metrics.word_edits import WordEdit, word_edits
+from .spacing import Spacing
 from .units import Context
 
 #: What became of a unit: edits of its words, in order, and the probability of each.
@@ -73,6 +74,8 @@ class Backend:
     words_learnt: int | None = None
     uses_context = False
     processing: TextProcessing
+    #: Finds what is to be joined and divided, where the lists say enough.
+    spacing: Spacing | None = None
     #: Whether a text is read; one that is not stays as it is.
     readable: Callable[[str], bool] = staticmethod(lambda text: True)
     #: Whether there are lists of words and none has a word, neither as right nor as wrong.

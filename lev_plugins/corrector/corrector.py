@@ -9,11 +9,12 @@ import torch
 
 from ..errors import UserError, require_share
 from ..inference.arguments import strings
+from . import spacing
 from .backends import Answer, Backend
 from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
 from .fitting import calibrated
 from .packaged import ENGLISH_SPELLING, installed_misspellings
-from .protection import CODE, SURE, Document, Protection, joined, touched
+from .protection import CODE, SURE, Document, Protection, covered, joined, touched
 from .settings import DEFAULTS, Settings, chosen
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
@@ -26,10 +27,12 @@ _CODE = Protection([CODE])
 
 @dataclass(frozen=True)
 class _Reading:
-    """A text that was read: its lines, which of them are code, and the units of each."""
+    """A text that was read: its lines, which of them are code, which stay, and the units of
+    each."""
 
     lines: Sequence[str]
     code: Sequence[bool]
+    skipped: Sequence[bool]
     units: Sequence[Sequence[Unit]]
     document: Document | None
 
@@ -199,11 +202,11 @@ class Corrector:
     ) -> "_Reading":
         ignored = ignored or [False] * len(lines)
         code = document.read(lines, ignored) if document else [False] * len(lines)
-        skipped = map(any, zip(code, ignored, strict=True))
+        skipped = [*map(any, zip(code, ignored, strict=True))]
         units = [[] if skip else [*self._units(line)] for line, skip in zip(lines, skipped)]
         if document and self.unit == "letters":
             document.leave_divided_words(lines, units)
-        return _Reading(lines, code, units, document)
+        return _Reading(lines, code, skipped, units, document)
 
     def _corrections(
         self,
@@ -216,11 +219,12 @@ class Corrector:
         document = reading.document
         if document and document.foreign:
             threshold = max(threshold, SURE)
-        for line, units, mark in zip(reading.lines, reading.units, reading.code, strict=True):
-            if units:
-                yield self._corrected(line, units, answers, threshold, protections, document)
+        read = zip(reading.lines, reading.units, reading.code, reading.skipped, strict=True)
+        for line, units, code, skipped in read:
+            if skipped:
+                yield Correction(line, line, (), code=code)
             else:
-                yield Correction(line, line, (), code=mark)
+                yield self._corrected(line, units, answers, threshold, protections, document)
 
     def document(self, others: Document | None = None, path: str | None = None) -> Document | None:
         """A text to correct some lines at a time, which teaches words and says what is code or
@@ -270,16 +274,26 @@ class Corrector:
                 chance = calibrated(probability, self.settings.temperature)
                 chance = document.probability(unit.text, chance) if document else chance
                 wanted.append((placed(line, unit.start, unit.end, edit), chance))
+        respaced: list[tuple[Patch, float]] = []
+        if self.backend.spacing:
+            places = [*spans(line, "letters")]
+            wanted, respaced = self.backend.spacing.combined(line, places, wanted)
+        wanted = sorted([*wanted, *respaced])
         edits, longest = [], self.settings.longest
         protected = joined(span for one in protections if wanted for span in one.spans(line))
+        asked = [one for one in protections if one is not self.protections[0]]
+        whole = joined(span for one in asked if respaced for span in one.spans(line))
         for (start, end, after), chance in whole_words(line, wanted):
             before = line[start:end]
+            spaced = any(start <= first and last <= end for (first, last, _), _ in respaced)
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"
-            elif touched(protected, start, before, after):
+            elif touched(protected, start, before, after) or (
+                spaced and covered(whole, start, end)
+            ):
                 reason = "protected"
-            elif chance < least:
+            elif chance < (max(least, spacing.SURE) if spaced else least):
                 reason = "confidence"
             elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"

@@ -11,7 +11,7 @@ from os.path import commonprefix
 
 from ..errors import UserError
 from ..inference.arguments import strings
-from .units import HYPHENS, Unit, spans
+from .units import HYPHENS, Span, Unit, spans
 
 #: The power of how often an unknown word is met, by which the odds of a change are divided.
 REPEATED = 3.0
@@ -54,8 +54,6 @@ _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
 _DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]\s*$")
 _NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or behind
-
-Span = tuple[int, int]
 
 
 class Protection:
@@ -127,6 +125,11 @@ def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
         or (i == j == first and not new[-1].isspace())
         for first, end in spans[near : near + j - i + 2]  # none is empty
     )
+
+
+def covered(spans: Sequence[Span], start: int, end: int) -> bool:
+    """Whether a span has characters between two places."""
+    return any(start < last and first < end for first, last in spans)
 
 
 class Document:

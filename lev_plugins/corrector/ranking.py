@@ -105,7 +105,7 @@ class Ranker(Backend):
         self.knows_spaces = model.knows_spaces and not self.by_word
         self.words_learnt = model.words_learnt
         self.uses_context = self.by_word and vocabulary.bigrams is not None
-        self.confused = vocabulary.confused
+        self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
         if self.by_word and vocabulary.lexicon:
             model.words = vocabulary.lexicon.words
         self._found: dict[str, Candidates] = {}

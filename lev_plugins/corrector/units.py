@@ -14,6 +14,7 @@ from ..io.lines import UNREADABLE
 UnitKind = Literal["word", "letters", "line", "window"]
 KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
 
+Span = tuple[int, int]
 Context = tuple[str, str]
 NO_CONTEXT: Context = ("", "")
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..data.near_words import distance
 from ..metrics.word_edits import WordEdit, word_edits
 from .lexicon import Bigrams, Confusions, LetterModel, Lexicon, Lookup
+from .spacing import Spacing
 from .units import core_of
 
 #: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
@@ -70,6 +71,14 @@ class Vocabulary:
     def letters(self) -> LetterModel | None:
         """Of the lexicon's words."""
         return LetterModel(self.lexicon.words) if self.lexicon else None
+
+    @cached_property
+    def spacing(self) -> Spacing | None:
+        """Of words that are ranked one by one, with counts and bigrams."""
+        counts = self.lexicon.counts if self.lexicon else {}
+        if not (self.by_word and self.bigrams and self.letters and any(counts.values())):
+            return None
+        return Spacing(counts, self.bigrams, self.letters)
 
     def count(self, word: str) -> float:
         """How often the lexicon has a word, in a line also without punctuation around it or in

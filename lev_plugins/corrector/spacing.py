@@ -1,0 +1,329 @@
+"""Spaces left out, put in or moved, words written twice, apostrophes left out.
+
+A noisy channel: of what stands at a place and what may have been meant there, the text is sought
+with the highest ``log P(text) + log P(what stands there | text)``, in nats. Words are rated by how
+often they are met, those of no list by their letters, neighbours by the bigrams. All letters stay,
+with their capitals.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from operator import itemgetter
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from .edits import Patch
+from .lexicon import Bigrams, LetterModel
+from .markup import is_shouted, opens_sentence
+from .units import HYPHENS, Span, context, plain_apostrophes
+
+#: Log-probability of a word that is in no list, less that of its letters; with a capital.
+UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
+#: Of a space left out between words of which none, one or both are common; added where what stands
+#: there is a word of the list.
+LEFT_OUT, OF_WORD = (-15.0, -8.0, -6.0), -8.0
+#: Of a space put into a word, also so that two words of the list stand there; of one written a
+#: letter too early or too late.
+PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
+#: Of a word written twice, of an apostrophe left out, and of each other slip of a letter.
+DOUBLED, APOSTROPHE, SLIP = -5.5, -4.0, -10.5
+#: Of writing two words as one on purpose (*toolchain*), where none of them is common and no other
+#: word of the list begins or ends with them.
+COMPOUND = -18.0
+#: Added where no word stands beside, and for a pair of neighbours that is not listed.
+ALONE, NOT_LISTED = -3.0, -1.0
+#: Common words: those of English that are met beside any others, where they have the three most
+#: frequent ones, else those in this share of all listed pairs.
+FUNCTION_WORDS = (
+    "the of and a about after again all also although always am among an another any are as at "
+    "be because been before being below between both but by can cannot could did do does during "
+    "each either even ever every few for from had has have having he her here hers him his how i "
+    "if in into is it its itself just many may me might more most much must my neither never nor "
+    "not of off on once one only onto or other our out over own same shall she should since so "
+    "some still such than that the their them then there these they this those though through to "
+    "too under until up upon us very was we were what when where whether which while who whose why "
+    "will with within without would yet you your"
+).split()
+COMMON = 1 / 1000
+#: Log-probability from which on a letter, or two, are a word; a letter beside any other.
+LETTER, TWO_LETTERS, ARTICLE = -6.0, -15.0, -5.0
+#: Letters of a word, of which both halves of another may be without being common.
+WHOLE = 4
+#: Mean log-probability of the other words of a line, below which it is in another language.
+FOREIGN, RAREST = -12.5, -20.0
+#: A word with an apostrophe is at least as probable as its first part less this.
+OF_STEM = -5.0
+#: Probability from which on spaces are changed.
+SURE = 0.8
+#: A known word that is met so often is not divided.
+OFTEN = -12.5
+MOST_KEPT = 100_000
+
+Words = tuple[str, ...]
+#: A change of a line and its probability.
+Chance = tuple[Patch, float]
+
+
+class Slot(NamedTuple):
+    """A word of a line, or two with a space between them: where they are, as they are looked up,
+    the words beside them (``""`` for none), whether the first has a capital."""
+
+    places: tuple[Span, ...]
+    words: Words
+    left: str
+    right: str
+    capital: bool
+
+    @property
+    def span(self) -> Span:
+        return self.places[0][0], self.places[-1][1]
+
+
+class Option(NamedTuple):
+    """What may have been meant, and the log-probability of writing what stands there for it."""
+
+    words: Words
+    price: float
+
+
+class Spacing:
+    """Finds what is to be joined, divided or written once in a line.
+
+    Args:
+        counts: how often each word is met, in small letters; not all 0.
+        bigrams, letters: of the same language.
+    """
+
+    def __init__(self, counts: Mapping[str, float], bigrams: Bigrams, letters: LetterModel) -> None:
+        self._counts, self._bigrams, self._letters = counts, bigrams, letters
+        self._total = math.log(math.fsum(counts.values()))
+        self._common = {*FUNCTION_WORDS}
+        if not self._common.issuperset(sorted(counts, key=counts.__getitem__)[-3:]):
+            neighbours = Counter(word for pair in bigrams.counts for word in pair)
+            least = COMMON * len(bigrams.counts)
+            self._common = {word for word, number in neighbours.items() if number >= least}
+        contracted = sorted((word for word in counts if "'" in word[1:-1]), key=counts.__getitem__)
+        #: Without its apostrophe → the most frequent word that has one.
+        self._contracted = {word.replace("'", ""): word for word in contracted}
+        #: What an infinitive follows, which may be known words without their apostrophe (*cant*).
+        self._negated = {
+            whole
+            for bare, whole in self._contracted.items()
+            if whole.endswith("n't") and 0 < counts.get(bare, 0) < counts[whole]
+        }
+        self._without_pairs = {whole.replace("'", "") for whole in self._negated}
+        self.word = lru_cache(MOST_KEPT)(self._word)
+        self._compound = lru_cache(MOST_KEPT)(self._compounding)
+        self._options = lru_cache(MOST_KEPT)(self._found)
+
+    # how probable a text is -----------------------------------------------------------------------
+
+    def _word(self, word: str) -> float:
+        """Log-probability of a word in small letters."""
+        count = self._counts.get(word, 0.0)
+        stem, mark, _ = word.partition("'")
+        alone = math.log(count) - self._total if count else -math.inf
+        if mark and count:
+            return max(alone, self.word(stem) + OF_STEM)
+        return alone if count else UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
+
+    def _text(self, words: Words, slot: Slot) -> float:
+        """Log-probability of words at a place."""
+        beside = [word for word in (slot.left, *words, slot.right) if word]
+        pairs = sum(map(self._pair, beside, beside[1:]))
+        return sum(map(self.word, words)) + pairs
+
+    def _pair(self, left: str, right: str) -> float:
+        if left in self._negated:
+            return self._bigrams.association("to", right)
+        if {left, right} & self._without_pairs or "'" in left + right:
+            return 0.0
+        listed = (left, right) in self._bigrams.counts
+        return self._bigrams.association(left, right) + (0 if listed else NOT_LISTED)
+
+    def foreign(self, words: Sequence[str]) -> bool:
+        """Whether words, in small letters, are rather those of another language."""
+        rated = [max(self.word(word), RAREST) for word in words]
+        return bool(rated) and sum(rated) < FOREIGN * len(rated)
+
+    # what may have been meant ---------------------------------------------------------------------
+
+    def _found(self, words: Words) -> tuple[Option, ...]:
+        """Of one word, or of two beside each other."""
+        return tuple(self._of_one(*words) if len(words) == 1 else self._of_two(*words))
+
+    def _of_one(self, word: str) -> Iterator[Option]:
+        known = word in self._counts
+        whole = self._contracted.get(word)
+        if whole and (not known or whole in self._negated):
+            yield Option((whole,), APOSTROPHE)
+        for cut in range(1, len(word)) if self.word(word) < OFTEN else ():
+            pair = word[:cut], word[cut:]
+            if self._side_by_side(*pair):
+                common = sum(part in self._common for part in pair)
+                yield Option(pair, LEFT_OUT[common] + (OF_WORD if known else 0))
+
+    def _of_two(self, first: str, second: str) -> Iterator[Option]:
+        if "'" in first + second:
+            return
+        if first == second:
+            if first in self._common:
+                yield Option((first,), DOUBLED)
+            return
+        whole, shortest = first + second, min(len(first), len(second))
+        both = first in self._counts and second in self._counts
+        if whole in self._counts and shortest > 1:
+            yield Option((whole,), PUT_IN_WORDS if both else PUT_IN)
+        for cut in () if both else (len(first) - 1, len(first) + 1):
+            if self._side_by_side(whole[:cut], whole[cut:]):
+                yield Option((whole[:cut], whole[cut:]), MOVED)
+
+    def _side_by_side(self, left: str, right: str) -> bool:
+        """Whether two parts are words that are listed so, or one is common, or none is short."""
+        if not (self._stands(left) and self._stands(right)):
+            return False
+        listed = (left, right) in self._bigrams.counts
+        common = [part in self._common for part in (left, right)]
+        if len(left + right) < WHOLE:
+            return all(common)
+        letters = [part for part in (left, right) if len(part) == 1]
+        if any(self.word(letter) < ARTICLE for letter in letters):
+            return listed
+        return listed or any(common) or min(len(left), len(right)) >= WHOLE
+
+    def _stands(self, word: str) -> bool:
+        least = {1: LETTER, 2: TWO_LETTERS}.get(len(word), -math.inf)
+        return word in self._counts and self.word(word) >= least
+
+    def _compounding(self, words: Words) -> float:
+        """Log-probability that a word was made of these two, the higher, the more words were."""
+        first, second = words
+        ends = (word[len(first) :] for word in self._counts if word.startswith(first))
+        begins = (word[: -len(second)] for word in self._counts if word.endswith(second))
+        productivity = [sum(map(self._stands, parts)) for parts in (ends, begins)]
+        return COMPOUND + sum(map(math.log1p, productivity))
+
+    # choosing -------------------------------------------------------------------------------------
+
+    def combined(
+        self, line: str, places: Sequence[Span], wanted: Sequence[Chance]
+    ) -> tuple[list[Chance], list[Chance]]:
+        """The changes of single words that a model wants in a line, less those that spaces explain
+        better, with probabilities that leave them their share; and the changes of spaces.
+
+        Args:
+            places: where its words are, as of :func:`.units.spans` with ``letters``.
+        """
+        model = {(start, end): after for (start, end, after), _ in wanted}
+        chances = {(start, end): chance for (start, end, _), chance in wanted}
+        respaced: list[Chance] = []
+        for slot in self._slots(line, places):
+            written = [line[start:end] for start, end in slot.places]
+            meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
+            best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
+            text = spaced("".join(written), best) if best else None
+            if text == " ".join(meant) and slot.span in chances:
+                chances[slot.span] = max(chances[slot.span], chance)
+                continue
+            for place in chances.keys() & {*slot.places}:
+                chances[place] *= 1 - share
+            if text:
+                respaced.append(((*slot.span, text), chance))
+        kept = disjoint(respaced)
+        others = [(patch, chances[patch[:2]]) for patch, _ in wanted]
+        return [other for other in others if not any(map(partial(overlap, other), kept))], kept
+
+    def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
+        """What may be respaced in a line, if that is not in another language."""
+        words = [looked_up(line[start:end]) for start, end in places]
+        shouted = is_shouted(line)
+        cases = ["small" if shouted else case_of(line, *place) for place in places]
+        for first, last in self._neighbours(line, places, cases):
+            mine = tuple(words[first : last + 1])
+            if not self._options(mine):
+                continue
+            if self.foreign(words[:first] + words[last + 1 :]):
+                return
+            left, right = context(line, places, first)[0], context(line, places, last)[1]
+            slot = tuple(places[first : last + 1])
+            yield Slot(slot, mine, left, right, cases[first] != "small")
+
+    def _neighbours(
+        self, line: str, places: Sequence[Span], cases: Sequence[str]
+    ) -> Iterator[tuple[int, int]]:
+        """The numbers of the first and the last word of each slot: no names nor parts of words
+        with hyphens."""
+        whole = [
+            not {line[start - 1 : start], line[end : end + 1]} & {*HYPHENS} for start, end in places
+        ]
+        for number, (_, end) in enumerate(places):
+            if not whole[number] or cases[number] == "mixed":
+                continue
+            if cases[number] != "name":
+                yield number, number
+            beside = number + 1 < len(places) and line[end : places[number + 1][0]] == " "
+            if beside and whole[number + 1] and cases[number + 1] == "small":
+                yield number, number + 1
+
+    def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
+        """The best of what may have been meant, its probability, and that of all of them; None
+        where the words as they are, or what a model made of them, are more probable."""
+        stays = self._text(slot.words, slot)
+        if slot.capital and slot.words[0] not in self._counts:
+            stays += UNKNOWN_NAME - UNKNOWN
+        rated: list[tuple[float, Words | None]] = [(stays, None)]
+        options = self._options(slot.words)
+        compounds = (words for words, price in options if price == LEFT_OUT[0])
+        rated += [(self._text(words, slot) + self._compound(words), None) for words in compounds]
+        if meant != slot.words and meant not in [option.words for option in options]:
+            slips = sum(map(OSA.distance, slot.words, meant))
+            rated.append((self._text(tuple(" ".join(meant).split()), slot) + SLIP * slips, None))
+        alone = 0.0 if slot.left or slot.right else ALONE
+        rated += [(self._text(words, slot) + price + alone, words) for words, price in options]
+        top = max(score for score, _ in rated)
+        total = math.fsum(math.exp(score - top) for score, _ in rated)
+        share = math.fsum(math.exp(score - top) for score, words in rated if words) / total
+        score, best = max(rated, key=itemgetter(0))
+        return best, math.exp(score - top) / total, share
+
+
+def case_of(line: str, start: int, end: int) -> str:
+    """``small``, ``first`` (a capital that a sentence begins with), ``name`` or ``mixed``."""
+    text = line[start:end]
+    if text == text.lower():
+        return "small"
+    if text[1:] != text[1:].lower():
+        return "mixed"
+    return "first" if opens_sentence(line, start) else "name"
+
+
+def looked_up(word: str) -> str:
+    """A word in small letters, with plain apostrophes."""
+    return plain_apostrophes(word.lower())
+
+
+def spaced(letters: str, words: Words) -> str:
+    """Letters as these words, which begin with them: with their spaces and apostrophes."""
+    parts, rest = [], iter(letters)
+    for word in words:
+        text = "".join(mark if mark == "'" else next(rest) for mark in word)
+        parts.append(text.capitalize() if word.split("'")[0] == "i" else text)
+    return " ".join(parts)
+
+
+def overlap(change: Chance, other: Chance) -> bool:
+    """Whether two changes touch the same characters."""
+    (start, end, _), (first, last, _) = change[0], other[0]
+    return start < last and first < end
+
+
+def disjoint(changes: Sequence[Chance]) -> list[Chance]:
+    """Of changes that overlap the most probable, in order."""
+    kept: list[Chance] = []
+    for change in sorted(changes, key=itemgetter(1), reverse=True):
+        if not any(map(partial(overlap, change), kept)):
+            kept.append(change)
+    return sorted(kept)

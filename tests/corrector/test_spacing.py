@@ -1,0 +1,83 @@
+"""Spaces left out, put in or moved, words written twice, apostrophes left out."""
+
+import pytest
+
+from lev_plugins.corrector.lexicon import Bigrams, LetterModel
+from lev_plugins.corrector.spacing import Spacing
+from lev_plugins.corrector.units import spans
+
+FREQUENT = dict.fromkeys("the of and in to a is we was on".split(), 1e6)
+COUNTS = {
+    **FREQUENT, "cat": 1e4, "important": 1e4, "sat": 1e4, "lot": 1e4, "can't": 3e4, "don't": 9e4,
+    "cant": 1e2, "very": 1e5, "see": 1e5, "tool": 1e4, "chain": 1e4, "toolbox": 1e2, "box": 1e4,
+    "toolbar": 1e2, "bar": 1e4, "home": 1e4,
+}  # fmt: skip
+BIGRAMS = Bigrams(
+    {
+        ("of", "the"): 9e5,
+        ("in", "the"): 5e5,
+        ("the", "cat"): 9e3,
+        ("a", "lot"): 9e4,
+        ("very", "very"): 9e5,
+        ("to", "see"): 9e5,
+        ("is", "very"): 9e3,
+        ("the", "the"): 1.0,
+        ("home", "of"): 9e4,
+    }  # fmt: skip
+)
+SPACING = Spacing(COUNTS, BIGRAMS, LetterModel(sorted(COUNTS)))
+
+
+def respaced(line, wanted=()):
+    """The changes of a line that are sure."""
+    _, found = SPACING.combined(line, [*spans(line, "letters")], wanted)
+    return [(line[start:end], after) for (start, end, after), chance in found if chance > 0.8]
+
+
+@pytest.mark.parametrize(
+    ("line", "before", "after"),
+    [
+        ("we sat in onthe home", "onthe", "on the"),
+        ("Inthe home we sat", "Inthe", "In the"),
+        ("the im portant home", "im portant", "important"),
+        ("we see th ecat in the home", "th ecat", "the cat"),
+        ("we see thec at in the home", "thec at", "the cat"),
+        ("we sat in the the home", "the the", "the"),
+        ("we dont see the home", "dont", "don't"),
+        ("we cant see the home", "cant", "can't"),
+        ("WE SAT ONTHE HOME", "ONTHE", "ON THE"),
+    ],
+)
+def test_spaces_doublings_and_apostrophes_are_put_right(line, before, after):
+    assert respaced(line) == [(before, after)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "it is very very important",  # listed so
+        "the cant of the home",  # no verb behind it
+        "we see the toolchain in the home",  # made of two words, as toolbox
+        "in the Onthe home",  # a name
+        "we do n't see the home",  # as treebanks write it
+        "the the- of the home",
+        "zw im portant qx jk vz bq",  # another language
+        "we sat in the, the home",
+        "we sat in the  the home",
+    ],
+)
+def test_what_is_written_so_on_purpose_stays(line):
+    assert respaced(line) == []
+
+
+def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
+    line = "we sat in onthe home"
+    kept, found = SPACING.combined(line, [*spans(line, "letters")], [((10, 15, "in"), 0.9)])
+    assert not kept and len(found) == 1
+    kept, found = SPACING.combined(line, [*spans(line, "letters")], [((10, 15, "on the"), 0.1)])
+    assert not found and kept[0][1] > 0.8  # both say the same
+
+
+def test_another_language_is_known_by_its_words():
+    assert SPACING.foreign("zwischen jkl qxd".split())
+    assert not SPACING.foreign("the cat sat".split())
