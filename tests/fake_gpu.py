@@ -19,6 +19,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map_only
 
+from lev_plugins.nn.backends import optimize
+
 DEVICE = "meta"
 COPIES = {"aten::_to_copy", "aten::copy_"}
 #: change how numbers are read, no number: they start no kernel
@@ -120,6 +122,7 @@ def module_to_gpu(module: torch.nn.Module) -> None:
                     if isinstance(value, torch.nn.Parameter):
                         value.on_gpu.requires_grad_(value.requires_grad)
                 table[name] = value.on_gpu  # type: ignore[union-attr]
+    optimize(module)
 
 
 class _Attention(torch.autograd.Function):

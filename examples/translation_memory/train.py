@@ -22,7 +22,7 @@ from files import write_json
 from lev_plugins.errors import UserError
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.metrics.corpus import make_metric
-from lev_plugins.nn.cpu import knows_bfloat16
+from lev_plugins.nn.backends.cpu import supports_bf16_matmul
 
 BEGINNING = 40  # updates after which the speed is known
 TRANSLATION_SHARE = 0.3  # of the time
@@ -141,7 +141,7 @@ class Training:
         optimizer = "--optimizer muon --muon-update-rms 0.4".split()
         if "--optimizer" in self.extra:  # another one knows no --muon-update-rms
             optimizer = []
-        bf16 = ["--bf16"] if knows_bfloat16() else []  # elsewhere it costs a tenth more
+        bf16 = ["--bf16"] if supports_bf16_matmul() else []  # elsewhere it costs a tenth more
         program = shutil.which("fairseq-train") or Path(sys.executable).with_name("fairseq-train")
         package = Path(__file__).resolve().parents[2] / "lev_plugins"
         return [

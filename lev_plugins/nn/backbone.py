@@ -9,12 +9,15 @@ from torch import Tensor, nn
 
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import Positions, TokenEmbedding, token_table
-from .packing import Layout, Packing
+from .kernels import TORCH, Kernels
+from .packing import Layout
 from .transformer import Attention, BlockSize, TransformerBlock, TransformerStack
 
 
 class EncoderBody(nn.Module):
     """Blocks of a Transformer, and the norm after the last, None for post-norm."""
+
+    kernels: Kernels = TORCH
 
     def __init__(self, stack: TransformerStack, norm: nn.Module | None) -> None:
         super().__init__()
@@ -22,7 +25,7 @@ class EncoderBody(nn.Module):
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         """B × S × C embedded tokens; ``real`` B × S, bool, False at padding → B × S × C."""
-        x = self.stack(x, Layout(real[:, None, None], Packing.maybe_pack(real)))
+        x = self.stack(x, Layout(real[:, None, None], self.kernels.packing(real)))
         return x if self.norm is None else self.norm(x)
 
 

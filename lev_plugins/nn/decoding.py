@@ -7,7 +7,7 @@ H heads, D = C / H, V symbols.
 import torch
 from torch import Tensor, nn
 
-from .cpu import linear
+from .kernels import TORCH, Kernels
 from .packing import Layout
 from .transformer import Attention, Memory, TransformerBlock
 
@@ -97,6 +97,8 @@ class TiedOutput(nn.Module):
     ``bias``: of each symbol. ``scale``: features are multiplied by this first (T5 1.0).
     """
 
+    kernels: Kernels = TORCH
+
     def __init__(self, table: nn.Embedding, bias: bool = False, scale: float = 1.0) -> None:
         super().__init__()
         self.table, self.scale = table, scale
@@ -109,4 +111,4 @@ class TiedOutput(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """B × T × C → B × T × V."""
         features = features if self.scale == 1.0 else features * self.scale
-        return linear(features, self.output_weight(), self.bias)
+        return self.kernels.linear(features, self.output_weight(), self.bias)

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .cpu import dropout
+from .kernels import TORCH, Kernels
 
 
 class Positions(nn.Module):
@@ -56,6 +56,8 @@ class TokenEmbedding(nn.Module):
     multiplied by this, by default the root of C. norm: of the sum, or None.
     """
 
+    kernels: Kernels = TORCH
+
     def __init__(
         self,
         table: nn.Embedding,
@@ -84,7 +86,7 @@ class TokenEmbedding(nn.Module):
         x = self.vectors(tokens)
         x = x if places is None else x + places
         x = x if self.norm is None else self.norm(x)
-        return dropout(x, self.dropout, self.training)
+        return self.kernels.dropout(x, self.dropout, self.training)
 
     def vectors(self, tokens: Tensor) -> Tensor:
         """The tokens' own vectors, wherever they stand: any shape → that shape × C."""

@@ -12,40 +12,39 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .accelerator import is_accelerator
-from .cpu import padded_rows
+#: how many numbers of rows there are from a power of two to the next (:func:`round_up_rows`)
+SIZES_AN_OCTAVE = 16
 
-# with less padding than this the copies cost more than they save
-LEAST_SHARE = 0.1
+
+def round_up_rows(rows: int) -> int:
+    """Rounds a number of rows up, by a sixteenth at most, so that a backend meets few shapes.
+
+    oneDNN makes a kernel for each shape that it has not met. In bfloat16, with tiles (AMX), that
+    takes longer than most products do.
+    """
+    step = (1 << rows.bit_length()) // 2 // SIZES_AN_OCTAVE
+    return rows + -rows % max(step, 1)
 
 
 class Packing:
     """Where the real positions (B × T, bool) of a padded batch are.
 
-    ``pads_rows``: more rows than N may be packed, all readers take what :meth:`pack` gives.
-    index: N, long, the real positions in the batch laid flat. source: B·T, long, which of the N
-    stands at each position; at padding the one before it.
+    ``rounds_up``: more rows than N may be packed, all readers take what :meth:`pack` gives.
+    index: N, long, the real positions in the batch laid flat. source: B·T, long, for each padded
+    position the row of its packed token (at padding: of the last real token before it).
     """
 
-    def __init__(self, real: Tensor, pads_rows: bool = False) -> None:
-        self.shape, self.pads_rows = real.shape, pads_rows
+    def __init__(self, real: Tensor, rounds_up: bool = False) -> None:
+        self.shape, self.rounds_up = real.shape, rounds_up
         flat = real.flatten()
         self.index = flat.nonzero().squeeze(1)
         self.source = (flat.cumsum(0) - 1).clamp(min=0)
 
-    @classmethod
-    def maybe_pack(cls, real: Tensor) -> "Packing | None":
-        """The packing for real positions, B × T, bool; None where it would save little."""
-        if is_accelerator(real):
-            return None
-        packing = cls(real, pads_rows=True)
-        return packing if len(packing.index) < (1 - LEAST_SHARE) * real.numel() else None
-
     def pack(self, x: Tensor) -> Tensor:
         """B × T × C → N × C; more rows than N where that spares kernels."""
         x, rows = x.flatten(0, 1), len(self.index)
-        if self.pads_rows and x.dtype == torch.bfloat16 and x.device.type == "cpu":
-            rows = padded_rows(rows)
+        if self.rounds_up and x.dtype == torch.bfloat16:
+            rows = round_up_rows(rows)
         return x.index_select(0, F.pad(self.index, (0, rows - len(self.index))))
 
     def unpack(self, x: Tensor) -> Tensor:
@@ -70,11 +69,3 @@ class Layout(NamedTuple):
 
     def unpack(self, x: Tensor) -> Tensor:
         return x if self.packing is None else self.packing.unpack(x)
-
-    @classmethod
-    def of(cls, real: Tensor) -> "Layout":
-        """Of real positions, B × T, bool; on an accelerator a mask, on a CPU packed."""
-        mask = real[:, None, None, :]
-        if is_accelerator(real):
-            return cls(mask)
-        return cls() if bool(real.all()) else cls(mask, Packing.maybe_pack(real))

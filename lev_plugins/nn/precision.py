@@ -12,7 +12,10 @@ from torch import nn
 
 from ..errors import UserError
 from ..io.program import running_command
-from .cpu import Int8Linear, Linear, needs_upcast, prepack_weight
+from .backends import optimize
+from .backends.cpu import needs_upcast, prepack_weight
+from .backends.int8 import Int8Linear
+from .kernels import Linear
 
 PRECISIONS = ("fp32", "bf16", "int8")
 #: layers with fewer weights are not worth the rounding
@@ -45,6 +48,7 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
             _replace_layers(model)
         if precision != "int8":
             _prepack_weights(model)
+        optimize(model)
         replays: Any = getattr(model, "replay_passes", None)
         if replays is not None:
             replays()

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from .backbone import Backbone
-from .cpu import Linear, dropout
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import TokenEmbedding, token_table
-from .packing import Layout, Packing
+from .kernels import TORCH, Kernels, Linear
+from .packing import Layout
 from .transformer import ACTIVATIONS, Attention, TransformerBlock
 
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
@@ -38,6 +38,8 @@ def within_range(x: Tensor) -> Tensor:
 class RMSNorm(nn.Module):
     """Divides by the root mean square; ``dropout`` of the result is T5's after its last block."""
 
+    kernels: Kernels = TORCH
+
     def __init__(self, dim: int, eps: float = 1e-6, dropout: float = 0.0) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(dim))
@@ -48,7 +50,7 @@ class RMSNorm(nn.Module):
         wide = x if x.dtype == torch.float64 else x.float()
         scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
         x = (wide * scale).to(x.dtype) * self.weight.to(x.dtype)
-        return dropout(x, self.dropout, self.training)
+        return self.kernels.dropout(x, self.dropout, self.training)
 
 
 def distance_buckets(buckets: int, longest: int) -> Tensor:
@@ -182,7 +184,8 @@ class T5Block(TransformerBlock):
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sub-layer with its norm, its dropout and the way round it."""
-        out = dropout(within_range(sublayer(norm(x))), self.dropout, self.training)
+        out = within_range(sublayer(norm(x)))
+        out = self.kernels.dropout(out, self.dropout, self.training)
         return within_range(x + out)
 
     def feed_forward(self, x: Tensor) -> Tensor:
@@ -193,11 +196,14 @@ class T5Block(TransformerBlock):
             x = self.activation(gate) * x
         else:
             x = self.activation(x)
-        return self.fc2(dropout(within_range(x), self.activation_dropout, self.training))
+        x = self.kernels.dropout(within_range(x), self.activation_dropout, self.training)
+        return self.fc2(x)
 
 
 class T5Encoder(nn.Module):
     """T5's encoder behind the embeddings: blocks in a row, one bias for all, a norm at the end."""
+
+    kernels: Kernels = TORCH
 
     def __init__(self, size: T5Size) -> None:
         super().__init__()
@@ -211,7 +217,7 @@ class T5Encoder(nn.Module):
         """
         seen = real[:, None, None] if mask is None else mask
         bias = self.bias(seen[:, 0].expand(-1, x.size(1), -1))
-        layout = Layout(bias, Packing.maybe_pack(real))
+        layout = Layout(bias, self.kernels.packing(real))
         x = layout.pack(x)
         for block in self.blocks:
             x = block(x, layout)

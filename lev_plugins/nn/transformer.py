@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .cpu import Linear, attention, dropout, upcast
+from .kernels import TORCH, Kernels, Linear
 from .packing import Layout
 from .rotary import turned
 
@@ -92,6 +92,7 @@ class Attention(nn.Module):
 
     #: what scores are multiplied by, None for 1 / √D
     scale: float | None = None
+    kernels: Kernels = TORCH
 
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, cross: bool = False) -> None:
         super().__init__()
@@ -132,7 +133,7 @@ class Attention(nn.Module):
         if query.size(2) == 1 and not self.training:
             return self.attend_parts(query, [(key, value)], layout.mask)
         share = self.dropout if self.training else 0.0
-        out = attention(query, key, value, layout.mask, share, self.scale)
+        out = self.kernels.attention(query, key, value, layout.mask, share, self.scale)
         return self.output(layout.pack(out.transpose(1, 2).flatten(2)))
 
     def attend_parts(
@@ -164,6 +165,7 @@ class Attention(nn.Module):
         """What the output layer reads, B × T × C, and the weights, B × H × T × keys, each row of
         which sums to 1; ``share``: of them that dropout takes."""
         scale = query.size(-1) ** -0.5 if self.scale is None else self.scale
+        upcast, dropout = self.kernels.upcast, self.kernels.dropout
         wide = upcast(query) * scale
         scores = torch.cat([wide @ upcast(key).transpose(2, 3) for key, _ in parts], 3)
         if mask is not None:
@@ -206,6 +208,8 @@ def rename_old(state_dict: dict[str, Tensor]) -> None:
 class TransformerBlock(nn.Module):
     """Self-attention, attention to a memory where ``cross``, feed-forward."""
 
+    kernels: Kernels = TORCH
+
     def __init__(self, size: BlockSize, cross: bool = False) -> None:
         super().__init__()
         dim, heads, drop = size.dim, size.heads, size.attention_dropout
@@ -228,14 +232,14 @@ class TransformerBlock(nn.Module):
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sub-layer with its norm, its dropout and the way round it."""
         out = sublayer(norm(x) if self.pre_norm else x)
-        x = x + dropout(out, self.dropout, self.training)
+        x = x + self.kernels.dropout(out, self.dropout, self.training)
         return x if self.pre_norm else norm(x)
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """The last sub-layer, without its norm."""
         relu = self.activation is F.relu
         x = self.fc1(x, relu=True) if relu else self.activation(self.fc1(x))
-        return self.fc2(dropout(x, self.activation_dropout, self.training))
+        return self.fc2(self.kernels.dropout(x, self.activation_dropout, self.training))
 
     def forward(self, x: Tensor, layout: Layout, memory: Memory | None = None) -> Tensor:
         """B × T × C → B × T × C, or packed, N × C → N × C."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..fairseq_patches.hooks import TrainingHooks
-from ..nn.cpu import has_tiles
+from ..nn.backends.cpu import has_amx
 from ..nn.embedding import Positions
 from ..options import option
 
@@ -47,7 +47,7 @@ def orthogonalized(matrices: Tensor, half: bool = False) -> Tensor:
     """
     wide = matrices.size(1) <= matrices.size(2)
     x = matrices if wide else matrices.transpose(1, 2)
-    x = x.bfloat16() if x.is_cuda or (half and has_tiles()) else x.float()
+    x = x.bfloat16() if x.is_cuda or (half and has_amx()) else x.float()
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
     a, b, c = _COEFFICIENTS
     for _ in range(_STEPS):

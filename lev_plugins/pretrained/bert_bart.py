@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
-from ..nn.cpu import Linear
 from ..nn.decoding import DecoderBlock, TiedOutput
 from ..nn.embedding import Positions, token_table
+from ..nn.kernels import Linear
 from ..nn.transformer import ACTIVATIONS, TransformerBlock
 from .directory import Directory
 from .weights import Layers, WeightLoader

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lev_plugins.nn import cpu
+from lev_plugins.nn.backends import cpu
 from lev_plugins.systems.levenshtein.decoding import RefinementOptions
 from lev_plugins.systems.levenshtein.decoding.candidates import (
     NOISE_BYTES,
@@ -140,7 +140,7 @@ def exact(found: list[list[Hypothesis]]) -> list[list[tuple]]:
 
 def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch):
     together = exact(candidates(count=3, unk_penalty=1.0))
-    monkeypatch.setattr(cpu, "AT_ONCE", 1)
+    monkeypatch.setattr(cpu, "CHUNK_BYTES", 1)
     assert exact(candidates(count=3, unk_penalty=1.0)) == together
 
 

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lev_plugins.nn import cpu
-from lev_plugins.nn.cpu import LEAST_TILED, Int8Linear, Linear, attention, linear, prepack_weight
+from lev_plugins.nn.backends import cpu, int8, optimize
+from lev_plugins.nn.backends.cpu import attention, linear, prepack_weight
+from lev_plugins.nn.backends.int8 import MIN_TILED_ROWS, Int8Linear
 from lev_plugins.nn.decoding import TiedOutput
+from lev_plugins.nn.kernels import Linear
 from lev_plugins.nn.precision import quantize
 
 pytestmark = pytest.mark.kernels
@@ -32,9 +34,9 @@ ONE_DNN = "mkldnn::_linear_pointwise"
 def whatever_the_size(kinds: frozenset[torch.dtype] = BOTH) -> Iterator[None]:
     """Inside, oneDNN multiplies these kinds of numbers, small products too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu, "kinds", kinds if ONE_DNN_IS_THERE else frozenset())
-        patch.setattr(cpu, "LEAST_PRODUCT", 1)
-        patch.setattr(cpu, "LEAST_READY", dict.fromkeys(BOTH, 0))
+        patch.setattr(cpu, "onednn_dtypes", kinds if ONE_DNN_IS_THERE else frozenset())
+        patch.setattr(cpu, "MIN_PRODUCT", 1)
+        patch.setattr(cpu, "MIN_PREPACKED_PRODUCT", dict.fromkeys(BOTH, 0))
         yield
 
 
@@ -98,7 +100,7 @@ def test_results_and_gradients_are_torchs(shape, inputs, outputs, biased, slante
         (torch.float32, True, True),
         (torch.float32, False, True),
         (torch.double, True, False),
-        (torch.bfloat16, True, not cpu.knows_bfloat16()),  # torch does the same
+        (torch.bfloat16, True, not cpu.supports_bf16_matmul()),  # torch does the same
     ],
 )
 def test_one_dnn_multiplies_what_it_is_for_both_ways(one_dnn, dtype, learns, ours):
@@ -128,12 +130,12 @@ SINGLE, HALF = {torch.float32, torch.bfloat16}, {torch.bfloat16}
 def test_one_dnn_multiplies_single_precision_where_mkl_would_and_the_cpu_is_not_intels(
     monkeypatch, tmp_path, said, vendor, wanted
 ):
-    monkeypatch.setenv(cpu.SWITCH, said)
+    monkeypatch.setenv(cpu.ONEDNN_ENV, said)
     monkeypatch.setattr(cpu, "CPUINFO", tmp_path / "cpuinfo")
     cpu.CPUINFO.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n")
     for one in (torch.backends.mkldnn, torch.backends.mkl):
         monkeypatch.setattr(one, "is_available", lambda: True)
-    assert cpu.kinds_by_default() == wanted
+    assert cpu.default_onednn_dtypes() == wanted
 
 
 # weights laid out for decoding ----------------------------------------------------------------
@@ -143,7 +145,7 @@ def test_one_dnn_multiplies_single_precision_where_mkl_would_and_the_cpu_is_not_
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("rows", [0, 3, 25])
 def test_a_weight_that_lies_ready_gives_torchs_products(one_dnn, rows, dtype):
-    layer = Linear(48, 80).to(dtype).requires_grad_(False)
+    layer = optimize(Linear(48, 80).to(dtype)).requires_grad_(False)
     prepack_weight(layer.weight)
     x = torch.randn(2, rows, 48, dtype=dtype)
     with Operators() as ran:
@@ -153,7 +155,7 @@ def test_a_weight_that_lies_ready_gives_torchs_products(one_dnn, rows, dtype):
     atol = 1e-4 if dtype == torch.float32 else 2e-2
     torch.testing.assert_close(found.double(), wanted, rtol=0, atol=atol)
     assert found.dtype == dtype and torch.equal(layer(x, relu=True), found.relu())
-    if dtype == torch.float32 or cpu.knows_bfloat16():
+    if dtype == torch.float32 or cpu.supports_bf16_matmul():
         assert ran.ready == [True]
 
 
@@ -175,7 +177,7 @@ CHANGES: dict[str, Callable[[Linear], object]] = {
 @needs_one_dnn
 @pytest.mark.parametrize("how", CHANGES)
 def test_a_changed_weight_is_not_taken_for_what_it_was(one_dnn, how):
-    layer, x = Linear(16, 24), torch.randn(8, 16)
+    layer, x = optimize(Linear(16, 24)), torch.randn(8, 16)
     prepack_weight(layer.weight)
     with torch.no_grad():
         before = layer(x)
@@ -205,14 +207,14 @@ def test_decoders_have_their_weights_ready_and_are_sent_and_copied_as_ever(one_d
 # CPUs without bfloat16 ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kinds", [BOTH, frozenset()])
+@pytest.mark.parametrize("dtypes", [BOTH, frozenset()])
 def test_bfloat16_is_multiplied_in_single_precision_where_the_cpu_does_not_know_it(
-    monkeypatch, kinds
+    monkeypatch, dtypes
 ):
     """On CPUs without AVX-512 torch takes ten times as long for it, and oneDNN raises."""
-    monkeypatch.setattr(cpu, "knows_bfloat16", lambda: False)
-    monkeypatch.setattr(cpu, "kinds", kinds)
-    layer, x = Linear(16, 24).bfloat16(), torch.randn(3, 16).bfloat16().requires_grad_()
+    monkeypatch.setattr(cpu, "supports_bf16_matmul", lambda: False)
+    monkeypatch.setattr(cpu, "onednn_dtypes", dtypes)
+    layer, x = optimize(Linear(16, 24).bfloat16()), torch.randn(3, 16).bfloat16().requires_grad_()
     prepack_weight(layer.weight)
     leaves = [x, layer.weight, layer.bias]
     found = layer(x)
@@ -262,11 +264,11 @@ def test_its_results_and_gradients_are_torchs(queries, keys, scale, masked):
 
 def test_it_is_for_short_sequences_without_a_bias(monkeypatch):
     """Else the scores of a whole batch take too much memory; and a bias may have a gradient."""
-    monkeypatch.setattr(cpu, "knows_bfloat16", lambda: True)
+    monkeypatch.setattr(cpu, "supports_bf16_matmul", lambda: True)
     states = torch.randn(1, 1, 8, 4).bfloat16().requires_grad_()
     products = []
     for most, mask in ((64, None), (63, None), (64, torch.zeros(1, 1, 8, 8))):
-        monkeypatch.setattr(cpu, "MOST_SCORES", most)
+        monkeypatch.setattr(cpu, "MAX_SCORES", most)
         with Operators() as ran:
             attention(states, states, states, mask)
         products.append("aten::bmm" in ran.names)
@@ -281,8 +283,8 @@ def test_a_layer_in_eight_bits_does_what_its_rounded_weights_do(monkeypatch, til
     """``tiles``: many rows are multiplied by oneDNN, as on a CPU that has them."""
     if tiles and (not ONE_DNN_IS_THERE or "ONEDNN_MAX_CPU_ISA" in os.environ):
         pytest.skip("oneDNN is not there, or held to instructions with which its sums are cut off")
-    monkeypatch.setattr(cpu, "has_tiles", lambda: tiles)
-    layer, x = nn.Linear(64, 96).requires_grad_(False), torch.randn(LEAST_TILED - 1 + tiles, 64)
+    monkeypatch.setattr(int8, "has_amx", lambda: tiles)
+    layer, x = nn.Linear(64, 96).requires_grad_(False), torch.randn(MIN_TILED_ROWS - 1 + tiles, 64)
     small, scale = Int8Linear(layer.weight, layer.bias), layer.weight.abs().amax(1, True) / 127
     weight = (layer.weight / scale).round().clamp(-127, 127) * scale
     # what comes in is rounded as well, to a 127th or so of its range

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import gradcheck
 
-from lev_plugins.nn.cpu import LEVELS, dropout
+from lev_plugins.nn.backends.cpu import LEVELS, dropout
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 MANY = 400_000

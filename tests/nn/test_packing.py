@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.nn.cpu import padded_rows
-from lev_plugins.nn.packing import Layout, Packing
+from lev_plugins.nn.backends.cpu import CPUKernels
+from lev_plugins.nn.kernels import TORCH
+from lev_plugins.nn.packing import Packing, round_up_rows
 
 LENGTHS = st.lists(st.integers(0, 6), min_size=1, max_size=5).filter(any)
 
@@ -37,7 +38,7 @@ def test_what_is_packed_comes_back_and_its_gradients(lengths, left):
 def test_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
     real = torch.arange(50) < torch.tensor([[50], [49], [2]])
     x = torch.randn(3, 50, 2).to(dtype).requires_grad_()
-    packing = Packing.maybe_pack(real)
+    packing = CPUKernels().packing(real)
     assert len(Packing(real).pack(x)) == 101, "who counts on as many rows gets them"
     rows = packing.pack(x)
     assert len(rows) == (104 if dtype == torch.bfloat16 else 101)
@@ -50,9 +51,9 @@ def test_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
 
 
 def test_a_sixteenth_more_rows_at_most_and_sixteen_numbers_of_rows_to_an_octave():
-    counts = [padded_rows(rows) for rows in range(1, 2049)]
+    counts = [round_up_rows(rows) for rows in range(1, 2049)]
     for rows, count in enumerate(counts, 1):
-        assert rows <= count <= rows + rows / 16 and padded_rows(count) == count
+        assert rows <= count <= rows + rows / 16 and round_up_rows(count) == count
     assert len({count for count in counts if count > 1024}) == 16
 
 
@@ -60,8 +61,8 @@ def test_a_batch_is_packed_where_a_tenth_of_it_is_padding():
     found = {(9, 9): (False, False), (9, 8): (True, False), (9, 7): (True, True)}
     for lengths, (mask, packed) in found.items():
         real = torch.arange(9) < torch.tensor(lengths).unsqueeze(1)
-        layout = Layout.of(real)
+        layout = CPUKernels().layout(real)
         assert (layout.mask is not None, layout.packing is not None) == (mask, packed)
-        assert (Packing.maybe_pack(real) is not None) == packed
+        assert (CPUKernels().packing(real) is not None) == packed
     meta = real.to("meta")  # not to be waited for
-    assert Layout.of(meta).packing is None
+    assert TORCH.layout(meta).packing is None

@@ -10,15 +10,16 @@ from fairseq.modules import MultiheadAttention
 from refusals import refuses
 from torch import nn
 
-from lev_plugins.nn import cpu
-from lev_plugins.nn.cpu import Int8Linear, Linear
+from lev_plugins.nn.backends import cpu
+from lev_plugins.nn.backends.int8 import Int8Linear
+from lev_plugins.nn.kernels import Linear
 from lev_plugins.nn.precision import decoding_precision, quantize
 
 pytestmark = pytest.mark.kernels
 
 
 def test_bfloat16_is_rounded_to_where_the_cpu_does_not_know_it(monkeypatch):
-    monkeypatch.setattr(cpu, "knows_bfloat16", lambda: False)
+    monkeypatch.setattr(cpu, "supports_bf16_matmul", lambda: False)
     layer, x = Linear(64, 64), torch.randn(3, 64)
     rounded = layer.weight.detach().bfloat16().float()
     quantize([layer], "bf16")

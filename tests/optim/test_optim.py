@@ -91,7 +91,7 @@ def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
 ):
     if torch.get_default_device().type != "cpu":
         pytest.skip("a GPU always computes it in bf16")
-    monkeypatch.setattr(muon, "has_tiles", lambda: tiles)
+    monkeypatch.setattr(muon, "has_amx", lambda: tiles)
     matrices = torch.randn(2, 24, 40)
     whole, found = orthogonalized(matrices), orthogonalized(matrices, bf16)
     assert torch.equal(found, whole) == (not (bf16 and tiles))

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from fairseq.logging import metrics
 from tiny import Triple
 
-from lev_plugins.nn import cpu
+from lev_plugins.nn.backends import cpu
 from lev_plugins.systems.levenshtein.criterion import (
     EditPolicyLoss,
     EditPolicyLossConfig,
@@ -110,7 +110,7 @@ def test_a_head_without_a_position_is_not_reported_and_the_report_is_finite():
 
 @pytest.fixture(params=[24, 2**22], ids=["a few rows at a time", "all rows at once"])
 def at_once(request, monkeypatch):
-    monkeypatch.setattr(cpu, "AT_ONCE", request.param)
+    monkeypatch.setattr(cpu, "CHUNK_BYTES", request.param)
 
 
 @pytest.mark.parametrize(

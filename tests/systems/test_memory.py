@@ -7,7 +7,8 @@ import tiny
 import torch
 from allocations import Allocations
 
-from lev_plugins.nn import cpu
+from lev_plugins.nn import backends
+from lev_plugins.nn.backends import cpu
 from lev_plugins.systems.levenshtein.criterion import smoothed
 from lev_plugins.systems.levenshtein.expert import Expert, token_predictions
 from tests import fake_gpu
@@ -22,7 +23,8 @@ MOST = 2 * CHUNK
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_the_loss_makes_nothing_large_but_the_gradient(on_gpu, dtype, monkeypatch):
-    monkeypatch.setattr(cpu, "GPU_AT_ONCE" if on_gpu else "AT_ONCE", CHUNK)
+    owner, name = (backends, "GPU_CHUNK_BYTES") if on_gpu else (cpu, "CHUNK_BYTES")
+    monkeypatch.setattr(owner, name, CHUNK)
     logits, labels = torch.randn(ROWS, SYMBOLS).to(dtype), torch.arange(ROWS)
     with Allocations() as made, fake_gpu.present() if on_gpu else contextlib.nullcontext():
         if on_gpu:
@@ -37,7 +39,7 @@ def test_the_loss_makes_nothing_large_but_the_gradient(on_gpu, dtype, monkeypatc
 def test_nothing_large_is_made_to_choose_tokens_and_they_are_the_same(tokens, monkeypatch):
     state, logits = state_of(tokens), torch.randn(ROWS, SYMBOLS)
     together = token_predictions(logits, state, [0, 1, 2])
-    monkeypatch.setattr(cpu, "AT_ONCE", CHUNK)
+    monkeypatch.setattr(cpu, "CHUNK_BYTES", CHUNK)
     with Allocations() as made:
         apart = token_predictions(logits, state, [0, 1, 2])
     assert torch.equal(apart, together) and len(together) == ROWS

@@ -12,7 +12,7 @@ import tiny
 import torch
 from torch import Tensor
 
-from lev_plugins.nn.cuda_graphs import Replay, load, padded
+from lev_plugins.nn.backends.cuda_graphs import Replay, load, padded
 from lev_plugins.nn.precision import quantize
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses

@@ -1,9 +1,319 @@
-"""What is faster on a CPU than torch's own."""
+"""What is faster on a CPU than torch's own: products, attention in bfloat16, dropout, memory.
+
+torch multiplies single precision by MKL, which leaves half of a CPU that is not Intel's unused.
+oneDNN, which every torch build carries too, does not: the same product, rounded in another order.
+bfloat16 torch multiplies by oneDNN anyway; here the weights are laid out for it. CPUs without
+AVX-512 multiply bfloat16 ten times as slowly as single precision: there it is multiplied in single
+precision, and rounded again. :data:`ONEDNN_ENV` turns oneDNN off or on, in a process
+:data:`onednn_dtypes`.
+
+What each is worth stands in ``benchmarks/notes/speed.md``; what is not worth a twentieth goes.
+"""
 
 import contextlib
 import ctypes
+import functools
+import os
+from pathlib import Path
+from typing import Any
 
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+from ..kernels import Kernels
+from ..packing import Layout, Packing
+
+#: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
+ONEDNN_ENV = "LEV_PLUGINS_ONEDNN"
+CPUINFO = Path("/proc/cpuinfo")
+#: multiplications below which starting oneDNN takes longer than it saves
+MIN_PRODUCT = 2**21
+#: the same where the weights are prepacked
+MIN_PREPACKED_PRODUCT = {torch.float32: 2**20, torch.bfloat16: 2**17}
+#: rows that weights are laid out for: a sentence
+PREPACK_ROWS = 25
+#: scores of a head; where there are more, what is kept of them takes too much memory
+MAX_SCORES = 2**17
+#: bytes of a matrix that the cache holds
+CHUNK_BYTES = 2**21
+#: with less padding than this the copies of packing cost more than they save
+MIN_PADDING_SHARE = 0.1
 _MALLOC_OPTIONS = {-4: 0, -1: -1, -2: 2**26}  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD of malloc.h
+
+
+def default_onednn_dtypes() -> frozenset[torch.dtype]:
+    """The kinds of numbers that oneDNN multiplies here, or that :data:`ONEDNN_ENV` says."""
+    choice = os.environ.get(ONEDNN_ENV, "")
+    if choice == "0" or not torch.backends.mkldnn.is_available():
+        return frozenset()
+    # elsewhere than on Linux it is believed to be one of Intel's, which MKL is made for
+    is_intel = not CPUINFO.is_file() or "GenuineIntel" in CPUINFO.read_text("utf-8", "replace")
+    beats_mkl = torch.backends.mkl.is_available() and not is_intel
+    single = [torch.float32] if choice == "1" or beats_mkl else []
+    return frozenset([torch.bfloat16, *single])
+
+
+#: the kinds of numbers that oneDNN multiplies: bfloat16 with weights laid out for it
+onednn_dtypes = default_onednn_dtypes()
+
+
+@functools.cache
+def supports_bf16_matmul() -> bool:
+    """Whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
+    is_there = torch.backends.mkldnn.is_available()
+    return is_there and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def needs_upcast(x: Tensor) -> bool:
+    """Whether products of this tensor are faster in single precision: bfloat16 on some CPUs."""
+    return x.dtype == torch.bfloat16 and x.device.type == "cpu" and not supports_bf16_matmul()
+
+
+def upcast(x: Tensor) -> Tensor:
+    """The tensor in single precision where :func:`needs_upcast` says so, else as it is."""
+    return x.float() if needs_upcast(x) else x
+
+
+def has_amx() -> bool:
+    """Whether this CPU multiplies tiles of bf16 and of 8 bits (AMX), which oneDNN alone uses."""
+    # who holds oneDNN to older instructions, as tests do, has no use for it
+    is_held = "ONEDNN_MAX_CPU_ISA" in os.environ or not torch.backends.mkldnn.is_available()
+    return not is_held and torch.cpu._is_amx_tile_supported()
+
+
+class CPUKernels(Kernels):
+    """Those of a model on a CPU."""
+
+    prefers_large_passes = False
+
+    def linear(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool = False
+    ) -> Tensor:
+        return linear(x, weight, bias, relu=relu)
+
+    def attention(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float = 0.0,
+        scale: float | None = None,
+    ) -> Tensor:
+        return attention(query, key, value, mask, dropout, scale)
+
+    def dropout(self, x: Tensor, p: float, training: bool) -> Tensor:
+        return dropout(x, p, training)
+
+    def upcast(self, x: Tensor) -> Tensor:
+        return upcast(x)
+
+    def packing(self, real: Tensor) -> Packing | None:
+        packing = Packing(real, rounds_up=True)
+        is_worth_it = len(packing.index) < (1 - MIN_PADDING_SHARE) * real.numel()
+        return packing if is_worth_it else None
+
+    def layout(self, real: Tensor) -> Layout:
+        if bool(real.all()):
+            return Layout()
+        return Layout(real[:, None, None, :], self.packing(real))
+
+
+# linear layers ------------------------------------------------------------------------------------
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool = False) -> Tensor:
+    """See :meth:`.Kernels.linear`."""
+    if x.dtype == weight.dtype and needs_upcast(x):
+        bias = None if bias is None else upcast(bias)
+        return linear(upcast(x), upcast(weight), bias, relu=relu).to(x.dtype)
+    flat, work = x.reshape(-1, x.size(-1)), x.numel() * weight.size(0)
+    learns = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
+    if learns and _prepacked:  # optimizers may write to .data, whose changes are not counted
+        _prepacked.pop(weight, None)
+    is_onednns = x.dtype == weight.dtype and x.dtype in onednn_dtypes and x.device.type == "cpu"
+    packed = None
+    if is_onednns and not learns and work >= MIN_PREPACKED_PRODUCT[x.dtype]:
+        packed = prepacked(weight)
+    if packed is not None:
+        out, relu = onednn_linear(flat, packed, bias, "relu" if relu else "none"), False
+    elif is_onednns and x.dtype == torch.float32 and work >= MIN_PRODUCT:
+        out = (_Linear.apply if learns else onednn_linear)(flat, weight, bias)
+    else:
+        out = F.linear(flat, weight, bias)
+    # in place: nothing else reads what was there
+    return (F.relu_(out) if relu else out).view(*x.shape[:-1], weight.size(0))
+
+
+def onednn_linear(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none"
+) -> Tensor:
+    """oneDNN's: N × inputs, outputs × inputs → N × outputs; activation: ``none`` or ``relu``.
+
+    The factors may be transposed views, the weight prepacked.
+    """
+    x, weight = contiguous_or_transposed(x), contiguous_or_transposed(weight)
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, activation, [], "")
+
+
+def contiguous_or_transposed(x: Tensor) -> Tensor:
+    """A copy of what is part of wider rows, for which oneDNN takes a hundred times as long."""
+    return x if x.is_mkldnn or x.is_contiguous() or x.t().is_contiguous() else x.contiguous()
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return onednn_linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        needs_x, needs_weight, needs_bias = ctx.needs_input_grad
+        return (
+            onednn_linear(grad, weight.t()) if needs_x else None,
+            onednn_linear(grad.t(), x.t()) if needs_weight else None,
+            grad.sum(0) if needs_bias else None,
+        )
+
+
+# weights laid out for decoding --------------------------------------------------------------------
+
+#: weight → (copy packed for oneDNN, (version, pointer, dtype) of the weight when it was packed);
+#: not beside the weight: models are pickled and copied with all that hangs on one
+_prepacked = WeakIdKeyDictionary()
+
+
+def prepack_weight(weight: Tensor) -> None:
+    """Lays a copy of a weight (outputs × inputs) out as oneDNN reads it, for decoding.
+
+    The copy serves until the weight changes, learns or is gone; what is written to its ``.data``
+    alone is not noticed. Changes of what was made in inference mode are not counted: it is left
+    alone.
+    """
+    is_onednns = weight.dtype in onednn_dtypes and weight.device.type == "cpu"
+    if is_onednns and not weight.is_inference() and not needs_upcast(weight):
+        plain = weight.detach().contiguous()
+        packed = torch.ops.mkldnn._reorder_linear_weight(plain, PREPACK_ROWS)
+        _prepacked[weight] = packed, _state(weight)
+
+
+def prepacked(weight: Tensor) -> Tensor | None:
+    """The copy of :func:`prepack_weight`, where it is still the weight's."""
+    copy, state = _prepacked.get(weight, (None, None))
+    return copy if copy is not None and state == _state(weight) else None
+
+
+def _state(weight: Tensor) -> tuple[int, int, torch.dtype]:
+    return weight._version, weight.data_ptr(), weight.dtype
+
+
+# attention ----------------------------------------------------------------------------------------
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float = 0.0,
+    scale: float | None = None,
+) -> Tensor:
+    """See :meth:`.Kernels.attention`.
+
+    The backward pass of torch's own kernel takes five times as long in bfloat16 as in single
+    precision. Products of whole batches are fast in both: there the scores and the softmax have
+    single precision, as in torch's kernel, and all other products bfloat16.
+    """
+    dtype, has_bias = query.dtype, mask is not None and mask.dtype != torch.bool
+    if dtype == torch.bfloat16:
+        learns, is_slow = query.requires_grad, needs_upcast(query)
+        is_short = query.size(2) * key.size(2) <= MAX_SCORES
+        if learns and is_short and not (dropout or has_bias or is_slow):
+            factor = query.size(-1) ** -0.5 if scale is None else scale
+            return _Attention.apply(query, key, value, mask, factor)
+        if learns or is_slow:
+            query, key, value = query.float(), key.float(), value.float()
+    if mask is not None and has_bias:
+        mask = mask.to(query.dtype)
+    return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale).to(dtype)
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float
+    ) -> Tensor:
+        ctx.shape, ctx.scale = query.shape[:2], scale
+        query, key, value = (x.reshape(-1, *x.shape[2:]) for x in (query, key, value))
+        scores = torch.bmm(query.float(), key.float().transpose(1, 2)).mul_(scale)
+        if mask is not None:
+            scores.unflatten(0, ctx.shape).masked_fill_(~mask, float("-inf"))
+        weights = scores.softmax(2).to(value.dtype)
+        ctx.save_for_backward(query, key, value, weights)
+        return torch.bmm(weights, value).unflatten(0, ctx.shape)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, weights = ctx.saved_tensors
+        grad = grad.reshape(query.shape)
+        slope = torch.bmm(grad, value.transpose(1, 2))  # of the weights, then of the scores
+        slope = torch._softmax_backward_data(slope, weights, 2, weights.dtype).mul_(ctx.scale)
+        gradients = (
+            torch.bmm(slope, key),
+            torch.bmm(slope.transpose(1, 2), query),
+            torch.bmm(weights.transpose(1, 2), grad),
+        )
+        return *(gradient.unflatten(0, ctx.shape) for gradient in gradients), None, None
+
+
+# dropout ------------------------------------------------------------------------------------------
+
+LEVELS = 2**16
+
+
+def dropout(x: Tensor, p: float, training: bool) -> Tensor:
+    """``torch.nn.functional.dropout``, any shape; ``p`` is rounded to a 65,536th.
+
+    torch samples 32 bits an element, which takes as long as a narrow linear layer, and keeps them
+    in the size of the activations. Here it is 16 bits an element, and a byte is kept.
+    """
+    if not training or p <= 0:
+        return x
+    level = round(p * LEVELS)
+    return _Dropout.apply(x, level) if 0 < level < LEVELS else F.dropout(x, p, training)
+
+
+def _dropout_mask(x: Tensor, level: int) -> Tensor:
+    """−1 where an element stays and 0 at ``level`` of 65,536, 16 bits, in the shape of ``x``.
+
+    Numbers and not bool: bool takes longer to compare and to multiply by than all the rest.
+    """
+    count = x.numel()
+    bits = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    least = level - LEVELS // 2
+    mask = bits.view(torch.int16)[:count].clamp_(least - 1, least).neg_().add_(least - 1)
+    return mask.view(x.shape)
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, level: int) -> Tensor:
+        mask = _dropout_mask(x, level)
+        ctx.save_for_backward(mask.to(torch.int8))
+        ctx.scale = -LEVELS / (LEVELS - level)
+        return mask.to(x.dtype).mul_(x).mul_(ctx.scale)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (mask,) = ctx.saved_tensors
+        return mask.to(grad.dtype).mul_(grad).mul_(ctx.scale), None
+
+
+# memory -------------------------------------------------------------------------------------------
 
 
 def keep_memory() -> None:

@@ -15,10 +15,12 @@ from torch import Tensor, nn
 
 from ...errors import UserError
 from ..backbone import Backbone
-from ..cpu import Int8Linear
+from ..backends import FollowsDevice
+from ..backends.int8 import Int8Linear
 from ..decoding import KeysValues, TiedOutput, causal_mask
 from ..embedding import TokenEmbedding
-from ..packing import Layout, Packing
+from ..kernels import TORCH, Kernels
+from ..packing import Layout
 from ..precision import decoding_precision, quantize
 from ..rotary import turns
 from ..transformer import Memory, rename_old, rows_of
@@ -34,6 +36,8 @@ class TransformerEncoder(FairseqEncoder):
     Its ``forward`` takes B × S tokens, padded on either side, and returns ``{"memory": [Memory]}``,
     with ``rows``. ``limit``: the longest source, in tokens.
     """
+
+    kernels: Kernels = TORCH
 
     def __init__(self, dictionary: Dictionary, embed: TokenEmbedding, limit: int) -> None:
         super().__init__(dictionary)
@@ -53,6 +57,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
     ``parts``: of the decoder's side. ``limit``: the longest target, in tokens. ``rotary``: D of
     rotary positions, None without.
     """
+
+    kernels: Kernels = TORCH
 
     def __init__(
         self, dictionary: Dictionary, parts: Backbone, limit: int, rotary: int | None = None
@@ -91,7 +97,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         first = saved[0][0].size(2) if saved else 0
         x = self.embed(prev_output_tokens, first)
         real = prev_output_tokens.ne(self.pad)
-        packing = Packing.maybe_pack(real) if self.training else None
+        packing = self.kernels.packing(real) if self.training else None
         by = turns(real, self.rotary, first)
         layout = Layout(self.mask(prev_output_tokens, memory, first), packing, by)
         looks = self.needs_weights()
@@ -173,7 +179,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         self.set_incremental_state(incremental_state, "generated", {"blocks": blocks})
 
 
-class Seq2SeqModel(FairseqEncoderDecoderModel):
+class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
     """An encoder that leaves a memory, and a :class:`TransformerDecoder`.
 
     Both have their token embeddings at ``embed``, a :class:`TokenEmbedding`.

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ...errors import UserError
 from ...fairseq_patches.hooks import TrainingHooks
 from ...fairseq_patches.trust import origin
+from ...nn.backends import FollowsDevice, optimize
 from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes
 from ...nn.t5 import T5Encoder, T5Size
@@ -39,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 @register_model(MODEL, dataclass=EncT5Config)
-class EncT5Model(BaseFairseqModel, TrainingHooks):
+class EncT5Model(FollowsDevice, BaseFairseqModel, TrainingHooks):
     """EncT5, for the task ``enct5``.
 
     Args:
@@ -117,7 +118,7 @@ class EncT5Model(BaseFairseqModel, TrainingHooks):
                 directory.load_into(model.embed.table, model.encoder, decoder)
         if cfg.backbone_plan:
             mark_backbone(model.loaded_parameters(decoder))
-        return model
+        return optimize(model)
 
     def loaded_parameters(self, decoder: LatentDecoder | None) -> Iterator[nn.Parameter]:
         """The parameters that a pre-trained model brings; ``decoder``: whose blocks it does."""

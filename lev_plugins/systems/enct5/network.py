@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...nn.cpu import Linear, dropout, upcast
 from ...nn.decoding import DecoderBlock
+from ...nn.kernels import TORCH, Kernels, Linear
 from ...nn.packing import Layout, Packing
 from ...nn.t5 import T5Size
 from ...nn.transformer import Memory, TransformerBlock, TransformerStack
@@ -24,6 +24,8 @@ class LatentDecoder(nn.Module):
     equal there, so this holds for words too.) It is the one attention without dropout on its
     weights: one mask would hold for every example of a batch.
     """
+
+    kernels: Kernels = TORCH
 
     def __init__(self, size: T5Size, latents: int) -> None:
         super().__init__()
@@ -88,7 +90,7 @@ class LatentDecoder(nn.Module):
         inner, cross_attention = block.block, block.cross_attention
         layout = Layout(None, packing)
         attended = F.embedding(latents, self.latent_self_attention(block))
-        x = dropout(self.table(latents), self.dropout, self.training)
+        x = self.kernels.dropout(self.table(latents), self.dropout, self.training)
         x = inner.residual(x, nn.Identity(), lambda _: attended)
         x = inner.residual(x, block.cross_norm, lambda h: cross_attention(h, layout, memory))
         return inner.residual(x, inner.feed_norm, inner.feed_forward)
@@ -106,6 +108,8 @@ class SharedHead(Linear):
 class LabelHeads(nn.Module):
     """A projection of its own for each label: does it hold or not (paper, Alg. 2)."""
 
+    kernels: Kernels = TORCH
+
     def __init__(self, dim: int, labels: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(labels, 2, dim).normal_(std=dim**-0.5))
@@ -116,6 +120,7 @@ class LabelHeads(nn.Module):
         labels, _, dim = self.weight.shape
         x = x.view(-1, labels, dim)
         # a sum over channels for each label: as batched products, N of them
+        upcast = self.kernels.upcast
         products = torch.einsum("enc,noc->eno", upcast(x), upcast(self.weight))
         return products.to(x.dtype) + self.bias
 
@@ -125,6 +130,8 @@ class BertEncoder(nn.Module):
 
     Called as :class:`.T5Encoder` is.
     """
+
+    kernels: Kernels = TORCH
 
     def __init__(self, plan: BertBartConfig, dropout: float) -> None:
         super().__init__()
@@ -150,5 +157,5 @@ class BertEncoder(nn.Module):
         # a token's position: how many before it it sees
         positions = sees.tril(-1).sum(2).masked_fill(~real, 0)
         x = self.norm(x + self.places(positions))
-        x = dropout(x, self.dropout, self.training)
-        return self.stack(x, Layout(seen, Packing.maybe_pack(real)))
+        x = self.kernels.dropout(x, self.dropout, self.training)
+        return self.stack(x, Layout(seen, self.kernels.packing(real)))

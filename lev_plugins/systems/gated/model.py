@@ -18,6 +18,7 @@ from ...errors import UserError
 from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...fairseq_patches.trust import origin
 from ...nn.backbone import Backbone, transformer
+from ...nn.backends import optimize
 from ...nn.seq2seq.config import check_shared, set_character_size, transformer_size
 from ...nn.seq2seq.model import Seq2SeqModel
 from ...optim.backbone_adam import mark_backbone
@@ -104,7 +105,7 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
         source, target = task.source_dictionary, task.target_dictionary
         check_shared(cfg, source, target)
         backbone = make_backbone(cfg, source, target)
-        model = cls(*build(cfg, backbone, source, target))
+        model = optimize(cls(*build(cfg, backbone, source, target)))
         if cfg.backbone or cfg.backbone_plan:
             mark_backbone(loaded_parameters(backbone))
         return model

@@ -14,7 +14,7 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...data.batch import LogOutput
-from ...nn.cpu import rows_at_once
+from ...nn.backends import chunk_rows
 from ...options import option
 from .expert import TrainingBatch
 from .operations import OPERATIONS
@@ -94,7 +94,7 @@ def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, 
 def _blocks(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """A few rows of all of them at a time, while the cache holds them: torch goes over an update's
     largest matrix at every step of the loss. The logits are in single precision or more."""
-    size = rows_at_once(logits)
+    size = chunk_rows(logits)
     wide = torch.promote_types(logits.dtype, torch.float32)
     for part, *rest in zip(logits.split(size), *(values.split(size) for values in others)):
         yield part.to(wide), *rest
@@ -130,7 +130,7 @@ class _Smoothed(torch.autograd.Function):
         # d/dx of −(1 − ε) log p(label) − ε mean log p = p − ε / classes − (1 − ε) [label]
         logits, labels, norms = ctx.saved_tensors
         gradient = torch.empty_like(logits)
-        places = gradient.split(rows_at_once(gradient))
+        places = gradient.split(chunk_rows(gradient))
         for place, (part, own, norm) in zip(places, _blocks(logits, labels, norms)):
             rows = (part - norm).exp_().sub_(ctx.smoothing / part.size(1))
             rows.scatter_add_(1, own, torch.full_like(norm, ctx.smoothing - 1))

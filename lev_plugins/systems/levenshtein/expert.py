@@ -14,8 +14,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ...data.batch import Batch
-from ...nn.accelerator import is_accelerator
-from ...nn.cpu import rows_at_once
+from ...nn.backends import chunk_rows, is_accelerator
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, insertion_labels, true_places
 from ...ops.randomness import uniform_streams
@@ -275,7 +274,7 @@ def token_predictions(logits: Tensor, expert: Expert, never: list[int]) -> Tenso
 
     logits: P × V, at ``expert.insertion.missing``. never: symbols that are never written.
     """
-    size = rows_at_once(logits)
+    size = chunk_rows(logits)
     if expert.token_noise is None:
         parts = logits.split(size)  # max takes half of the time of argmax
         return torch.cat([without(part, never).max(1).indices for part in parts])

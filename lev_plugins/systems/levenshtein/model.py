@@ -19,9 +19,10 @@ from torch import Tensor, nn
 
 from ...errors import UserError
 from ...fairseq_patches.hooks import TrainingHooks
-from ...nn.accelerator import is_accelerator
-from ...nn.cpu import Int8Linear, dropout
+from ...nn.backends import FollowsDevice, optimize
+from ...nn.backends.int8 import Int8Linear
 from ...nn.embedding import Positions, token_table
+from ...nn.kernels import TORCH, Kernels
 from ...nn.packing import Layout
 from ...nn.precision import decoding_precision, quantize
 from ...nn.rotary import turns
@@ -70,7 +71,7 @@ class EditMemory(Memory):
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
-class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
+class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, TrainingHooks):
     """Levenshtein Transformer: a policy for each edit operation, over one source.
 
     Attributes:
@@ -79,6 +80,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
             how many of them.
     """
 
+    kernels: Kernels = TORCH
     check_resumed = staticmethod(check_resumed)
 
     def __init__(
@@ -189,7 +191,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
             raise UserError("--source-pointer needs --share-all-embeddings: one dictionary")
         if cfg.share_all_embeddings and cfg.separate_output_embed:
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
-        return cls(cfg, source, target, task.placeholder)
+        return optimize(cls(cfg, source, target, task.placeholder))
 
     def max_positions(self) -> tuple[int, int]:
         return self.cfg.max_source_positions, self.cfg.max_target_positions
@@ -209,7 +211,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
         """One encoder pass, B × S → B × S × C; ``layout``: of the tokens, if known."""
         layout = layout or self._layout(src_tokens, self.rotary[0])
         x = self.scale * self.encoder_embed(src_tokens) + self.encoder_positions(src_tokens)
-        x = dropout(x, self.cfg.dropout, self.training)
+        x = self.kernels.dropout(x, self.cfg.dropout, self.training)
         x = self.encoder(x, layout)
         return x if self.encoder_norm is None else self.encoder_norm(x)
 
@@ -291,7 +293,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
             x = x + deleted.unsqueeze(2) * (self.scale * self.deleted.mark.weight[0])
         if self.copies_at(head):
             x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
-        x = dropout(x, self.cfg.dropout, self.training)
+        x = self.kernels.dropout(x, self.cfg.dropout, self.training)
         layout = self._layout(tokens, self.rotary[1])
         if not self.training and layout.packing is not None and has_gaps(tokens.ne(self.pad)):
             layout = layout._replace(packing=None)  # what stands at padding is read
@@ -306,7 +308,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
 
     def _layout(self, tokens: Tensor, rotary: int | None) -> Layout:
         real = tokens.ne(self.pad)
-        return Layout.of(real)._replace(turns=turns(real, rotary))
+        return self.kernels.layout(real)._replace(turns=turns(real, rotary))
 
     def _reuse_features(self, head: str, view: View, memory: EditMemory, facts: Facts) -> Tensor:
         """Features for a head, B × T × C; no pass is made for sentences that are in the memory."""
@@ -317,7 +319,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
         changed = self._changed_rows(view, before, memory.reader, facts)
         spared = (len(tokens) - len(changed)) * width
         # a device is sooner done with some more than the host with choosing
-        least = 1 if tokens.device.type == "cpu" else LEAST_SPARED
+        least = LEAST_SPARED if self.kernels.prefers_large_passes else 1
         if changed and spared < least:
             return self.features(tokens, memory, head, deleted)
         if not changed:
@@ -375,7 +377,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy, TrainingHooks):
         On an accelerator in one pass where all read the same exit: kernels are larger, and fewer.
         """
         exits = {self.exits[operation.name] for operation in operations}
-        together = len(exits) == 1 and len(views) > 1 and is_accelerator(views[0].tokens)
+        together = len(exits) == 1 and len(views) > 1 and self.kernels.prefers_large_passes
         if not together:
             return [
                 self.features(view.tokens, memory, operation.name, view.deleted)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...nn.cpu import Linear
+from ...nn.kernels import Linear
 
 
 class SourcePointer(nn.Module):

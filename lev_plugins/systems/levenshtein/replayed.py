@@ -1,4 +1,4 @@
-"""A model's passes over padded shapes, which a GPU replays (:mod:`lev_plugins.nn.cuda_graphs`).
+"""A model's passes over padded shapes, which a GPU replays (:mod:`.cuda_graphs`).
 
 Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C channels; each of B,
 T and S is padded to one of a few sizes.
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ...nn import cuda_graphs
-from ...nn.cuda_graphs import Replay, load, padded
+from ...nn.backends import cuda_graphs
+from ...nn.backends.cuda_graphs import Replay, load, padded
 from ...nn.embedding import Positions
 from ...nn.transformer import Attention, Memory
 

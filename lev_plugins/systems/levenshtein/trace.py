@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...nn.cpu import linear
 from ...nn.embedding import token_table
+from ...nn.kernels import TORCH, Kernels
 from ...ops.edits import Opening, true_places
 
 
@@ -83,6 +83,8 @@ class DeletedTokens(nn.Module):
     classes: K + 1.
     """
 
+    kernels: Kernels = TORCH
+
     def __init__(self, dim: int, classes: int, longest: int = 16) -> None:
         super().__init__()
         self.longest = longest
@@ -99,7 +101,7 @@ class DeletedTokens(nn.Module):
         number = slot.new_zeros(slots).index_add(0, slot, torch.ones_like(slot))
         mean = sums / number.clamp(min=1).unsqueeze(1)
         count = self.count((number - 1).clamp(0, self.longest - 1))
-        return linear(mean, self.what.weight) + count * number.gt(0).unsqueeze(1)
+        return self.kernels.linear(mean, self.what.weight) + count * number.gt(0).unsqueeze(1)
 
 
 def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tensor]:

@@ -58,7 +58,7 @@ class PBDEncoder(TransformerEncoder):
         real = src_tokens.ne(self.pad)
         mask = real[:, None, None]
         x = self.embed(src_tokens)
-        packing = Packing.maybe_pack(real) if self.training else None
+        packing = self.kernels.packing(real) if self.training else None
         by = turns(real, self.rotary)
         layout = Layout(mask, packing, by)
         states = [layout.pack(x)]

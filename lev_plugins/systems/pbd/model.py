@@ -10,6 +10,7 @@ from torch import nn
 from ...errors import UserError
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.backbone import Backbone
+from ...nn.backends import optimize
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import Positions, TokenEmbedding, token_table
 from ...nn.seq2seq.config import check_resumed, set_character_size, set_sizes, transformer_size
@@ -49,7 +50,7 @@ class PBDTransformerModel(Seq2SeqModel, TrainingHooks):
                 "symbols), but one table for both is wanted: preprocess with "
                 f"--joined-dictionary, or do without {ways}"
             )
-        return cls(*build(cfg, source, target))
+        return optimize(cls(*build(cfg, source, target)))
 
 
 def build(

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ....nn.cpu import linear
 from ....nn.embedding import token_table
 from ....ops.alignment import lcs_masks
 from ....ops.edits import Compaction, true_places
@@ -37,7 +36,7 @@ class Delete(EditOperation):
         """Logits of keeping (0) and deleting (1): P × 2, or B × T × 2."""
         if view.places is not None:
             features = features.flatten(0, 1).index_select(0, view.places)
-        return linear(features, model.deletion_head.weight)
+        return model.kernels.linear(features, model.deletion_head.weight)
 
     def lesson(self, expert: "Expert") -> Lesson:
         """d*: what the longest common subsequence of y_del and y* leaves out (Eq. 6 and 8)."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ....nn.cpu import linear, rows_at_once
+from ....nn.backends import chunk_rows
 from ....nn.embedding import token_table
 from ....ops.edits import true_places
 from ..decoding.processors import Noise, OrderedTokens, Places, Processor
@@ -39,7 +39,7 @@ class Fill(EditOperation):
         assert view.places is not None, "of all tokens there would be too many"
         rows = features.flatten(0, 1).index_select(0, view.places)
         head = model.int8_head
-        logits = linear(rows, model.output_weight()) if head is None else head(rows)
+        logits = model.kernels.linear(rows, model.output_weight()) if head is None else head(rows)
         if model.pointer is not None:
             logits = model.pointer(logits, features, view.places, memory)
         return logits
@@ -73,7 +73,7 @@ class Fill(EditOperation):
         if not count:
             return decision
         logits = decoding.logits(self, where, places)
-        size = len(logits) if decoding.looks_at_all(self) else rows_at_once(logits)
+        size = len(logits) if decoding.looks_at_all(self) else chunk_rows(logits)
         tokens, scores = [], []
         for rows, part in zip(logits.split(size), places.split(size)):
             at = Places(where, part)

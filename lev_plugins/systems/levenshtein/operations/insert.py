@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ....nn.cpu import linear
 from ....nn.embedding import token_table
 from ....ops.edits import true_places
 from ..decoding.processors import EmptyPenalty, LengthLimit, Noise, OrderedSlots, Processor
@@ -51,7 +50,7 @@ class Insert(EditOperation):
     def _between(self, model: "LevenshteinEditorModel", left: Tensor, right: Tensor) -> Tensor:
         # concat(h_i, h_i+1) · Bᵀ without making the concatenation
         first, second = model.placeholder_head.weight.chunk(2, dim=1)
-        return linear(left, first) + linear(right, second)
+        return model.kernels.linear(left, first) + model.kernels.linear(right, second)
 
     def dense(self, logits: Tensor, tokens: Tensor, pad: int) -> Tensor:
         """B × (T − 1) × (K + 1); zero behind a sentence's end."""

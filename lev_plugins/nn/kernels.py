@@ -1,0 +1,103 @@
+"""What layers compute with: torch's own functions, or those of their device (:mod:`.backends`)."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.weak import WeakIdKeyDictionary
+
+from .packing import Layout, Packing
+
+#: numbers of a mask's row that kernels of attention read together
+ALIGNED = 16
+
+#: mask → what is added to the scores, by their type
+_added_masks = WeakIdKeyDictionary()
+
+
+class Kernels:
+    """Torch's functions, as an accelerator computes them best; right on any device.
+
+    The host starts an accelerator's kernels one after the other. Small ones take it longer than
+    they take the device, and wherever it has to know a number it waits until the device has done
+    all before. So padding is masked and not left out, and what all layers need is made once.
+    """
+
+    #: whether one large pass is sooner done than several small ones, and than knowing which are due
+    prefers_large_passes = True
+
+    def linear(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool = False
+    ) -> Tensor:
+        """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs.
+
+        With ``relu`` negative results become 0.
+        """
+        out = F.linear(x, weight, bias)
+        # not in place: it is a view, whose gradient would be copied
+        return F.relu(out) if relu else out
+
+    def attention(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float = 0.0,
+        scale: float | None = None,
+    ) -> Tensor:
+        """``scaled_dot_product_attention`` of B × H × T × D queries over B × H × S × D.
+
+        ``mask``: bool, True where attention may look, or to be added; expands to B × H × T × S.
+        ``scale``: None for 1 / √D.
+        """
+        if mask is not None and mask.dtype == torch.bool:
+            mask = added_mask(mask, query.dtype)
+        elif mask is not None:
+            mask = mask.to(query.dtype)
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale)
+
+    def dropout(self, x: Tensor, p: float, training: bool) -> Tensor:
+        """``torch.nn.functional.dropout``, any shape."""
+        return F.dropout(x, p, training) if training and p > 0 else x
+
+    def upcast(self, x: Tensor) -> Tensor:
+        """The tensor in the precision in which products of it are fast."""
+        return x
+
+    def packing(self, real: Tensor) -> Packing | None:
+        """How padding is left out of layers; None where it is kept. ``real``: B × T, bool."""
+        return None
+
+    def layout(self, real: Tensor) -> Layout:
+        """How a batch is read; ``real``: B × T, bool."""
+        return Layout(real[:, None, None, :])
+
+
+def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """What a mask of bools adds to the scores: 0, and −inf where nothing may be seen.
+
+    … × keys; each row begins where kernels of attention want it. A mask serves many layers, in
+    each of which torch would make it anew. It is not to be written to.
+    """
+    if torch.compiler.is_compiling():  # which knows no tables of tensors
+        return mask
+    by_dtype = _added_masks.setdefault(mask, {})
+    if dtype not in by_dtype:
+        *rows, keys = mask.shape
+        wide = mask.new_zeros(*rows, keys + -keys % ALIGNED, dtype=dtype)
+        by_dtype[dtype] = wide[..., :keys].masked_fill_(~mask, float("-inf"))
+    return by_dtype[dtype]
+
+
+#: those of a layer that nobody has put on its device's
+TORCH = Kernels()
+
+
+class Linear(nn.Linear):
+    """A linear layer."""
+
+    kernels: Kernels = TORCH
+
+    def forward(self, input: Tensor, *, relu: bool = False) -> Tensor:
+        """… × inputs → … × outputs, and with ``relu`` 0 in the place of what is negative."""
+        return self.kernels.linear(input, self.weight, self.bias, relu=relu)
