@@ -14,7 +14,7 @@ from lines import to_line
 from memory import Pair
 from po import PoFile
 from units import Document
-from xliff import XliffFile, is_language, read_tmx
+from xliff import TmxFile, XliffFile, is_language
 
 from lev_plugins.errors import UserError, printable
 from lev_plugins.io.text_files import read_parallel
@@ -112,7 +112,8 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     """
     kind = path.suffix.lower()
     if kind == ".tmx":
-        pairs, languages = read_tmx(path, language)
+        memory = TmxFile(path, read_bytes(path), language)
+        pairs, languages = memory.pairs, memory.languages
     elif kind in READERS:
         document = read_document(path)
         named = language_of(document)

@@ -8,22 +8,37 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lines import to_line
+from repair import places
 from train import checkpoint_of
 from units import Proposal
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.errors import UserError
+from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark
 
 WAYS = ("kept", "found", "unknown")  # the older source: kept beside it, found in the memory, not
 
 
 class Change(NamedTuple):
-    """A new source, the older one ("": not known), and the draft: the older one's translation,
-    repaired. Lines, as :func:`lines.to_line` makes them."""
+    """A new source, the older one ("": not known), the draft: the older one's translation,
+    repaired; and the terms that stay where they are in it. Lines, as :func:`lines.to_line` makes
+    them."""
 
     new: str
     old: str
     draft: str
+    terms: Sequence[str] = ()
+
+    def marked(self) -> str:
+        """The draft with the marks of its terms."""
+        spans = sorted(span for term in self.terms for span in places(self.draft, term))
+        text, position = "", 0
+        for start, end in spans:
+            if start >= position:
+                text += escape_markup(self.draft[position:start])
+                text += write_mark(self.draft[start:end], "keep")
+                position = end
+        return text + escape_markup(self.draft[position:])
 
 
 @dataclass
@@ -96,14 +111,17 @@ def propose(
 ) -> list[Proposal]:
     """The model's outputs; the draft, with probability 0, where a line is too long for it."""
     proposals = [Proposal(change.draft, 0.0) for change in changes]
-    places = [i for i, change in enumerate(changes) if _fits(editor, change)]
+    numbers = [i for i, change in enumerate(changes) if _fits(editor, change)]
+    fitting = [changes[i] for i in numbers]
     traces = editor.edit(
-        *([changes[i].new for i in places], [changes[i].draft for i in places]),
-        old_sources=[changes[i].old for i in places],
+        [change.new for change in fitting],
+        [change.marked() for change in fitting],
+        old_sources=[change.old for change in fitting],
         delete_threshold=delete_threshold,
         batch_size=32,
+        markup=True,
     )
-    for i, trace in zip(places, traces, strict=True):
+    for i, trace in zip(numbers, traces, strict=True):
         proposals[i] = Proposal(trace.text, math.exp(min(trace.score, 0.0)))
     return proposals
 

@@ -147,7 +147,7 @@ class Proposer:
         for draft in drafts:
             new = to_line(draft.unit.source.strip())
             repaired = repair(draft.old, new, draft.text, self.terms) if draft.old else draft.text
-            changes.append(Change(new, draft.old, repaired))
+            changes.append(Change(new, draft.old, repaired, self.wanted(draft.unit.source)))
         edited = propose(self.editor, changes, self.settings.delete_threshold)
         proposals: dict[int, Proposal] = {}
         for draft, change, output in zip(drafts, changes, edited, strict=True):
@@ -156,6 +156,10 @@ class Proposer:
             if chosen is not None:
                 proposals[draft.number] = chosen
         return proposals
+
+    def wanted(self, source: str) -> list[str]:
+        """The glossary's translations of the terms in a source."""
+        return [to for term, to in self.terms.items() if holds(source, to_text(term))]
 
     def chosen(
         self, document: Document, draft: Draft, change: Change, output: Proposal
@@ -210,10 +214,8 @@ class Proposer:
         if isinstance(document, XliffFile) and document.has_markup(draft.number):
             if sorted(markup(text)) != sorted(markup(source)):
                 return "with other elements"
-        for term, translation in self.terms.items():
-            if holds(source, to_text(term)) and not holds(text, to_text(translation)):
-                return "without a term"
-        return ""
+        lacking = [term for term in self.wanted(source) if not holds(text, to_text(term))]
+        return "without a term" if lacking else ""
 
 
 def proposer_of(args: argparse.Namespace, problems: Problems) -> Proposer:

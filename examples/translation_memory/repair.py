@@ -44,7 +44,7 @@ def stretches(old: str, new: str) -> tuple[list[Stretch], list[str]]:
     return changed, kept
 
 
-def _places(text: str, part: str) -> list[tuple[int, int]]:
+def places(text: str, part: str) -> list[tuple[int, int]]:
     """Where a part stands in a text, not inside a word."""
     left, right = (r"\b" if re.match(r"\w", end) else "" for end in (part[0], part[-1]))
     return [match.span() for match in re.finditer(left + re.escape(part) + right, text)]
@@ -52,7 +52,7 @@ def _places(text: str, part: str) -> list[tuple[int, int]]:
 
 def _verbatim(stretch: Stretch, draft: str) -> Iterator[Change]:
     if re.search(r"\w", stretch.old):
-        for start, end in _places(draft, stretch.old):
+        for start, end in places(draft, stretch.old):
             yield Change(start, end, stretch.new)
 
 
@@ -68,7 +68,7 @@ def _by_value(stretch: Stretch, draft: str) -> Iterator[Change]:
 
 def _by_term(stretch: Stretch, draft: str, terms: Terms) -> Iterator[Change]:
     if stretch.old in terms and stretch.new in terms:
-        for start, end in _places(draft, terms[stretch.old]):
+        for start, end in places(draft, terms[stretch.old]):
             yield Change(start, end, terms[stretch.new])
 
 
@@ -79,7 +79,7 @@ def _parts(stretch: Stretch, terms: Terms) -> list[Stretch]:
     if before and len(before) == len(after) and stretch.old != before[0].text + before[0].suffix:
         pairs = zip(before, after, strict=True)
         parts = [Stretch(a.text + a.suffix, b.text + b.suffix) for a, b in pairs]
-    held = [[term for term in terms if _places(side, term)] for side in stretch]
+    held = [[term for term in terms if places(side, term)] for side in stretch]
     if len(held[0]) == len(held[1]) == 1:
         parts.append(Stretch(held[0][0], held[1][0]))
     return [part for part in parts if part != stretch and part.old != part.new]
@@ -97,7 +97,7 @@ def repair(old: str, new: str, draft: str, terms: Terms | None = None) -> str:
     queue = [*changed]
     while queue:
         stretch = queue.pop(0)
-        if any(_places(text, stretch.old) for text in kept):
+        if any(places(text, stretch.old) for text in kept):
             continue
         ways = (
             _by_term(stretch, draft, terms or {}),

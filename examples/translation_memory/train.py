@@ -155,7 +155,7 @@ class Training:
             *("--stop-time-hours", f"{hours:.6f}", "--max-tokens", "2600"),
             *("--seed", str(self.seed), "--save-dir", str(self.work / stage.name)),
             *("--no-epoch-checkpoints", "--log-format", "json", "--log-interval", "20"),
-            *(*more, *self.extra),
+            *more,
         ]
 
     def hours(self, stage: Stage, stages: Sequence[Stage]) -> float:
@@ -222,7 +222,8 @@ class Training:
         first = stages[0]
         hours = self.hours(first, stages)
         beginning = ["--disable-validation", "--max-update", str(BEGINNING)]
-        pass_share = self.run(first, hours, [*beginning, *self.started_from(first)])
+        beginning += ["--log-interval", str(BEGINNING // 2)]
+        pass_share = self.run(first, hours, [*self.started_from(first), *self.extra, *beginning])
         state = load_state(str(self.work / first.name / "checkpoint_last.pt"))
         history = state["optimizer_history"][-1]
         seconds = history["lr_scheduler_state"]["seconds"] / max(history["num_updates"], 1)
@@ -260,7 +261,8 @@ class Training:
                 *("--validate-interval-updates", str(every), "--keep-interval-updates", "1"),
                 *("--save-interval-updates", str(every), "--max-tokens-valid", "4000"),
             ]
-            self.run(stage, self.hours(stage, stages), [*validation, *self.started_from(stage)])
+            more = [*validation, *self.started_from(stage), *self.extra]
+            self.run(stage, self.hours(stage, stages), more)
             done.touch()
 
 
@@ -272,7 +274,8 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.minutes <= 0:
         raise UserError(f"--minutes {args.minutes:g}: give a number above 0")
-    start = checkpoint_of(args.start / "model") if args.start else None
+    way = "concat" if args.concat else "levt"
+    start = checkpoint_of(args.start / WAYS[way][-1].name) if args.start else None
     if args.start and not start:
         raise UserError(f"--start {args.start}: there is no trained model")
     if start and not same_subwords(args.work, args.start):
@@ -280,7 +283,7 @@ def run(args: argparse.Namespace) -> int:
             f"{args.work} has other subwords than {args.start}: prepare it with --like {args.start}"
         )
     training = Training(args.work, args.minutes, args.seed, start, args.extra)
-    training.train("concat" if args.concat else "levt")
+    training.train(way)
     print(f"next: python {sys.argv[0]} evaluate {args.work}")
     return 0
 

@@ -1,7 +1,7 @@
 """Read XLIFF 1.2 and TMX, and write proposals into XLIFF; all else stays byte for byte."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
@@ -21,7 +21,7 @@ TEXTS = {"source", "target", "seg", "note"}
 INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "x", "sub"}
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
     """An element of a file, at bytes ``start`` to ``end``, its content at ``inside``."""
 
@@ -49,12 +49,16 @@ class Element:
 class Tree:
     """The elements of an XML file, with their places in its bytes.
 
+    units: is given each element ``tu`` at its end, which is then forgotten.
+
     Raises:
         UserError: no well-formed XML, or in an encoding of which ASCII is no part.
     """
 
-    def __init__(self, path: Path, data: bytes) -> None:
-        self.path, self.data = path, data
+    def __init__(
+        self, path: Path, data: bytes, units: Callable[[Element], None] | None = None
+    ) -> None:
+        self.path, self.data, self.units = path, data, units
         if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data[:200]:
             raise UserError(f"{path} is UTF-16 or UTF-32: save it as UTF-8")
         self.root = Element("", {}, 0)
@@ -89,6 +93,9 @@ class Tree:
         element.inside = (element.inside[0], place)
         tag = _TAG.match(self.data, place)
         element.end = tag.end() if tag else place
+        if self.units and element.name == "tu":
+            self.open[-1].children.remove(element)
+            self.units(element)
 
     def character_data(self, text: str) -> None:
         if not any(element.name in TEXTS for element in self.open):
@@ -240,36 +247,48 @@ def read_xliff(path: Path) -> XliffFile:
     return XliffFile(path, path.read_bytes())
 
 
-def read_tmx(path: Path, language: str = "") -> tuple[list[tuple[str, str]], set[str]]:
-    """Pairs of a translation memory, and the languages that it translates into.
+class TmxFile:
+    """A TMX file.
 
-    language: of the translations, where there are several.
+    Attributes:
+        pairs: sources and translations into the language that is asked for.
+        languages: of these translations.
 
     Raises:
         UserError: no TMX.
     """
-    tree = Tree(path, path.read_bytes())
-    root = next(iter(tree.root.children))
-    if root.name != "tmx":
-        raise UserError(f"{path} is {root.name}, no TMX")
-    header = root.first("header")
-    source_language = header.attributes.get("srclang", "*all*") if header else "*all*"
-    pairs, languages = [], set()
-    for unit in root.all("tu"):
+
+    def __init__(self, path: Path, data: bytes, language: str = "") -> None:
+        self.language = language
+        self.pairs: list[tuple[str, str]] = []
+        self.languages: set[str] = set()
+        self.units: list[tuple[str, dict[str, str]]] = []
+        root = next(iter(Tree(path, data, self.add).root.children))
+        if root.name != "tmx":
+            raise UserError(f"{path} is {root.name}, no TMX")
+        header = root.first("header")
+        named = header.attributes.get("srclang", "*all*") if header else "*all*"
+        for asked, texts in self.units:
+            self.add_pairs((asked or named).replace("-", "_"), texts)
+        self.units.clear()
+
+    def add(self, unit: Element) -> None:
+        """Notes a unit's texts by their languages."""
         texts: dict[str, str] = {}
         for variant in unit.all("tuv"):
             named = variant.attributes.get("xml:lang") or variant.attributes.get("lang", "")
             segment = variant.first("seg")
             texts.setdefault(named.replace("-", "_"), segment.text if segment else "")
-        asked = unit.attributes.get("srclang", source_language).replace("-", "_")
-        source = asked if asked in texts else next(
-            (one for one in texts if one.lower().startswith(asked.lower() + "_")), "")  # fmt: skip
-        source = source or next(iter(texts), "")
+        self.units.append((unit.attributes.get("srclang", ""), texts))
+
+    def add_pairs(self, asked: str, texts: dict[str, str]) -> None:
+        """Pairs of a unit; its source is that in the language asked for, else the first text."""
+        kinds = (named for named in texts if is_language(named, asked))
+        source = asked if asked in texts else next(kinds, next(iter(texts), ""))
         for named, text in texts.items():
-            if named != source and is_language(named, language):
-                languages.add(named)
-                pairs.append((texts[source], text))
-    return pairs, languages
+            if named != source and is_language(named, self.language):
+                self.languages.add(named)
+                self.pairs.append((texts[source], text))
 
 
 def is_language(named: str, asked: str) -> bool:

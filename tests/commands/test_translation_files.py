@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
+from lev_plugins.systems.levenshtein.markup import parse_markup
+
 NAMES = "memory lines repair values units po xliff files proposals propose train".split()
 memory, lines, repair, values, units, po, xliff, files, proposals, propose, train = modules(
     "translation_memory", *NAMES
@@ -57,6 +59,7 @@ class Editor:
         self.read: list[tuple[str, str, str]] = []
 
     def edit(self, sources, drafts, old_sources, **options):
+        drafts = [parse_markup(draft)[0] for draft in drafts]
         self.read += zip(sources, old_sources, drafts)
         return [
             SimpleNamespace(text=draft.replace(*self.change), score=self.score) for draft in drafts
@@ -360,6 +363,9 @@ def test_proposals_have_the_terms_of_the_glossary(tmp_path):
     path = written(tmp_path, entry("Open the folder 4", "Apri il documento 3", "Open the file 3"))
     fill(path, proposer(Editor(), terms=terms))
     assert 'msgstr "Apri il cartella 4"' in path.read_text()
+    change = proposals.Change("", "", r"il documento [=\a", ["documento", "cartella"])
+    plain, (mark,) = parse_markup(change.marked())
+    assert plain == change.draft and plain[mark.start : mark.end] == "documento"
     path = written(tmp_path, entry("Open the file 4", "Apri il file 3", "Open the file 3"))
     assert "1 without a term" in fill(path, proposer(Editor(), terms=terms))
     with refuses("terms.tsv:1"):
