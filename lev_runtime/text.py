@@ -14,16 +14,18 @@ class Dictionary:
     """Symbols and their numbers; words that are not known are ``<unk>``.
 
     ``special``: numbers of bos, pad, eos and unk. ``control``: symbols that a text cannot spell,
-    besides the placeholder, its last one.
+    besides the placeholder, which is the last one where there is one.
     """
 
-    def __init__(self, symbols: Sequence[str], special: dict[str, int], control: int) -> None:
+    def __init__(
+        self, symbols: Sequence[str], special: dict[str, int], control: int, placeholder: bool
+    ) -> None:
         self.symbols = list(symbols)
         self.bos, self.pad, self.eos = special["bos"], special["pad"], special["eos"]
         self.unk, self.placeholder = special["unk"], len(self.symbols) - 1
         self.index = {symbol: number for number, symbol in reversed([*enumerate(self.symbols)])}
-        for symbol in (*self.symbols[:control], self.symbols[self.placeholder]):
-            self.index[symbol] = self.unk
+        unspeakable = [*self.symbols[:control], *(self.symbols[-1:] if placeholder else [])]
+        self.index |= dict.fromkeys(unspeakable, self.unk)
 
     def encode(self, words: Sequence[str]) -> list[int]:
         """<s>, the words and </s>."""
@@ -35,7 +37,8 @@ def read_dictionaries(folder: Folder) -> tuple[Dictionary, Dictionary]:
     """Those of source and target."""
     content = folder.json(DICTIONARIES)
     sides = content["source"], content.get("target", content["source"])
-    source, target = (Dictionary(side, content["special"], content["nspecial"]) for side in sides)
+    shared = content["special"], content["nspecial"], content["placeholder"]
+    source, target = (Dictionary(side, *shared) for side in sides)
     return source, target
 
 

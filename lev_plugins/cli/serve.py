@@ -78,8 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
     about = "Open a page on which a person and a model edit together, and serve it over HTTP."
     parser = make_parser("serve", about, "--path checkpoint_best.pt")
     add = adder(parser)
-    add("--path CHECKPOINT", "the trained model, of any kind, its folder, or one of export (default: "
-        "the English spelling of the package)")  # fmt: skip
+    add("--path CHECKPOINT", "the trained model, its folder, or a folder of export (default: the "
+        "English spelling of the package)")  # fmt: skip
     add("--device NAME", "such as cuda (default: cpu)")
     add("--settings FILE", "as of correct (default: corrector.json beside it)")
     add_model_data(add)

@@ -1,170 +1,27 @@
-"""Beam searches that share what they compute: each prefix of a unit is read once.
-
-A free search, one among the words of a lexicon, and texts to be rated advance together, symbol by
-symbol, and find what fairseq's searches find one by one.
+"""What the decoder of a model of torch has read, for :mod:`lev_runtime.search`.
 
 Shapes: B units, R prefixes of all units at one depth, W of one unit, N tokens before them that
-begin one, K slots of a beam, V symbols. Texts are strings of ``chr(number)``, without </s>.
+begin one, V symbols.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
-from numpy.typing import NDArray
 from torch import Tensor
 
-from ..data.near_words import code_points
+from lev_runtime import search as runtime
+from lev_runtime.search import Beam as Beam
+from lev_runtime.search import Floats, Numbers
+from lev_runtime.search import Given as Given
+from lev_runtime.search import WordTree as WordTree
+
 from ..nn.decoding import KeysValues
 from ..nn.seq2seq.model import TransformerDecoder
 
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float32]
 #: Prefixes of a source that a decoder reads together.
 TOGETHER = 16
-
-
-class WordTree:
-    """Which symbols may follow, so that a search writes nothing but given words.
-
-    The symbols behind node n are ``symbols[starts[n]:starts[n + 1]]``, </s> among them; the symbol
-    of number k leads to node k + 1. Node 0 is the beginning.
-    """
-
-    def __init__(self, words: Sequence[str], eos: int) -> None:
-        ended = sorted({word + chr(eos) for word in words})
-        sizes = np.array([len(word) for word in ended])
-        letters = np.zeros((len(ended), int(sizes.max())), dtype=np.int64)
-        real = np.arange(letters.shape[1]) < sizes[:, None]
-        letters[real] = code_points(ended)
-        # words are in order, so that equal beginnings stand together
-        new = np.ones_like(real)
-        new[1:] = np.logical_or.accumulate(letters[1:] != letters[:-1], 1)
-        new = (new & real).T
-        nodes = np.zeros((len(new) + 1, len(ended)), dtype=np.int64)
-        nodes[1:] = new.cumsum().reshape(new.shape)
-        parents, self.symbols = nodes[:-1][new], letters.T[new]
-        self.starts = np.searchsorted(parents, np.arange(len(parents) + 3))
-
-    def after(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """All that may follow some nodes: which of them, the symbol, the child."""
-        first = self.starts[nodes]
-        count = self.starts[nodes + 1] - first
-        which = np.repeat(np.arange(len(nodes)), count)
-        edges = np.arange(len(which)) + (first - count.cumsum() + count)[which]
-        return which, self.symbols[edges], edges + 1
-
-
-class Beam:
-    """The slots of a beam search for B units, as fairseq's ``BeamSearch`` fills them, with a
-    tree as its ``PrefixConstrainedBeamSearch``: each text that is found takes a slot away.
-    ``limits``: B, symbols of a text at most."""
-
-    def __init__(self, width: int, limits: Numbers, eos: int, tree: WordTree | None = None) -> None:
-        self.width, self.limits, self.eos, self.tree = width, limits, eos, tree
-        shape = len(limits), width
-        self.rows = np.repeat(np.arange(len(limits))[:, None], width, 1)
-        self.scores = np.full(shape, -np.inf, dtype=np.float32)
-        self.scores[:, 0] = 0
-        self.going = self.scores == 0
-        self.nodes = np.zeros(shape, dtype=np.int64)
-        self.found: list[dict[str, float]] = [{} for _ in limits]
-        self._depth = 0
-
-    def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Reads on by a symbol, of which ``logs``, R × V, has the log-probabilities behind the
-        prefixes ``texts``; returns those that it wants next: rows of ``logs``, and symbols."""
-        size, count = len(self.limits), logs.shape[1]
-        total, nodes = self._totals(logs)
-        most = min(self.width if self.tree else 2 * self.width, self.width * count - 1)
-        best = torch.from_numpy(total.reshape(size, -1)).topk(most)
-        scores, index = best.values.numpy(), best.indices.numpy()
-        rows, symbols = np.take_along_axis(self.rows, index // count, 1), index % count
-        going = self._going_on(scores, rows, symbols, texts)
-        order = np.argsort(~going, axis=1, kind="stable")[:, : self.width]
-
-        def kept(one: NDArray[Any]) -> NDArray[Any]:
-            return np.take_along_axis(one, order, 1)
-
-        self.going, self.scores, self.rows = kept(going), kept(scores), kept(rows)
-        self.scores[~self.going] = -np.inf
-        if nodes is not None:
-            self.nodes = np.where(self.going, np.take_along_axis(nodes, kept(index), 1), 0)
-        self._depth += 1
-        return self.rows[self.going], kept(symbols)[self.going]
-
-    def place(self, rows: Numbers) -> None:
-        """The numbers that the prefixes wanted last have from now on, in the same order."""
-        self.rows = np.zeros_like(self.rows)
-        self.rows[self.going] = rows
-
-    def best(self, unit: int) -> list[tuple[str, float]]:
-        """What was found for a unit, and its log-probability; the highest mean of symbols first."""
-        return sorted(self.found[unit].items(), key=lambda one: -one[1] / (len(one[0]) + 1))
-
-    def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
-        """What a slot has with each symbol, B × K × V, and with a tree the nodes then, B × K·V."""
-        total = self.scores[:, :, None] + logs[self.rows]
-        if not self._depth:  # nothing is no answer
-            total[:, :, self.eos] = -np.inf
-        ended = total[:, :, self.eos].copy()
-        total[self.limits <= self._depth] = -np.inf
-        total[:, :, self.eos] = ended
-        if self.tree is None:
-            return total, None
-        which, symbols, children = self.tree.after(self.nodes.ravel())
-        flat, among = total.reshape(-1), np.full(total.size, -np.inf, dtype=np.float32)
-        places = which * logs.shape[1] + symbols
-        among[places] = flat[places]
-        nodes = np.zeros(total.size, dtype=np.int64)
-        nodes[places] = children
-        return among.reshape(total.shape), nodes.reshape(len(total), -1)
-
-    def _going_on(
-        self, scores: Floats, rows: Numbers, symbols: Numbers, texts: Sequence[str]
-    ) -> NDArray[np.bool_]:
-        """Which of the best are slots to come, in order; those that end among the first stay."""
-        slots = [self.width - (len(some) if self.tree else 0) for some in self.found]
-        first = np.arange(scores.shape[1]) < np.array(slots)[:, None]
-        real, ends = scores > -np.inf, symbols == self.eos
-        for unit, place in np.argwhere(real & ends & first[:, : scores.shape[1]]).tolist():
-            if len(self.found[unit]) < self.width:
-                self.found[unit][texts[rows[unit, place]]] = float(scores[unit, place])
-        wanting = np.array([len(some) < self.width for some in self.found])
-        return real & ~ends & wanting[:, None]
-
-
-class Given:
-    """Texts of each unit, to be rated; read as a :class:`Beam` is."""
-
-    def __init__(self, texts: Sequence[Sequence[str]], eos: int) -> None:
-        self.texts = texts
-        ended = [text + chr(eos) for some in texts for text in some]
-        sizes = np.array([len(text) for text in ended], dtype=np.int64)
-        self.symbols = np.zeros((len(ended), sizes.max(initial=0)), dtype=np.int64)
-        self.symbols[np.arange(self.symbols.shape[1]) < sizes[:, None]] = code_points(ended)
-        self.sizes, self.scores = sizes, np.zeros(len(ended))
-        self.units = self.rows = np.repeat(np.arange(len(texts)), [len(some) for some in texts])
-        self.going = np.arange(len(ended))
-        self._depth = 0
-
-    def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        going = self.going
-        symbols = self.symbols[going, self._depth] if len(going) else going
-        self.scores[going] += logs[self.rows, symbols]
-        self._depth += 1
-        on = self.sizes[going] > self._depth
-        self.going, self.rows = going[on], self.rows[on]
-        return self.rows, symbols[on]
-
-    def place(self, rows: Numbers) -> None:
-        self.rows = rows
-
-    def rated(self, unit: int) -> list[tuple[str, float]]:
-        """The texts of a unit, with their log-probabilities."""
-        return list(zip(self.texts[unit], self.scores[self.units == unit].tolist(), strict=True))
 
 
 class Prefixes:
@@ -261,18 +118,4 @@ def search(
 ) -> None:
     """Reads all that the readers want; arguments as of :class:`Prefixes`."""
     prefixes = Prefixes(model, inputs, pad)
-    units = parents = np.arange(len(inputs["src_tokens"]))
-    symbols, texts = np.full(len(units), eos), [""] * len(units)
-    while len(units):
-        logs = prefixes.read(units, parents, symbols)
-        logs[:, pad] = -np.inf
-        wanted = [reader.step(logs, texts) for reader in readers]
-        pairs = np.concatenate([np.stack(some) for some in wanted], 1)
-        # equal prefixes are one; in order of their parents, and so of their units
-        keys, numbers = np.unique(pairs[0] * logs.shape[1] + pairs[1], return_inverse=True)
-        parents, symbols = np.divmod(keys, logs.shape[1])
-        texts = [texts[p] + chr(s) for p, s in zip(parents.tolist(), symbols.tolist(), strict=True)]
-        units = units[parents]
-        ends = np.cumsum([len(some) for some, _ in wanted])
-        for reader, rows in zip(readers, np.split(numbers, ends[:-1]), strict=True):
-            reader.place(rows)
+    runtime.search(prefixes, len(inputs["src_tokens"]), readers, eos, pad)

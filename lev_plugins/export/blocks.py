@@ -55,11 +55,11 @@ def norm(graph: Graph, layer: Any, stream: Stream) -> Stream:
     return Stream(summed, graph.node(kind, summed, *parameters, epsilon=layer.eps, axis=-1))
 
 
-def turned(graph: Graph, x: str, sight: Sight, heads: int) -> str:
-    """Queries or keys, B × T × C, by rotary positions from 0 on."""
+def turned(graph: Graph, x: str, sight: Sight, heads: int, first: str = "") -> str:
+    """Queries or keys, B × T × C, by rotary positions from ``first`` on, by default from 0."""
     if sight.turns is None:
         return x
-    first = graph.constant([0])
+    first = first or graph.constant([0])
     options: dict[str, Any] = {"interleaved": 1, "num_heads": heads, "domain": MICROSOFT}
     return graph.node("RotaryEmbedding", x, first, *sight.turns, **options)
 

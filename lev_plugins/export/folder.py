@@ -12,14 +12,17 @@ from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, SUBWORDS, dige
 from lev_runtime.labeler import LABELER
 
 from ..errors import UserError
-from ..inference.checkpoints import find_checkpoint, names_in
+from ..inference.checkpoints import find_checkpoint, load_state, names_in
 from ..inference.editor import LevenshteinEditor
 from ..inference.enct5 import EncT5
+from ..inference.generation import GeneratingParts, load_parts
 from ..pretrained.vocabulary import BOS
 from ..systems.enct5.metadata import Metadata
 from ..systems.enct5.task import TASK as ENCT5_TASK
+from ..systems.pbd import PBDTransformerModel
+from ..systems.pbd.model import MODEL as PBD
 from ..tasks.post_editing import PLACEHOLDER
-from . import enct5, levenshtein, text
+from . import enct5, levenshtein, pbd, text
 from .graph import WeightFile
 
 TOKENIZER = "tokenizer.json"  #: of a BERT or T5
@@ -42,9 +45,12 @@ def export(path: str, out: str, int8: bool = False, data: str | None = None, **t
     """
     refuse_filled(Path(out))
     checkpoint = find_checkpoint(path)
-    if names_in(checkpoint)["task"] == ENCT5_TASK:
+    names = names_in(checkpoint)
+    if names["task"] == ENCT5_TASK:
         refuse_text_processing(data=data, **text)
         writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
+    elif names["model"].startswith(PBD):
+        writer = pbd_writer(load_parts(checkpoint, load_state(checkpoint), data, text), int8)
     else:
         editor = LevenshteinEditor.from_pretrained(checkpoint, data, **text)
         writer = editor_writer(editor, int8)
@@ -125,6 +131,25 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
     return write
 
 
+def pbd_writer(parts: GeneratingParts, int8: bool) -> Writer:
+    """What writes a PBD, which reads prefixes, with its text processing."""
+    model, task, processing = parts.model, parts.task, parts.processing
+    text.check(processing.tokenizer, processing.bpe)
+
+    def write(folder: Path) -> dict[str, Any]:
+        assert isinstance(model, PBDTransformerModel)
+        graphs = pbd.write_graphs(model, folder, WeightFile(folder), int8)
+        sides = task.source_dictionary, task.target_dictionary
+        symbols = [dictionary.symbols for dictionary in sides]
+        _write_symbols(folder, task.target_dictionary, symbols)
+        limits = [int(side.max_positions()) for side in (model.encoder, model.decoder)]
+        texts = text.write(processing.tokenizer, processing.bpe, folder)
+        described = {"model": PBD, "graphs": graphs}
+        return described | {"settings": {"limits": limits}, "text": texts}
+
+    return write
+
+
 def _write_pieces(folder: Path, metadata: Metadata) -> str:
     """Writes what cuts text, if it is not cut into bytes; returns what the runtime reads it by."""
     if metadata.hf_tokenizer is not None:
@@ -142,9 +167,15 @@ def _write_dictionaries(folder: Path, source: Any, target: Any) -> None:
     sides = [
         dictionary.symbols[: dictionary.index(PLACEHOLDER) + 1] for dictionary in (source, target)
     ]
+    _write_symbols(folder, target, sides)
+
+
+def _write_symbols(folder: Path, target: Any, sides: list[list[str]]) -> None:
     names = ("bos", "pad", "eos", "unk")
     special = {name: getattr(target, name)() for name in names}
-    content = {"special": special, "nspecial": target.nspecial, "source": sides[0]}
+    holds = PLACEHOLDER in sides[1]
+    content = {"special": special, "nspecial": target.nspecial, "placeholder": holds}
+    content["source"] = sides[0]
     if sides[0] != sides[1]:
         content["target"] = sides[1]
     (folder / DICTIONARIES).write_text(json.dumps(content), "utf-8")

@@ -53,6 +53,7 @@ def refused(tmp_path, monkeypatch) -> Callable[..., str]:
 
 def test_what_cannot_be_exported_is_refused_with_nothing_written(checkpoint, tmp_path, refused):
     out = tmp_path / "out"
+    # from left to right the runtime reads a PBD alone
     for kind in ("stock", "concat"):
         other = saved.save(tmp_path / f"{kind}.pt", tmp_path / "data", kind)
         assert other.name in refused(other, out)

@@ -1,0 +1,76 @@
+"""An exported PBD, which reads prefixes of what it could write, many at once.
+
+Shapes: B sources, S source tokens, R prefixes of N symbols, H heads, D channels of a head,
+V symbols.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .folder import Folder
+from .search import Floats, Numbers
+from .text import TextCodec, read_dictionaries
+
+MODEL = "pbd_transformer"
+
+
+class PrefixModel:
+    """An encoder, and a decoder that reads by the symbol; several threads may use one.
+
+    Args:
+        path: a folder that ``lev-export`` has written, or what was read of it.
+        threads: that a pass computes with, by default as many as there are cores.
+
+    Raises:
+        UserError: no such folder, a damaged one, or one of another kind of model.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
+        folder = path if isinstance(path, Folder) else Folder(path)
+        folder.require(MODEL, "PrefixModel")
+        self.settings: dict[str, Any] = folder.description["settings"]
+        graphs: dict[str, Any] = folder.description["graphs"]
+        self.encoder = folder.session(graphs["encoder"], threads)
+        self.reader = folder.session(graphs["reader"], threads)
+        self.past = self.names_of(graphs)
+        self.shape = graphs["heads"], 0, graphs["head_width"]
+        self.codec = TextCodec(folder)
+        self.source, self.target = read_dictionaries(folder)
+
+    @staticmethod
+    def names_of(graphs: dict[str, Any]) -> list[str]:
+        """What the reader takes of prefixes that were read."""
+        blocks = range(graphs["blocks"])
+        return [f"{kind}_past_{number}" for number in blocks for kind in ("key", "value")]
+
+    def prefixes(self, sources: Sequence[Sequence[int]]) -> "Prefixes":
+        """A reader of prefixes of what could be written for sources, which end with </s>."""
+        lengths = np.array([*map(len, sources)])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        tokens = np.full(mask.shape, self.source.pad)
+        tokens[mask] = np.concatenate([np.array(source) for source in sources])
+        real, outputs = mask.astype(np.int32), self.encoder.outputs
+        states = self.encoder(outputs, {"tokens": tokens, "mask": real})
+        return Prefixes(self, {"source_mask": real} | dict(zip(outputs, states)))
+
+
+class Prefixes:
+    """What was read of sources, and of prefixes (:class:`.search.PrefixReader`)."""
+
+    def __init__(self, model: PrefixModel, memory: dict[str, np.ndarray]) -> None:
+        self.model, self.memory, self.depth = model, memory, 0
+        nothing = np.zeros((len(memory["source_mask"]), *model.shape), np.float32)
+        self.past = dict.fromkeys(model.past, nothing)
+
+    def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
+        """Log-probabilities of what follows prefixes, R × V; of each its source, its parent among
+        the prefixes read last (at first the sources), and its last symbol, at first </s>."""
+        rows = {"units": units, "parents": parents, "symbols": symbols}
+        inputs = {**self.memory, **self.past, **rows, "place": np.array([self.depth])}
+        names = self.model.past
+        logs, *newest = self.model.reader(["logs", *(f"{name}_next" for name in names)], inputs)
+        self.past, self.depth = dict(zip(names, newest)), self.depth + 1
+        return logs

@@ -1,0 +1,115 @@
+"""The runtime reads prefixes, and searches, as a PBD of torch does."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from lev_plugins.corrector import prefix_search
+from lev_plugins.corrector.loading import load_backend
+from lev_plugins.corrector.packaged import ENGLISH_SPELLING
+from lev_plugins.export import pbd
+from lev_plugins.export.folder import export
+from lev_plugins.export.graph import WeightFile
+from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
+from lev_plugins.systems.pbd.model import build
+from lev_runtime.folder import Folder
+from lev_runtime.prefixes import PrefixModel
+from lev_runtime.search import Beam, Given, WordTree, search
+
+SIZES = {"encoder_embed_dim": 8, "encoder_ffn_embed_dim": 12, "encoder_attention_heads": 2}
+SIZES |= {"encoder_layers": 2, "dropout": 0.0}
+SIZES |= {"max_source_positions": 32, "max_target_positions": 32}
+APART = {"no_parameter_sharing": True, "decoder_layers": 1, "no_future_modelling": True}
+CONFIGURATIONS = {
+    "shared": {},
+    "pre_norm": {"encoder_normalize_before": True},
+    "rotary": {"rotary_positions": True},
+    "outputs": {"copied_states": "output", "no_segment_embedding": True},
+    "apart": APART,
+}
+SOURCES = [[4, 5, 6, 7, 2], [8, 2], [9, 4, 4, 2]]
+CLOSE = 1e-4
+
+
+class Bare(PrefixModel):
+    """Of graphs alone, without a checkpoint's dictionaries."""
+
+    def __init__(self, folder: Path, graphs: dict[str, Any], symbols: Any) -> None:
+        whole = Folder.__new__(Folder)
+        whole.path = folder
+        self.encoder, self.reader = (
+            whole.session(graphs[name], 1) for name in ("encoder", "reader")
+        )
+        self.past = self.names_of(graphs)
+        self.shape = graphs["heads"], 0, graphs["head_width"]
+        self.source = self.target = symbols
+
+
+class Symbols:
+    pad = 1
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_prefixes_are_read_as_by_torch(name, tmp_path):
+    symbols = tiny.dictionary()
+    torch.manual_seed(2)
+    cfg = PBDTransformerConfig(**SIZES, **CONFIGURATIONS[name])
+    model = PBDTransformerModel(*build(cfg, symbols, symbols)).eval()
+    graphs = pbd.write_graphs(model, tmp_path, WeightFile(tmp_path), int8=False)
+    theirs = Bare(tmp_path, graphs, Symbols()).prefixes(SOURCES)
+    tokens = tiny.stack([torch.tensor(row) for row in SOURCES], symbols.pad())
+    lengths = torch.tensor([*map(len, SOURCES)])
+    inputs = {"src_tokens": tokens, "src_lengths": lengths}
+    ours = prefix_search.Prefixes(model, inputs, symbols.pad())
+    rng, units, parents = np.random.default_rng(1), np.arange(3), np.arange(3)
+    written = np.full(3, symbols.eos())
+    for _ in range(4):
+        logs = [side.read(units, parents, written) for side in (ours, theirs)]
+        assert logs[1] == pytest.approx(logs[0], abs=CLOSE)
+        parents = np.sort(rng.integers(0, len(units), 5))
+        units, written = units[parents], rng.integers(4, len(symbols), 5)
+
+
+def corrections(readers: list[Any], count: int) -> list[Any]:
+    beam, words, given = readers
+    return [[*beam.best(unit), *words.best(unit), *given.rated(unit)] for unit in range(count)]
+
+
+def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
+    export(str(ENGLISH_SPELLING), str(tmp_path / "model"))
+    theirs = PrefixModel(tmp_path / "model", threads=1)
+    dictionary = theirs.target
+    eos, pad = dictionary.eos, dictionary.pad
+    units = ["goverment", "teh", "beleives"]
+
+    def numbers(word: str) -> list[int]:
+        return [dictionary.index[letter] for letter in word]
+
+    def chars(word: str) -> str:
+        return "".join(map(chr, numbers(word)))
+
+    def readers() -> list[Any]:
+        limits = np.full(len(units), 20)
+        tree = WordTree([chars(word) for word in ("government", "the", "believes", "tech")], eos)
+        given = [[chars("government")], [], [chars("believe")]]
+        return [Beam(5, limits, eos), Beam(3, limits, eos, tree), Given(given, eos)]
+
+    sources = [[*numbers(word), eos] for word in units]
+    own = readers()
+    search(theirs.prefixes(sources), len(units), own, eos, pad)
+    backend: Any = load_backend(str(ENGLISH_SPELLING))
+    tokens = tiny.stack([torch.tensor(source) for source in sources], pad, left=True)
+    inputs = {"src_tokens": tokens, "src_lengths": torch.tensor([*map(len, sources)])}
+    torchs = readers()
+    prefix_search.search(backend.model, inputs, torchs, eos, pad)
+    for one, other in zip(corrections(torchs, 3), corrections(own, 3), strict=True):
+        assert [text for text, _ in one] == [text for text, _ in other]
+        logs = [[log for _, log in side] for side in (one, other)]
+        assert logs[1] == pytest.approx(logs[0], abs=CLOSE)
+    assert own[0].best(0)[0][0] == chars("government")
+    assert theirs.codec.encode("a b") == "a \u2581 b"
