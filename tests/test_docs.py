@@ -3,6 +3,7 @@
 import argparse
 import functools
 import importlib
+import itertools
 import re
 import shlex
 import sys
@@ -13,7 +14,7 @@ import pytest
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 
-from lev_plugins.cli import next_command as recipes
+from lev_plugins.cli import recipes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "docs"))
@@ -106,28 +107,38 @@ def test_the_table_of_names_has_what_is_registered():
 # ---------------------------------------------------------------- one training command a task
 
 
-def trainings(name: str, arch: str) -> list[set[str]]:
-    """The words of each training of an arch in a document."""
-    lines = [
-        shlex.split(line) for line in commands(ROOT / name) if line.startswith("fairseq-train")
-    ]
-    return [set(words) for words in lines if f"--arch {arch} " in " ".join(words)]
+#: flags whose values are the user's files and folders
+OWN_FLAGS = ("--user-dir", "--save-dir", "--sentencepiece-model", "--bert-dir")
+#: recipe → pages with its command
+RECIPES = {
+    "levt": ("README", "examples/guides/post_editing"),
+    "pbd": ("README", "examples/guides/correcting_text"),
+    "gated": ("README", "examples/guides/denoising"),
+    "enct5_tagger": ("README", "examples/guides/tagging"),
+    "enct5_classifier": ("examples/guides/tagging",),
+    "enct5_from_bert": ("examples/guides/pretrained",),
+}
 
 
-def test_each_task_has_one_training_command():
-    """README and guide have the recipes of ``next:`` whole."""
-    for arch, page, wanted in (
-        ("levenshtein_editor_small", "post_editing", [f"{recipes.LEVT} {recipes.DRAFTS}"]),
-        ("pbd_transformer_char", "correcting_text", [recipes.PBD]),
-        ("enct5_tiny", "tagging", [recipes.LABELLER, recipes.TAGGER]),
-        ("enct5", "pretrained", [recipes.FROM_BERT]),
-    ):
-        found = trainings(f"examples/guides/{page}.md", arch)
-        assert len(found) == len(wanted), page
-        for words, recipe in zip(found, wanted):
-            assert set(recipe.split()) <= words, page
-        for words in trainings("README.md", arch):
-            assert set(wanted[-1].split()) <= words, arch
+def by_flag(words: list[str]) -> dict[str, str]:
+    """Flag → value, empty for a switch; without the user's own."""
+    values = {}
+    for word, following in itertools.pairwise([*words, "--"]):
+        if word.startswith("--"):
+            values[word] = "" if following.startswith("--") else following
+    return {flag: value for flag, value in values.items() if flag not in OWN_FLAGS}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_documents_commands_are_those_of_the_recipes(name):
+    recipe = by_flag(recipes.command_flags(recipes.read_recipe(name)))
+    for page in RECIPES[name]:
+        lines = [line for line in commands(ROOT / f"{page}.md") if line.startswith("fairseq-train")]
+        assert recipe in [by_flag(shlex.split(line)[2:]) for line in lines], page
+
+
+def test_every_recipe_has_its_command_in_a_document():
+    assert {path.stem for path in recipes.FOLDER.glob("*.yaml")} == set(RECIPES)
 
 
 # A changelog names what has gone.

@@ -7,10 +7,11 @@ parameters, which few optimizers can step.
 
 import dataclasses
 import os
+from argparse import Namespace
 from typing import Any
 
 import torch
-from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -54,7 +55,23 @@ def _add_known_defaults(stock: Stock, cfg: DictConfig) -> None:
             for name in set(encoder) - known:
                 if OmegaConf.is_missing(encoder, name) or encoder[name] is None:
                     del encoder[name]
+    if running_command() == "hydra-train":
+        _set_named_sizes(cfg)
     stock(cfg)
+
+
+def _set_named_sizes(cfg: DictConfig) -> None:
+    """``model._name`` may be an architecture, as ``--arch`` is: it sets what is left open, and the
+    model's own name takes its place."""
+    model = cfg.get("model")
+    if not OmegaConf.is_dict(model):
+        return
+    architecture = model.get("_name")
+    name = ARCH_MODEL_NAME_REGISTRY.get(architecture, architecture)
+    if name != architecture:
+        options = Namespace(**OmegaConf.to_container(model))
+        ARCH_CONFIG_REGISTRY[architecture](options)
+        cfg.model = {**vars(options), "_name": name}
 
 
 def _add_defaults(stock: Stock, cfg: DictConfig) -> None:
@@ -67,8 +84,8 @@ def resolve(cfg: DictConfig) -> None:
     """Complete a training's settings.
 
     Raises:
-        UserError: an option that cannot work, a name that hydra does not know, or a process that
-            torchrun has started and that would train alone.
+        UserError: an option that cannot work, or a process that torchrun has started and that
+            would train alone.
     """
     require_backend(cfg)
     _require_options(cfg)
@@ -76,7 +93,6 @@ def resolve(cfg: DictConfig) -> None:
     if cfg.common.fp16 and getattr(cfg.optimizer, "_name", None) not in _FLAT:
         cfg.common.fp16_no_flatten_grads = True
     if not OmegaConf.is_missing(cfg, "model") and cfg.model is not None:
-        _require_model_name(getattr(cfg.model, "_name", None))
         hooks_of(model_class(cfg.model)).resolve_config(cfg.model)
 
 
@@ -97,14 +113,6 @@ def _require_options(cfg: DictConfig) -> None:
     on_cpu = common.cpu or not torch.cuda.is_available()
     if common.fp16 and not common.memory_efficient_fp16 and on_cpu:
         raise UserError("--fp16 is for a GPU; on a CPU give --bf16, or nothing")
-
-
-def _require_model_name(name: str | None) -> None:
-    model = ARCH_MODEL_NAME_REGISTRY.get(name, name)
-    if model != name and running_command() == "hydra-train":
-        raise UserError(
-            f"model._name={name}: hydra knows no sizes by name; give model._name={model}"
-        )
 
 
 resolve_in_main()

@@ -3,6 +3,7 @@
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import checkpoints
 import pytest
@@ -105,3 +106,34 @@ def test_levt_and_pbd_by_their_files(commands, triples: Corpus, tmp_path):
 
 
 UNLEARNT = "model.encoder_learned_pos=false model.decoder_learned_pos=false"
+
+
+def trained_by_recipe(commands: Commands, cwd: Path, name: str, options: str) -> dict[str, Any]:
+    """The settings of two updates by a recipe of the package."""
+    where = ["--config-dir", str(PACKAGE / "recipes"), "--config-name", name]
+    own = f"common.user_dir={PACKAGE} checkpoint.save_dir={cwd}/ck"
+    words = ["fairseq-hydra-train", *where, *f"{own} {SHORT} {options}".split()]
+    commands(words, cwd).succeeded(words)
+    saved = state(cwd / "ck/checkpoint_last.pt")
+    assert saved["optimizer_history"][-1]["num_updates"] == 2
+    return saved["cfg"]
+
+
+def test_the_tagger_by_its_recipe(commands, tmp_path):
+    write_corpus(tmp_path, "tagging")
+    text = "--train train.tsv --valid valid.tsv --bytes --destdir data"
+    commands.ok(f"python -m lev_plugins enct5-prepare --kind tagging {text}", tmp_path)
+    cfg = trained_by_recipe(commands, tmp_path, "enct5_tagger", "task.data=data")
+    assert cfg["model"]["_name"] == "enct5" and cfg["model"]["encoder_embed_dim"] == 128
+    assert (cfg["model"]["dropout"], cfg["model"]["decoder_layers"]) == (0.2, 1)
+    assert cfg["checkpoint"]["best_checkpoint_metric"] == "word_accuracy"
+
+
+def test_levt_by_its_recipe_and_what_is_typed_wins(commands, triples: Corpus, tmp_path):
+    languages = "+task.source_lang=src +task.target_lang=tgt"
+    data = f"task.data={triples.data} {languages} bpe._name=characters"
+    options = f"{data} +model.encoder_embed_dim=16 +model.decoder_embed_dim=16"
+    cfg = trained_by_recipe(commands, tmp_path, "levt", options)
+    sizes = cfg["model"]
+    assert (sizes["encoder_embed_dim"], sizes["encoder_ffn_embed_dim"]) == (16, 1024)
+    assert sizes["share_all_embeddings"] and cfg["task"]["roll_in_updates"] == 0.7
