@@ -29,7 +29,7 @@ FOREIGN = {
     *("--no-share-discriminator", "--no-share-maskpredictor", "--sampling-for-deletion"),
     *("--share-discriminator-maskpredictor", "--noise", "--help", "--help-all", "--version"),
     *("--no-build-isolation", "--no-cache-dir", "--force-reinstall", "--no-deps"),
-    *("--paired-bs", "--nproc_per_node"),  # of sacrebleu, of torchrun
+    *("--paired-bs", "--nproc_per_node", "--config-dir", "--config-name"),  # of others
 }
 
 
