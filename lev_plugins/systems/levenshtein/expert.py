@@ -4,7 +4,7 @@
 Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P placeholders in all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,8 @@ from .trace import Trace
 if TYPE_CHECKING:
     from .model import LevenshteinEditorModel
 
+#: drafts, targets and padding → what the expert keeps of both
+Align = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
 
@@ -186,6 +188,7 @@ def make_expert(
     dictionary: Dictionary,
     placeholder: int,
     frequencies: Tensor,
+    align: Align = lcs_masks,
 ) -> Expert:
     """The expert of a batch, and the states in which it is asked (Eq. 6 and 7).
 
@@ -194,7 +197,8 @@ def make_expert(
 
     sample: ``target``, y*, B × M, with <s> and </s>; ``draft``, y⁰, B × N, missing: empty; ``id``,
     B, indices in the data set: they, ``epoch`` and the run's seed seed all noise. shares: α, β.
-    frequencies: V, how often each symbol of the target is sampled, for random t̃.
+    frequencies: V, how often each symbol of the target is sampled, for random t̃. align: of the
+    model's first revision (:meth:`.EditOperation.align`).
     """
     alpha, beta = shares
     pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
@@ -214,7 +218,7 @@ def make_expert(
         is_draft = (mixture[:, 1] < beta).unsqueeze(1)
         aligned = boundary
         if draft.size(1) > 2:
-            draft_kept, aligned = alignment(sample, pad)
+            draft_kept, aligned = alignment(sample, pad, align)
             draft_kept = draft_kept & is_draft
         kept = torch.where(is_draft, aligned, kept)
     insertion = insertion_labels(target, kept | boundary, pad, placeholder)
@@ -254,11 +258,11 @@ def _masked(random: Tensor, standing: Tensor) -> Tensor:
     return (numbers >= random[_MASK, :, :1]) & standing
 
 
-def alignment(sample: Batch, pad: int) -> tuple[Tensor, Tensor]:
+def alignment(sample: Batch, pad: int, align: Align) -> tuple[Tensor, Tensor]:
     """What the expert keeps of y⁰ and y*, B × N and B × M: the collater's, where that has it."""
     if "draft_kept" in sample:
         return sample["draft_kept"], sample["target_kept"]
-    return lcs_masks(sample["draft"], sample["target"], pad)
+    return align(sample["draft"], sample["target"], pad)
 
 
 def without(logits: Tensor, symbols: Iterable[int]) -> Tensor:

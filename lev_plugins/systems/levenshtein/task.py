@@ -21,11 +21,12 @@ from torch import Tensor, nn
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
 from ...errors import UserError
+from ...ops.alignment import lcs_masks
 from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placeholder
 from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
-from .expert import TrainingBatch, make_expert
+from .expert import Align, TrainingBatch, make_expert
 from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
 from .stock import editor_config
 
@@ -59,6 +60,7 @@ class TranslationEditTask(PostEditingTask):
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
         self.edits = False  # whether the model built last is an edit model
+        self.align: Align = lcs_masks  # the collater's too
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
         words = torch.tensor(tgt_dict.count[tgt_dict.nspecial : self.placeholder]).double()
         words = words if words.any() else torch.ones_like(words)
@@ -83,6 +85,7 @@ class TranslationEditTask(PostEditingTask):
         shuffle: bool,
     ) -> EditDataset:
         """Every side with <s> in front."""
+        most_drafts = max(self.cfg.beta, self.cfg.beta_start or 0)
         source, target, draft = (
             None if side is None else PrependTokenDataset(side, self.tgt_dict.bos())
             for side in (source, target, draft)
@@ -99,7 +102,7 @@ class TranslationEditTask(PostEditingTask):
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             shuffle=shuffle,
-            aligned=self.trains and max(self.cfg.beta, self.cfg.beta_start or 0) > 0,
+            aligned=self.trains and self.align is lcs_masks and most_drafts > 0,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
 
@@ -231,7 +234,7 @@ class TranslationEditTask(PostEditingTask):
         """A batch with its ``expert``; ``mixture`` is α and β, by default the final ones."""
         options = mixture or self.mixture(), self.cfg
         symbols = self.tgt_dict, self.placeholder, self.frequencies
-        return {**sample, "expert": make_expert(sample, epoch, *options, *symbols)}
+        return {**sample, "expert": make_expert(sample, epoch, *options, *symbols, self.align)}
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
@@ -254,7 +257,9 @@ class TranslationEditTask(PostEditingTask):
         elif from_checkpoint:  # of an earlier version: what has come since is at its default
             cfg = merge_with_parent(LevenshteinEditorConfig(), cfg, True)
         self.edits = True
-        return super().build_model(cfg, from_checkpoint)
+        model = super().build_model(cfg, from_checkpoint)
+        self.align = model.operations[0].align
+        return model
 
     def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
         """Builds the criterion; refuses fairseq's, which know no roll-in."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ....ops.alignment import lcs_masks
+
 if TYPE_CHECKING:
     from ..config import LevenshteinEditorConfig
     from ..decoding.loop import Decoding
@@ -98,6 +100,8 @@ class EditOperation:
         reads_deleted: whether it reads what was just deleted, where the model has a trace.
         reads_placeholders: whether placeholders stand in what it reads.
         reuses_features: whether it reads what an earlier operation has read of equal sentences.
+        align: drafts (B × N), targets (B × M) and padding → what the expert keeps of both, bool. Of
+            the first revision it makes ℰ(y⁰, d*), where insertion is learnt (Eq. 7).
     """
 
     name: ClassVar[str]
@@ -109,6 +113,7 @@ class EditOperation:
     reads_deleted: ClassVar[bool] = False
     reads_placeholders: ClassVar[bool] = False
     reuses_features: ClassVar[bool] = False
+    align = staticmethod(lcs_masks)
 
     # the head ---------------------------------------------------------------------------------
 

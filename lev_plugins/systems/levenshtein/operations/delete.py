@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from ....nn.embedding import token_table
-from ....ops.alignment import lcs_masks
 from ....ops.edits import Compaction, true_places
 from ..decoding.processors import OrderedDeletions, Processor, WholeWords
 from .base import Decision, EditOperation, Lesson, View, unchanged, undecided
@@ -42,7 +41,7 @@ class Delete(EditOperation):
         """d*: what the longest common subsequence of y_del and y* leaves out (Eq. 6 and 8)."""
         tokens = expert.before_deletion()
         places = true_places(expert.inner(tokens), expert.sizes.asked)
-        keep, _ = lcs_masks(tokens, expert.target, expert.pad)
+        keep, _ = self.align(tokens, expert.target, expert.pad)
         kept = keep.flatten().index_select(0, places)
         return Lesson(View(tokens, places), (~kept).long())
 
