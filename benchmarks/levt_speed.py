@@ -41,7 +41,7 @@ from torch import Tensor
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.nn.precision import PRECISIONS, quantize
+from lev_plugins.nn.precision import PRECISIONS, prepare_for_decoding
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
@@ -93,10 +93,10 @@ def build_peers(args: argparse.Namespace) -> Peers:
         model.to(args.device, torch.bfloat16 if args.bf16 else torch.float32)
     less = {name: copy.deepcopy(ours).eval() for name in args.less}
     for name, reduced in less.items():
-        quantize([reduced], name)
+        prepare_for_decoding([reduced], name)
     if args.device == "cuda":  # whose graphs are of one kind of products
         less["tf32"] = copy.deepcopy(ours).eval()
-        quantize([less["tf32"]], PRECISIONS[0])
+        prepare_for_decoding([less["tf32"]], PRECISIONS[0])
     return Peers(stock, stock_task, ours, our_task, less)
 
 
@@ -221,7 +221,9 @@ def decoders(peers: Peers) -> dict[str, Decoder]:
     Both models are set for decoding.
     """
     peers.stock.eval()
-    quantize([peers.ours.eval()], PRECISIONS[0])  # as fairseq-generate does before it decodes
+    prepare_for_decoding(
+        [peers.ours.eval()], PRECISIONS[0]
+    )  # as fairseq-generate does before it decodes
     symbols, task = peers.stock_task.target_dictionary, peers.our_task
     stock = IterativeRefinementGenerator(symbols, max_iter=ITERATIONS)
     same, own = (

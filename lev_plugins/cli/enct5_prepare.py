@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..io.output import staged
+from ..io.output import staging_directory
 from ..io.text_files import require_files
 from ..registration import register
 from .next_command import FIVE_MINUTES, next_enct5_command
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if max_length < least:
         raise UserError(f"--max-length {max_length}: give {least} or more")
     seed = 1 if args.seed is None else args.seed
-    with staged(args.destdir) as folder:
+    with staging_directory(args.destdir) as folder:
         write_all(
             folder,
             file_format,

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..io.output import staged
+from ..io.output import staging_directory
 from ..registration import register
 from .names import prog
 from .options import add_help, adder
@@ -103,6 +103,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name, paths in splits.items():
         print("check", *paths, flush=True)
         counts[name] = check_split(paths)
-    with staged(args.destdir) as folder:
+    with staging_directory(args.destdir) as folder:
         target = write_all(args, folder, splits)
     print(summarise(args, counts, target))

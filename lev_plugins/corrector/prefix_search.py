@@ -17,7 +17,7 @@ from lev_runtime.search import Floats, Numbers
 from lev_runtime.search import Given as Given
 from lev_runtime.search import WordTree as WordTree
 
-from ..nn.decoding import KeysValues
+from ..nn.decoding import KVCache
 from ..nn.seq2seq.model import TransformerDecoder
 
 #: Prefixes of a source that a decoder reads together.
@@ -40,7 +40,7 @@ class Prefixes:
         self.branch = plain and model.decoder.bias is None
         self.encoded = model.encoder(**inputs)
         #: of each block the keys and values of the N + W tokens of each group
-        self.before: list[KeysValues] = []
+        self.before: list[KVCache] = []
         #: R × depth, where the tokens of each prefix are among those of all groups; the tokens
         #: themselves where each is read anew
         self.tokens = np.zeros((len(inputs["src_tokens"]), 0), dtype=np.int64)

@@ -51,7 +51,7 @@ class Hypothesis(TypedDict):
     score: float
 
 
-def shortened(tokens: Tensor, longest: int) -> Tensor:
+def truncate(tokens: Tensor, longest: int) -> Tensor:
     """A sentence of ``longest`` tokens at most, its </s> kept."""
     if len(tokens) <= longest:
         return tokens

@@ -32,9 +32,9 @@ def find_splits(args: argparse.Namespace) -> Splits:
     langs += [args.draft_lang] if args.draft_lang else []
     splits: Splits = {}
     for part in ("train",) if args.dict_only else ("train", "valid", "test"):
-        given = getattr(args, f"{part}pref") or ""
-        prefixes = [given] if part == "train" else given.split(",")
-        for index, prefix in enumerate(prefixes if given else ()):
+        option = getattr(args, f"{part}pref") or ""
+        prefixes = [option] if part == "train" else option.split(",")
+        for index, prefix in enumerate(prefixes if option else ()):
             name = f"{part}{index or ''}"
             splits[name] = [f"{prefix}.{lang}" if lang else prefix for lang in langs]
     hint = f"drafts are PREFIX.{args.draft_lang}" if args.draft_lang else ""
@@ -101,14 +101,14 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictiona
     args = argparse.Namespace(**vars(args) | {"destdir": folder})
     for path in filter(None, (args.srcdict, args.tgtdict)):
         _check_dictionary(path)
-    every = chain(*splits.values())
-    if args.workers > 1 and any(b"\r" in line for path in every for line in raw_lines(path)):
+    paths = chain(*splits.values())
+    if args.workers > 1 and any(b"\r" in line for path in paths for line in raw_lines(path)):
         args.workers = 1
     joined = args.joined_dictionary
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as scratch:
         if args.draft_lang and not (args.tgtdict or joined and args.srcdict):
             # training drafts count as targets do
-            path, task = os.path.join(made, "dict.txt"), tasks.get_task(args.task)
+            path, task = os.path.join(scratch, "dict.txt"), tasks.get_task(args.task)
             texts, roles = splits["train"][not joined :], {"src": joined, "tgt": not joined}
             preprocess._build_dictionary(texts, task, args, **roles).save(path)
             vars(args)["srcdict" if joined else "tgtdict"] = path

@@ -37,11 +37,11 @@ class NearWords:
         first, last = np.searchsorted(self._sizes, ends).tolist()
         other = self._bits[first:last] ^ _bits([word], np.array([len(word)]))
         places = self._order[first:last][np.bitwise_count(other) <= 2 * DISTANCE]
-        some = [self.words[place] for place in places.tolist()]
-        if some:
-            (edits,) = process.cdist([word], some, scorer=distance, score_cutoff=DISTANCE)
+        candidates = [self.words[place] for place in places.tolist()]
+        if candidates:
+            (edits,) = process.cdist([word], candidates, scorer=distance, score_cutoff=DISTANCE)
             for place in np.flatnonzero(edits <= DISTANCE).tolist():
-                yield some[place], int(edits[place])
+                yield candidates[place], int(edits[place])
 
 
 def _bits(words: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.uint64]:

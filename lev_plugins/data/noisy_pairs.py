@@ -9,17 +9,17 @@ import torch
 from fairseq.data import Dictionary, LanguagePairDataset
 from torch import Tensor
 
-from .batch import shortened
+from .batch import truncate
 from .batching import by_budget
 from .noise.noiser import Noise
 from .noise.rng import FIXED, sentence_random
-from .text_side import TextSide
+from .text_side import TextDataset
 
 logger = logging.getLogger(__name__)
 Sample = dict[str, Any]
 
 
-class NoisyPairs(LanguagePairDataset):
+class NoisyTranslationDataset(LanguagePairDataset):
     """fairseq's language pairs of text, whose sources are made noisy before they are cut.
 
     What happens to a line depends on the seeds, the epoch and its number alone: it is the same in
@@ -42,9 +42,9 @@ class NoisyPairs(LanguagePairDataset):
 
     def __init__(
         self,
-        src: TextSide,
+        src: TextDataset,
         src_dict: Dictionary,
-        tgt: TextSide | None,
+        tgt: TextDataset | None,
         tgt_dict: Dictionary,
         *,
         noise: Noise,
@@ -123,7 +123,9 @@ class NoisyPairs(LanguagePairDataset):
         samples.sort(key=_longest_side)
         budget = self.max_tokens or sum(map(_longest_side, samples)) * len(samples)
         batches = [
-            super(NoisyPairs, self).collater([samples[place] for place in places], pad_to_length)
+            super(NoisyTranslationDataset, self).collater(
+                [samples[place] for place in places], pad_to_length
+            )
             for places in by_budget([*map(_longest_side, samples)], budget)
         ]
         return batches if len(batches) > 1 else batches[0] if batches else {}
@@ -157,7 +159,7 @@ class NoisyPairs(LanguagePairDataset):
         tokens = self.src.tokens(line)
         if len(tokens) > self.longest and not self.truncate:
             return self.src.tokens(clean)
-        return shortened(tokens, self.longest)
+        return truncate(tokens, self.longest)
 
 
 def _longest_side(sample: Sample) -> int:

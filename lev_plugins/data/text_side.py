@@ -18,7 +18,7 @@ MEASURED_LINES = 100_000
 SAMPLE_LINES = 10_000
 
 
-class TextSide(FairseqDataset):
+class TextDataset(FairseqDataset):
     """The lines of a text as tokens with </s> behind them.
 
     Attributes:

@@ -57,10 +57,10 @@ def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
     place = graph.node("Range", graph.integer(0), length, graph.integer(1))
     key, query = (graph.node("Unsqueeze", place, graph.constant([axis])) for axis in (0, 1))
     ahead = graph.node("Sub", key, query)
-    seen = ahead if bias.both_ways else graph.node("Min", ahead, graph.integer(0))
+    seen = ahead if bias.bidirectional else graph.node("Min", ahead, graph.integer(0))
     distance = graph.node("Min", graph.node("Abs", seen), graph.integer(bias.longest))
     bucket = graph.node("Gather", graph.constant(bias.bucket), distance)
-    if bias.both_ways:
+    if bias.bidirectional:
         behind = graph.node("Cast", graph.node("Greater", ahead, graph.integer(0)), to=INT64)
         bucket = graph.node("Add", bucket, graph.node("Mul", behind, graph.integer(bias.side)))
     rows = graph.node("Transpose", graph.embedding(bucket, bias.table.weight), perm=[2, 0, 1])

@@ -12,7 +12,7 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
-from ..io.output import whole
+from ..io.output import atomic_replace
 from ..io.patching import Stock, patches
 
 _BLOCK = 1 << 20  # bytes that are copied at once
@@ -20,11 +20,11 @@ _BLOCK = 1 << 20  # bytes that are copied at once
 
 @contextlib.contextmanager
 def atomic_save(path: str) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` when all of it is on the disk (:func:`.whole`).
+    """A file that takes the place of ``path`` when all of it is on the disk.
 
     A link is replaced, not followed.
     """
-    with whole(path, f"{path}.tmp") as temporary, open(temporary, "wb") as file:
+    with atomic_replace(path, f"{path}.tmp") as temporary, open(temporary, "wb") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())

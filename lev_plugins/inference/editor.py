@@ -17,7 +17,7 @@ from ..data.batch import Batch, TextEncoder
 from ..data.batching import in_batches
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
-from ..nn.precision import quantize
+from ..nn.precision import prepare_for_decoding
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from ..systems.levenshtein.decoding.history import EditTrace
@@ -87,7 +87,7 @@ class LevenshteinEditor:
             task = editing_task(state, path, data)
         model = load_model(path, task, state, LevenshteinEditorModel).to(place)
         encoders = text_encoders(state["cfg"], overrides, [path], data)
-        quantize([model], precision)
+        prepare_for_decoding([model], precision)
         return cls([model], task, *encoders)
 
     @property

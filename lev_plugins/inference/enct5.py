@@ -23,7 +23,7 @@ from lev_runtime.predictions import Wanted
 from ..data.batching import by_budget
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
-from ..nn.precision import quantize
+from ..nn.precision import prepare_for_decoding
 from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from ..systems.enct5.dataset import Example, collate
 from ..systems.enct5.metadata import Metadata
@@ -55,7 +55,7 @@ class EncT5:
 
     def __init__(self, model: EncT5Model, task: EncT5Task, batch_tokens: int = 4096) -> None:
         self.model, self.task = model.eval(), task
-        quantize([self.model], "fp32")
+        prepare_for_decoding([self.model], "fp32")
         self.problem_type, self.metadata = task.problem_type, task.metadata
         #: names of the labels in order; none for values
         self.labels = tuple(self.metadata.labels)

@@ -24,7 +24,7 @@ from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..fairseq_patches.trust import loading_checkpoint
 from ..io.model_files import dictionary_folder
-from ..nn.precision import quantize
+from ..nn.precision import prepare_for_decoding
 from ..tasks.post_editing import require_dictionaries
 from .checkpoints import (
     EDITING,
@@ -75,7 +75,7 @@ class GeneratingModel:
         model.eval()
         model.to(self.device)
         model.prepare_for_inference_(cfg)
-        quantize([model], precision)
+        prepare_for_decoding([model], precision)
         limits = utils.resolve_max_positions(task.max_positions(), model.max_positions())
         self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[-1]))))
         self.generator = task.build_generator([model], options)

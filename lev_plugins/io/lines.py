@@ -80,8 +80,8 @@ def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list
 
 def is_stream(path: str) -> bool:
     """Whether a path can be read once only: standard input (``-``), a pipe or a device."""
-    given = Path(path)
-    return path == STANDARD_STREAM or given.is_fifo() or given.is_char_device()
+    file = Path(path)
+    return path == STANDARD_STREAM or file.is_fifo() or file.is_char_device()
 
 
 def chunk_size(path: str, size: int) -> int:
@@ -125,5 +125,5 @@ def progress(
 
 def say_no_draft(what: str, draft_lang: str, way: str) -> None:
     """Tells that ``what`` has no draft, of a model trained with some; ``way``: how to give them."""
-    said = f"{what}, and the model, trained with --draft-lang {draft_lang}, writes from nothing"
-    print(f"note: {said}. {way}", file=sys.stderr)
+    message = f"{what}, and the model, trained with --draft-lang {draft_lang}, writes from nothing"
+    print(f"note: {message}. {way}", file=sys.stderr)

@@ -14,7 +14,7 @@ from .lines import STANDARD_STREAM
 
 
 @contextmanager
-def whole(path: str | Path, written: str | Path) -> Iterator[str | Path]:
+def atomic_replace(path: str | Path, written: str | Path) -> Iterator[str | Path]:
     """``written`` is written inside; it gets the name ``path`` at the end, or it is removed.
 
     Raises:
@@ -39,7 +39,8 @@ def whole_file(path: str) -> Iterator[TextIO]:
     """Open ``path`` for text that appears there all at once, at the end, or not at all.
 
     Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. What is no plain file (a
-    pipe, ``/dev/null``, ``-`` for standard output) is written directly. Errors of :func:`whole`.
+    pipe, ``/dev/null``, ``-`` for standard output) is written directly. Errors of
+    :func:`atomic_replace`.
     """
     target = Path(os.path.realpath(path))
     how: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": "\n"}
@@ -50,15 +51,16 @@ def whole_file(path: str) -> Iterator[TextIO]:
         with open(target, "w", **how) as stream:
             yield stream
     else:
+        partial = target.with_name(f".{target.name[-40:]}.{os.getpid()}.part")
         with (
-            whole(target, target.with_name(f".{target.name[-40:]}.{os.getpid()}.part")) as written,
+            atomic_replace(target, partial) as written,
             open(written, "w", **how) as stream,
         ):
             yield stream
 
 
 @contextmanager
-def staged(destdir: str) -> Iterator[str]:
+def staging_directory(destdir: str) -> Iterator[str]:
     """A folder to write into; what is there at the end of the block goes to ``destdir``.
 
     It lies in ``destdir``, or in the nearest folder above that exists: on the same file system.

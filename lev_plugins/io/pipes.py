@@ -48,5 +48,5 @@ class PipeLines:
             if self.begun:
                 self.lines.append(self.begun)
             return
-        *whole, self.begun = (self.begun + block).split(b"\n")
-        self.lines.extend(line + b"\n" for line in whole)
+        *complete, self.begun = (self.begun + block).split(b"\n")
+        self.lines.extend(line + b"\n" for line in complete)

@@ -29,12 +29,16 @@ def running_command() -> str | None:
     """Name of the fairseq command that runs here, such as ``train``, or ``None`` outside of one."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     module, script = spec.name if spec else "", sys.argv[0] if sys.argv else ""
-    found = _FAIRSEQS.search(module) or _FAIRSEQS.search(script)
-    return found[1].replace("_", "-") if found else None
+    match = _FAIRSEQS.search(module) or _FAIRSEQS.search(script)
+    return match[1].replace("_", "-") if match else None
 
 
 def program_modules(name: str) -> list[ModuleType]:
     """``fairseq_cli.NAME`` where it is loaded, also as ``__main__``, under which a program runs."""
     path = ("fairseq_cli", f"{name}.py")
-    loaded = filter(None, map(sys.modules.get, (f"fairseq_cli.{name}", "__main__")))
-    return [one for one in loaded if Path(getattr(one, "__file__", "") or "").parts[-2:] == path]
+    modules = []
+    for module in map(sys.modules.get, (f"fairseq_cli.{name}", "__main__")):
+        file = getattr(module, "__file__", None) or ""
+        if module is not None and Path(file).parts[-2:] == path:
+            modules.append(module)
+    return modules

@@ -101,8 +101,8 @@ def read_lines(path: str) -> Iterator[str]:
         for number, raw in enumerate(file, start=1):
             line = decode(path, number, raw.removesuffix(b"\n").removesuffix(b"\r"), way)
             if "\r" in line:
-                said = f"{path}: line {number}: a carriage return inside the line would cut it"
-                raise UserError(f"{said} in two; replace it: tr '\\r' ' ' < {path} > NEW")
+                message = f"{path}: line {number}: a carriage return inside the line would cut it"
+                raise UserError(f"{message} in two; replace it: tr '\\r' ' ' < {path} > NEW")
             if number == 1 and line.startswith(_BYTE_ORDER_MARK):
                 raise UserError(
                     f"{path}: line 1 begins with a byte order mark; remove it: "

@@ -183,8 +183,8 @@ def _of_edits(rate: Callable[[Sequence[float]], float], totals: Sequence[float])
 _SPANS = "match:span-and-words|merge:between-equal-words|none:100"
 #: Those of equal ``statistics`` are counted once, by :mod:`..reports.figures`.
 CORRECTION_METRICS: dict[str, Metric] = {
-    one.name: one
-    for one in (
+    metric.name: metric
+    for metric in (
         _own("correction_rate", 4, word_statistics,
              lambda totals: word_totals(totals).correction_rate, _FEWEST),
         _own("words_broken", 4, word_statistics,

@@ -27,15 +27,15 @@ def word_edits(source: Words, target: Words) -> list[WordEdit]:
     of its own.
     """
     equal = [(i, j) for i, j in aligned(source, target) if source[i] == target[j]]
-    found = []
+    edits = []
     i = j = 0
     for k, m in [*equal, (len(source), len(target))]:
         if k - i == m - j:
-            found += [WordEdit(i + n, i + n + 1, (target[j + n],)) for n in range(k - i)]
+            edits += [WordEdit(i + n, i + n + 1, (target[j + n],)) for n in range(k - i)]
         else:
-            found.append(WordEdit(i, k, tuple(target[j:m])))
+            edits.append(WordEdit(i, k, tuple(target[j:m])))
         i, j = k + 1, m + 1
-    return found
+    return edits
 
 
 def edit_matches(source: str, output: str, reference: str) -> tuple[int, int, int]:
@@ -45,10 +45,10 @@ def edit_matches(source: str, output: str, reference: str) -> tuple[int, int, in
         how many were made and are right, were made and are wrong, were needed and are missing.
     """
     words = source.split()
-    made = Counter(word_edits(words, output.split()))
+    edits = Counter(word_edits(words, output.split()))
     needed = Counter(word_edits(words, reference.split()))
-    right = (made & needed).total()
-    return right, made.total() - right, needed.total() - right
+    right = (edits & needed).total()
+    return right, edits.total() - right, needed.total() - right
 
 
 def precision(matches: Sequence[float]) -> float:

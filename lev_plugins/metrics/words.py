@@ -149,6 +149,6 @@ def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
     return table
 
 
-def percent(part: float, whole: float) -> float:
+def percent(part: float, total: float) -> float:
     """A part in percent; of nothing 0, or 100 where there is a part."""
-    return 100 * part / whole if whole else 100.0 * (part > 0)
+    return 100 * part / total if total else 100.0 * (part > 0)

@@ -11,7 +11,7 @@ from .kernels import TORCH, Kernels
 from .packing import Layout
 from .transformer import Attention, Memory, TransformerBlock
 
-KeysValues = tuple[Tensor, Tensor]
+KVCache = tuple[Tensor, Tensor]
 
 
 def causal_mask(real: Tensor, first: int = 0) -> Tensor:
@@ -24,7 +24,7 @@ def causal_mask(real: Tensor, first: int = 0) -> Tensor:
     return (real.unsqueeze(1) & (place <= asking)) | (place == asking)
 
 
-def joined(before: KeysValues | None, newest: KeysValues) -> KeysValues:
+def append_kv(before: KVCache | None, newest: KVCache) -> KVCache:
     """Keys and values of earlier tokens and of the newest ones."""
     if before is None:
         return newest
@@ -45,12 +45,12 @@ class DecoderBlock(nn.Module):
         self.cross_attention, self.cross_norm = cross_attention, cross_norm
 
     def self_attend(
-        self, x: Tensor, layout: Layout, memory: Memory, before: KeysValues | None
-    ) -> tuple[Tensor, KeysValues]:
+        self, x: Tensor, layout: Layout, memory: Memory, before: KVCache | None
+    ) -> tuple[Tensor, KVCache]:
         """The newest tokens attend to all: what ``x`` is shaped like, keys and values of all."""
         attention = self.block.self_attention
         query, key, value = attention.project(x, layout)
-        key, value = joined(before, (key, value))
+        key, value = append_kv(before, (key, value))
         return attention.attend(query, key, value, layout), (key, value)
 
     def forward(
@@ -58,9 +58,9 @@ class DecoderBlock(nn.Module):
         x: Tensor,
         layout: Layout,
         memory: Memory,
-        before: KeysValues | None = None,
+        before: KVCache | None = None,
         need_weights: bool = False,
-    ) -> tuple[Tensor, KeysValues, Tensor | None]:
+    ) -> tuple[Tensor, KVCache, Tensor | None]:
         """The newest tokens after this block.
 
         Args:
@@ -71,7 +71,7 @@ class DecoderBlock(nn.Module):
             how much each of the newest looked at each of the source, B × T' × S.
         """
         block, weights = self.block, None
-        generated: KeysValues
+        generated: KVCache
 
         def attend(h: Tensor) -> Tensor:
             nonlocal generated

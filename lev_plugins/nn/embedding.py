@@ -76,19 +76,19 @@ class TokenEmbedding(nn.Module):
         places = None if self.positions is None else self.positions(tokens)[:, first:]
         return self._at(tokens[:, first:], places)
 
-    def branches(self, tokens: Tensor, place: int) -> Tensor:
+    def at_position(self, tokens: Tensor, place: int) -> Tensor:
         """B × T tokens that all stand at one place, counted from 0 → B × T × C."""
         known = self.positions
         places = None if known is None else known.weight[known.pad + 1 + place]
         return self._at(tokens, places)
 
     def _at(self, tokens: Tensor, places: Tensor | None) -> Tensor:
-        x = self.vectors(tokens)
+        x = self.scaled_embedding(tokens)
         x = x if places is None else x + places
         x = x if self.norm is None else self.norm(x)
         return self.kernels.dropout(x, self.dropout, self.training)
 
-    def vectors(self, tokens: Tensor) -> Tensor:
+    def scaled_embedding(self, tokens: Tensor) -> Tensor:
         """The tokens' own vectors, wherever they stand: any shape → that shape × C."""
         x = self.table(tokens)
         return x if self.scale == 1.0 else x * self.scale

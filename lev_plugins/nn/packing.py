@@ -56,13 +56,13 @@ class Layout(NamedTuple):
     """How a batch is read.
 
     mask: what attention sees, bool or to be added to the scores, expands to B × H × T × keys; None
-    for all. packing: None where padding is kept. turns: of rotary positions, B × 1 × T × D/2.
+    for all. packing: None where padding is kept. rotary_angles: B × 1 × T × D/2.
     pack, unpack: as a packing's, or what comes in.
     """
 
     mask: Tensor | None = None
     packing: Packing | None = None
-    turns: Tensor | None = None
+    rotary_angles: Tensor | None = None
 
     def pack(self, x: Tensor) -> Tensor:
         return x if self.packing is None else self.packing.pack(x)

@@ -22,7 +22,7 @@ PRECISIONS = ("fp32", "bf16", "int8")
 LEAST_WEIGHTS = 4096
 
 
-def quantize(models: Iterable[nn.Module], precision: str) -> None:
+def prepare_for_decoding(models: Iterable[nn.Module], precision: str) -> None:
     """Makes models compute with fewer bits, in place, for decoding.
 
     Where the CPU does not know bfloat16, ``bf16`` rounds the weights to it and computes in single

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 
-def turns(real: Tensor, width: int | None, first: int = 0) -> Tensor | None:
+def rotary_angles(real: Tensor, width: int | None, first: int = 0) -> Tensor | None:
     """The angle of every place and pair of channels, as complex numbers of length 1 (Eq. 15).
 
     Args:
@@ -24,7 +24,7 @@ def turns(real: Tensor, width: int | None, first: int = 0) -> Tensor | None:
     return torch.polar(torch.ones_like(angle), angle)
 
 
-def turned(x: Tensor, by: Tensor | None) -> Tensor:
+def apply_rotary(x: Tensor, by: Tensor | None) -> Tensor:
     """Queries or keys, … × B × H × T × D, each pair of channels turned (Eq. 34); None: as is.
 
     The product of a query and a key then depends on their distance, not on their places.

@@ -69,16 +69,16 @@ def distance_buckets(buckets: int, longest: int) -> Tensor:
 class RelativeBias(nn.Module):
     """A bias for each head by how far key and query are apart; from ``longest`` on all share one.
 
-    ``both_ways``: keys behind the query have buckets of their own; otherwise they count as distance
-    0 (in a causal decoder they are not seen).
+    ``bidirectional``: keys behind the query have buckets of their own; otherwise they count as
+    distance 0 (in a causal decoder they are not seen).
     """
 
     def __init__(
-        self, heads: int, buckets: int = 32, longest: int = 128, both_ways: bool = False
+        self, heads: int, buckets: int = 32, longest: int = 128, bidirectional: bool = False
     ) -> None:
         super().__init__()
-        self.both_ways, self.longest = both_ways, longest
-        self.side = buckets // 2 if both_ways else buckets
+        self.bidirectional, self.longest = bidirectional, longest
+        self.side = buckets // 2 if bidirectional else buckets
         self.table = nn.Embedding(buckets, heads)
         self.register_buffer("bucket", distance_buckets(self.side, longest), persistent=False)
         self.bucket: Tensor
@@ -87,9 +87,9 @@ class RelativeBias(nn.Module):
         """The bias alone: H × T' × keys, for the last ``newest`` positions as queries."""
         key = torch.arange(keys, device=self.bucket.device)
         ahead = key - key[keys - newest :, None]
-        behind = ahead.abs() if self.both_ways else -ahead.clamp(max=0)
+        behind = ahead.abs() if self.bidirectional else -ahead.clamp(max=0)
         bucket = self.bucket[behind.clamp(max=self.longest)]
-        if self.both_ways:
+        if self.bidirectional:
             bucket = bucket + (ahead > 0) * self.side
         return self.table(bucket).permute(2, 0, 1)
 
@@ -149,9 +149,9 @@ class T5Size:
     attention_dropout: float = 0.1
     activation_dropout: float = 0.1
 
-    def bias(self, both_ways: bool) -> RelativeBias:
+    def bias(self, bidirectional: bool) -> RelativeBias:
         """The places of a stack."""
-        bias = RelativeBias(self.heads, self.buckets, self.longest, both_ways)
+        bias = RelativeBias(self.heads, self.buckets, self.longest, bidirectional)
         nn.init.normal_(bias.table.weight, std=self.dim**-0.5)
         return bias
 
@@ -208,7 +208,7 @@ class T5Encoder(nn.Module):
     def __init__(self, size: T5Size) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(T5Block(size) for _ in range(size.encoder_layers))
-        self.bias, self.norm = size.bias(both_ways=True), size.last_norm()
+        self.bias, self.norm = size.bias(bidirectional=True), size.last_norm()
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
         """Embedded tokens → states, B × S × C; what stands at padding is of no meaning.
@@ -253,7 +253,7 @@ def t5(size: T5Size, source: Any, target: Any) -> Backbone:
         blocks=[size.decoder_block() for _ in range(size.decoder_layers)],
         norm=size.last_norm(),
         output=TiedOutput(output, scale=size.dim**-0.5 if size.scaled else 1.0),
-        bias=size.bias(both_ways=False),
+        bias=size.bias(bidirectional=False),
     )
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .kernels import TORCH, Kernels, Linear
 from .packing import Layout
-from .rotary import turned
+from .rotary import apply_rotary
 
 #: as configurations name them
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -47,7 +47,7 @@ class Memory:
         """
         if self.rows is not None and torch.equal(self.rows.index_select(0, rows), self.rows):
             return self
-        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        held = {part.name: getattr(self, part.name) for part in fields(self)}
         return replace(self, **rows_of(held, rows))
 
 
@@ -56,9 +56,9 @@ def rows_of(held: Any, rows: Tensor) -> Any:
     if isinstance(held, Tensor):
         return held.index_select(0, rows)
     if isinstance(held, dict):
-        return {name: rows_of(one, rows) for name, one in held.items()}
+        return {name: rows_of(part, rows) for name, part in held.items()}
     several = isinstance(held, list | tuple)
-    return type(held)(rows_of(one, rows) for one in held) if several else held
+    return type(held)(rows_of(part, rows) for part in held) if several else held
 
 
 @dataclass
@@ -126,17 +126,21 @@ class Attention(nn.Module):
     def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
         """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
         query, key, value = self._split(layout.unpack(self.inputs(x)), 3)
-        return turned(query, layout.turns), turned(key, layout.turns), value
+        return (
+            apply_rotary(query, layout.rotary_angles),
+            apply_rotary(key, layout.rotary_angles),
+            value,
+        )
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
         if query.size(2) == 1 and not self.training:
-            return self.attend_parts(query, [(key, value)], layout.mask)
+            return self.attend_to_segments(query, [(key, value)], layout.mask)
         share = self.dropout if self.training else 0.0
         out = self.kernels.attention(query, key, value, layout.mask, share, self.scale)
         return self.output(layout.pack(out.transpose(1, 2).flatten(2)))
 
-    def attend_parts(
+    def attend_to_segments(
         self, query: Tensor, parts: Sequence[tuple[Tensor, Tensor]], mask: Tensor | None
     ) -> Tensor:
         """:meth:`attend` in evaluation, over keys and values that lie apart.
@@ -145,17 +149,17 @@ class Attention(nn.Module):
         sequences, and what was kept from earlier steps need not be copied together. ``mask``:
         of the keys of all parts, one after the other; bool, or to be added.
         """
-        return self.output(self._looked(query, parts, mask)[0])
+        return self.output(self._attention_with_weights(query, parts, mask)[0])
 
     def forward_with_weights(
         self, x: Tensor, layout: Layout, memory: Memory
     ) -> tuple[Tensor, Tensor]:
         """:meth:`forward`, and how much each looks at each of the memory, B × T × S."""
         query, parts = self._queries(x, layout), [self.keys_values(memory)]
-        out, weights = self._looked(query, parts, memory.mask, self.dropout)
+        out, weights = self._attention_with_weights(query, parts, memory.mask, self.dropout)
         return self.output(layout.pack(out)), weights.mean(1).to(x.dtype)
 
-    def _looked(
+    def _attention_with_weights(
         self,
         query: Tensor,
         parts: Sequence[tuple[Tensor, Tensor]],

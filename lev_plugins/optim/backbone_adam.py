@@ -43,13 +43,13 @@ class BackboneAdam(FairseqAdam):
         ratio = cfg.backbone_lr_ratio
         if not 0 <= ratio <= 1:
             raise UserError(f"--backbone-lr-ratio {ratio}: give a number from 0 to 1")
-        loaded = [one for one in params if getattr(one, "param_group", None) == BACKBONE]
+        loaded = [p for p in params if getattr(p, "param_group", None) == BACKBONE]
         if not loaded:
             raise UserError(
                 "--optimizer backbone_adam: no parameter was pre-trained; give the model "
                 "--backbone DIRECTORY (enct5: --t5-dir or --bert-dir), or take --optimizer adam"
             )
-        new = [one for one in params if getattr(one, "param_group", None) != BACKBONE]
+        new = [p for p in params if getattr(p, "param_group", None) != BACKBONE]
         groups = [(group, scale) for group, scale in ((new, 1.0), (loaded, ratio)) if group]
         super().__init__(cfg, [{"params": group} for group, _ in groups])
         self.scales = [scale for _, scale in groups]

@@ -23,8 +23,9 @@ _STEPS = 5
 
 def mark_hidden_matrices(model: nn.Module) -> None:
     """Marks every matrix but embedding tables and output projections of the same shape."""
-    tables = [one.weight for one in model.modules() if isinstance(one, nn.Embedding | Positions)]
-    excluded, shapes = {id(one) for one in tables}, {one.shape for one in tables}
+    modules = [part for part in model.modules() if isinstance(part, nn.Embedding | Positions)]
+    excluded = {id(part.weight) for part in modules}
+    shapes = {part.weight.shape for part in modules}
     for module in model.modules():
         for parameter in module.parameters(recurse=False):
             projects = isinstance(module, nn.Linear) and parameter.shape in shapes
@@ -75,7 +76,7 @@ class MuonWithAdam(Adam):
         """One update of every parameter that has a gradient."""
         groups: list[dict[str, Any]] = self.param_groups  # type: ignore[has-type]
         try:
-            self.param_groups = [one for one in groups if "momentum" not in one]
+            self.param_groups = [group for group in groups if "momentum" not in group]
             loss = super().step(closure)
         finally:
             self.param_groups = groups
@@ -148,8 +149,8 @@ class Muon(FairseqAdam, TrainingHooks):
         if cfg.fp16_adam_stats:
             raise UserError("--fp16-adam-stats does not go with --optimizer muon; leave it out")
         params = list(params)
-        hidden = [one for one in params if getattr(one, "param_group", None) == HIDDEN]
-        others = [one for one in params if getattr(one, "param_group", None) != HIDDEN]
+        hidden = [p for p in params if getattr(p, "param_group", None) == HIDDEN]
+        others = [p for p in params if getattr(p, "param_group", None) != HIDDEN]
         if not hidden:
             raise UserError(
                 "--optimizer muon: the model has no hidden matrices; take --optimizer adam"

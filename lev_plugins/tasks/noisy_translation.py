@@ -17,9 +17,9 @@ from torch import Tensor
 from ..data.batch import TextEncoder
 from ..data.noise.confusions import Confusions, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
-from ..data.noisy_pairs import NoisyPairs
+from ..data.noisy_pairs import NoisyTranslationDataset
 from ..data.text_lines import parallel_lines
-from ..data.text_side import TextSide
+from ..data.text_side import TextDataset
 from ..errors import UserError, require_share
 from ..fairseq_patches.trust import origin
 from ..options import OptionalStr, option
@@ -86,15 +86,15 @@ def noises_of(cfg: NoisyTranslationConfig) -> dict[str, Noise]:
         raise UserError(
             f"--noise-target-share {share} needs noise: give --noise ocr or another kind"
         )
-    for split, given in (("valid", cfg.noise_valid), ("test", cfg.noise_test)):
+    for split, names in (("valid", cfg.noise_valid), ("test", cfg.noise_test)):
         same = () if share else kinds["train"]
-        kinds[split] = same if given is None else parse_kinds(FLAGS[split], given)
-    if table is not None and not any("ocr" in some for some in kinds.values()):
+        kinds[split] = same if names is None else parse_kinds(FLAGS[split], names)
+    if table is not None and not any("ocr" in split_kinds for split_kinds in kinds.values()):
         raise UserError(
             f"--noise-confusions {table} is for ocr noise, and none is asked for; give --noise ocr"
         )
-    names = ("word_rate", "char_rate", "min_length", "confusion_scale")
-    numbers = {name: getattr(cfg, f"noise_{name}") for name in names}
+    options = ("word_rate", "char_rate", "min_length", "confusion_scale")
+    numbers = {name: getattr(cfg, f"noise_{name}") for name in options}
     return {split: Noise(chosen, **numbers) for split, chosen in kinds.items()}
 
 
@@ -112,8 +112,8 @@ class NoisyTranslationTask(PostEditingTask):
     """
 
     cfg: NoisyTranslationConfig
-    sides = "source/target"
-    way = "make it from text that is cut as --bpe cuts it"
+    size_labels = "source/target"
+    missing_dictionary_hint = "make it from text that is cut as --bpe cuts it"
 
     def __init__(
         self, cfg: NoisyTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary
@@ -138,9 +138,9 @@ class NoisyTranslationTask(PostEditingTask):
         flag, noise = self._noise_of(split)
         langs = self.cfg.source_lang, self.cfg.target_lang
         paths = {lang: os.path.join(folder, f"{split}.{lang}") for lang in langs}
-        found = {lang: path for lang, path in paths.items() if os.path.isfile(path)}
-        if found:
-            self.datasets[split] = self._text_pairs(split, found, flag, noise)
+        files = {lang: path for lang, path in paths.items() if os.path.isfile(path)}
+        if files:
+            self.datasets[split] = self._text_pairs(split, files, flag, noise)
             return
         if noise.kinds:
             raise UserError(
@@ -163,7 +163,9 @@ class NoisyTranslationTask(PostEditingTask):
             noise = dataclasses.replace(noise, confusions=self.confusions)
         return FLAGS[part], noise
 
-    def _text_pairs(self, split: str, files: dict[str, str], flag: str, noise: Noise) -> NoisyPairs:
+    def _text_pairs(
+        self, split: str, files: dict[str, str], flag: str, noise: Noise
+    ) -> NoisyTranslationDataset:
         """A split of text; ``files``: language → path, of the target, the source, or both."""
         cfg, src, tgt = self.cfg, self.cfg.source_lang, self.cfg.target_lang
         training = split == cfg.train_subset
@@ -181,14 +183,14 @@ class NoisyTranslationTask(PostEditingTask):
         lines = dict(zip(files, parallel_lines([*files.values()]), strict=True))
         target, encode = None, self.encoding()
         if tgt in lines:
-            target = TextSide(lines[tgt], encode, self.tgt_dict, training)
+            target = TextDataset(lines[tgt], encode, self.tgt_dict, training)
         if target is not None and (src not in files or src == tgt):
             # of another dictionary the unknown words are to be counted
             sizes = target.sizes if self.src_dict == self.tgt_dict else None
-            clean = TextSide(target.lines, encode, self.src_dict, training, sizes)
+            clean = TextDataset(target.lines, encode, self.src_dict, training, sizes)
         else:
-            clean = TextSide(lines[src], encode, self.src_dict, training)
-        pairs = NoisyPairs(
+            clean = TextDataset(lines[src], encode, self.src_dict, training)
+        pairs = NoisyTranslationDataset(
             clean,
             self.src_dict,
             target,
@@ -217,8 +219,8 @@ class NoisyTranslationTask(PostEditingTask):
             if self.origin is not None:
                 tokenizer = self.origin.encoder("tokenizer", tokenizer, self.cfg.data)
                 bpe = self.origin.encoder("bpe", bpe, self.cfg.data)
-            made = [encoders.build_tokenizer(tokenizer), encoders.build_bpe(bpe)]
-            self.encoders = [encoder for encoder in made if encoder is not None]
+            encoders_or_none = [encoders.build_tokenizer(tokenizer), encoders.build_bpe(bpe)]
+            self.encoders = [encoder for encoder in encoders_or_none if encoder is not None]
         return functools.partial(_encode, self.encoders)
 
     # validation and interactive ---------------------------------------------------------------
@@ -236,8 +238,8 @@ class NoisyTranslationTask(PostEditingTask):
     ) -> tuple[list[Tensor], list[int]]:
         """fairseq's, with ``--truncate-source``; messages count lines from the first call."""
         self.count_lines(lines)
-        found, _ = TranslationTask.get_interactive_tokens_and_lengths(self, lines, encode_fn)
-        sources = list(map(self.cut_source, found))
+        encoded, _ = TranslationTask.get_interactive_tokens_and_lengths(self, lines, encode_fn)
+        sources = list(map(self.cut_source, encoded))
         return sources, list(map(len, sources))
 
 
@@ -247,7 +249,7 @@ def _encode(by: Sequence[TextEncoder], line: str) -> str:
     return line
 
 
-def _report(split: str, pairs: NoisyPairs) -> None:
+def _report(split: str, pairs: NoisyTranslationDataset) -> None:
     """Says what a split is made of, and where the dictionary does not fit."""
     kinds = ",".join(pairs.noise.kinds) or "none"
     way = "sampled anew every epoch" if pairs.run is not None else "fixed"

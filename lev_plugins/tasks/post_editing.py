@@ -22,7 +22,7 @@ from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationConfig, TranslationTask, load_langpair_dataset
 from torch import Tensor, nn
 
-from ..data.batch import Batch, LogOutput, shortened
+from ..data.batch import Batch, LogOutput, truncate
 from ..data.source_change import MARKS, mark_change
 from ..errors import UserError
 from ..fairseq_patches.hooks import TrainingHooks
@@ -67,15 +67,15 @@ class PostEditingTask(TranslationTask, TrainingHooks):
     """
 
     cfg: EvaluationConfig
-    sides = "source/target/draft"  # what a data set's sizes are of
-    way = "run preprocess first"  # to dictionaries
+    size_labels = "source/target/draft"  # of dataset.size(i), for error messages
+    missing_dictionary_hint = "run preprocess first"
     lines_before = lines_read = 0  # by interactive, before the present lines and with them
-    learnt_positions = math.inf  # most source tokens of the models that were loaded
-    trains = False  # whether the model built last is to be trained
+    model_max_source = math.inf  # most source tokens of the models that were loaded
+    is_training_run = False  # whether the model built last is to be trained
 
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
-        if self.old_source and (lacking := [one for one in MARKS if one not in src_dict]):
+        if self.old_source and (lacking := [mark for mark in MARKS if mark not in src_dict]):
             raise UserError(
                 f"--old-source: the dictionary of the sources lacks {' '.join(lacking)}; mark the "
                 "sources' change (examples/translation_memory) and preprocess them, or leave it out"
@@ -88,7 +88,7 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         if cfg.num_batch_buckets > 0:
             raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
         if None not in (cfg.source_lang, cfg.target_lang):  # else the folder tells them
-            require_dictionaries(cfg, cls.way)
+            require_dictionaries(cfg, cls.missing_dictionary_hint)
         task = super().setup_task(cfg, **kwargs)
         if task.draft_lang == cfg.target_lang:
             raise UserError(
@@ -155,7 +155,7 @@ class PostEditingTask(TranslationTask, TrainingHooks):
             upsample_primary=max(cfg.upsample_primary, 1),
             left_pad_source=cfg.left_pad_source,
             left_pad_target=cfg.left_pad_target,
-            max_source_positions=self.longest_source - 1,  # <s> will come before it
+            max_source_positions=self.max_source_tokens - 1,  # <s> will come before it
             max_target_positions=cfg.max_target_positions,
             truncate_source=cfg.truncate_source,
         )
@@ -165,8 +165,8 @@ class PostEditingTask(TranslationTask, TrainingHooks):
                 f"{folder}: {len(pairs)} sources of {split} but {len(draft)} lines of "
                 f"{self.draft_lang}; preprocess the files again"
             )
-        if None not in (draft, pairs.tgt) and self.trains and split != cfg.train_subset:
-            self.validation.log_no_edit(split, draft, pairs.tgt)
+        if None not in (draft, pairs.tgt) and self.is_training_run and split != cfg.train_subset:
+            self.validation.log_draft_baseline(split, draft, pairs.tgt)
         self.dataset_to_epoch_iter.pop(self.datasets.get(split), None)  # fairseq keeps all shards
         self.datasets[split] = self.make_dataset(pairs.src, pairs.tgt, draft, split != "test")
 
@@ -210,12 +210,12 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         lines = [int(index) + 1 + self.lines_before for index in sorted(ignored)]
         limits, shown = _joined(max_positions), few(lines)
         if ignore_invalid_inputs and (len(kept) or getattr(dataset, "tgt", None) is None):
-            said = "%d lines above the limit of %s tokens are skipped: %s"
-            logger.warning(said, len(lines), limits, shown)
+            message = "%d lines above the limit of %s tokens are skipped: %s"
+            logger.warning(message, len(lines), limits, shown)
             return kept
         size = _joined(dataset.size(min(ignored)))
         raise UserError(
-            f"line {lines[0]} has {size} tokens ({self.sides}) where the limit is {limits}; "
+            f"line {lines[0]} has {size} tokens ({self.size_labels}) where the limit is {limits}; "
             f"{len(lines)} such lines: {shown}; {WAYS}"
         )
 
@@ -229,11 +229,11 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         """
         # not TranslationTask's own: it prepares for BLEU alone
         model = super(TranslationTask, self).build_model(cfg, from_checkpoint)
-        self.trains = not from_checkpoint
+        self.is_training_run = not from_checkpoint
         if from_checkpoint:
             limits = getattr(model, "max_positions", lambda: None)()
             if isinstance(limits, tuple):
-                self.learnt_positions = min(limits[0], self.learnt_positions)
+                self.model_max_source = min(limits[0], self.model_max_source)
         else:
             self.validation.prepare(model)
             for metric in self.validation.metrics:
@@ -254,8 +254,8 @@ class PostEditingTask(TranslationTask, TrainingHooks):
                 "--report-accuracy and --eval-metrics accuracy (sentences that are right) go by "
                 "one name; leave one of them out"
             )
-        if self.trains and not (own and self.cfg.best_checkpoint_metric == "accuracy"):
-            self.validation.check_selection()
+        if self.is_training_run and not (own and self.cfg.best_checkpoint_metric == "accuracy"):
+            self.validation.check_best_checkpoint_metric()
         return criterion
 
     def valid_step(
@@ -280,13 +280,13 @@ class PostEditingTask(TranslationTask, TrainingHooks):
     # interactive and Python -------------------------------------------------------------------
 
     @property
-    def longest_source(self) -> int:
+    def max_source_tokens(self) -> int:
         """Most tokens of a source that the task and the models that were loaded read."""
-        return int(min(self.cfg.max_source_positions, self.learnt_positions))
+        return int(min(self.cfg.max_source_positions, self.model_max_source))
 
     def cut_source(self, tokens: Tensor) -> Tensor:
         """A source with its end; the text is cut where ``--truncate-source`` asks for it."""
-        return shortened(tokens, self.longest_source) if self.cfg.truncate_source else tokens
+        return truncate(tokens, self.max_source_tokens) if self.cfg.truncate_source else tokens
 
     def count_lines(self, lines: Sequence[str]) -> None:
         """Notes lines that interactive has read, for their numbers in messages."""
@@ -357,12 +357,12 @@ def without_placeholder(dictionary: Dictionary) -> Dictionary:
     return plain
 
 
-def require_dictionaries(cfg: TranslationConfig, way: str) -> None:
-    """Refuse a data folder without both languages' dictionaries; ``way``: to them."""
+def require_dictionaries(cfg: TranslationConfig, missing_dictionary_hint: str) -> None:
+    """Refuse a data folder without both dictionaries; the hint tells how to make them."""
     for lang in (cfg.source_lang, cfg.target_lang):
         path = os.path.join(*utils.split_paths(cfg.data)[:1], f"dict.{lang}.txt")
         if not os.path.isfile(path):
-            raise UserError(f"dictionary {path} does not exist; {way}")
+            raise UserError(f"dictionary {path} does not exist; {missing_dictionary_hint}")
 
 
 def _joined(sizes: Limits) -> str:

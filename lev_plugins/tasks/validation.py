@@ -102,7 +102,7 @@ class Validation:
             )
         self.generator = self.task.build_generator([model], Namespace(**options))
 
-    def check_selection(self) -> None:
+    def check_best_checkpoint_metric(self) -> None:
         """Refuses a ``--best-checkpoint-metric`` that is not computed or goes the other way."""
         best, flag = str(self.cfg.best_checkpoint_metric), "--best-checkpoint-metric"
         if best not in METRICS:  # the criterion's, such as loss
@@ -149,11 +149,13 @@ class Validation:
         text = self.decode(tokens, unknown)
         return text if self.tokenizer is None else self.tokenizer.decode(text)
 
-    def log_no_edit(self, split: str, drafts: FairseqDataset, targets: FairseqDataset) -> None:
+    def log_draft_baseline(
+        self, split: str, drafts: FairseqDataset, targets: FairseqDataset
+    ) -> None:
         """Says what the metrics are for a split's drafts as they are."""
         for metric in self.metrics:
-            written = (self.text(one, UNKNOWN_WRITTEN) for one in drafts)
-            expected = (self.text(one, UNKNOWN_EXPECTED) for one in targets)
+            written = (self.text(sentence, UNKNOWN_WRITTEN) for sentence in drafts)
+            expected = (self.text(sentence, UNKNOWN_EXPECTED) for sentence in targets)
             score = metric.score(add_up(metric, map(metric.statistics, written, expected)))
             logger.info("%s: no edits, the drafts as they are: %s %.2f", split, metric.name, score)
 

@@ -88,7 +88,7 @@ def test_sources_targets_and_drafts_are_held_to_their_limits(limit):
 @pytest.mark.parametrize("workers", [0, 1])
 def test_the_expert_aligns_drafts_and_targets_where_batches_are_made(workers):
     task = tiny.task(required_seq_len_multiple=1)
-    task.trains = True
+    task.is_training_run = True
     data = task.make_dataset(*(sizes_known(side) for side in SIDES), shuffle=True)
     epoch = task.get_batch_iterator(data, max_sentences=6, num_workers=workers, seed=3)
     batches = list(epoch.next_epoch_itr())
@@ -99,9 +99,9 @@ def test_the_expert_aligns_drafts_and_targets_where_batches_are_made(workers):
             assert torch.equal(batch[name], mask)
 
 
-@pytest.mark.parametrize(("trains", "options"), [(False, {}), (True, {"beta": 0.0})])
-def test_nothing_is_aligned_where_no_state_is_made_of_it(trains, options):
+@pytest.mark.parametrize(("is_training_run", "options"), [(False, {}), (True, {"beta": 0.0})])
+def test_nothing_is_aligned_where_no_state_is_made_of_it(is_training_run, options):
     task = tiny.task(required_seq_len_multiple=1, **options)
-    task.trains = trains
+    task.is_training_run = is_training_run
     batch = collate(task.make_dataset(*(sizes_known(side) for side in SIDES), shuffle=True))
     assert "draft" in batch and "draft_kept" not in batch

@@ -21,7 +21,7 @@ from lev_plugins.nn.backends.cpu import attention, linear, prepack_weight
 from lev_plugins.nn.backends.int8 import MIN_TILED_ROWS, Int8Linear
 from lev_plugins.nn.decoding import TiedOutput
 from lev_plugins.nn.kernels import Linear
-from lev_plugins.nn.precision import quantize
+from lev_plugins.nn.precision import prepare_for_decoding
 
 pytestmark = pytest.mark.kernels
 ONE_DNN_IS_THERE = torch.backends.mkldnn.is_available()
@@ -192,7 +192,7 @@ def test_a_changed_weight_is_not_taken_for_what_it_was(one_dnn, how):
 @needs_one_dnn
 def test_decoders_have_their_weights_ready_and_are_sent_and_copied_as_ever(one_dnn):
     model = nn.Sequential(Linear(64, 64), nn.Linear(64, 64), TiedOutput(nn.Embedding(9, 64)))
-    quantize([model], "fp32")
+    prepare_for_decoding([model], "fp32")
     ready = [cpu.prepacked(weight) is not None for weight in model.parameters()]
     assert ready == [True, False, False, False, True]
     x = torch.randn(8, 64)
@@ -200,7 +200,7 @@ def test_decoders_have_their_weights_ready_and_are_sent_and_copied_as_ever(one_d
         assert_near(again(x), model(x))
     with torch.inference_mode():  # whose changes are not counted
         made = Linear(64, 64)
-        quantize([made], "fp32")
+        prepare_for_decoding([made], "fp32")
         assert cpu.prepacked(made.weight) is None
 
 

@@ -13,7 +13,7 @@ from torch import nn
 from lev_plugins.nn.backends import cpu
 from lev_plugins.nn.backends.int8 import Int8Linear
 from lev_plugins.nn.kernels import Linear
-from lev_plugins.nn.precision import decoding_precision, quantize
+from lev_plugins.nn.precision import decoding_precision, prepare_for_decoding
 
 pytestmark = pytest.mark.kernels
 
@@ -22,7 +22,7 @@ def test_bfloat16_is_rounded_to_where_the_cpu_does_not_know_it(monkeypatch):
     monkeypatch.setattr(cpu, "supports_bf16_matmul", lambda: False)
     layer, x = Linear(64, 64), torch.randn(3, 64)
     rounded = layer.weight.detach().bfloat16().float()
-    quantize([layer], "bf16")
+    prepare_for_decoding([layer], "bf16")
     assert torch.equal(layer.weight, rounded)
     torch.testing.assert_close(layer(x), x @ rounded.T + layer.bias)
 
@@ -30,9 +30,9 @@ def test_bfloat16_is_rounded_to_where_the_cpu_does_not_know_it(monkeypatch):
 def test_large_layers_are_replaced_small_ones_are_not_and_full_precision_changes_nothing():
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), Linear(64, 64), nn.Linear(64, 2))
     before = [one.clone() for one in model.parameters()]
-    quantize([model], "fp32")
+    prepare_for_decoding([model], "fp32")
     assert all(torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
-    quantize([model], "int8")
+    prepare_for_decoding([model], "int8")
     assert [type(one) for one in model] == [Int8Linear, nn.ReLU, Int8Linear, nn.Linear]
 
 
@@ -46,7 +46,7 @@ def test_large_layers_are_replaced_small_ones_are_not_and_full_precision_changes
 )
 def test_what_cannot_be_done_is_refused(model, precision, said):
     with refuses(said):
-        quantize([model], precision)
+        prepare_for_decoding([model], precision)
 
 
 @pytest.mark.parametrize(

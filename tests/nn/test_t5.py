@@ -41,15 +41,15 @@ def slow_bias(bias: RelativeBias, starts: list[int], length: int) -> Tensor:
     rows = []
     for t in range(length):
         for s in range(length):
-            distance = abs(s - t) if bias.both_ways else max(t - s, 0)
+            distance = abs(s - t) if bias.bidirectional else max(t - s, 0)
             bucket = sum(start <= distance for start in starts) - 1
-            rows.append(bucket + (len(starts) if bias.both_ways and s > t else 0))
+            rows.append(bucket + (len(starts) if bias.bidirectional and s > t else 0))
     return bias.table.weight[rows].T.view(-1, length, length)
 
 
-@pytest.mark.parametrize("both_ways, starts", [(True, BOTH_WAYS), (False, ONE_WAY)])
-def test_distances_fall_into_the_buckets_that_published_weights_know(both_ways, starts):
-    bias = randomised(RelativeBias(3, both_ways=both_ways))
+@pytest.mark.parametrize("bidirectional, starts", [(True, BOTH_WAYS), (False, ONE_WAY)])
+def test_distances_fall_into_the_buckets_that_published_weights_know(bidirectional, starts):
+    bias = randomised(RelativeBias(3, bidirectional=bidirectional))
     everything = torch.ones(1, 130, 130, dtype=torch.bool)
     assert torch.equal(bias(everything)[0], slow_bias(bias, starts, 130))
 

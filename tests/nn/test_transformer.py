@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lev_plugins.nn.embedding import Positions
 from lev_plugins.nn.packing import Layout
-from lev_plugins.nn.rotary import turns
+from lev_plugins.nn.rotary import rotary_angles
 from lev_plugins.nn.transformer import Attention, BlockSize, Memory, TransformerBlock
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
@@ -28,7 +28,7 @@ def test_rotary_positions_turn_pairs_of_channels_by_their_place():
     attention, x, width = randomised(Attention(DIM, HEADS)), inputs(), DIM // HEADS
     real = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
     plain = attention.project(x, NOTHING_HIDDEN)
-    found = attention.project(x, Layout(None, None, turns(real, width)))
+    found = attention.project(x, Layout(None, None, rotary_angles(real, width)))
     for b, t in real.nonzero().tolist():
         place = int(real[b, :t].sum())
         angles = [place * 10000 ** (-2 * i / width) for i in range(width // 2)]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lev_plugins.nn.backends.cuda_graphs import Replay, load, padded
-from lev_plugins.nn.precision import quantize
+from lev_plugins.nn.precision import prepare_for_decoding
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses
 
@@ -115,7 +115,7 @@ def test_training_and_other_devices_have_passes_of_their_own():
     task = tiny.task()
     model = tiny.model(task, 3).eval()
     source = tiny.batch(task, tiny.triples(3))["target"]
-    quantize([model], "fp32")
+    prepare_for_decoding([model], "fp32")
     with torch.no_grad():
         model.encode(source)
     assert not model.passes.sources, "they are for a GPU"
@@ -126,7 +126,7 @@ def test_training_and_other_devices_have_passes_of_their_own():
 
 def test_a_model_is_copied_and_pickled_without_its_passes():
     model = tiny.model(tiny.task(), 3).eval()
-    quantize([model], "fp32")
+    prepare_for_decoding([model], "fp32")
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert again.passes is None
         assert torch.equal(again.encoder_embed.weight, model.encoder_embed.weight)

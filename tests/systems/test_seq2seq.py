@@ -20,7 +20,7 @@ from seq2seq_models import CONCAT, GATED, PBD, SIZES, VARIANTS, Seq2Seq, task
 from tiny import Triple
 
 from lev_plugins.errors import UserError
-from lev_plugins.nn.precision import Int8Linear, quantize
+from lev_plugins.nn.precision import Int8Linear, prepare_for_decoding
 
 # said by torch about fairseq
 pytestmark = [
@@ -83,7 +83,7 @@ def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq, precision):
     if precision == "int8" and torch.get_default_device().type != "cpu":
         pytest.skip("8 bits are for a CPU")
     less = copy.deepcopy(model)
-    quantize([less], precision)
+    prepare_for_decoding([less], precision)
     full, found = (torch.cat(system.logits(one, system.rows[:4])).double() for one in (model, less))
     # all but the symbols that cannot be written
     seen = torch.isfinite(full) & (full > -50)

@@ -135,7 +135,7 @@ def test_a_training_says_what_the_drafts_have_as_they_are(folder, caplog):
     task.validation.metrics = [make_metric("accuracy"), make_metric("wer")]
     caplog.set_level("INFO")
     task.load_dataset("valid")  # to decode
-    task.trains = True
+    task.is_training_run = True
     task.load_dataset("train")
     assert "no edits" not in caplog.text
     task.load_dataset("valid")

@@ -39,19 +39,19 @@ class Confusions:
         Longer segments are tried first. A word of which nothing would be left stays as it is. Rates
         are multiplied by ``scale``; together they stay at or below 1.
         """
-        made: list[str] = []
+        noisy: list[str] = []
         i = 0
         while i < len(word):
             for j in range(min(i + self.longest, len(word)), i, -1):
                 ways = self.table.get("".join(word[i:j]))
                 if ways and rng.random() < scale * sum(ways.values()):
-                    made.append(choose_weighted(rng, list(ways), list(ways.values())))
+                    noisy.append(choose_weighted(rng, list(ways), list(ways.values())))
                     i = j
                     break
             else:
-                made.append(word[i])
+                noisy.append(word[i])
                 i += 1
-        return made if any(made) else list(word)
+        return noisy if any(noisy) else list(word)
 
 
 def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int, int]:
@@ -72,21 +72,21 @@ def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int,
         for change in changes(Levenshtein.editops(clean, noisy)):
             total += 1
             before, after = _with_neighbour(clean, noisy, change)
-            spaced = any(one.isspace() for one in (*before, *after))
+            spaced = any(side.isspace() for side in (*before, *after))
             if before and not spaced and max(len(before), len(after)) <= LONGEST:
                 known["".join(before), "".join(after)] += 1
     table: dict[str, dict[str, float]] = {}
-    for (one, other), count in sorted(known.items()):
+    for (cluster, other), count in sorted(known.items()):
         if count >= least:
-            table.setdefault(one, {})[other] = count
-    for one, ways in table.items():  # insertions on both sides of it count twice
-        whole = max(occurrences[one], sum(ways.values()))
-        table[one] = {other: round(count / whole, 9) for other, count in ways.items()}
+            table.setdefault(cluster, {})[other] = count
+    for cluster, ways in table.items():  # insertions on both sides of it count twice
+        cluster_total = max(occurrences[cluster], sum(ways.values()))
+        table[cluster] = {other: round(count / cluster_total, 9) for other, count in ways.items()}
     return table, total, total - sum(count for count in known.values() if count >= least)
 
 
 def _characters(line: str) -> list[str]:
-    return [one for part in split_words(line) for one in clusters(part)]
+    return [cluster for part in split_words(line) for cluster in clusters(part)]
 
 
 def _with_neighbour(
@@ -133,7 +133,7 @@ def load_confusions(path: str) -> Confusions:
 
 
 def _check(clean: str, ways: Mapping[str, float]) -> None:
-    sizes = [len(clusters(one)) for one in (clean, *ways)]
+    sizes = [len(clusters(text)) for text in (clean, *ways)]
     spaced = re.search(r"\s", "".join((clean, *ways)))
     shares = all(rate >= 0 for rate in ways.values()) and sum(ways.values()) <= 1 + 1e-6
     if spaced or not sizes[0] or max(sizes) > LONGEST or not shares:

@@ -17,7 +17,7 @@ Ways = Callable[[str], Sequence[str]]
 
 def letters(word: Sequence[str]) -> list[int]:
     """Places of letters."""
-    return [i for i, one in enumerate(word) if is_letter(one)]
+    return [i for i, letter in enumerate(word) if is_letter(letter)]
 
 
 def pairs(word: Sequence[str]) -> list[int]:
@@ -35,19 +35,19 @@ def delete(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Leaves out ``count`` letters, but never all."""
     able = letters(word)
     gone = set(sample(rng, able, max(min(count, len(able) - 1), 0)))
-    return [one for i, one in enumerate(word) if i not in gone]
+    return [letter for i, letter in enumerate(word) if i not in gone]
 
 
 def swap(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Exchanges ``count`` pairs of neighbours, or as many as do not overlap."""
-    made, taken = list(word), set[int]()
+    noisy, taken = list(word), set[int]()
     candidates = pairs(word)
     for i in sample(rng, candidates, len(candidates)):
         if count and not {i, i + 1} & taken:
-            made[i], made[i + 1] = exchanged(made[i], made[i + 1])
+            noisy[i], noisy[i + 1] = exchanged(noisy[i], noisy[i + 1])
             taken |= {i, i + 1}
             count -= 1
-    return made
+    return noisy
 
 
 def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
@@ -56,32 +56,32 @@ def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[st
     Which of it happens is sampled for each; the word's last letter is not deleted but substituted.
     """
     chosen = set(sample(rng, letters(word), count))
-    made, left = [], len(letters(word))
-    for place, one in enumerate(word):
+    noisy, left = [], len(letters(word))
+    for place, letter in enumerate(word):
         act = choose(rng, ("insert", "delete", "substitute")) if place in chosen else "keep"
         if act == "keep":
-            made.append(one)
+            noisy.append(letter)
         elif act == "insert":
-            new = other_letter(rng, one)
-            made += [new, one] if rng.random() < 0.5 else [one, new]
+            new = other_letter(rng, letter)
+            noisy += [new, letter] if rng.random() < 0.5 else [letter, new]
         elif act == "delete" and left > 1:
             left -= 1
         else:
-            made.append(other_letter(rng, one))
-    return made
+            noisy.append(other_letter(rng, letter))
+    return noisy
 
 
 def replacing(ways: Ways) -> tuple[Places, Edit]:
     """A kind that puts one of ``ways(letter)`` in the place of letters that have any."""
 
     def places(word: Sequence[str]) -> list[int]:
-        return [i for i, one in enumerate(word) if ways(one)]
+        return [i for i, letter in enumerate(word) if ways(letter)]
 
     def edit(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
-        made = list(word)
+        noisy = list(word)
         for i in sorted(sample(rng, places(word), count)):
-            made[i] = choose(rng, ways(made[i]))
-        return made
+            noisy[i] = choose(rng, ways(noisy[i]))
+        return noisy
 
     return places, edit
 

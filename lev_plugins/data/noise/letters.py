@@ -54,14 +54,14 @@ def is_letter(cluster: str) -> bool:
 def _neighbours(rows: Sequence[str]) -> dict[str, str]:
     """Keys that touch: beside, above to the right, below to the left (each row is set off)."""
     spots = ((0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0))
-    found = {}
+    neighbours = {}
     for row, keys in enumerate(rows):
         for place, key in enumerate(keys):
             near = ((row + down, place + right) for down, right in spots)
-            found[key] = "".join(
+            neighbours[key] = "".join(
                 rows[r][p] for r, p in near if 0 <= r < len(rows) and 0 <= p < len(rows[r])
             )
-    return found | {key.upper(): near.upper() for key, near in found.items()}
+    return neighbours | {key.upper(): near.upper() for key, near in neighbours.items()}
 
 
 #: Keyboards (``keyboard`` is QWERTY): letter → the letters whose keys touch its key, in its case.
@@ -78,11 +78,11 @@ def without_marks(cluster: str) -> tuple[str, ...]:
     if _script(letter[0]) not in _WITH_MARKS or letter in "йЙ":  # a letter of its own
         return ()
     apart = unicodedata.normalize("NFD", letter)
-    bare = "".join(one for one in apart if not unicodedata.combining(one))
+    bare = "".join(char for char in apart if not unicodedata.combining(char))
     spelt = _SPELT_OUT.get(letter.lower(), "")
     if letter != letter.lower():
         spelt = spelt.capitalize()
-    return tuple(one for one in dict.fromkeys((bare, spelt)) if one and one != letter)
+    return tuple(char for char in dict.fromkeys((bare, spelt)) if char and char != letter)
 
 
 @lru_cache(maxsize=4096)
@@ -97,7 +97,7 @@ def alphabet(letter: str) -> str:
         return string.ascii_letters + string.digits + _SPECIAL
     start = ord(letter) // _BLOCK * _BLOCK
     near = map(chr, range(start, start + _BLOCK))
-    return "".join(one for one in near if one.isalpha() and _script(one) == script)
+    return "".join(char for char in near if char.isalpha() and _script(char) == script)
 
 
 def _script(letter: str) -> str:

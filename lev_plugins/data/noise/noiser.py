@@ -30,8 +30,8 @@ def parse_kinds(flag: str, text: str) -> tuple[str, ...]:
     if text.strip() == "none":
         return ()
     names = parse_names(flag, text, "noise", (*KINDS, "all"))
-    found = (PAPER if name == "all" else (name,) for name in names)
-    return tuple(dict.fromkeys(chain.from_iterable(found)))
+    kinds = (PAPER if name == "all" else (name,) for name in names)
+    return tuple(dict.fromkeys(chain.from_iterable(kinds)))
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,17 @@ class Noise:
             kept = kept or bool(word)
         return "".join(parts)
 
+    @staticmethod
+    def _starts_alphanumeric(cluster: str) -> bool:
+        return cluster[0].isalnum()
+
     def _change_words(self, kind: str, words: list[str], rng: random.Random) -> None:
         """Changes some of the words, in place."""
         ocr, (find, edit) = kind == "ocr", EDITS[kind]
         cut = [clusters(word) for word in words]
         # digits are confused as well
-        letters = [sum(one[0].isalnum() if ocr else is_letter(one) for one in word) for word in cut]
+        counts_as_letter = self._starts_alphanumeric if ocr else is_letter
+        letters = [sum(map(counts_as_letter, word)) for word in cut]
         able = [i for i, word in enumerate(cut) if letters[i] >= self.min_length and find(word)]
         for i in sorted(sample(rng, able, budget(len(words), self.word_rate))):
             size = len(cut[i]) if ocr else letters[i]

@@ -26,7 +26,7 @@ _ONE_WAY = "ſ f    ſ l    w vv    tt H    ll U    ff if"
 def _shapes() -> dict[str, list[str]]:
     words, single = _ALIKE.split(), _ONE_WAY.split()
     ways = list(zip(words[::2], words[1::2]))
-    ways += [(other, one) for one, other in ways]
+    ways += [(other, shape) for shape, other in ways]
     table: dict[str, list[str]] = {}
     for clean, noisy in (*ways, *zip(single[::2], single[1::2])):
         table.setdefault(clean, []).append(noisy)
@@ -51,13 +51,13 @@ def places(word: Sequence[str]) -> list[int]:
 
 def confuse(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Confuses ``count`` segments that do not overlap; sampled by place first, then by shape."""
-    made, taken, starts = list(word), set[int](), places(word)
+    changed, taken, starts = list(word), set[int](), places(word)
     for i in sample(rng, starts, len(starts)):
         open_ways = [way for way in _ways(word, i) if not taken & set(range(i, way[0]))]
         if count == 0 or not open_ways:
             continue
         j, noisy = choose(rng, open_ways)
-        made[i:j] = [noisy] + [""] * (j - i - 1)
+        changed[i:j] = [noisy] + [""] * (j - i - 1)
         taken |= set(range(i, j))
         count -= 1
-    return made
+    return changed

@@ -15,8 +15,8 @@ from torch import Tensor
 
 logger = logging.getLogger(__name__)
 #: 0 in this variable of the environment: no graphs
-SWITCH = "LEV_PLUGINS_CUDA_GRAPHS"
-ENABLED = os.environ.get(SWITCH) != "0"
+CUDA_GRAPHS_ENV = "LEV_PLUGINS_CUDA_GRAPHS"
+ENABLED = os.environ.get(CUDA_GRAPHS_ENV) != "0"
 #: how many sizes there are from a power of two to the next
 SIZES_AN_OCTAVE = 2
 

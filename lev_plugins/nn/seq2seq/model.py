@@ -17,12 +17,12 @@ from ...errors import UserError
 from ..backbone import Backbone
 from ..backends import FollowsDevice
 from ..backends.int8 import Int8Linear
-from ..decoding import KeysValues, TiedOutput, causal_mask
+from ..decoding import KVCache, TiedOutput, causal_mask
 from ..embedding import TokenEmbedding
 from ..kernels import TORCH, Kernels
 from ..packing import Layout
-from ..precision import decoding_precision, quantize
-from ..rotary import turns
+from ..precision import decoding_precision, prepare_for_decoding
+from ..rotary import rotary_angles
 from ..transformer import Memory, rename_old, rows_of
 
 IncrementalState = dict[str, dict[str, Any]]
@@ -98,7 +98,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         x = self.embed(prev_output_tokens, first)
         real = prev_output_tokens.ne(self.pad)
         packing = self.kernels.packing(real) if self.training else None
-        by = turns(real, self.rotary, first)
+        by = rotary_angles(real, self.rotary, first)
         layout = Layout(self.mask(prev_output_tokens, memory, first), packing, by)
         looks = self.needs_weights()
         x, generated, weights = self._through(layout.pack(x), layout, memory, saved, looks)
@@ -111,8 +111,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         place: int,
         seen: Tensor,
         encoder_out: EncoderOut,
-        before: Sequence[KeysValues],
-    ) -> tuple[Tensor, list[KeysValues]]:
+        before: Sequence[KVCache],
+    ) -> tuple[Tensor, list[KVCache]]:
         """Reads the newest tokens of prefixes that share beginnings, in evaluation.
 
         Args:
@@ -124,8 +124,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
             B × W × C; and of every block keys and values, those of these tokens last.
         """
         (memory,) = encoder_out["memory"]
-        x = self.embed.branches(tokens, place)
-        by = turns(seen.new_ones(1, place + 1), self.rotary, place)
+        x = self.embed.at_position(tokens, place)
+        by = rotary_angles(seen.new_ones(1, place + 1), self.rotary, place)
         layout = Layout(self.branched(seen, place, memory), None, by)
         return self._through(x, layout, memory, before)[:2]
 
@@ -134,9 +134,9 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         x: Tensor,
         layout: Layout,
         memory: Memory,
-        before: Sequence[KeysValues],
+        before: Sequence[KVCache],
         looks: bool = False,
-    ) -> tuple[Tensor, list[KeysValues], Tensor | None]:
+    ) -> tuple[Tensor, list[KVCache], Tensor | None]:
         """The states behind all blocks and the norm, keys and values of every block, and with
         ``looks`` where the last one looked."""
         generated, weights = [], None
@@ -166,7 +166,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
     def max_positions(self) -> int:
         return self.limit
 
-    def _saved(self, incremental_state: IncrementalState | None) -> list[KeysValues]:
+    def _saved(self, incremental_state: IncrementalState | None) -> list[KVCache]:
         """Keys and values of each block, of all tokens decoded so far; empty at first."""
         state = self.get_incremental_state(incremental_state, "generated")
         return state["blocks"] if state else []
@@ -190,7 +190,7 @@ class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
         if getattr(cfg.generation, "retain_dropout", False):
             raise UserError("--retain-dropout is not supported by this model; leave it out")
         super().prepare_for_inference_(cfg)
-        quantize([self], decoding_precision(cfg))
+        prepare_for_decoding([self], decoding_precision(cfg))
 
     def int8_outputs(self) -> None:
         """The vocabulary's product in 8 bits too, where it is the plain one."""

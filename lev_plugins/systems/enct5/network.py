@@ -33,7 +33,7 @@ class LatentDecoder(nn.Module):
         self.table = nn.Embedding(latents, size.dim)
         nn.init.normal_(self.table.weight)
         self.blocks = nn.ModuleList(size.decoder_block() for _ in range(size.decoder_layers))
-        self.bias = size.bias(both_ways=False)  # T5's decoder knows no other
+        self.bias = size.bias(bidirectional=False)  # T5's decoder knows no other
         self.norm = size.last_norm()
 
     def latent_self_attention(self, block: DecoderBlock) -> Tensor:
@@ -44,7 +44,7 @@ class LatentDecoder(nn.Module):
         query, key, value = attention.project(x, Layout(None, None))
         # the bias of T5's decoder: whoever comes later is at distance 0
         bias = self.bias.places(num_latents, num_latents).unsqueeze(0).to(query.dtype)
-        return attention.attend_parts(query, [(key, value)], bias).squeeze(0)
+        return attention.attend_to_segments(query, [(key, value)], bias).squeeze(0)
 
     def forward(
         self, latents: Tensor, example_ids: Tensor, states: Tensor, cross_mask: Tensor

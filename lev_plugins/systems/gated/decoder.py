@@ -97,7 +97,7 @@ class GatedDecoder(TransformerDecoder):
         """Eq. 7: h'' = c · y' + g · σ(h') + s · emb_mask; Eq. 8 on h''."""
         parts = []
         if (copy := self._weight(gates, "copy")) is not None:
-            parts.append(copy * self.embed.vectors(previous))
+            parts.append(copy * self.embed.scaled_embedding(previous))
         if (generate := self._weight(gates, "generate")) is not None:
             parts.append(generate * x.sigmoid())
         if self.mask_vector is not None and (skip := self._weight(gates, "skip")) is not None:

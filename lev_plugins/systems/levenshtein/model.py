@@ -24,8 +24,8 @@ from ...nn.backends.int8 import Int8Linear
 from ...nn.embedding import Positions, token_table
 from ...nn.kernels import TORCH, Kernels
 from ...nn.packing import Layout
-from ...nn.precision import decoding_precision, quantize
-from ...nn.rotary import turns
+from ...nn.precision import decoding_precision, prepare_for_decoding
+from ...nn.rotary import rotary_angles
 from ...nn.seq2seq.config import (
     CHARACTERS,
     SMALL,
@@ -260,7 +260,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         super().prepare_for_inference_(cfg)
-        quantize([self], decoding_precision(cfg))
+        prepare_for_decoding([self], decoding_precision(cfg))
 
     def int8_outputs(self) -> None:
         """The vocabulary's product in 8 bits too."""
@@ -308,7 +308,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
 
     def _layout(self, tokens: Tensor, rotary: int | None) -> Layout:
         real = tokens.ne(self.pad)
-        return self.kernels.layout(real)._replace(turns=turns(real, rotary))
+        return self.kernels.layout(real)._replace(rotary_angles=rotary_angles(real, rotary))
 
     def _reuse_features(self, head: str, view: View, memory: EditMemory, facts: Facts) -> Tensor:
         """Features for a head, B × T × C; no pass is made for sentences that are in the memory."""

@@ -102,7 +102,7 @@ class TranslationEditTask(PostEditingTask):
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             shuffle=shuffle,
-            aligned=self.trains and self.align is lcs_masks and most_drafts > 0,
+            aligned=self.is_training_run and self.align is lcs_masks and most_drafts > 0,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
 

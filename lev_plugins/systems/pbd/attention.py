@@ -12,7 +12,7 @@ S source tokens, C channels, H heads, D = C / H.
 
 from torch import Tensor, nn
 
-from ...nn.decoding import KeysValues, joined
+from ...nn.decoding import KVCache, append_kv
 from ...nn.packing import Layout
 from ...nn.transformer import Attention
 
@@ -46,7 +46,7 @@ class PseudoBidirectionalAttention(nn.Module):
     def _mark(self, x: Tensor, segment: int) -> Tensor:
         return x if self.segment is None else x + self.segment.weight[segment]
 
-    def copied(self, states: Tensor, layout: Layout) -> KeysValues:
+    def copied(self, states: Tensor, layout: Layout) -> KVCache:
         """Keys and values of encoder states: B × S × C, or packed, → two B × H × S × D."""
         _, key, value = self.attention.project(self._mark(states, COPIED), layout)
         if not self.training:  # read at every step
@@ -57,9 +57,9 @@ class PseudoBidirectionalAttention(nn.Module):
         self,
         x: Tensor,
         layout: Layout,
-        before: KeysValues | None,
-        copied: KeysValues | None,
-    ) -> tuple[Tensor, KeysValues]:
+        before: KVCache | None,
+        copied: KVCache | None,
+    ) -> tuple[Tensor, KVCache]:
         """Attends from every position of ``x``.
 
         Args:
@@ -71,10 +71,12 @@ class PseudoBidirectionalAttention(nn.Module):
             what ``x`` is shaped like, and the keys and values of all tokens generated.
         """
         query, key, value = self.attention.project(self._mark(x, GENERATED), layout)
-        generated = joined(before, (key, value))
+        generated = append_kv(before, (key, value))
         if copied is None:
             return self.attention.attend(query, *generated, layout), generated
         if (query.size(2) == 1 or before is not None) and not self.training:
-            return self.attention.attend_parts(query, [generated, copied], layout.mask), generated
-        key, value = joined(generated, copied)
+            return self.attention.attend_to_segments(
+                query, [generated, copied], layout.mask
+            ), generated
+        key, value = append_kv(generated, copied)
         return self.attention.attend(query, key, value, layout), generated

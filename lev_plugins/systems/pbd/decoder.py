@@ -8,7 +8,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ...nn.backbone import Backbone
-from ...nn.decoding import DecoderBlock, KeysValues
+from ...nn.decoding import DecoderBlock, KVCache
 from ...nn.packing import Layout
 from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import TransformerDecoder
@@ -37,21 +37,21 @@ class PBDDecoderBlock(DecoderBlock):
         )
 
     def self_attend(
-        self, x: Tensor, layout: Layout, memory: Memory, before: KeysValues | None
-    ) -> tuple[Tensor, KeysValues]:
+        self, x: Tensor, layout: Layout, memory: Memory, before: KVCache | None
+    ) -> tuple[Tensor, KVCache]:
         """The newest tokens attend to all generated ones and to the source that is ahead."""
         assert isinstance(memory, PBDMemory)
         copied = self._copied(memory) if self.future else None
         return self.self_attention(x, layout, before, copied)
 
-    def _copied(self, memory: PBDMemory) -> KeysValues:
+    def _copied(self, memory: PBDMemory) -> KVCache:
         """Keys and values of the copied states, projected once per source."""
         # the shared attention's own key would be the encoder's too
         key = id(self.self_attention)
         if key not in memory.cache:
             states, norm = memory.copied[self.index], self.block.self_norm
             states = norm(states) if self.block.pre_norm else states
-            layout = Layout(None, memory.packing, memory.turns)
+            layout = Layout(None, memory.packing, memory.rotary_angles)
             memory.cache[key] = self.self_attention.copied(states, layout)
         return memory.cache[key]
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ...nn.backbone import TransformerSize
 from ...nn.embedding import TokenEmbedding
 from ...nn.packing import Layout, Packing
-from ...nn.rotary import turns
+from ...nn.rotary import rotary_angles
 from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
 from ...nn.transformer import Memory, TransformerBlock
@@ -26,12 +26,13 @@ class PBDMemory(Memory):
     """What the encoder leaves for the decoder.
 
     copied: for each block the states that the decoder's block sees as its future, B × S × C, or
-    packed in training, N × C. packing: where those are. turns: of their places. real: B × S, bool.
+    packed in training, N × C. packing: where those are. rotary_angles: of their positions. real:
+    B × S, bool.
     """
 
     copied: list[Tensor] = field(default_factory=list)
     packing: Packing | None = None
-    turns: Tensor | None = None
+    rotary_angles: Tensor | None = None
     real: Tensor = field(default_factory=lambda: torch.empty(0))
 
 
@@ -59,7 +60,7 @@ class PBDEncoder(TransformerEncoder):
         mask = real[:, None, None]
         x = self.embed(src_tokens)
         packing = self.kernels.packing(real) if self.training else None
-        by = turns(real, self.rotary)
+        by = rotary_angles(real, self.rotary)
         layout = Layout(mask, packing, by)
         states = [layout.pack(x)]
         for block in self.blocks:
@@ -70,7 +71,7 @@ class PBDEncoder(TransformerEncoder):
             mask=mask,
             copied=states[1:] if self.copies_output else states[:-1],
             packing=packing,
-            turns=by,
+            rotary_angles=by,
             real=real,
             rows=torch.arange(len(src_tokens), device=src_tokens.device),
         )

@@ -24,7 +24,7 @@ from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from ...nn.precision import decoding_precision, quantize
+from ...nn.precision import decoding_precision, prepare_for_decoding
 from ...nn.seq2seq.config import CHARACTERS, SMALL, check_shared, set_both_sides
 from .config import TransformerConcatConfig, stock_config
 
@@ -118,7 +118,7 @@ class TransformerConcatModel(TransformerModelBase):
     def prepare_for_inference_(self, cfg: DictConfig) -> None:
         """Called by fairseq before it decodes."""
         super().prepare_for_inference_(cfg)
-        quantize([self], decoding_precision(cfg))
+        prepare_for_decoding([self], decoding_precision(cfg))
 
     @classmethod
     def build_encoder(
