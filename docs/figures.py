@@ -1,0 +1,222 @@
+"""Draws the figures of the documents as SVG, readable on light and dark pages.
+
+    python docs/figures.py                       # charts, from benchmarks/results.jsonl
+    python docs/figures.py --trace trace.jsonl   # LevT at work, from a line of `lev-trace --json`
+
+Points are means over seeds, lines from them the lowest and highest seed. A chart without its rows
+in the list is an error.
+"""
+
+import argparse
+import json
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results.jsonl"
+FIGURES = ROOT / "docs" / "figures"
+WIDTH, HEIGHT = 720, 340
+LEFT, RIGHT, TOP, BOTTOM = 64, 24, 40, 52
+ADVANCE = 0.58  # of a character, in sizes of the font
+STYLE = """
+text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328; }
+.soft { fill: #59636e; } .title { font-weight: 600; font-size: 14px; }
+.axis { stroke: #8b949e; } .grid { stroke: #d8dee4; } .range { stroke-width: 2; }
+.ours { fill: #0969da; stroke: #0969da; } .other { fill: #bc4c00; stroke: #bc4c00; }
+.ours.name { stroke: none; font-weight: 600; } .other.name { stroke: none; fill: #59636e; }
+.gone { fill: #ffd7d5; } .come { fill: #cbe5ff; } .word { font-size: 15px; }
+.struck { stroke: #cf222e; stroke-width: 1.5; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3; } .soft, .other.name { fill: #9198a1; }
+  .axis { stroke: #6e7681; } .grid { stroke: #30363d; }
+  .ours { fill: #58a6ff; stroke: #58a6ff; } .other { fill: #f0883e; stroke: #f0883e; }
+  .gone { fill: #5d1f1c; } .come { fill: #10355c; } .struck { stroke: #ff7b72; }
+}
+"""
+
+
+class Point(NamedTuple):
+    """A system: its name, whether it is of this package, where its name stands beside the point,
+    and (mean, lowest, highest) of both measures."""
+
+    name: str
+    ours: bool
+    above: bool
+    x: tuple[float, float, float]
+    y: tuple[float, float, float]
+
+
+class Axis(NamedTuple):
+    """What is measured, its ends, whether it is logarithmic, and the values that are marked."""
+
+    label: str
+    low: float
+    high: float
+    marks: Sequence[float]
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """Where a value stands between the ends, 0 to 1."""
+        low, high = self.low, self.high
+        if self.logarithmic:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return (value - low) / (high - low)
+
+
+def text(x: float, y: float, content: str, classes: str = "", anchor: str = "start") -> str:
+    """A line of text that ends, begins or has its middle at a place."""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" class="{classes}" text-anchor="{anchor}">'
+        f"{escape(content)}</text>"
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, classes: str) -> str:
+    """A straight line."""
+    places = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    return f'<line {places} class="{classes}"/>'
+
+
+def svg(width: float, height: float, title: str, shapes: Sequence[str]) -> str:
+    """The whole file."""
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title)}">'
+    )
+    return "\n".join([head, f"<style>{STYLE}</style>", *shapes, "</svg>", ""])
+
+
+def chart(title: str, across: Axis, up: Axis, points: Sequence[Point]) -> str:
+    """Points with their names, and the spread of their seeds."""
+
+    def x_of(value: float) -> float:
+        return LEFT + across.share(value) * (WIDTH - LEFT - RIGHT)
+
+    def y_of(value: float) -> float:
+        return HEIGHT - BOTTOM - up.share(value) * (HEIGHT - TOP - BOTTOM)
+
+    foot = HEIGHT - BOTTOM
+    shapes = [text(LEFT, 22, title, "title")]
+    for mark in up.marks:
+        shapes.append(line(LEFT, y_of(mark), WIDTH - RIGHT, y_of(mark), "grid"))
+        shapes.append(text(LEFT - 8, y_of(mark) + 4, f"{mark:g}", "soft", "end"))
+    for mark in across.marks:
+        shapes.append(line(x_of(mark), foot, x_of(mark), foot + 5, "axis"))
+        shapes.append(text(x_of(mark), foot + 20, f"{mark:g}", "soft", "middle"))
+    shapes.append(line(LEFT, foot, WIDTH - RIGHT, foot, "axis"))
+    shapes.append(text(WIDTH - RIGHT, HEIGHT - 12, across.label, "soft", "end"))
+    shapes.append(text(LEFT, TOP - 4, up.label, "soft"))
+    for point in points:
+        x, y = x_of(point.x[0]), y_of(point.y[0])
+        kind = "ours" if point.ours else "other"
+        shapes.append(line(x_of(point.x[1]), y, x_of(point.x[2]), y, f"{kind} range"))
+        shapes.append(line(x, y_of(point.y[1]), x, y_of(point.y[2]), f"{kind} range"))
+        shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" class="{kind}"/>')
+        room = WIDTH - RIGHT - x - 10
+        fits = len(point.name) * ADVANCE * 13 < room
+        anchor, shift = ("start", 10) if fits else ("end", -10)
+        height = y - 8 if point.above else y + 18
+        shapes.append(text(x + shift, height, point.name, f"{kind} name", anchor))
+    return svg(WIDTH, HEIGHT, title, shapes)
+
+
+def measured(value: Any) -> tuple[float, float, float]:
+    """A metric of a row as mean, lowest and highest."""
+    if isinstance(value, dict):
+        return value["mean"], value["lowest"], value["highest"]
+    return float(value), float(value), float(value)
+
+
+def points_of(table: str, x: str, y: str, names: dict[str, tuple[str, bool, bool]]) -> list[Point]:
+    """Rows of the list of results; ``names``: of each system the first fields of its point."""
+    rows = [json.loads(row) for row in RESULTS.read_text(encoding="utf-8").splitlines()]
+    metrics = {
+        row["system"]: row["metrics"] for row in rows if "system" in row and row["table"] == table
+    }
+    return [
+        Point(*name, measured(metrics[system][x]), measured(metrics[system][y]))
+        for system, name in names.items()
+    ]
+
+
+def learning() -> str:
+    """BLEU of LevT after 1,000 updates against the processor's time, stock and ours."""
+    names = {
+        "stock, its recipe (Adam, 0.002)": ("fairseq's LevT, its recipe", False, True),
+        "stock, Muon at 0.004": ("fairseq's LevT with Muon", False, False),
+        "ours, Adam at 0.002": ("ours with Adam", True, True),
+        "ours, Muon at 0.004": ("ours, its recipe", True, True),
+    }
+    across = Axis("processor seconds for 1,000 updates", 280, 480, (300, 350, 400, 450))
+    up = Axis("BLEU, Multi30k en-de", 5, 25, (5, 10, 15, 20, 25))
+    title = "Learning: 1,000 updates from scratch, three seeds"
+    return chart(title, across, up, points_of("levt-learning", "seconds", "tuned", names))
+
+
+CHARTS = {"learning": learning}
+
+
+def states(trace: dict[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Rows of the picture: a label, and tokens each with its mark."""
+    first = trace["iterations"][0]
+    yield "source", [(word, "") for word in trace["source"].split()]
+    yield "draft", [(token, "") for token in words(first["before"])]
+    for number, step in enumerate(trace["iterations"], start=1):
+        if any(step["deleted"]):
+            marks = ["gone" if gone else "" for gone in step["deleted"]]
+            yield f"{number}: delete", list(zip(words(step["before"]), marks, strict=True))
+        if any(step["inserted"]):
+            marks = ["come" if new else "" for new in step["inserted"]]
+            yield f"{number}: insert", list(zip(words(step["after"]), marks, strict=True))
+    yield "result", [(word, "") for word in trace["text"].split()]
+
+
+def words(tokens: Sequence[str]) -> list[str]:
+    """Subwords as they are shown: without the sign of a word's beginning."""
+    return [token.replace("\u2581", "") or "\u2581" for token in tokens]
+
+
+def picture(trace: dict[str, Any]) -> str:
+    """LevT at work on one sentence."""
+    shapes, y, width = [], 30.0, 0.0
+    for label, tokens in states(trace):
+        shapes.append(text(16, y, label, "soft"))
+        x = 110.0
+        for token, mark in tokens:
+            advance = len(token) * 15 * ADVANCE
+            if mark:
+                box = f'x="{x - 3:.1f}" y="{y - 16:.1f}" width="{advance + 6:.1f}" height="22"'
+                shapes.append(f'<rect {box} rx="3" class="{mark}"/>')
+            shapes.append(
+                f'<text x="{x:.1f}" y="{y:.1f}" class="word" textLength="{advance:.1f}" '
+                f'lengthAdjust="spacingAndGlyphs">{escape(token)}</text>'
+            )
+            if mark == "gone":
+                shapes.append(line(x - 2, y - 5, x + advance + 2, y - 5, "struck"))
+            x += advance + 9
+        width, y = max(width, x), y + 34
+    title = "A Levenshtein Transformer edits a draft: " + trace["text"]
+    return svg(width + 16, y - 10, title, shapes)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write all charts, or the picture of a trace."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--trace", help="file with a line of lev-trace --json")
+    args = parser.parse_args(argv)
+    FIGURES.mkdir(exist_ok=True)
+    if args.trace:
+        (trace,) = map(json.loads, Path(args.trace).read_text(encoding="utf-8").splitlines())
+        (FIGURES / "levt.svg").write_text(picture(trace), encoding="utf-8")
+        return
+    for name, draw in CHARTS.items():
+        (FIGURES / f"{name}.svg").write_text(draw(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
