@@ -20,14 +20,15 @@ RESULTS = ROOT / "benchmarks" / "results.jsonl"
 FIGURES = ROOT / "docs" / "figures"
 WIDTH, HEIGHT = 720, 340
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 40, 52
-ADVANCE = 0.58  # of a character, in sizes of the font
+ADVANCE, MONO = 0.58, 8.43  # of a character: in sizes of the font; in pixels
 STYLE = """
 text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328; }
 .soft { fill: #59636e; } .title { font-weight: 600; font-size: 14px; }
 .axis { stroke: #8b949e; } .grid { stroke: #d8dee4; } .range { stroke-width: 2; }
 .ours { fill: #0969da; stroke: #0969da; } .other { fill: #bc4c00; stroke: #bc4c00; }
 .ours.name { stroke: none; font-weight: 600; } .other.name { stroke: none; fill: #59636e; }
-.gone { fill: #ffd7d5; } .come { fill: #cbe5ff; } .word { font-size: 15px; }
+.gone { fill: #ffd7d5; } .come { fill: #cbe5ff; }
+.word { font: 14px ui-monospace, Consolas, "DejaVu Sans Mono", monospace; }
 .struck { stroke: #cf222e; stroke-width: 1.5; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; } .soft, .other.name { fill: #9198a1; }
@@ -170,7 +171,10 @@ def states(trace: dict[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]
             yield f"{number}: delete", list(zip(words(step["before"]), marks, strict=True))
         if any(step["inserted"]):
             marks = ["come" if new else "" for new in step["inserted"]]
-            yield f"{number}: insert", list(zip(words(step["after"]), marks, strict=True))
+            after = words(step["after"])
+            slots = ["\u25a2" if new else token for token, new in zip(after, step["inserted"])]
+            yield f"{number}: insert", list(zip(slots, marks, strict=True))
+            yield f"{number}: fill", list(zip(after, marks, strict=True))
     yield "result", [(word, "") for word in trace["text"].split()]
 
 
@@ -186,7 +190,7 @@ def picture(trace: dict[str, Any]) -> str:
         shapes.append(text(16, y, label, "soft"))
         x = 110.0
         for token, mark in tokens:
-            advance = len(token) * 15 * ADVANCE
+            advance = len(token) * MONO
             if mark:
                 box = f'x="{x - 3:.1f}" y="{y - 16:.1f}" width="{advance + 6:.1f}" height="22"'
                 shapes.append(f'<rect {box} rx="3" class="{mark}"/>')
@@ -196,7 +200,7 @@ def picture(trace: dict[str, Any]) -> str:
             )
             if mark == "gone":
                 shapes.append(line(x - 2, y - 5, x + advance + 2, y - 5, "struck"))
-            x += advance + 9
+            x += advance + MONO
         width, y = max(width, x), y + 34
     title = "A Levenshtein Transformer edits a draft: " + trace["text"]
     return svg(width + 16, y - 10, title, shapes)

@@ -108,7 +108,7 @@ class Spacing:
         contracted = sorted((word for word in counts if "'" in word[1:-1]), key=counts.__getitem__)
         #: Without its apostrophe → the most frequent word that has one.
         self._contracted = {word.replace("'", ""): word for word in contracted}
-        #: What an infinitive follows, which may be known words without their apostrophe (*cant*).
+        #: What an infinitive follows, which may be known words without their apostrophe (*dont*).
         self._negated = {
             whole
             for bare, whole in self._contracted.items()
