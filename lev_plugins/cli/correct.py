@@ -231,7 +231,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
 
     names = (
         "path data device unit window beam precision settings lexicon lookup bigrams confusions "
-        "draft_guided"
+        "draft_guided eager"
     )
     given: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     given["weights"] = weights(args.weight or ())

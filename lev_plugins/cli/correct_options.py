@@ -32,6 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("files FILE", "noisy text; - is standard input (default)", nargs="*")
     add("--path CHECKPOINT", "or its folder (default: English spelling)")
     add("--min-confidence P", "make no edit less probable (default: as tuned, else 0)", type=float)
+    add("--eager", "make every edit that the model wants, also of what may well be a term")
     add("--protect REGEX", "no edit in what this matches; code, none; repeatable", action="append")
     add("--protect-words FILE", "words and phrases, one a line, that stay as they are")
     add("--output-dir DIR", "write files and folders here; what is there is skipped")

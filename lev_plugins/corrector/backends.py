@@ -80,6 +80,12 @@ class Backend:
     readable: Callable[[str], bool] = staticmethod(lambda text: True)
     #: Whether there are lists of words and none has a word, neither as right nor as wrong.
     unknown: Callable[[str], bool] = staticmethod(lambda word: False)
+    #: How many corrections are listed for a word as a misspelling: 0, 1, or 2 for several.
+    misspelt: Callable[[str], int] = staticmethod(lambda word: 0)
+    #: Whether a word is right, but may be written for another one.
+    is_confused: Callable[[str], bool] = staticmethod(lambda word: False)
+    #: Whether a list has a word as right.
+    knows: Callable[[str], bool] = staticmethod(lambda word: False)
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()

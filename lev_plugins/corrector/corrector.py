@@ -1,22 +1,40 @@
 """The corrector: lines in, corrected lines and their edits out."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from ..errors import UserError, require_share
 from ..inference.arguments import strings
+from ..io.text_files import require_files
 from . import spacing
 from .backends import Answer, Backend
 from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
+from .evidence import Evidence, Run
 from .fitting import calibrated
+from .known_words import KnownWords
+from .languages import Languages
 from .packaged import ENGLISH_SPELLING, installed_misspellings
 from .protection import CODE, SURE, Document, Protection, covered, joined, touched
 from .settings import DEFAULTS, Settings, chosen
-from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
+from .units import (
+    HYPHENS,
+    KINDS,
+    UNREADABLE,
+    Context,
+    Span,
+    Unit,
+    UnitKind,
+    compound,
+    context,
+    pieces,
+    spans,
+)
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
@@ -27,14 +45,16 @@ _CODE = Protection([CODE])
 
 @dataclass(frozen=True)
 class _Reading:
-    """A text that was read: its lines, which of them are code, which stay, and the units of
-    each."""
+    """A text that was read: its lines, which of them are code, which stay, the units of each and
+    its parts in other languages, and what tells how sure an edit has to be."""
 
     lines: Sequence[str]
     code: Sequence[bool]
     skipped: Sequence[bool]
     units: Sequence[Sequence[Unit]]
+    foreign: Sequence[Sequence[Span]]
     document: Document | None
+    evidence: Evidence | None = None
 
 
 class Corrector:
@@ -55,6 +75,8 @@ class Corrector:
 
     #: Where the settings come from, where that is a file.
     settings_file: str | None = None
+    #: Whether every edit is made that the model wants, whatever the text tells (:mod:`.evidence`).
+    eager: bool = False
 
     def __init__(
         self,
@@ -88,7 +110,8 @@ class Corrector:
         window: int | None = None, beam: int | None = None, precision: str = "fp32",
         lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
         weights: Mapping[str, float] | None = None, bigrams: str | None = None,
-        confusions: str | None = None, draft_guided: bool = False, **processing: Any,
+        confusions: str | None = None, draft_guided: bool = False, eager: bool = False,
+        **processing: Any,
     ) -> "Corrector":  # fmt: skip
         """Loads a checkpoint of one of the tasks of :mod:`.loading`.
 
@@ -101,6 +124,7 @@ class Corrector:
                 :class:`.settings.Settings`, before what the file says.
             draft_guided: decode greedily and read ahead in the text, which is as a beam of 1
                 corrects it, in fewer passes (left-to-right models, without ranking).
+            eager: make every edit that the model wants, also of what may well be a term.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
@@ -118,6 +142,7 @@ class Corrector:
             raise UserError(f"beam={beam}: draft-guided decoding is greedy; give 1 or leave it out")
         use, file = chosen(place, settings, {"beam": 1 if draft_guided else beam, **files})
         use.protection()  # a file that is missing is told before the model loads
+        require_files([use.known] if use.known else [])
         folder = os.fspath(data) if data else None
         backend = loading.load_backend(
             place, folder, device, use.beam, precision, processing, draft_guided
@@ -126,7 +151,7 @@ class Corrector:
         if unit is None:
             unit, window = use.unit, use.window
         made = cls(backend, unit, window, use)
-        made.settings_file = file
+        made.settings_file, made.eager = file, eager
         return made
 
     def correct(
@@ -195,6 +220,8 @@ class Corrector:
             written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
             answers = dict(zip(wanted, written, strict=True))
             for reading in group:
+                self._learn(reading, answers)
+            for reading in group:
                 yield list(self._corrections(reading, answers, threshold, protections))
 
     def _reading(
@@ -206,7 +233,30 @@ class Corrector:
         units = [[] if skip else [*self._units(line)] for line, skip in zip(lines, skipped)]
         if document and self.unit == "letters":
             document.leave_divided_words(lines, units)
-        return _Reading(lines, code, skipped, units, document)
+        evidence = document.evidence if document else self._evidence()
+        if evidence is None:
+            return _Reading(lines, code, skipped, units, [()] * len(lines), document)
+        foreign = evidence.read(lines, skipped)
+        units = [
+            [unit for unit in some if self._is_asked(unit, parts, evidence)]
+            for some, parts in zip(units, foreign, strict=True)
+        ]
+        return _Reading(lines, code, skipped, units, foreign, document, evidence)
+
+    def _is_asked(self, unit: Unit, foreign: Sequence[Span], evidence: Evidence) -> bool:
+        """Whether the model is asked about a unit of a line with foreign parts."""
+        inside = any(start <= unit.start < end for start, end in foreign)
+        return not (inside or evidence.leaves_alone(unit.text))
+
+    def _learn(
+        self, reading: _Reading, answers: Mapping[tuple[str, Context], Answer | None]
+    ) -> None:
+        """Tells what a text's words say of the sure errors in it."""
+        if reading.evidence:
+            for unit in (unit for line in reading.units for unit in line):
+                for chance in (answers[unit.text, unit.context] or {}).values():
+                    chance = calibrated(chance, self.settings.temperature)
+                    reading.evidence.learn(unit.text, chance)
 
     def _corrections(
         self,
@@ -219,12 +269,11 @@ class Corrector:
         document = reading.document
         if document and document.foreign:
             threshold = max(threshold, SURE)
-        read = zip(reading.lines, reading.units, reading.code, reading.skipped, strict=True)
-        for line, units, code, skipped in read:
-            if skipped:
-                yield Correction(line, line, (), code=code)
+        for number, line in enumerate(reading.lines):
+            if reading.skipped[number]:
+                yield Correction(line, line, (), code=reading.code[number])
             else:
-                yield self._corrected(line, units, answers, threshold, protections, document)
+                yield self._corrected(reading, number, answers, threshold, protections)
 
     def document(self, others: Document | None = None, path: str | None = None) -> Document | None:
         """A text to correct some lines at a time, which teaches words and says what is code or
@@ -234,8 +283,25 @@ class Corrector:
             others: another text of the same run: the words of both count for both.
             path: the name of its file.
         """
-        protects = self.settings.protect_code
-        return Document(self.backend.unknown, others, path) if protects else None
+        if not self.settings.protect_code:
+            return None
+        evidence = self._evidence(others.evidence if others else None, path)
+        return Document(self.backend.unknown, others, path, evidence)
+
+    def _evidence(self, others: Evidence | None = None, path: str | None = None) -> Evidence | None:
+        """Of a text; ``others``: of another text of the same run."""
+        if self.eager or self._known is None:
+            return None
+        run = others.run if others else Run(self.backend, self._known, self._languages)
+        return Evidence(run, path)
+
+    @cached_property
+    def _known(self) -> KnownWords | None:
+        return self.settings.known_words()
+
+    @cached_property
+    def _languages(self) -> Languages:
+        return Languages()
 
     def _units(self, line: str) -> Iterator[Unit]:
         """The units of a line that the model is given."""
@@ -246,41 +312,49 @@ class Corrector:
         for number, (start, end) in enumerate(places):
             if words and not self.backend.readable(line[start:end]):
                 continue
+            if words and self._is_compound(line, start, end):
+                continue
             for unit in pieces(line, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
                     unit = unit._replace(context=context(line, places, number))
                 if tokens(unit.text):
                     yield unit
 
+    def _is_compound(self, line: str, start: int, end: int) -> bool:
+        """Whether a word is a part of one with hyphens that the lists have, written as one word
+        (*co-ordinate*) or as a phrase (*de-facto*)."""
+        whole = compound(line, start, end)
+        if whole is None:
+            return False
+        parts = re.split(f"[{HYPHENS}]", whole.lower())
+        return self.backend.knows("".join(parts)) or " ".join(parts) in self._phrases
+
+    @cached_property
+    def _phrases(self) -> set[str]:
+        """That stay, by the settings, in small letters."""
+        return {phrase.lower() for phrase in self.settings.protection().words}
+
     def _corrected(
         self,
-        line: str,
-        units: Sequence[Unit],
+        reading: _Reading,
+        number: int,
         answers: Mapping[tuple[str, Context], Answer | None],
         least: float,
         protections: Sequence[Protection],
-        document: Document | None,
     ) -> Correction:
-        """A line with the edits of its units that are sure enough and touch nothing protected;
+        """A line of a text with the edits that are sure enough and touch nothing protected;
         ``answers``: of units that are written alike in the same context."""
-        wanted: list[tuple[Patch, float]] = []
-        unterminated = []
-        for unit in units:
-            answer = answers[unit.text, unit.context]
-            if answer is None:
-                unterminated.append((unit.start, unit.end))
-                continue
-            for edit, probability in answer.items():
-                chance = calibrated(probability, self.settings.temperature)
-                chance = document.probability(unit.text, chance) if document else chance
-                wanted.append((placed(line, unit.start, unit.end, edit), chance))
+        line, units = reading.lines[number], reading.units[number]
+        wanted = self._wanted(reading, number, answers)
         respaced: list[tuple[Patch, float]] = []
         if self.backend.spacing:
             places = [*spans(line, "letters")]
             wanted, respaced = self.backend.spacing.combined(line, places, wanted)
+            respaced = [_judged(line, change, reading.evidence) for change in respaced]
         wanted = sorted([*wanted, *respaced])
         edits, longest = [], self.settings.longest
-        protected = joined(span for one in protections if wanted for span in one.spans(line))
+        patterns = joined(span for one in protections if wanted for span in one.spans(line))
+        protected = joined([*patterns, *reading.foreign[number]])
         asked = [one for one in protections if one is not self.protections[0]]
         whole = joined(span for one in asked if respaced for span in one.spans(line))
         for (start, end, after), chance in whole_words(line, wanted):
@@ -298,7 +372,38 @@ class Corrector:
             elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"
             edits.append(Edit(start, before, after, chance, reason is None, reason))
+        unterminated = (
+            (unit.start, unit.end) for unit in units if answers[unit.text, unit.context] is None
+        )
         return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
+
+    def _wanted(
+        self,
+        reading: _Reading,
+        number: int,
+        answers: Mapping[tuple[str, Context], Answer | None],
+    ) -> list[tuple[Patch, float]]:
+        """The changes of units that the model wants in a line, each with its probability in this
+        text."""
+        line, judge = reading.lines[number], reading.evidence or reading.document
+        wanted: list[tuple[Patch, float]] = []
+        for unit in reading.units[number]:
+            for edit, probability in (answers[unit.text, unit.context] or {}).items():
+                chance = calibrated(probability, self.settings.temperature)
+                if judge:
+                    in_compound = compound(line, unit.start, unit.end) is not None
+                    chance = judge.probability(unit.text, chance, in_compound)
+                wanted.append((placed(line, unit.start, unit.end, edit), chance))
+        return wanted
+
+
+def _judged(
+    line: str, change: tuple[Patch, float], evidence: Evidence | None
+) -> tuple[Patch, float]:
+    """A change of spaces with its probability in a text."""
+    patch, chance = change
+    start, end, _ = patch
+    return patch, evidence.respaced(line[start:end], chance) if evidence else chance
 
 
 def _groups(readings: Iterable[_Reading]) -> Iterator[list[_Reading]]:

@@ -8,7 +8,8 @@ or of another form.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -98,42 +99,66 @@ class Lexicon:
 class Lookup:
     """Pairs of a misspelling and a correction, as met in training; there may be several of one."""
 
-    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        ambiguous: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
         self.corrections: dict[str, tuple[str, ...]] = {}
         self.misspellings: dict[str, int] = {}
+        #: Misspellings whose corrections are candidates where the word is none of the lexicon.
+        self.ambiguous: dict[str, tuple[str, ...]] = dict(ambiguous)
         for wrong, right in pairs:
             known = self.corrections.get(wrong, ())
             if wrong != right and right not in known:
                 self.corrections[wrong] = (*known, right)
                 self.misspellings[right] = self.misspellings.get(right, 0) + 1
 
-    def in_small_letters(self, known: Container[str] = ()) -> "Lookup":
+    def in_small_letters(self, known: Collection[str] = ()) -> "Lookup":
         """The same, to be asked in small letters; corrections keep their capitals.
 
-        What is listed with capitals alone does not touch ``known`` words (*May*, *may*).
+        What is listed with capitals alone does not touch ``known`` words (*May*, *may*), nor does
+        what has several corrections.
         """
-        return Lookup(
-            (one.lower(), right)
-            for one, some in self.corrections.items()
-            if one == one.lower() or one.lower() not in known
-            for right in some
-        )
+        pairs = [
+            (wrong.lower(), right)
+            for wrong, corrections in self.corrections.items()
+            if wrong == wrong.lower() or wrong.lower() not in known
+            for right in corrections
+        ]
+        small = {word.lower() for word in known} if self.ambiguous else ()
+        pairs += [
+            (wrong, right)
+            for wrong, corrections in self.ambiguous.items()
+            if wrong not in small
+            for right in corrections
+        ]
+        return Lookup(pairs)
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
         """A file with a misspelling, a tab and its correction on each line, or codespell's own
-        list (``teh->the``), of which words with one correction are taken, in small letters.
+        list (``teh->the``), in small letters; words with several corrections are
+        :attr:`ambiguous`.
         """
 
-        def parse(line: str) -> tuple[str, str]:
+        def parse(line: str) -> tuple[str, str, bool]:
             wrong, right = line.split("->" if "->" in line else "\t")
             if not (wrong and right):
                 raise ValueError
-            if "->" not in line:
-                return wrong, right
-            return wrong.lower(), wrong.lower() if "," in right else right.lower()
+            return (wrong.lower(), right.lower(), True) if "->" in line else (wrong, right, False)
 
-        return cls(_parsed(path, parse, "a misspelling, a tab and its correction", empty=True))
+        rows = _parsed(path, parse, "a misspelling, a tab and its correction", empty=True)
+        several = {wrong: right for wrong, right, listed in rows if listed and "," in right}
+        pairs = ((wrong, right) for wrong, right, _ in rows if wrong not in several)
+        corrections = {wrong: _alternatives(text) for wrong, text in several.items()}
+        return cls(pairs, corrections)
+
+
+def _alternatives(text: str) -> tuple[str, ...]:
+    """codespell's corrections of a word; none where a remark stands behind the last comma."""
+    *corrections, remark = map(str.strip, text.split(","))
+    return () if remark else tuple(corrections)
 
 
 class Bigrams:

@@ -11,6 +11,7 @@ from os.path import commonprefix
 
 from ..errors import UserError
 from ..inference.arguments import strings
+from .evidence import Evidence
 from .units import HYPHENS, Span, Unit, spans
 
 #: The power of how often an unknown word is met, by which the odds of a change are divided.
@@ -139,6 +140,7 @@ class Document:
         unknown: as of :attr:`.Backend.unknown`.
         others: another text of the same run: the words of both count for both.
         path: the name of its file, where it has one.
+        evidence: what counts its words, where edits are judged by them.
     """
 
     def __init__(
@@ -146,8 +148,9 @@ class Document:
         unknown: Callable[[str], bool],
         others: "Document | None" = None,
         path: str | None = None,
+        evidence: Evidence | None = None,
     ) -> None:
-        self._unknown, self.path = unknown, path
+        self._unknown, self.path, self.evidence = unknown, path, evidence
         self._fence, self._blank, self._indented = "", False, False
         self._divided = False  # a word, at the end of the line before
         self._words = self._strange = 0  # in lines of several words, not in lists of single ones
@@ -158,6 +161,8 @@ class Document:
         """Which of the next lines are code; the words of the others are counted, but for those
         that are ``ignored``."""
         code = list(map(self._is_code, lines))
+        if self.evidence:
+            return code
         silent = [mark or skip for mark, skip in zip_longest(code, ignored, fillvalue=False)]
         for line in (line for line, no_prose in zip(lines, silent, strict=True) if not no_prose):
             words = [line[start:end] for start, end in spans(line, "letters")]
@@ -196,7 +201,7 @@ class Document:
                 mine.pop(0)
             self._divided = divided
 
-    def probability(self, word: str, chance: float) -> float:
+    def probability(self, word: str, chance: float, in_compound: bool = False) -> float:
         """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.
 
         Its odds are divided by the third power of how often it was met.
@@ -210,4 +215,6 @@ class Document:
     @property
     def foreign(self) -> bool:
         """Whether most of so many words are in no list: the text is in another language."""
+        if self.evidence:
+            return self.evidence.foreign
         return self._words >= ENOUGH and 2 * self._strange > self._words

@@ -111,6 +111,9 @@ class Ranker(Backend):
         self._found: dict[str, Candidates] = {}
         self.readable = lru_cache(MOST_KEPT)(self._readable)
         self.unknown = lru_cache(MOST_KEPT)(self._in_no_list)
+        self.misspelt = lru_cache(MOST_KEPT)(self._corrections_of)
+        self.is_confused = lru_cache(MOST_KEPT)(self._may_be_another)
+        self.knows = lru_cache(MOST_KEPT)(self._is_right)
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
@@ -159,6 +162,15 @@ class Ranker(Backend):
 
     def _in_no_list(self, word: str) -> bool:
         return not (self._known(word) or self._listed(word.lower()))
+
+    def _corrections_of(self, word: str) -> int:
+        return min(len(self.vocabulary.corrections(self.form(word))), 2)
+
+    def _may_be_another(self, word: str) -> bool:
+        return self._known(word) and word.lower() in self.confused
+
+    def _is_right(self, word: str) -> bool:
+        return self._known(word) and not self._listed(word.lower())
 
     def _listed(self, small: str) -> bool:
         """Whether a word is known to be wrong, or to be written for another."""

@@ -10,13 +10,14 @@ from typing import Any
 from ..errors import UserError
 from ..io.output import whole_file
 from ..io.text_files import read_lines, reading
+from .known_words import KnownWords
 from .lexicon import Bigrams, Lexicon, Lookup, read_confusions
 from .protection import Protection
 from .vocabulary import Vocabulary
 
 NAME = "corrector.json"
 #: Settings that name a file, which lies beside the checkpoint as ``corrector.NAME``.
-FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
+FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words", "known")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Settings:
     temperature: of the model's probabilities (:mod:`.fitting`). protect_code: whether code and the
     like stay as they are (:mod:`.protection`). weights: of the ranking (:data:`.ranking.WEIGHTS`).
     tuned: what for. beam: width of the search of a left-to-right model (default 5). Paths of lists
-    (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; protect_words: words that stay.
+    (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; protect_words: words that stay; known:
+    words that exist (:mod:`.known_words`), by which edits are judged (:mod:`.evidence`).
     """
 
     unit: str | None = None
@@ -45,6 +47,7 @@ class Settings:
     beam: int | None = None
     protect_words: str | None = None
     protect_code: bool = False
+    known: str | None = None
 
     @property
     def ranks(self) -> bool:
@@ -54,6 +57,10 @@ class Settings:
     def protection(self) -> Protection:
         """Of the words of :attr:`protect_words`; raises UserError where they cannot be read."""
         return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
+
+    def known_words(self) -> KnownWords | None:
+        """Of :attr:`known`; raises UserError where they cannot be read."""
+        return KnownWords.read(self.known) if self.known else None
 
     def vocabulary(self, by_word: bool) -> Vocabulary:
         """The files of words; raises UserError where one cannot be read."""

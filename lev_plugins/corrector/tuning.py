@@ -79,7 +79,7 @@ def tune(
         UserError: lines that do not correspond, or in which no word is wrong.
     """
     noisy, clean, left_out, longest = _same_words(noisy, clean)
-    ranker = corrector.backend
+    ranker, corrector.eager = corrector.backend, True
     use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
     corrector.settings = use
     if isinstance(ranker, Ranker):

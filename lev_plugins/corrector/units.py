@@ -21,6 +21,8 @@ NO_CONTEXT: Context = ("", "")
 _BYTE_ORDER_MARK = "\ufeff"
 #: Marks that are written for an apostrophe, as :func:`plain_apostrophes` has it.
 APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
+#: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
+MOST_PARTS, LONGEST_PART = 4, 40
 #: Marks that divide a word or join two, the soft one as far as it ends a line.
 HYPHENS = "-\u2010\u2011\u00ad"
 _WORD = re.compile(r"\S+")
@@ -136,6 +138,23 @@ def core_of(word: str) -> str:
     """A word without punctuation around it, with the marks on its letters."""
     places = [n for n, one in enumerate(with_marks_as_letters(word)) if one.isalnum()]
     return word[places[0] : places[-1] + 1] if places else ""
+
+
+_BEFORE_HYPHEN = re.compile(rf"[^\W\d_]+[{HYPHENS}]$")
+_BEHIND_HYPHEN = re.compile(rf"[{HYPHENS}][^\W\d_]+")
+
+
+def compound(line: str, start: int, end: int) -> str | None:
+    """The word with hyphens that a unit of letters is a part of; None where it is none."""
+    parts = [line[start:end]]
+    for _ in range(MOST_PARTS):
+        if before := _BEFORE_HYPHEN.search(line, max(0, start - LONGEST_PART), start):
+            start = before.start()
+            parts.insert(0, before[0])
+        if behind := _BEHIND_HYPHEN.match(line, end):
+            end = behind.end()
+            parts.append(behind[0])
+    return "".join(parts) if len(parts) > 1 else None
 
 
 def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Context:

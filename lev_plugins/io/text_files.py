@@ -75,6 +75,12 @@ def _opened(path: str) -> IO[bytes]:
             raise UserError(f"{path}: cannot be decompressed ({error})") from error
 
 
+def read_bytes(path: str) -> bytes:
+    """What a file holds, which xz compressed or not; raises UserError where it cannot be read."""
+    with reading(path), _opened(path) as file:
+        return file.read()
+
+
 def decode(name: str, number: int, body: bytes, way: str = "") -> str:
     """Line ``number`` of the stream ``name``; a UserError, with the ``way`` out, if not UTF-8."""
     try:

@@ -1,0 +1,104 @@
+"""Makes the list of words that exist, by which edits of unknown words are judged.
+
+    pip install wordfreq
+    apt-get download scowl && dpkg-deb -x scowl_*.deb scowl
+    apt-cache pkgnames > names
+    python examples/spelling_and_ocr/known_words.py FOLDER --scowl scowl/usr/share/dict/scowl --names names
+
+FOLDER is that of a corrector; it gets ``corrector.known``: on each line a word that its lexicon
+lacks, a tab, and a level from 1 to 9: how much speaks for the word as it is written, in nats
+(:mod:`lev_plugins.corrector.known_words`). Three sources say so, the one that is surest counts:
+
+- SCOWL's lists of words (all spellings of English, names, abbreviations), by their size;
+- wordfreq's frequencies of words in English of many kinds, by Zipf's scale;
+- names of packages: tools that have no place in a dictionary.
+"""
+
+import argparse
+import json
+import lzma
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from wordfreq import get_frequency_dict
+
+from lev_plugins.corrector import settings
+from lev_plugins.corrector.lexicon import Lexicon
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.text_files import read_lines
+
+#: Largest size of SCOWL's lists (the larger, the rarer their words) and level.
+SCOWL = ((70, 8), (80, 5))
+#: Words per billion, at least, and level: Zipf frequencies of 1.3, 1.5, 2, 2.5, 3.
+WORDFREQ = ((20, 1), (31.6, 3), (100, 4), (316, 6), (1000, 8))
+#: Packages whose names have a word, at least, and level.
+NAMES = ((1, 4), (2, 6))
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+
+def scowl_levels(folder: Path) -> Iterator[tuple[str, int]]:
+    """Words of SCOWL's lists, whose names end with their size."""
+    for path in sorted(folder.iterdir()):
+        level = next((level for most, level in SCOWL if int(path.suffix[1:]) <= most), 0)
+        if level and "variant_3" not in path.name:
+            for word in path.read_text(encoding="latin-1").splitlines():
+                yield word.strip().lower(), level
+
+
+def frequency_levels() -> Iterator[tuple[str, int]]:
+    """Words of wordfreq."""
+    for word, frequency in get_frequency_dict("en", "large").items():
+        yield word, max((level for least, level in WORDFREQ if frequency * 1e9 >= least), default=0)
+
+
+def name_levels(path: str) -> Iterator[tuple[str, int]]:
+    """Words of names of packages, one name a line."""
+    times = Counter(
+        word for name in read_lines(path) for word in {*re.findall("[a-z]{2,}", name.lower())}
+    )
+    for word, count in times.items():
+        yield word, max(level for least, level in NAMES if count >= least)
+
+
+def known_words(lexicon: Mapping[str, float], sources: Iterator[tuple[str, int]]) -> dict[str, int]:
+    """The level of each word that is none of a lexicon, nor the possessive of one."""
+    right, levels = {word.lower() for word in lexicon}, dict[str, int]()
+    for word, level in sources:
+        is_new = word not in right and word.removesuffix("'s") not in right
+        if level and is_new and len(word) > 1 and _WORD.fullmatch(word):
+            levels[word] = max(level, levels.get(word, 0))
+    return {word: level for word, level in levels.items() if not word.endswith("'s")}
+
+
+def sources(args: argparse.Namespace) -> Iterator[tuple[str, int]]:
+    """All of them."""
+    yield from scowl_levels(args.scowl)
+    yield from frequency_levels()
+    yield from name_levels(args.names)
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="of a corrector, with corrector.json")
+    parser.add_argument("--scowl", type=Path, required=True, help="folder of SCOWL's lists")
+    parser.add_argument("--names", required=True, help="names of packages, one a line")
+    args = parser.parse_args()
+    stored = args.folder / settings.NAME
+    use = settings.read(str(stored))
+    assert use.lexicon, f"{stored} names no lexicon"
+    levels = known_words(Lexicon.read(use.lexicon).counts, sources(args))
+    lines = sorted(f"{word}\t{level}\n".encode() for word, level in levels.items())
+    path = args.folder / "corrector.known"
+    path.write_bytes(lzma.compress(b"".join(lines), preset=9 | lzma.PRESET_EXTREME))
+    kept = json.loads(stored.read_text(encoding="utf-8")) | {"known": path.name}
+    stored.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    print(f"{path}: {len(levels):,} words, {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    run_cli(main)

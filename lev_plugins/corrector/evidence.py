@@ -1,0 +1,223 @@
+"""How sure an edit has to be in a text: what its words tell, and lists of words that exist.
+
+A word that is in no list is more often a term than an error. How often depends on the text: where
+many of its other words are known misspellings, or wrong beyond doubt, an unknown one is an error,
+too. The odds of an edit are divided by what speaks for the word as it is written:
+
+- a *known misspelling* needs no more than the model's own probability, also where it returns;
+- any other word is judged by the share of sure errors among the text's unknown words, the more
+  severely the fewer there are, and by the level of the word in :class:`.KnownWords`;
+- a word that stands several times, in one or more files of a run, spelt alike, is a term.
+"""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .known_words import KnownWords
+from .languages import Languages, Word
+from .units import HYPHENS, Span, spans
+
+#: Sure errors for each unknown word: from the first share on all edits are made that the model
+#: wants; up to the second one the bar is highest.
+CARELESS, CAREFUL = 0.2, 0.05
+#: Sure errors and unknown words of which a text is taken to have had so many before it is read.
+BEFORE = (0.2, 10.0)
+#: By how much the odds of an edit are divided where the bar is highest, in nats; what is added in
+#: files that are not prose; for a word that is written for another one of the lexicon; for spaces.
+BAR, BAR_OF_CODE, BAR_OF_CONFUSED, BAR_OF_SPACES = 6.0, 1.5, 3.0, 3.0
+#: What an ambiguous misspelling (several corrections are listed) counts less, in nats.
+AMBIGUOUS = 1.0
+#: The power of how often an unknown word is met by which the odds are divided, and what is added
+#: from so many times on.
+REPEATED, TERM, TERM_TIMES = 3.0, 4.0, 3
+#: What a part of a word with hyphens is rather a name by.
+COMPOUND = 2.0
+#: An edit of an unknown word that is a sure error: its probability, where no list knows the word.
+SURE = 0.99
+#: Level of a known word that is not even looked at where few sure errors are known.
+LEFT_ALONE = 4
+#: Share of foreign lines, and lines, from which a text is foreign.
+FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
+#: Share of tokens with digits or symbols from which a text is no prose.
+SYMBOLS = 0.3
+#: Endings of files of prose; a file with another one is not prose.
+PROSE = {"", ".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex", ".html", ".htm",
+         ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
+
+
+class Words(Protocol):
+    """What is known of words: a :class:`.Ranker`."""
+
+    def unknown(self, word: str) -> bool:
+        """Whether no list has it, neither as right nor as wrong."""
+
+    def misspelt(self, word: str) -> int:
+        """How many corrections are listed for it: 0, 1, or 2 for several."""
+
+    def is_confused(self, word: str) -> bool:
+        """Whether it is a word that is written for others."""
+
+
+@dataclass
+class Run:
+    """What texts of one run share: the lists, and how often unknown words were met."""
+
+    words: Words
+    known: KnownWords
+    languages: Languages = field(default_factory=Languages)
+    met: Counter[str] = field(default_factory=Counter)
+
+
+class Evidence:
+    """What a text tells of its words; it is read line by line, then asked.
+
+    Args:
+        run: what it shares with others.
+        path: the name of its file.
+    """
+
+    def __init__(self, run: Run, path: str | None = None) -> None:
+        self.run, self._path = run, path
+        self._misspelt: set[str] = set()
+        self._unknown: set[str] = set()
+        self._lines = self._foreign_lines = 0  # of several words
+        self._tokens = self._symbols = 0
+
+    def read(self, lines: Sequence[str], silent: Sequence[bool]) -> list[list[Span]]:
+        """Where each of the next lines is in another language; the words of the rest are counted,
+        but for ``silent`` lines."""
+        foreign = [
+            [] if skip else self._read(line) for line, skip in zip(lines, silent, strict=True)
+        ]
+        if self.foreign:
+            for number, line in enumerate(lines):
+                if not silent[number] and self._looks_foreign(line):
+                    foreign[number] = [(0, len(line))]
+        if not self.severity:  # a library takes a few misspelt words for another language's
+            pairs = zip(lines, foreign, strict=True)
+            foreign = [parts if parts == [(0, len(line))] else [] for line, parts in pairs]
+        return foreign
+
+    def _words_of(self, line: str) -> list[Word]:
+        words = []
+        for start, end in spans(line, "letters"):
+            text = line[start:end]
+            strange = self.run.words.unknown(text) or self.run.words.misspelt(text) > 0
+            words.append(Word(start, end, strange))
+        return words
+
+    def _read(self, line: str) -> list[Span]:
+        words = self._words_of(line)
+        parts = self.run.languages.foreign(line, words)
+        if len(words) >= 3:
+            self._lines += 1
+            self._foreign_lines += (0, len(line)) in parts
+        tokens = line.split()
+        self._tokens += len(tokens)
+        self._symbols += len(tokens) - sum(map(_is_plain, tokens))
+        own = (word for word in words if word.strange and not _inside(word.start, parts))
+        self._count(line[word.start : word.end] for word in own)
+        return parts
+
+    def _count(self, strange: Iterable[str]) -> None:
+        for word in strange:
+            small = word.lower()
+            if self.run.words.misspelt(word):
+                self._misspelt.add(small)
+            else:
+                self._unknown.add(word)
+                self.run.met[word] += 1
+
+    def _looks_foreign(self, line: str) -> bool:
+        """Whether a line of a foreign text is foreign, too."""
+        words = self._words_of(line)
+        strange = sum(word.strange for word in words)
+        if not strange:
+            return False
+        return not self.run.languages.is_english(line, round(strange / len(words), 1))
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the text is in another language."""
+        enough = self._foreign_lines >= FOREIGN_LINES
+        return enough and self._foreign_lines > FOREIGN_SHARE * self._lines
+
+    def learn(self, word: str, probability: float) -> None:
+        """Counts an edit that the model wants, where it is sure and no list knows the word."""
+        sure = probability >= SURE and not self.run.known.level(word.lower())
+        if sure and word in self._unknown and word == word.lower():
+            self._misspelt.add(word)
+
+    @property
+    def errors(self) -> float:
+        """Sure errors for each unknown word."""
+        errors, unknown = BEFORE
+        return (len(self._misspelt) + errors) / (len(self._unknown - self._misspelt) + unknown)
+
+    @property
+    def severity(self) -> float:
+        """From 0, every edit that the model wants, to 1, the highest bar."""
+        share = math.log(CARELESS / self.errors) / math.log(CARELESS / CAREFUL)
+        return min(max(share, 0.0), 1.0)
+
+    @property
+    def _is_prose(self) -> bool:
+        ending = os.path.splitext(self._path or "")[1].lower()
+        return ending in PROSE and self._symbols < SYMBOLS * self._tokens
+
+    def leaves_alone(self, word: str) -> bool:
+        """Whether a word of a careful text stays, whatever the model says."""
+        if self.run.words.misspelt(word) or self.run.words.is_confused(word):
+            return False
+        term = self.run.met[word] >= TERM_TIMES or self._level(word) >= LEFT_ALONE
+        return term and self.severity >= 1
+
+    def _level(self, word: str) -> int:
+        return max(self.run.known.level(form) for form in _forms(word))
+
+    def probability(self, word: str, chance: float, in_compound: bool = False) -> float:
+        """Of an edit of a word, all told.
+
+        Args:
+            chance: by the model, in [0, 1].
+            in_compound: whether the word is a part of one with hyphens.
+        """
+        odds = chance / max(1 - chance, 1e-9) * math.exp(-self._against(word, in_compound))
+        return odds / (1 + odds)
+
+    def respaced(self, text: str, chance: float) -> float:
+        """Of a change of the spaces in a text of a word or two, all told."""
+        against = self._against(text, False) if len(text.split()) == 1 else 0.0
+        against = max(against, BAR_OF_SPACES * self.severity)
+        return chance / (chance + max(1 - chance, 1e-9) * math.exp(against))
+
+    def _against(self, word: str, in_compound: bool) -> float:
+        """What speaks against an edit, in nats."""
+        if listed := self.run.words.misspelt(word):
+            return AMBIGUOUS if listed > 1 else 0.0
+        if self.run.words.is_confused(word):
+            return BAR_OF_CONFUSED * self.severity
+        times = self.run.met[word]
+        highest = BAR + self._level(word) + COMPOUND * in_compound
+        highest += BAR_OF_CODE * (not self._is_prose) + TERM * (times >= TERM_TIMES)
+        return highest * self.severity + REPEATED * math.log(max(times, 1))
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    """A word as lists have it: in small letters, and without what an apostrophe adds."""
+    small = word.lower()
+    return small, small.partition("'")[0]
+
+
+def _is_plain(token: str) -> bool:
+    """Whether a token is a word, with punctuation around it or hyphens inside."""
+    core = token.strip("\"'“”‘’()[]{},.;:!?…*_")
+    return not core or all(one.isalpha() or one in f"'’{HYPHENS}" for one in core)
+
+
+def _inside(place: int, parts: Sequence[Span]) -> bool:
+    return any(start <= place < end for start, end in parts)
