@@ -3,7 +3,8 @@
     pip install wordfreq
     apt-get download scowl && dpkg-deb -x scowl_*.deb scowl
     apt-cache pkgnames > names
-    python examples/spelling_and_ocr/known_words.py FOLDER --scowl scowl/usr/share/dict/scowl --names names
+    python examples/spelling_and_ocr/known_words.py FOLDER --names names \\
+        --scowl scowl/usr/share/dict/scowl
 
 FOLDER is that of a corrector; it gets ``corrector.known``: on each line a word that its lexicon
 lacks, a tab, and a level from 1 to 9: how much speaks for the word as it is written, in nats
