@@ -47,18 +47,14 @@ def rewriting(trace: EditTrace, unknown: str | None = None) -> Rewriting:
     # of each token that stands its place in the draft, or None and how likely it was to come
     tokens: list[tuple[int | None, float | None]] = [(place, None) for place in range(len(unit))]
     for step in trace.iterations:
-        kept = []
         chances = step.delete_probabilities or (1.0,) * len(tokens)
         for token, out, chance in zip(tokens, step.deleted, chances, strict=True):
-            if not out:
-                kept.append(token)
-            elif token[0] is not None:
+            if out and token[0] is not None:
                 gone[token[0]] = _log(chance)
-        old = iter(kept)
         chances = step.token_probabilities or (1.0,) * len(step.after)
         tokens = [
-            (None, _log(chance)) if new else next(old)
-            for new, chance in zip(step.inserted, chances, strict=True)
+            (None, _log(chance)) if origin is None else tokens[origin]
+            for origin, chance in zip(step.origins, chances, strict=True)
         ]
     after = trace.iterations[-1].after if trace.iterations else ()
     written = [

@@ -9,6 +9,7 @@ import pytest
 import tiny
 import torch
 from fairseq.logging import metrics
+from omegaconf import OmegaConf
 from refusals import refuses
 from torch import Tensor, nn
 
@@ -168,6 +169,28 @@ def test_it_stands_beside_deletion():
     assert log["swap_count"] and log["deletion_count"]
     names = [step["phase"] for step in edited(model, adaptive=False, max_iter=2)[0][0]["history"]]
     assert names == ["draft", *["deletion", "swap", "placeholder", "token"] * 2]
+
+
+@edit_operation("restart")
+class Restart(Swap):
+    """One whose expert keeps nothing of a draft."""
+
+    @staticmethod
+    def align(draft, target, pad):
+        return tuple(side.eq(0) | side.eq(2) for side in (draft, target))
+
+
+def test_the_first_revision_says_what_stands_where_insertion_is_learnt():
+    task = tiny.task()
+    cfg = LevenshteinEditorConfig(**tiny.SIZES, edit_operations="restart,insert,fill")
+    cfg._name = "levenshtein_editor"
+    task.build_model(OmegaConf.structured(cfg))
+    before = task.with_expert(tiny.batch(task, ROWS), 1, (0.5, 1.0))["expert"].insertion.before
+    assert {letters(row) for row in before} == {""}
+    cfg.edit_operations = "delete,insert,fill"
+    task.build_model(OmegaConf.structured(cfg))
+    before = task.with_expert(tiny.batch(task, ROWS), 1, (0.5, 1.0))["expert"].insertion.before
+    assert letters(before[3]) == "hd"
 
 
 def test_models_of_other_operations_form_no_ensemble(learnt):
