@@ -83,44 +83,6 @@ def has_amx() -> bool:
     return not is_held and torch.cpu._is_amx_tile_supported()
 
 
-class CPUKernels(Kernels):
-    """Those of a model on a CPU."""
-
-    prefers_large_passes = False
-
-    def linear(
-        self, x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool = False
-    ) -> Tensor:
-        return linear(x, weight, bias, relu=relu)
-
-    def attention(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        dropout: float = 0.0,
-        scale: float | None = None,
-    ) -> Tensor:
-        return attention(query, key, value, mask, dropout, scale)
-
-    def dropout(self, x: Tensor, p: float, training: bool) -> Tensor:
-        return dropout(x, p, training)
-
-    def upcast(self, x: Tensor) -> Tensor:
-        return upcast(x)
-
-    def packing(self, real: Tensor) -> Packing | None:
-        packing = Packing(real, rounds_up=True)
-        is_worth_it = len(packing.index) < (1 - MIN_PADDING_SHARE) * real.numel()
-        return packing if is_worth_it else None
-
-    def layout(self, real: Tensor) -> Layout:
-        if bool(real.all()):
-            return Layout()
-        return Layout(real[:, None, None, :], self.packing(real))
-
-
 # linear layers ------------------------------------------------------------------------------------
 
 
@@ -311,6 +273,31 @@ class _Dropout(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (mask,) = ctx.saved_tensors
         return mask.to(grad.dtype).mul_(grad).mul_(ctx.scale), None
+
+
+# what a model on a CPU computes with --------------------------------------------------------------
+
+
+class CPUKernels(Kernels):
+    """Those of a model on a CPU."""
+
+    prefers_large_passes = False
+    linear = staticmethod(linear)  # type: ignore[assignment]
+    attention = staticmethod(attention)  # type: ignore[assignment]
+    dropout = staticmethod(dropout)  # type: ignore[assignment]
+    upcast = staticmethod(upcast)  # type: ignore[assignment]
+
+    def packing(self, real: Tensor) -> Packing | None:
+        """See :meth:`.Kernels.packing`."""
+        packing = Packing(real, rounds_up=True)
+        is_worth_it = len(packing.index) < (1 - MIN_PADDING_SHARE) * real.numel()
+        return packing if is_worth_it else None
+
+    def layout(self, real: Tensor) -> Layout:
+        """See :meth:`.Kernels.layout`."""
+        if bool(real.all()):
+            return Layout()
+        return Layout(real[:, None, None, :], self.packing(real))
 
 
 # memory -------------------------------------------------------------------------------------------
