@@ -3,6 +3,7 @@
 Both decode numbers or strings of tokens, text processing left out. See levt_against_ar.py.
 """
 
+import copy
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -57,7 +58,9 @@ class ScriptedPolicy:
 
 def runtime_decoder(peers: Any, folder: Path, int8: bool, script: Script, iterations: int) -> Any:
     """What decodes a batch as the script says, with the export of the package's model."""
-    writer = editor_writer(LevenshteinEditor([peers.ours], peers.our_task), int8)
+    model = copy.copy(peers.ours)
+    model.never = sorted({*model.never, *range(script.special)})
+    writer = editor_writer(LevenshteinEditor([model], peers.our_task), int8)
     write_folder(folder, writer, int8)
     editor = Editor(folder, threads=torch.get_num_threads())
     policy: Any = ScriptedPolicy(editor.policy, script)

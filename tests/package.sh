@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Is what is built what a user needs? Builds the sdist from the files that git knows, the wheel from
-# the sdist, installs the wheel with lev-serve's extra into a fresh environment outside of the
-# repository, and calls it there. Some minutes: torch and fairseq are installed once more.
+# the sdist, installs the wheel with the extras of lev-serve and lev-export into a fresh environment
+# outside of the repository, and calls it there; then lev_runtime alone. Some minutes: torch and
+# fairseq are installed once more.
 #
 #     bash tests/package.sh
 set -euo pipefail
@@ -18,7 +19,7 @@ pin() {
   grep -m 1 "^$1==" "$root/constraints.txt"
 }
 
-echo "[1/3] building the sdist, and the wheel from it"
+echo "[1/4] building the sdist, and the wheel from it"
 git -C "$root" ls-files -z | (cd "$root" && xargs -0 cp --parents -t "$work/source")
 build="import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 (cd "$work/source" && "$built_with" -c "$build" build_sdist "$work/dist") >"$work/log" 2>&1 ||
@@ -34,7 +35,7 @@ diff <(git -C "$root" ls-files | grep -v '^\.gitignore$') \
 diff <(git -C "$root" ls-files lev_plugins lev_runtime | grep -v '^lev_runtime/pyproject.toml$') \
   <("$built_with" -m zipfile -l "$wheel" | awk 'NR > 1 && !/\.dist-info\// { print $1 }' | LC_ALL=C sort)
 
-echo "[2/3] installing the wheel into a fresh environment"
+echo "[2/4] installing the wheel into a fresh environment"
 "$built_with" -m venv "$work/venv"
 install() {
   "$work/venv/bin/python" -m pip --disable-pip-version-check --no-input install -q \
@@ -47,16 +48,16 @@ if [ "$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then
 fi
 install "$(pin torch)" "$(pin numpy)" "$(pin Cython)" "$(pin setuptools)" "$(pin wheel)" \
   "$(pin editdistance)"
-CFLAGS=-g0 install --no-build-isolation --no-binary fairseq-fixed "$wheel[serve]"
+CFLAGS=-g0 install --no-build-isolation --no-binary fairseq-fixed "$wheel[serve,export]"
 "$work/venv/bin/python" -m pip check
 
-echo "[3/3] calling it from another folder"
+echo "[3/4] calling it from another folder"
 cd "$work/elsewhere"
 mkdir data text # of somebody else, as in any project
 touch data/train.csv dict.txt config.yaml
 PATH="$work/venv/bin:$PATH"
 python -m lev_plugins >/dev/null
-for script in correct serve trace report tune preprocess noise enct5-prepare predict average backbone; do
+for script in correct serve trace report tune preprocess noise enct5-prepare predict average backbone export; do
   "lev-$script" --help >/dev/null
 done
 python -c "
@@ -69,4 +70,13 @@ fairseq-train --user-dir lev_plugins --task translation_edit --arch levenshtein_
   --help >/dev/null
 corrected="$(echo "Teh goverment beleives" | lev-correct)"
 [ "$corrected" = "The government believes" ] || { echo "error: lev-correct wrote: $corrected" >&2 && exit 1; }
+echo "[4/4] installing the runtime alone, which reads what was exported"
+lev-export "$(python -c 'import lev_plugins.corrector.packaged as p; print(p.ENGLISH_SPELLING)')" exported
+"$built_with" -m venv "$work/alone"
+"$work/alone/bin/python" -m pip --disable-pip-version-check --no-input install -q \
+  -c "$root/constraints.txt" "$work/source/lev_runtime"
+"$work/alone/bin/python" -c "
+from lev_runtime.prefixes import PrefixModel
+PrefixModel('exported').prefixes([[4, 5, 2]])
+"
 echo "the package is whole"
