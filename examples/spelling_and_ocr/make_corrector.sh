@@ -2,27 +2,39 @@
 # A spelling corrector for any language, from clean text alone:
 #
 #     bash examples/spelling_and_ocr/make_corrector.sh fr clean.txt --minutes 10
-#     bash examples/spelling_and_ocr/make_corrector.sh de clean.txt --work my/german --seed 2
+#     bash examples/spelling_and_ocr/make_corrector.sh de clean.txt --work my/german --seed 2 --misspellings list.tsv
+#     bash examples/spelling_and_ocr/make_corrector.sh fr clean.txt --ocr scans.txt scans-as-they-should-be.txt
 #
 # LANGUAGE is two letters; they choose the keyboard whose slips are learnt and, where `pip install wordfreq` was
 # done, the public list of words and of names. clean.txt has a sentence a line, some thousand of them. One line in
-# twenty is kept to tune with, one in twenty to measure with. WORK (corrector-LANGUAGE) gets all that is made;
-# WORK/model is the corrector, with its words and settings, and works wherever it is moved:
+# twenty is kept to tune with, one in twenty to measure with. --minutes are of the processor, all cores added up: the
+# same training however busy the machine is. WORK (corrector-LANGUAGE) gets all that is made; WORK/model is the
+# corrector, with its words and settings, and works wherever it is moved:
 #
 #     lev-correct --path WORK/model FILE > CORRECTED
+#
+# It learns slips of the fingers, which are no misspellings that people believe in and no errors of scans. --misspellings
+# FILE (wrong, tab, right, a pair a line) only measures with those. --ocr NOISY CLEAN (line n of both belongs together)
+# learns the confusions of scans in the place of slips, from nine tenths of the lines, tunes with half of the rest and
+# measures with the other half.
 #
 # Can be repeated: what is there is used again, and a training that was interrupted is resumed.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-minutes=10 seed=1 work="" given=()
+minutes=10 seed=1 work="" misspellings="" scans="" right="" given=()
 while [ $# -gt 0 ]; do
   case "$1" in
-  --minutes | --seed | --work)
+  --minutes | --seed | --work | --misspellings)
     [ $# -gt 1 ] || fail "$1 needs a value"
     printf -v "${1#--}" %s "$2"
     shift
+    ;;
+  --ocr)
+    [ $# -gt 2 ] || fail "--ocr needs two files: NOISY CLEAN"
+    scans="$2" right="$3"
+    shift 2
     ;;
   -*) fail "unknown argument $1: see --help" ;;
   *) given+=("$1") ;;
@@ -33,6 +45,16 @@ done
 language="${given[0]}" text="${given[1]}"
 [[ "$language" =~ ^[a-z]{2}$ ]] || fail "$language: give a language as two letters, such as fr"
 [ -f "$text" ] || fail "$text: no such file"
+for file in ${misspellings:+"$misspellings"} ${scans:+"$scans" "$right"}; do
+  [ -f "$file" ] || fail "$file: no such file"
+done
+[ -z "$misspellings" ] || ! grep -qavP '^[^\t]+\t[^\t]+$' "$misspellings" ||
+  fail "$misspellings: line $(grep -anvP '^[^\t]+\t[^\t]+$' "$misspellings" | head -n 1 | cut -d: -f1) is no pair: wrong, tab, right"
+if [ -n "$scans" ]; then
+  pairs=$(wc -l <"$scans")
+  [ "$pairs" = "$(wc -l <"$right")" ] || fail "$scans and $right have different numbers of lines: line n must belong together"
+  [ "$pairs" -ge 100 ] || fail "$scans has $pairs lines: some hundred are needed, 100 at least"
+fi
 [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] || fail "--minutes $minutes: give a number above 0"
 number seed
 lines="$(grep -ac '[^[:space:]]' "$text" || true)"
@@ -41,7 +63,9 @@ work="${work:-corrector-$language}"
 mkdir -p "$work" || fail "cannot make the folder $work: name another with --work"
 work="$(cd "$work" && pwd)"
 case "$language" in de) keyboard=qwertz ;; fr) keyboard=azerty ;; ru) keyboard=jcuken ;; *) keyboard=keyboard ;; esac
-kinds="$keyboard,swap,delete,diacritics" run="$work/run-$seed" examples="$root/examples"
+kinds="$keyboard,swap,delete,diacritics,random" noise=(--noise "$keyboard,swap,delete,diacritics,random")
+[ -z "$scans" ] || noise=(--noise ocr --noise-confusions "$work/confusions.json")
+run="$work/run-$seed" examples="$root/examples"
 
 if [ ! -f "$work/names.txt" ]; then
   [ -f "$work/words.log" ] || [ ! -e "$work/text" ] && [ ! -e "$work/model" ] || fail "$work/text or $work/model is there: name another folder with --work"
@@ -50,6 +74,16 @@ if [ ! -f "$work/names.txt" ]; then
   mkdir -p "$work/text"
   grep -a '[^[:space:]]' "$text" | awk -v to="$work/text" '
     { part = NR % 20 == 1 ? "dev" : NR % 20 == 11 ? "test" : "train"; print > (to "/" part ".clean") }'
+  if [ -n "$scans" ]; then
+    for side in noisy clean; do
+      file="$scans"
+      [ "$side" = noisy ] || file="$right"
+      awk -v to="$work/text" -v side="$side" '
+        { part = NR % 20 == 1 ? "dev" : NR % 20 == 11 ? "test" : "train"; print > (to "/scans-" part "." side) }' "$file"
+    done
+    cat "$work/text/scans-train.clean" >>"$work/text/train.clean"
+    logged "$work/words.log" lev-noise --learn-confusions "$work"/text/scans-train.{noisy,clean} "$work/confusions.json"
+  fi
   logged "$work/words.log" python "$examples/denoising/words.py" "$work/text/train.clean" "$work/own.txt" "$work/pairs.txt"
   list=(python "$examples/spelling_and_ocr/word_list.py" "$language" --own)
   if "${list[@]}" "$work/own.txt" >"$work/words.txt" 2>"$work/words.log"; then
@@ -65,16 +99,18 @@ echo "words: $(wc -l <"$work/words.txt"), names: $(wc -l <"$work/names.txt")"
 [ -d "$work/denoiser/data" ] ||
   WORDS=3 VALID_LINES=300 logged "$work/prepare.log" bash "$examples/denoising/prepare.sh" "$work/text" "$work/denoiser"
 if [ ! -f "$run/checkpoint_best.pt" ]; then
-  echo "== training for $minutes minutes: $run"
+  echo "== training for $minutes minutes of the processor: $run"
   logged "$work/train.log" fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
-    --source-lang noisy --target-lang clean --noise "$kinds" --bpe characters \
+    --source-lang noisy --target-lang clean "${noise[@]}" --bpe characters \
     --arch pbd_transformer_char --share-all-embeddings --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 \
     --dropout 0.1 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
     --optimizer muon --muon-update-rms 0.4 --adam-betas '(0.9, 0.98)' --lr 0.004 --clip-norm 1 --max-tokens 3000 \
-    --required-batch-size-multiple 1 --lr-scheduler time_budget --warmup-share 0.08 \
+    --required-batch-size-multiple 1 --lr-scheduler time_budget --processor-time --warmup-share 0.08 \
     --stop-time-hours "$(awk -v m="$minutes" 'BEGIN { print m / 60 }')" --save-interval-updates 200 \
     --keep-interval-updates 1 --no-epoch-checkpoints --disable-validation --seed "$seed" --save-dir "$run" \
     --log-format simple --log-interval 50
+  few="$(grep -o 'only [0-9]* updates, too few to learn from' "$work/train.log" || true)"
+  [ -z "$few" ] || echo "note: $few: give more --minutes, and another --seed or --work to train anew"
   cp "$run/checkpoint_last.pt" "$run/best.part"
   mv "$run/best.part" "$run/checkpoint_best.pt"
 fi
@@ -84,22 +120,44 @@ noisy() { # noisy PART SEED: slips of the fingers in one word of seven
   lev-noise --kind "$kinds" --word-rate 0.15 --char-rate 0.1 --seed "$2" \
     --input "$work/text/$1.clean" --output "$work/text/$1.noisy" 2>>"$work/noise.log"
 }
-head -n 300 "$work/text/dev.clean" >"$work/text/tune.clean"
-noisy tune 2
+if [ -n "$scans" ]; then
+  for side in noisy clean; do
+    cp "$work/text/scans-dev.$side" "$work/text/tune.$side"
+    cp "$work/text/scans-test.$side" "$work/text/test-scans.$side"
+  done
+else
+  head -n 500 "$work/text/dev.clean" >"$work/text/tune.clean"
+  noisy tune 2
+fi
 noisy test 7
 names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
+# other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty
+python "$examples/spelling_and_ocr/without_rare_words.py" "$work/words.txt" "$work/text/tune.clean" >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
-  --lexicon "$work/words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} \
-  --tune "$work/text/tune.noisy" "$work/text/tune.clean" --goal changed:0.5 --tune-weights
+  --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} \
+  --tune "$work/text/tune.noisy" "$work/text/tune.clean" --goal changed:0.2 --tune-weights
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"
+cp "$work/words.txt" "$work/model.part/corrector.lexicon"
 rm -rf "$work/model"
 mv "$work/model.part" "$work/model"
-test="$work/text/test"
-python "$examples/spelling_and_ocr/symspell.py" "$work/words.txt" <"$test.noisy" >"$test.symspellpy"
-lev-correct --path "$work/model" "$test.noisy" >"$test.corrected"
-python -m lev_plugins report --hypotheses "$test.symspellpy" "$test.corrected" --names symspellpy,corrector \
-  --drafts "$test.noisy" --references "$test.clean" --metrics correction_rate,words_broken
+score() { # score NAME TITLE: of WORK/text/NAME.noisy
+  local test="$work/text/$1"
+  echo "== $2"
+  python "$examples/spelling_and_ocr/symspell.py" "$work/words.txt" <"$test.noisy" >"$test.symspellpy"
+  lev-correct --path "$work/model" "$test.noisy" >"$test.corrected"
+  python -m lev_plugins report --hypotheses "$test.symspellpy" "$test.corrected" --names symspellpy,corrector \
+    --drafts "$test.noisy" --references "$test.clean" --metrics correction_rate,words_broken
+}
+score test "slips of the fingers, made up, in held-out lines"
+if [ -n "$misspellings" ]; then
+  cut -f 1 "$misspellings" >"$work/text/people.noisy"
+  cut -f 2 "$misspellings" >"$work/text/people.clean"
+  score people "misspellings of people: $misspellings"
+fi
+[ -z "$scans" ] || score test-scans "scans, held out"
+[ -n "$misspellings$scans" ] ||
+  echo "note: slips are no misspellings of people and no errors of scans: --misspellings and --ocr measure those"
 echo "make_corrector: done; next: lev-correct --path $work/model FILE > CORRECTED"

@@ -10,6 +10,11 @@ such a list makes every right word with these letters a misspelling. Here *ς* s
 Greek words again, and German words get *ß* where pyspellchecker's words (``pip install
 pyspellchecker``) or those of ``--own`` have it, also in compounds of two of them.
 
+Such a list has misspellings, too: *vieleicht*, *nciht*. Where pyspellchecker has words of the
+language, which dictionaries have confirmed, one that it lacks is no word if it differs by a letter
+from one that it has and that is five times as frequent; at its end alone it may differ. So it is
+with what your own text has once or twice beside a word that it has twenty times as often.
+
 ``--own`` is a list of your own text, such as examples/denoising/words.py writes: its words are
 added, and public words are counted as in a text of the same length. ``--rarest 0`` keeps all words:
 for languages that have many forms of each, such as Finnish. ``--names`` writes what ``correct
@@ -23,7 +28,7 @@ import gzip
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from prepare_typos import installed
 
@@ -41,6 +46,13 @@ SHORTEST = 3
 #: So many times as frequent is a word whose misspelling a name of so many letters or more may be,
 #: and one with fewer letters.
 LONG, TIMES, TIMES_IF_SHORT = 7, 10, 1000
+#: So many times as frequent is a confirmed word whose misspelling another may be, and one whose
+#: misspelling a name of few letters may be that is no rare word.
+TIMES_IF_UNCONFIRMED, TIMES_IF_FREQUENT = 5, 50
+#: The same of words of one's own text that it has less often than so.
+TIMES_IF_RARE, RARE = 20, 3
+#: Languages of pyspellchecker.
+CONFIRMED = "ar de en es eu fa fr it lv nl pt ru".split()
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -57,25 +69,37 @@ def main(argv: Sequence[str] | None = None) -> None:
     own = Lexicon.read(args.own).counts if args.own else {}
     listed = spelled(args.language, args.rarest, own)
     if args.names:
-        others = [spelled(one, 0, own) for one in (args.language, "en")]
+        others = [spelled(language, 0, own, False) for language in (args.language, "en")]
         known = {word.lower() for word in own or listed}
         lines = [f"{name}\n" for name in names(listed, others) if name.lower() not in known]
     else:
-        lines = [f"{word} {count:.10g}\n" for word, count in together(listed, own)]
+        rare = {word for word, count in own.items() if count < RARE}
+        wrong = misspellings(own, confirmed_words(args.language), TIMES_IF_RARE) & rare
+        right = {word: count for word, count in own.items() if word not in wrong}
+        lines = [f"{word} {count:.10g}\n" for word, count in together(listed, right)]
     standard_output().writelines(lines)
 
 
-def spelled(language: str, rarest: float, own: Mapping[str, float]) -> dict[str, float]:
+def spelled(
+    language: str, rarest: float, own: Mapping[str, float], sure: bool = True
+) -> dict[str, float]:
     """wordfreq's words of a language and their shares, as texts spell them.
 
     Args:
         rarest: words that are less frequent are left out.
         own: words of a text, which say where *ß* stands.
+        sure: leave :func:`misspellings` out.
     """
     listed = frequencies(language, rarest)
+    confirmed = confirmed_words(language)
+    if confirmed and sure:
+        plain = {
+            word.lower().replace("ß", "ss") if language == "de" else word for word in confirmed
+        }
+        wrong = misspellings(listed, plain | {*own})
+        listed = {word: share for word, share in listed.items() if word not in wrong}
     if language == "de":
-        packed = installed("pyspellchecker", "spellchecker", "resources", "de.json.gz")
-        return with_sharp_s(listed, {**json.loads(gzip.decompress(packed)), **own})
+        return with_sharp_s(listed, {**confirmed, **own})
     if language == "el":
         return {re.sub("σ$", "ς", word): share for word, share in listed.items()}
     return listed
@@ -96,6 +120,50 @@ def frequencies(language: str, rarest: float) -> dict[str, float]:
         raise UserError(f"there are no words of {language!r}; give one of {', '.join(known)}")
     listed = wordfreq.get_frequency_dict(language, "best").items()
     return {word: share for word, share in listed if word.isalpha() and share >= rarest}
+
+
+def confirmed_words(language: str) -> dict[str, float]:
+    """pyspellchecker's words of a language and their counts; none where it has no such list or is
+    not installed."""
+    if language not in CONFIRMED:
+        return {}
+    try:
+        packed = installed("pyspellchecker", "spellchecker", "resources", f"{language}.json.gz")
+    except UserError:
+        if language == "de":  # it knows where ß stands
+            raise
+        return {}
+    return {word.lower(): count for word, count in json.loads(gzip.decompress(packed)).items()}
+
+
+def misspellings(
+    listed: Mapping[str, float], confirmed: Container[str], times: float = TIMES_IF_UNCONFIRMED
+) -> set[str]:
+    """Words that nobody has confirmed beside more frequent ones that somebody has.
+
+    Args:
+        listed: words and their shares or counts.
+        times: as frequent, at least.
+    """
+    near: dict[str, list[str]] = defaultdict(list)
+    for word in (word for word in listed if word in confirmed):
+        for text in {*_with_a_letter_less(word)}:
+            near[text].append(word)
+
+    def is_wrong(word: str, share: float) -> bool:
+        others = {other for text in _with_a_letter_less(word) for other in near.get(text, ())}
+        return any(
+            listed[other] >= times * share and not _differ_at_the_end(word, other)
+            for other in others
+        )
+
+    unconfirmed = ((word, share) for word, share in listed.items() if word not in confirmed)
+    return {word for word, share in unconfirmed if is_wrong(word, share)}
+
+
+def _differ_at_the_end(word: str, other: str) -> bool:
+    """Whether one has a letter more at its end or another last one, as its forms may."""
+    return word[:-1] in (other, other[:-1]) or word == other[:-1]
 
 
 def with_sharp_s(listed: Mapping[str, float], spelled: Mapping[str, float]) -> dict[str, float]:
@@ -135,7 +203,8 @@ def names(listed: Mapping[str, float], others: Sequence[Mapping[str, float]]) ->
 
     Args:
         listed: words that may have been misspelt, and their shares.
-        others: words of languages and their shares, small ones too.
+        others: words of languages and their shares, small ones too; the first is the language of
+            the list.
     """
     often: dict[str, float] = {}
     for word, share in listed.items():
@@ -146,7 +215,11 @@ def names(listed: Mapping[str, float], others: Sequence[Mapping[str, float]]) ->
         shares |= Counter(some)
     for word in sorted(shares):
         near = max(often.get(text, 0.0) for text in _with_a_letter_less(word))
-        times = TIMES if len(word) >= LONG else TIMES_IF_SHORT
+        if len(word) >= LONG:
+            times = TIMES
+        else:
+            frequent = others[0].get(word, 0.0) >= RAREST
+            times = TIMES_IF_FREQUENT if frequent else TIMES_IF_SHORT
         if len(word) >= SHORTEST and near < times * shares[word]:
             yield word.capitalize()
 

@@ -23,7 +23,7 @@ from ..corrector.page import html_sink
 from ..corrector.report import Report, Sink, diff, json_sink
 from ..corrector.repository import NAMED, Repository, find_repository
 from ..errors import UserError, counted
-from ..io.lines import STANDARD_STREAM, chunks, progress, raw_lines
+from ..io.lines import STANDARD_STREAM, chunks, is_stream, progress, raw_lines
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
 from .correct_check import Check, diff_header, failing_checks
@@ -51,7 +51,8 @@ def correct(args: argparse.Namespace) -> int:
     from ..corrector.documents import plan, require_text
     from ..corrector.protection import Protection
 
-    repository = Repository(os.curdir) if args.tune else find_repository()
+    paths = [path for path in args.files if not is_stream(path)]
+    repository = Repository(os.curdir) if args.tune else find_repository(paths)
     words = _use(repository, args)
     patterns = [pattern for pattern in args.protect if pattern not in NAMED]
     protection = Protection(patterns, words)

@@ -4,7 +4,7 @@ a list of its words."""
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -76,14 +76,17 @@ class Repository:
         )
 
 
-def find_repository(start: str = ".") -> Repository:
-    """The repository of a folder: of that folder or the nearest one above that has the settings,
-    not above the top of a git repository.
+def find_repository(paths: Sequence[str]) -> Repository:
+    """The repository of files and folders; of none the current folder's.
+
+    Its settings stand in the folder that has all of them, or in the nearest one above, not above
+    the top of a git repository.
 
     Raises:
         UserError: settings that cannot be read, or are wrong: the file, the line and the name.
     """
-    folder = os.path.abspath(start)
+    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
+    start = folder = os.path.commonpath([os.path.abspath(path) for path in folders or [os.curdir]])
     while True:
         path = os.path.join(folder, FILE)
         if os.path.isfile(path) and (repository := _read(path)):
@@ -91,7 +94,7 @@ def find_repository(start: str = ".") -> Repository:
         if os.path.exists(os.path.join(folder, ".git")):
             return Repository(_shown(folder), word_list=_shown(os.path.join(folder, WORD_LIST)))
         if folder == os.path.dirname(folder):
-            return Repository(_shown(os.path.abspath(start)))
+            return Repository(_shown(start), word_list=_shown(os.path.join(start, WORD_LIST)))
         folder = os.path.dirname(folder)
 
 

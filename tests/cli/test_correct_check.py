@@ -159,7 +159,10 @@ def test_a_repository_s_settings_hold_in_its_folders_and_the_command_line_wins(r
     assert places(run(f"{flags} d docs vendor docs/b.txt", WORDS, status=1)) == [
         "d:1:1", "docs/a:1:1"
     ]  # fmt: skip
-    monkeypatch.chdir("docs")
+    put(elsewhere__x=b"")
+    monkeypatch.chdir("elsewhere")
+    assert places(run(f"{flags} ../docs", WORDS, status=1)) == ["../docs/a:1:1"]
+    monkeypatch.chdir("../docs")
     assert places(run(f"{flags} .", WORDS, status=1)) == ["a:1:1"]
     assert places(run(f"{flags} . --exclude a", WORDS, status=1)) == ["b.txt:1:1"]
     assert run(f"{flags} . --min-confidence 0.3", WORDS) == b""

@@ -280,6 +280,10 @@ TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
 SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
 classification/prepare.sh tagging {tmp} {mine} | .*/text or .*/source is there already
 spelling_and_ocr/make_corrector.sh de {mine}/long.txt --work {mine} | .* is there: name
+spelling_and_ocr/make_corrector.sh de {long} --misspellings gone.tsv | gone.tsv: no such
+spelling_and_ocr/make_corrector.sh de {long} --misspellings {long} | .*: line 1 is no pair
+spelling_and_ocr/make_corrector.sh de {long} --ocr {long} | --ocr needs two files
+spelling_and_ocr/make_corrector.sh de {long} --ocr {long} {mine}/text/train.src | .* of lines
 campaign.sh {work} tagging | bash examples/campaign.sh
 """
 
@@ -294,7 +298,8 @@ def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
     empty.mkdir()
     put((mine := tmp_path / "mine") / "text" / "train.src", ["somebody's"])
     put(mine / "long.txt", ["eins zwei drei"] * 200)
-    words = command.format(tmp=empty, work=work, mine=mine).split()
+    folders = {"tmp": empty, "work": work, "mine": mine, "long": mine / "long.txt"}
+    words = command.format(**folders).split()
     environ = dict(words.pop(0).split("=") for word in list(words) if "=" in word)
     before = sorted(tmp_path.rglob("*"))
     line = refusal(*words, **environ)
