@@ -18,12 +18,12 @@ def in_batches(
     """
     if size < 1:
         raise UserError(f"batch_size={size}: must be 1 or more")
-    known, found = list(lengths), dict[int, R]()
-    order = sorted(range(len(known)), key=known.__getitem__)
+    sizes, results = list(lengths), dict[int, R]()
+    order = sorted(range(len(sizes)), key=sizes.__getitem__)
     for start in range(0, len(order), size):
         numbers = order[start : start + size]
-        found |= zip(numbers, work([items[number] for number in numbers]), strict=True)
-    return [found[number] for number in range(len(items))]
+        results |= zip(numbers, work([items[number] for number in numbers]), strict=True)
+    return [results[number] for number in range(len(items))]
 
 
 def by_budget(lengths: Sequence[int], budget: int, size: int | None = None) -> Iterator[list[int]]:

@@ -231,7 +231,7 @@ class Editor:
         tokens = self.target.encode(words)
         unk = self.target.unk
         unknown = {word for word, token in zip(words, tokens[1:]) if token == unk}
-        for term in (plain[one.start : one.end] for one in spans if one.kind == "term"):
+        for term in (plain[mark.start : mark.end] for mark in spans if mark.kind == "term"):
             for word in encode(term).split():
                 if word in unknown:
                     raise UserError(

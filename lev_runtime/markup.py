@@ -45,10 +45,10 @@ def parse_markup(text: str) -> tuple[str, list[Mark]]:
     """
     plain, marks = "", []
     sign, opened, start, position = "", 0, 0, 0
-    while found := _EDGES[sign].search(text, position):
-        backslashes, edge = found.groups()
-        plain += text[position : found.start()] + backslashes[: len(backslashes) // 2]
-        position = found.end()
+    while match := _EDGES[sign].search(text, position):
+        backslashes, edge = match.groups()
+        plain += text[position : match.start()] + backslashes[: len(backslashes) // 2]
+        position = match.end()
         if len(backslashes) % 2:
             plain += edge
         elif not sign:

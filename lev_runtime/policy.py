@@ -53,8 +53,8 @@ class Policy:
         """What every decoder pass reads of the sources."""
         tokens, mask = self._padded(sources)
         outputs = self.encoder.outputs
-        found = self.encoder(outputs, {"tokens": tokens, "mask": mask})
-        return Memory({"source": tokens, "source_mask": mask} | dict(zip(outputs, found)))
+        states = self.encoder(outputs, {"tokens": tokens, "mask": mask})
+        return Memory({"source": tokens, "source_mask": mask} | dict(zip(outputs, states)))
 
     def read_deletions(self, memory: Memory, sentences: Sequence[Sentence]) -> None:
         """Notes the logits of keeping (0) and deleting (1) the tokens of sentences that lack them;
@@ -67,7 +67,7 @@ class Policy:
         """Notes the logits of how many tokens each slot lacks, for sentences without them."""
         lacking = [sentence for sentence in sentences if sentence.slots is None]
         if lacking:
-            self._read(memory, lacking, "placeholder", [one.trace for one in lacking])
+            self._read(memory, lacking, "placeholder", [sentence.trace for sentence in lacking])
 
     def token_logits(self, memory: Memory, sentences: Sequence[Sentence]) -> list[np.ndarray]:
         """Of the tokens at the placeholders of each sentence: P × V, −∞ for what is never
@@ -79,25 +79,26 @@ class Policy:
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """The likeliest tokens at the placeholders of each sentence, and their log-probabilities:
         P each. Logits of large vocabularies are not copied for it."""
-        found = self._write(memory, sentences, ["best", "probability"])
-        return [(tokens, np.log(probability)) for tokens, probability in found]
+        pairs = self._write(memory, sentences, ["best", "probability"])
+        return [(tokens, np.log(probability)) for tokens, probability in pairs]
 
     def _write(
         self, memory: Memory, sentences: Sequence[Sentence], outputs: list[str]
     ) -> list[list[np.ndarray]]:
         """A pass of the token head; its outputs by sentence."""
         session = self.decoders["token"]
-        inputs = self._inputs(session, memory, sentences, [one.trace for one in sentences])
+        traces = [sentence.trace for sentence in sentences]
+        inputs = self._inputs(session, memory, sentences, traces)
         rows, columns = np.nonzero(inputs["tokens"] == self.placeholder)
         width = inputs["tokens"].shape[1]
         inputs |= {"places": rows * width + columns, "row": rows}
         if "copied" in session.inputs:
             inputs["copied"] = _copied(inputs, rows, columns)
-        found = session(outputs, inputs)
+        written = session(outputs, inputs)
         if len(sentences) == 1:
-            return [found]
+            return [written]
         ends = np.bincount(rows, minlength=len(sentences)).cumsum()[:-1]
-        return [[*parts] for parts in zip(*(np.split(values, ends) for values in found))]
+        return [[*parts] for parts in zip(*(np.split(values, ends) for values in written))]
 
     # passes -------------------------------------------------------------------------------------
 
@@ -110,14 +111,14 @@ class Policy:
         outputs = [name for name in ("deletion", "placeholder") if name in session.outputs]
         if "placeholder" in outputs:
             inputs |= self._slot_ends(inputs, sentences, traces)
-        found = dict(zip(outputs, session(outputs, inputs)))
+        logits = dict(zip(outputs, session(outputs, inputs)))
         first = 0
         for number, (sentence, trace) in enumerate(zip(sentences, traces)):
             size = len(sentence.tokens)
-            if "deletion" in found and trace is None:
-                sentence.deletion = found["deletion"][number, :size]
-            if "placeholder" in found:
-                sentence.slots = found["placeholder"][first : first + size - 1]
+            if "deletion" in logits and trace is None:
+                sentence.deletion = logits["deletion"][number, :size]
+            if "placeholder" in logits:
+                sentence.slots = logits["placeholder"][first : first + size - 1]
                 first += size - 1
 
     def _inputs(

@@ -69,7 +69,7 @@ class Beam:
         self.scores[:, 0] = 0
         self.going = self.scores == 0
         self.nodes = np.zeros(shape, dtype=np.int64)
-        self.found: list[dict[str, float]] = [{} for _ in limits]
+        self.ended: list[dict[str, float]] = [{} for _ in limits]
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
@@ -83,8 +83,8 @@ class Beam:
         going = self._going_on(scores, rows, symbols, texts)
         order = np.argsort(~going, axis=1, kind="stable")[:, : self.width]
 
-        def kept(one: NDArray[Any]) -> NDArray[Any]:
-            return np.take_along_axis(one, order, 1)
+        def kept(values: NDArray[Any]) -> NDArray[Any]:
+            return np.take_along_axis(values, order, 1)
 
         self.going, self.scores, self.rows = kept(going), kept(scores), kept(rows)
         self.scores[~self.going] = -np.inf
@@ -100,7 +100,7 @@ class Beam:
 
     def best(self, unit: int) -> list[tuple[str, float]]:
         """What was found for a unit, and its log-probability; the highest mean of symbols first."""
-        return sorted(self.found[unit].items(), key=lambda one: -one[1] / (len(one[0]) + 1))
+        return sorted(self.ended[unit].items(), key=lambda rated: -rated[1] / (len(rated[0]) + 1))
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
         """What a slot has with each symbol, B × K × V, and with a tree the nodes then, B × K·V."""
@@ -124,13 +124,13 @@ class Beam:
         self, scores: Floats, rows: Numbers, symbols: Numbers, texts: Sequence[str]
     ) -> NDArray[np.bool_]:
         """Which of the best are slots to come, in order; those that end among the first stay."""
-        slots = [self.width - (len(some) if self.tree else 0) for some in self.found]
+        slots = [self.width - (len(texts) if self.tree else 0) for texts in self.ended]
         first = np.arange(scores.shape[1]) < np.array(slots)[:, None]
         real, ends = scores > -np.inf, symbols == self.eos
         for unit, place in np.argwhere(real & ends & first[:, : scores.shape[1]]).tolist():
-            if len(self.found[unit]) < self.width:
-                self.found[unit][texts[rows[unit, place]]] = float(scores[unit, place])
-        wanting = np.array([len(some) < self.width for some in self.found])
+            if len(self.ended[unit]) < self.width:
+                self.ended[unit][texts[rows[unit, place]]] = float(scores[unit, place])
+        wanting = np.array([len(texts) < self.width for texts in self.ended])
         return real & ~ends & wanting[:, None]
 
 
@@ -139,12 +139,12 @@ class Given:
 
     def __init__(self, texts: Sequence[Sequence[str]], eos: int) -> None:
         self.texts = texts
-        ended = [text + chr(eos) for some in texts for text in some]
+        ended = [text + chr(eos) for group in texts for text in group]
         sizes = np.array([len(text) for text in ended], dtype=np.int64)
         self.symbols = np.zeros((len(ended), sizes.max(initial=0)), dtype=np.int64)
         self.symbols[np.arange(self.symbols.shape[1]) < sizes[:, None]] = code_points(ended)
         self.sizes, self.scores = sizes, np.zeros(len(ended))
-        self.units = self.rows = np.repeat(np.arange(len(texts)), [len(some) for some in texts])
+        self.units = self.rows = np.repeat(np.arange(len(texts)), [len(group) for group in texts])
         self.going = np.arange(len(ended))
         self._depth = 0
 

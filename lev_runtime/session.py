@@ -99,5 +99,5 @@ class Session:
     def __call__(self, outputs: Sequence[str], inputs: Arrays) -> list[np.ndarray]:
         """The named outputs of a run; ``inputs`` may hold more than the graph takes."""
         given = {name: inputs[name] for name in self.inputs}
-        found: list[np.ndarray] = self.session.run(list(outputs), given)
-        return found
+        arrays: list[np.ndarray] = self.session.run(list(outputs), given)
+        return arrays

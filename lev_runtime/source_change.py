@@ -20,12 +20,12 @@ _TOKEN = re.compile(r"\s*(?:\w+|[^\w\s])|\s+$")
 
 def changes(script: Editops) -> list[Change]:
     """What a script of single edits does, in order, at least one kept item between two."""
-    found, i, k = [], 0, 0
+    stretches, i, k = [], 0, 0
     for equal in script.as_matching_blocks():  # the last is empty
         if (i, k) != (equal.a, equal.b):
-            found.append((i, equal.a, k, equal.b))
+            stretches.append((i, equal.a, k, equal.b))
         i, k = equal.a + equal.size, equal.b + equal.size
-    return found
+    return stretches
 
 
 class Segment(NamedTuple):
