@@ -19,8 +19,9 @@ from .evidence import Evidence, Run
 from .fitting import calibrated
 from .known_words import KnownWords
 from .languages import Languages
+from .markup import as_asked, is_shouted
 from .packaged import ENGLISH_SPELLING, installed_misspellings
-from .protection import CODE, SURE, Document, Protection, covered, joined, touched
+from .protection import SURE, CodeProtection, Document, Protection, covered, joined, touched
 from .settings import DEFAULTS, Settings, chosen
 from .units import (
     HYPHENS,
@@ -40,7 +41,7 @@ from .units import (
 LONGEST_WORD = 1000
 #: Lines whose units are answered together, of texts that are corrected together.
 LINES_TOGETHER = 10_000
-_CODE = Protection([CODE])
+_CODE = CodeProtection()
 
 
 @dataclass(frozen=True)
@@ -308,13 +309,14 @@ class Corrector:
         tokens, limit = self.backend.processing.tokens, self.backend.limit
         words = self.unit in ("word", "letters")
         longest = LONGEST_WORD if words else len(line)
+        shown = as_asked(line) if self.unit == "letters" else line
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
         for number, (start, end) in enumerate(places):
-            if words and not self.backend.readable(line[start:end]):
+            if words and not self.backend.readable(shown[start:end]):
                 continue
             if words and self._is_compound(line, start, end):
                 continue
-            for unit in pieces(line, start, end, lambda text: len(tokens(text)) <= limit):
+            for unit in pieces(shown, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
                     unit = unit._replace(context=context(line, places, number))
                 if tokens(unit.text):
@@ -386,6 +388,7 @@ class Corrector:
         """The changes of units that the model wants in a line, each with its probability in this
         text."""
         line, judge = reading.lines[number], reading.evidence or reading.document
+        shouted = self.unit == "letters" and is_shouted(line)
         wanted: list[tuple[Patch, float]] = []
         for unit in reading.units[number]:
             for edit, probability in (answers[unit.text, unit.context] or {}).items():
@@ -393,7 +396,8 @@ class Corrector:
                 if judge:
                     in_compound = compound(line, unit.start, unit.end) is not None
                     chance = judge.probability(unit.text, chance, in_compound)
-                wanted.append((placed(line, unit.start, unit.end, edit), chance))
+                start, end, after = placed(line, unit.start, unit.end, edit)
+                wanted.append(((start, end, after.upper() if shouted else after), chance))
         return wanted
 
 

@@ -1,6 +1,7 @@
-"""How a line is written beside its words: in capitals, where its sentences begin."""
+"""How a line is written beside its words: its markup, capitals, where its sentences begin."""
 
 import re
+from functools import lru_cache
 
 #: Words of two capitals or more that make a line one in capitals.
 SHOUTED = 3
@@ -16,7 +17,56 @@ def is_shouted(line: str) -> bool:
     return line == line.upper() and len(_LONG_WORD.findall(line)) >= SHOUTED
 
 
+def as_asked(line: str) -> str:
+    """A line as its words are asked for: in small letters where it is in capitals."""
+    small = line.lower()
+    return small if is_shouted(line) and len(small) == len(line) else line
+
+
 def opens_sentence(line: str, start: int) -> bool:
     """Whether a word that begins there is the first of a line or a sentence."""
     before = line[:start].rstrip(_OPENING).rstrip(_CLOSING)
     return not before or bool(_ENDS_SENTENCE.search(before) and not _TITLE.search(before))
+
+
+_SIGNS = re.compile(r"[*~<\[/]")
+_MARKUP = re.compile(
+    "|".join(
+        (
+            r"<!--|-->|</?[A-Za-z][^<>]*>",  # comments and tags
+            r"(?<![\w*~\\])(?P<mark>\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^*~]*[^\s*~])(?P=mark)(?![\w*~])",
+            r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])",  # links
+            r"(?<![\w/.@:~-])(?P<first>[^\W\d_]{2,})/(?P<second>[^\W\d_]{2,})(?![\w/@-]|\.\w)",
+        )
+    )
+)
+_WORDS_INSIDE = ("marked", "text", "first", "second")
+
+
+@lru_cache(64)
+def without_markup(line: str) -> str:
+    """A line with spaces for the signs of emphasis, tags and comments, for what is around the text
+    of links, and for a stroke between two words (*his/her*)."""
+    if not _SIGNS.search(line):
+        return line
+    return _MARKUP.sub(_blanked, line)
+
+
+def _blanked(match: re.Match[str]) -> str:
+    """As many spaces as the match has characters, but for the words inside, without markup."""
+    shown = [" "] * len(match[0])
+    for name in _WORDS_INSIDE:
+        if match[name]:
+            start = match.start(name) - match.start()
+            shown[start : start + len(match[name])] = without_markup(match[name])
+    return "".join(shown)
+
+
+_PLAIN_WORD = re.compile(r"(?<!\S)\(?[^\W\d_]+[.,;:!?)]*(?!\S)")
+
+
+def is_prose(line: str) -> bool:
+    """Whether most of a line's tokens, and several, are words with no other signs nor
+    quotes."""
+    words = len(_PLAIN_WORD.findall(line))
+    return words >= 4 and 3 * words > 2 * len(line.split())

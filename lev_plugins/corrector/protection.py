@@ -12,6 +12,7 @@ from os.path import commonprefix
 from ..errors import UserError
 from ..inference.arguments import strings
 from .evidence import Evidence
+from .markup import is_prose, is_shouted
 from .units import HYPHENS, Span, Unit, spans
 
 #: The power of how often an unknown word is met, by which the odds of a change are divided.
@@ -35,7 +36,6 @@ CODE = "|".join(
         r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S*)?",  # --flags
         r"\b\w++(?:\.\w++)*+\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
         r"\b\w+(?:\.\w+)+\b|(?<!\w)\.\w+",  # a.b .ending
-        r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)",  # "one" 'word'
         r"%\(\w+\)[-#0 +]*\w|%[-#0 +]*+\d*+(?:\.\d*+)?[a-zA-Z]\b",  # %(x)s %5d
         r"\$?\{[^{}\s]*\}",  # {x} ${x}
         r"[$@\\#]\w+",  # $HOME @name \command #tag
@@ -44,10 +44,13 @@ CODE = "|".join(
         r"\b\w+=\S*",  # name=value
         r"\b\w*(?:_|\d)\w*\b",  # snake_case, b2, utf8
         r"\b[A-Za-z]*[a-z][A-Z]\w*\b",  # camelCase
-        r"\b[A-Z]{2,}s?\b",  # NATO, URLs
         r"\b\w+(?:-\w+){3,}\b",  # four-words-with-hyphens
     )
 )
+
+#: What is a name where a line is no prose, or has small letters too.
+QUOTED = r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)"  # "one" 'word'
+CAPITALS = r"\b[A-Z]{2,}s?\b"  # NATO, URLs
 
 _FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
@@ -95,6 +98,20 @@ class Protection:
                 if line[start:end] in self.words and _NO_LETTER.match(line, end):
                     yield start, end
                     break
+
+
+class CodeProtection(Protection):
+    """Finds code and the like in a line: :data:`CODE`, a single word in quotes unless the line is
+    prose, and words in capitals unless all are."""
+
+    def __init__(self) -> None:
+        super().__init__([CODE])
+        self._quoted, self._capitals = Protection([QUOTED]), Protection([CAPITALS])
+
+    def spans(self, line: str) -> list[Span]:
+        quoted = [] if is_prose(line) else self._quoted.spans(line)
+        capitals = [] if is_shouted(line) else self._capitals.spans(line)
+        return joined([*super().spans(line), *quoted, *capitals])
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:

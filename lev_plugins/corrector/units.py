@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from ..io.lines import UNREADABLE
+from .markup import without_markup
 
 UnitKind = Literal["word", "letters", "line", "window"]
 KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
@@ -39,7 +40,7 @@ _NO_WORDS = re.compile(
 )  # fmt: skip
 # Halves of a word that the end of a line once divided (gov- ernment); the second of two
 # alternatives (pre- and post-war) is a word anyway.
-_DIVIDED = re.compile(rf"({_LETTER}+)[{HYPHENS}]\s+(?=({_LETTER}+))")
+_DIVIDED = re.compile(rf"(?<![^\W\d_])({_LETTER}++)[{HYPHENS}]\s++(?=({_LETTER}++))")
 # The first letters are left out (\u2019tis); a straight mark may begin a quotation, which ends.
 _BEGINS_WITH_MARK = re.compile(r"(?<!\w)['\u2019](?=\w)")
 _CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
@@ -92,7 +93,7 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
 
 def _letters(line: str, begin: int) -> Iterator[tuple[int, int]]:
     """The units of kind ``letters`` from a place of a line on."""
-    written, line = line, with_marks_as_letters(line)
+    written, line = line, without_markup(with_marks_as_letters(line))
     left_alone = {*_halves(line), *_clipped(line)}
     for token in _WORD_OR_CONTROL.finditer(line, begin):
         if _NO_WORDS.search(line, *token.span()):
@@ -161,6 +162,7 @@ def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Contex
     """The units before and behind the one of that number, in small letters; ``""`` where there is
     none, or more than whitespace between the two."""
     start, end = places[number]
+    line = without_markup(line)
     before, behind = places[max(number - 1, 0) : number], places[number + 1 : number + 2]
     left = (line[a:b].lower() for a, b in before if line[b:start].isspace())
     right = (line[a:b].lower() for a, b in behind if line[end:a].isspace())

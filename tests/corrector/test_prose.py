@@ -6,7 +6,9 @@ import time
 import pytest
 from fake_backend import Scripted, ranking
 
-from lev_plugins.corrector.protection import CODE, ENOUGH, Document, Protection
+from lev_plugins.corrector.edits import splice
+from lev_plugins.corrector.protection import ENOUGH, CodeProtection, Document
+from lev_plugins.corrector.units import spans
 
 #: What is code stands between ‹ and ›.
 LINES = """\
@@ -16,25 +18,49 @@ The ‹`cofig`› and ‹``a`b``› of ‹getattr(x)›, ‹os.path› and ‹__
 See ‹https://a.example/teh?x=1› or ‹www.teh.example›, write to ‹teh@mail.example›.
 In ‹/usr/lib/teh›, ‹./teh/a› and ‹C:\\teh\\x›, and/or his/her.
 ‹camelCase›, ‹iPhone›, ‹utf8›, ‹snake_case›, ‹NATO› and ‹URLs›, but Teh goverment's.
-‹'abc'› or ‹"abc"›, not "a b" or the cat's.
+‹'abc'›: ‹"abc"›, "a b", the cat's.
+The old word "teh" or 'thier' stands in the quotes.
+THE OLD WORD STANDS IN CAPITALS, ‹B2› TOO.
 ‹:ref:›‹`x`› and ‹<b>›teh‹</b>› with ‹name=value›, ‹$HOME› and ‹@teh›.
 """
 
 
 @pytest.mark.parametrize("marked", LINES.splitlines())
 def test_code_in_a_line_is_found_and_prose_is_not(marked):
-    prose = re.sub(CODE, " ", re.sub("[‹›]", "", marked))
+    line = re.sub("[‹›]", "", marked)
+    prose = splice(line, [(*span, " ") for span in CodeProtection().spans(line)])
     assert re.findall(r"\w", prose) == re.findall(r"\w", re.sub("‹[^›]*›", " ", marked))
 
 
 @pytest.mark.parametrize(
     "run",
-    ["a", "é", ".", "..a", "a.", "a+", "%0", f"%{0:099999}", "`", "``a`", "<a", ":a", "/a"],
+    [
+        "a",
+        "é",
+        ".",
+        "..a",
+        "a.",
+        "a+",
+        "%0",
+        f"%{0:099999}",
+        "`",
+        "``a`",
+        "<a",
+        ":a",
+        "/a",
+        "[a",
+        "*a",
+        "a/b ",
+        "'a",
+        "[a](",
+        "~~*",
+    ],
 )
 def test_a_long_line_is_read_in_time_that_grows_with_its_length(run):
     line = (run * 100_000)[:100_000]
     before = time.process_time()
-    Protection([CODE]).spans(line)
+    CodeProtection().spans(line)
+    list(spans(line, "letters"))
     assert time.process_time() - before < 5  # the square of it would take minutes
 
 

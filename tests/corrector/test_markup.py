@@ -1,0 +1,56 @@
+"""Words within markup, in capitals and in quotes are read; code and targets of links are not."""
+
+import pytest
+from fake_backend import Scripted, ranking
+
+from lev_plugins.corrector.markup import as_asked, is_prose, opens_sentence, without_markup
+from lev_plugins.corrector.units import context, spans
+
+
+def words(line):
+    return [line[start:end] for start, end in spans(line, "letters")]
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("a **teh** *cat* ~~sat~~", "a teh cat sat"),
+        ("**teh cat**, *sat", "teh cat"),
+        ("<b>teh</b> <i class='x'>cat</i><br/>", "teh cat"),
+        ("<!-- teh cat -->", "teh cat"),
+        ("[teh cat](https://a.example/teh) ![teh](teh.png)", "teh cat teh"),
+        ("[teh cat][teh-label]", "teh cat"),
+        ("**[teh](a/b)**", "teh"),
+        ("teh/other, and/or.", "teh other and or"),
+        ("a/b/teh src/teh.py /teh lib/teh_x *args **kwargs a*b*c 2<3 x<y", ""),
+        ("__teh__ _teh_ teh_x", ""),
+    ],
+)
+def test_words_are_read_within_markup_and_not_in_code(line, read):
+    assert words(line) == read.split()
+    assert len(without_markup(line)) == len(line)
+
+
+def test_a_word_within_markup_has_neighbours():
+    line = "the <b>cat</b> sat"
+    places = [*spans(line, "letters")]
+    assert context(line, places, 1) == ("the", "sat")
+
+
+def test_a_line_in_capitals_is_corrected_in_capitals():
+    corrector = ranking(Scripted(likes={"the": 0.0}))
+    lines = ["RECIEVE HTE CAT, HTE CAT", "the NATO HTE", "**teh** cat", "a teh/cat"]
+    corrected = [one.text for one in corrector.correct(lines)]
+    assert corrected[0] == "RECEIVE THE CAT, THE CAT"
+    assert corrected[2:] == ["**the** cat", "a the/cat"]
+
+
+def test_capitals_sentences_and_prose_are_told_apart():
+    assert as_asked("THE OLD CAT") == "the old cat"
+    assert as_asked("NATO and EU") == "NATO and EU"
+    assert as_asked("A NATO") == "A NATO"  # too short to be told
+    line = 'The end. "She saw Dr. Who," he said: Go!'
+    openers = [line[a:b] for a, b in spans(line, "letters") if opens_sentence(line, a)]
+    assert openers == ["The", "She", "Go"]
+    assert is_prose('It was "healthy" and large.')
+    assert not is_prose('"name": "value", "other": 3')
