@@ -68,7 +68,7 @@ class Prefixes:
         sources = torch.from_numpy(units[column == 0]).to(self.device)
         model, depth = self.model, self.tokens.shape[1] - 1
         encoded = model.encoder.reorder_encoder_out(self.encoded, sources)
-        features, self.before = model.decoder.branch(
+        features, self.before = model.decoder.forward_tree(
             tokens.to(self.device), depth, seen, encoded, self.before
         )
         logits = model.decoder.output_layer(features)

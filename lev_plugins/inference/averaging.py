@@ -10,13 +10,18 @@ from ..fairseq_patches.checkpoints import read_checkpoint
 from ..fairseq_patches.kept_paths import plain
 from ..fairseq_patches.symbols import difference
 from ..io.model_files import find_checkpoint, flag
-from ..nn.seq2seq.config import UNSEEN
+from ..nn.seq2seq.config import SHAPELESS_OPTIONS
 
 #: options of models that none of their parameters shows
 OPTIONS = (
-    *UNSEEN, "activation_fn", "encoder_normalize_before", "decoder_normalize_before", "gates",
-    "gate_variant", "no_scale_embedding",
-)  # fmt: skip
+    *SHAPELESS_OPTIONS,
+    "activation_fn",
+    "encoder_normalize_before",
+    "decoder_normalize_before",
+    "gates",
+    "gate_variant",
+    "no_scale_embedding",
+)
 #: what EncT5's data say of themselves, and has to be the same
 DESCRIBED = ("kind", "labels", "pieces")
 #: where a task's state has both

@@ -20,7 +20,7 @@ from .model import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
 
 Counts = NDArray[np.int64]
 #: columns for each token of the longest sentence from which on padding is taken out
-MOST_COLUMNS = 1.25
+MAX_COLUMNS_PER_TOKEN = 1.25
 
 
 class BlockReader:
@@ -61,8 +61,9 @@ class BlockReader:
         if most < newest:
             self._change(lambda kept: kept[:, :, :width])
         if (counts < most).any():
-            columns = torch.arange(most, device=self.tokens.device)
-            wrong = columns >= torch.from_numpy(counts).to(self.tokens.device)[:, None]
+            device = self.tokens.device
+            kept = torch.from_numpy(counts).to(device)
+            wrong = torch.arange(most, device=device) >= kept[:, None]
             block = self.tokens[:, -most:].masked_fill(wrong, self.pad)
             self.tokens = torch.cat([self.tokens[:, :-most], block], 1)
         self.lengths = self.lengths + counts
@@ -81,19 +82,19 @@ class BlockReader:
         assert self.tokens is not None, "there is nothing yet"
         longest, width = int(self.lengths.max()), self.tokens.size(1)
         loose = self._needs_columns() and int(self.lengths.min()) < width
-        if width <= longest * MOST_COLUMNS and not loose:
+        if width <= longest * MAX_COLUMNS_PER_TOKEN and not loose:
             return
         real = self.tokens.ne(self.pad)
         order = (real if self.pads_left else ~real).byte().argsort(dim=1, stable=True)
         order = order[:, -longest:] if self.pads_left else order[:, :longest]
         self.tokens = self.tokens.gather(1, order)
 
-        def moved(kept: Tensor) -> Tensor:
-            return kept.gather(
-                2, order[:, None, :, None].expand(-1, kept.size(1), -1, kept.size(3))
-            )
+        def gather_columns(kept: Tensor) -> Tensor:
+            _, heads, _, channels = kept.shape
+            index = order[:, None, :, None].expand(-1, heads, -1, channels)
+            return kept.gather(2, index)
 
-        self._change(moved)
+        self._change(gather_columns)
 
     def _needs_columns(self) -> bool:
         """Whether the decoder knows places by columns (T5): then all sentences end in one."""
@@ -169,10 +170,9 @@ def reader_of(model: nn.Module) -> type[BlockReader] | None:
     decoder = getattr(model, "decoder", None)
     if isinstance(decoder, TransformerDecoder):
         return BlockReader
-    stock = isinstance(decoder, TransformerDecoderBase) and not decoder.cross_self_attention
-    names = ("forward", "extract_features", "extract_features_scriptable", "output_layer")
-    if stock and all(
-        getattr(type(decoder), name) is getattr(TransformerDecoderBase, name) for name in names
-    ):
-        return StockBlockReader
-    return None
+    if not isinstance(decoder, TransformerDecoderBase) or decoder.cross_self_attention:
+        return None
+    for name in ("forward", "extract_features", "extract_features_scriptable", "output_layer"):
+        if getattr(type(decoder), name) is not getattr(TransformerDecoderBase, name):
+            return None
+    return StockBlockReader

@@ -100,7 +100,8 @@ def set_both_sides(
 
 def head_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int:
     """Channels of a side's heads; raises :class:`UserError` unless they share its width evenly."""
-    heads, width = getattr(cfg, f"{side}_attention_heads"), getattr(cfg, f"{side}_embed_dim")
+    heads = getattr(cfg, f"{side}_attention_heads")
+    width = getattr(cfg, f"{side}_embed_dim")
     if heads < 1 or width % heads:
         raise UserError(
             f"--{side}-attention-heads {heads} does not divide --{side}-embed-dim {width}"
@@ -112,28 +113,33 @@ def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int |
     """:func:`head_width` where rotary positions turn them, else None; refuses an odd one too."""
     if not getattr(cfg, "rotary_positions", False):  # older checkpoints do not have the option
         return None
-    if (width := head_width(cfg, side)) % 2:
+    width = head_width(cfg, side)
+    if width % 2:
+        heads = getattr(cfg, f"{side}_attention_heads")
         raise UserError(
             f"--rotary-positions needs heads of an even width, not of {width}: change "
-            f"--{side}-attention-heads {getattr(cfg, f'{side}_attention_heads')}"
+            f"--{side}-attention-heads {heads}"
         )
     return width
 
 
-#: Options that change a model and that none of its parameters shows.
-UNSEEN = ("rotary_positions", "copied_states", "early_exit", "source_copy",
+#: Options that change the computation but no parameter's shape, so that a mismatch on resuming
+#: would go unnoticed.
+SHAPELESS_OPTIONS = ("rotary_positions", "copied_states", "early_exit", "source_copy",
           "encoder_attention_heads", "decoder_attention_heads")  # fmt: skip
 
 
 def check_resumed(cfg: RotaryConfig, stored: object, path: str) -> None:
     """A model's ``check_resumed``: raises :class:`UserError` where a training would resume from
-    ``stored`` settings with others of :data:`UNSEEN`."""
-    for name in UNSEEN:
-        mine = getattr(cfg, name, None)
-        theirs = getattr(stored, name, False if name == "rotary_positions" else mine)
-        if str(mine) != str(theirs):
-            value = "" if isinstance(theirs, bool) else f" {theirs}"
-            way = f"with{'' if theirs else 'out'} --{name.replace('_', '-')}{value}"
+    ``stored`` settings with others of :data:`SHAPELESS_OPTIONS`."""
+    for name in SHAPELESS_OPTIONS:
+        value = getattr(cfg, name, None)
+        default = False if name == "rotary_positions" else value
+        stored_value = getattr(stored, name, default)
+        if str(value) != str(stored_value):
+            flag = f"--{name.replace('_', '-')}"
+            written = flag if isinstance(stored_value, bool) else f"{flag} {stored_value}"
+            way = f"with {written}" if stored_value else f"without {written}"
             raise UserError(f"{path}: was trained {way}; resume it so")
 
 
@@ -162,10 +168,13 @@ def block_size(cfg: Seq2SeqConfig, side: str = "encoder") -> BlockSize:
 
 def transformer_size(cfg: Seq2SeqConfig) -> TransformerSize:
     """The numbers of a Transformer that is trained from scratch; errors of :func:`block_size`."""
+    decoder_layers = cfg.decoder_layers
+    if decoder_layers is None:
+        decoder_layers = cfg.encoder_layers
     return TransformerSize(
         **vars(block_size(cfg)),
         encoder_layers=cfg.encoder_layers,
-        decoder_layers=cfg.encoder_layers if cfg.decoder_layers is None else cfg.decoder_layers,
+        decoder_layers=decoder_layers,
         learned_positions=cfg.encoder_learned_pos,
         max_source=cfg.max_source_positions,
         max_target=cfg.max_target_positions,

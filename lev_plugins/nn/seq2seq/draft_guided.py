@@ -26,7 +26,7 @@ from .block_reader import BlockReader, reader_of
 
 SUPPORTED = "pbd_transformer, gated_transformer, transformer_concat and fairseq's transformer"
 #: tokens that are guessed at once, at most
-FARTHEST = 64
+MAX_GUESSED_TOKENS = 64
 #: what a pass costs besides its guesses, in columns of them: of a batch, and of each sentence
 #: (measured on a CPU, d = 256; with more it guesses further)
 FIXED_COLUMNS, OWN_COLUMNS = 26, 8
@@ -43,7 +43,7 @@ class Reach:
     def best(self, size: int) -> int:
         """The number of tokens by which a batch of ``size`` writes most for what it computes."""
         chance = self.right / (self.right + self.wrong)
-        counts = np.arange(1, FARTHEST + 1)
+        counts = np.arange(1, MAX_GUESSED_TOKENS + 1)
         written = (1 - chance ** (counts + 1)) / (1 - chance)
         cost = 1 + counts / (FIXED_COLUMNS / size + OWN_COLUMNS)
         return int(counts[(written / cost).argmax()])
@@ -122,16 +122,16 @@ class DraftGuidedGenerator(SequenceGenerator):
         if self.min_len > longest:
             raise UserError(f"--min-len {self.min_len}: outputs have {longest} tokens at most")
         begin = self.eos if bos_token is None else bos_token
-        writing = [
-            Sentence(row, begin, [token for token in draft if token not in self.ends])
-            for row, draft in enumerate(self.drafts(sample))
-        ]
-        readers = [
-            kind(model, encoder_out, len(writing))
-            for kind, model, encoder_out in zip(
-                self.kinds, self.model.models, self.model.forward_encoder(inputs), strict=True
-            )
-        ]
+        writing = []
+        for row, draft in enumerate(self.drafts(sample)):
+            tokens = [token for token in draft if token not in self.ends]
+            writing.append(Sentence(row, begin, tokens))
+        encoder_outs = self.model.forward_encoder(inputs)
+        readers = []
+        for kind, model, encoder_out in zip(
+            self.kinds, self.model.models, encoder_outs, strict=True
+        ):
+            readers.append(kind(model, encoder_out, len(writing)))
         hypotheses: list[list[dict[str, Any]]] = [[] for _ in writing]
         while writing:
             writing = self._pass(writing, readers, longest, source, hypotheses)
@@ -151,29 +151,39 @@ class DraftGuidedGenerator(SequenceGenerator):
         """
         # a guess is not longer than what may still be written
         reach = self.reach.best(len(writing))
-        guesses = [one.guide.guess(min(reach, longest + 1 - len(one.tokens))) for one in writing]
-        width = 1 + max(map(len, guesses))
-        rows = [[one.tokens[-1], *guess] for one, guess in zip(writing, guesses, strict=True)]
-        block = torch.tensor([row + [self.pad] * (width - len(row)) for row in rows])
+        guesses = []
+        for sentence in writing:
+            room = longest + 1 - len(sentence.tokens)
+            guesses.append(sentence.guide.guess(min(reach, room)))
+        block = self._block(writing, guesses)
         logs = self._log_probabilities(readers, block.to(source.device))
-        self._restrict(logs, [len(one.tokens) - 1 for one in writing], longest)
-        scores, tokens = (best.tolist() for best in logs.max(2))
+        self._restrict(logs, [len(sentence.tokens) - 1 for sentence in writing], longest)
+        best = logs.max(2)
+        scores, tokens = best.values.tolist(), best.indices.tolist()
         going, counts = [], []
-        for number, (one, guess) in enumerate(zip(writing, guesses, strict=True)):
+        for number, (sentence, guess) in enumerate(zip(writing, guesses, strict=True)):
             count = 1 + _agreeing(tokens[number], guess)
             self.reach.saw(count - 1, len(guess))
-            one.write(tokens[number][:count], scores[number][:count])
+            sentence.write(tokens[number][:count], scores[number][:count])
             counts.append(count)
-            if one.tokens[-1] == self.eos:
-                hypotheses[one.row] = [self._hypothesis(one, source.device)]
+            if sentence.tokens[-1] == self.eos:
+                hypotheses[sentence.row] = [self._hypothesis(sentence, source.device)]
             else:
                 going.append(number)
         if going:
             for reader in readers:
-                reader.keep(np.array(counts), width)
+                reader.keep(np.array(counts), block.size(1))
                 if len(going) < len(writing):
                     reader.select(torch.tensor(going, device=source.device))
         return [writing[number] for number in going]
+
+    def _block(self, writing: Sequence[Sentence], guesses: Sequence[Sequence[int]]) -> Tensor:
+        """The last token of each sentence and its guess, padded on the right: B × T'."""
+        width = 1 + max(map(len, guesses))
+        block = torch.full((len(writing), width), self.pad)
+        for row, sentence, guess in zip(block, writing, guesses, strict=True):
+            row[: 1 + len(guess)] = torch.tensor([sentence.tokens[-1], *guess])
+        return block
 
     def _log_probabilities(self, readers: Sequence[BlockReader], block: Tensor) -> Tensor:
         """Of what follows each token of a block, by the mean of all models: B × T' × V."""

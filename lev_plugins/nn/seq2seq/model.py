@@ -101,11 +101,11 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         by = rotary_angles(real, self.rotary, first)
         layout = Layout(self.mask(prev_output_tokens, memory, first), packing, by)
         looks = self.needs_weights()
-        x, generated, weights = self._through(layout.pack(x), layout, memory, saved, looks)
+        x, generated, weights = self._run_blocks(layout.pack(x), layout, memory, saved, looks)
         self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
         return layout.unpack(x), {"attn": [weights]}
 
-    def branch(
+    def forward_tree(
         self,
         tokens: Tensor,
         place: int,
@@ -126,10 +126,11 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         (memory,) = encoder_out["memory"]
         x = self.embed.at_position(tokens, place)
         by = rotary_angles(seen.new_ones(1, place + 1), self.rotary, place)
-        layout = Layout(self.branched(seen, place, memory), None, by)
-        return self._through(x, layout, memory, before)[:2]
+        layout = Layout(self.tree_mask(seen, place, memory), None, by)
+        x, keys_values, _ = self._run_blocks(x, layout, memory, before)
+        return x, keys_values
 
-    def _through(
+    def _run_blocks(
         self,
         x: Tensor,
         layout: Layout,
@@ -140,14 +141,18 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         """The states behind all blocks and the norm, keys and values of every block, and with
         ``looks`` where the last one looked."""
         generated, weights = [], None
-        for i, block in enumerate(self.blocks):
-            last = looks and i + 1 == len(self.blocks)
-            x, pair, weights = block(x, layout, memory, before[i] if before else None, last)
-            generated.append(pair)
-        return x if self.norm is None else self.norm(x), generated, weights
+        last = len(self.blocks) - 1
+        for number, block in enumerate(self.blocks):
+            own_before = before[number] if before else None
+            need_weights = looks and number == last
+            x, keys_values, weights = block(x, layout, memory, own_before, need_weights)
+            generated.append(keys_values)
+        if self.norm is not None:
+            x = self.norm(x)
+        return x, generated, weights
 
-    def branched(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
-        """B × 1 × W × keys, what :meth:`branch` has for a mask."""
+    def tree_mask(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
+        """B × 1 × W × keys, the mask of :meth:`forward_tree`."""
         return seen.unsqueeze(1)
 
     def output_layer(self, features: Tensor, **unused: object) -> Tensor:
@@ -225,12 +230,13 @@ class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
         """
         rename_old(state_dict)  # before shared parameters get their names
         for names in self._shared():
-            values = [state_dict[one] for one in names if one in state_dict]
+            values = [state_dict[alias] for alias in names if alias in state_dict]
             if any(not torch.equal(values[0], other) for other in values[1:]):
                 raise UserError(
                     f"the checkpoint has several values for {names[0]}, which this model shares; "
                     "give the options of sharing that it was trained with "
                     "(--no-parameter-sharing, or without --share-all-embeddings)"
                 )
-            state_dict.update(dict.fromkeys(names, values[0]) if values else {})
+            if values:
+                state_dict.update(dict.fromkeys(names, values[0]))
         super().upgrade_state_dict_named(state_dict, name)

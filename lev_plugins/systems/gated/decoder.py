@@ -26,7 +26,7 @@ from ...nn.backbone import Backbone
 from ...nn.seq2seq.model import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
 from ...nn.transformer import Memory
 from .encoder import GatedMemory
-from .gates import DecoderGates, MaskVector, aligned_states, next_token
+from .gates import DecoderGates, MaskEmbedding, aligned_states, shift_attention
 
 
 class GatedDecoder(TransformerDecoder):
@@ -42,12 +42,15 @@ class GatedDecoder(TransformerDecoder):
         backbone: Backbone,
         names: list[str],
         variant: str,
-        vector: MaskVector,
+        vector: MaskEmbedding,
         limit: int,
     ) -> None:
         super().__init__(dictionary, backbone, limit)
-        self.variant, dim = variant, backbone.target.table.embedding_dim
-        self.gates = DecoderGates(dim, names, bounded=variant == "paper") if names else None
+        self.variant = variant
+        self.gates: DecoderGates | None = None
+        if names:
+            dim = backbone.target.table.embedding_dim
+            self.gates = DecoderGates(dim, names, bounded=variant == "paper")
         self.mask_vector = vector if variant == "paper" and "skip" in names else None
         if variant == "pointer":
             symbols = torch.tensor([dictionary.index(symbol) for symbol in source.symbols])
@@ -73,55 +76,66 @@ class GatedDecoder(TransformerDecoder):
         assert encoder_out is not None
         (memory,) = encoder_out["memory"]
         first = prev_output_tokens.size(1) - x.size(1)
-        near = self._beside(prev_output_tokens, memory, first)
-        extra["gates"] = gates = self.gates(x, near)
+        aligned = self._aligned_source_states(prev_output_tokens, memory, first)
+        gates = self.gates(x, aligned)
+        extra["gates"] = gates
         if self.variant == "pointer":
             return self._pointer(x, gates, extra["attn"][0], memory), extra
         return self._paper(x, gates, prev_output_tokens[:, first:]), extra
 
-    def _beside(self, tokens: Tensor, memory: Memory, first: int) -> Tensor | None:
-        """What the generate gate of *paper* looks at (Eq. 4): B × T' × C."""
+    def _aligned_source_states(self, tokens: Tensor, memory: Memory, first: int) -> Tensor | None:
+        """The input of the generate gate of *paper* (Eq. 4), B × T' × C; None for others."""
         assert self.gates is not None and memory.mask is not None
         if self.variant != "paper" or "generate" not in self.gates.names:
             return None
-        places = (tokens.ne(self.pad).cumsum(1)[:, first:] - 1).clamp(min=0)
-        return aligned_states(memory.states, memory.mask[:, 0, 0], places)
+        counts = tokens.ne(self.pad).cumsum(1)[:, first:]
+        positions = (counts - 1).clamp(min=0)
+        return aligned_states(memory.states, memory.mask[:, 0, 0], positions)
 
     def _weight(self, gates: Tensor, name: str) -> Tensor | None:
         """B × T' × 1, None for a gate that is off."""
         assert self.gates is not None
-        names = self.gates.names
-        return gates[..., names.index(name), None] if name in names else None
+        if name not in self.gates.names:
+            return None
+        index = self.gates.names.index(name)
+        return gates[..., index, None]
 
     def _paper(self, x: Tensor, gates: Tensor, previous: Tensor) -> Tensor:
         """Eq. 7: h'' = c · y' + g · σ(h') + s · emb_mask; Eq. 8 on h''."""
         parts = []
-        if (copy := self._weight(gates, "copy")) is not None:
+        copy = self._weight(gates, "copy")
+        if copy is not None:
             parts.append(copy * self.embed.scaled_embedding(previous))
-        if (generate := self._weight(gates, "generate")) is not None:
+        generate = self._weight(gates, "generate")
+        if generate is not None:
             parts.append(generate * x.sigmoid())
-        if self.mask_vector is not None and (skip := self._weight(gates, "skip")) is not None:
+        skip = self._weight(gates, "skip")
+        if self.mask_vector is not None and skip is not None:
             parts.append(skip * self.mask_vector())
-        return self.output(torch.stack(torch.broadcast_tensors(*parts)).sum(0))
+        weighed = torch.stack(torch.broadcast_tensors(*parts)).sum(0)
+        return self.output(weighed)
 
-    def _pointer(self, x: Tensor, gates: Tensor, looks: Tensor, memory: GatedMemory) -> Tensor:
+    def _pointer(self, x: Tensor, gates: Tensor, attention: Tensor, memory: GatedMemory) -> Tensor:
         """log(g · p + c · source + s · source moved on by one), as logits.
 
         Copying writes the source token that the last block looks at; skipping passes over it
         and writes the one after.
         """
         assert memory.tokens is not None
-        # half precision would round small chances to none
+        # half precision would round small probabilities to 0
         wide = torch.promote_types(x.dtype, torch.float32)
-        gates, looks = gates.to(wide), looks.to(wide)
+        gates, attention = gates.to(wide), attention.to(wide)
         generate = self._weight(gates, "generate")
         assert generate is not None, "checked when the model was built"
-        copied = torch.zeros_like(looks)
-        if (copy := self._weight(gates, "copy")) is not None:
-            copied = copied + copy * looks
-        if (skip := self._weight(gates, "skip")) is not None:
-            copied = copied + skip * next_token(looks, memory.tokens.ne(self.pad))
+        copied = torch.zeros_like(attention)
+        copy = self._weight(gates, "copy")
+        if copy is not None:
+            copied = copied + copy * attention
+        skip = self._weight(gates, "skip")
+        if skip is not None:
+            copied = copied + skip * shift_attention(attention, memory.tokens.ne(self.pad))
         symbols = self.target_of_source[memory.tokens].unsqueeze(1).expand_as(copied)
-        chances = generate * self.output(x).to(wide).softmax(2)
-        chances = chances.scatter_add(2, symbols, copied)
-        return chances.clamp(min=torch.finfo(chances.dtype).tiny).log()
+        probabilities = generate * self.output(x).to(wide).softmax(2)
+        probabilities = probabilities.scatter_add(2, symbols, copied)
+        smallest = torch.finfo(wide).tiny
+        return probabilities.clamp(min=smallest).log()

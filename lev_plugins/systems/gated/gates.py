@@ -17,8 +17,8 @@ DECODER_GATES = ("copy", "generate", "skip")
 GATES = (ENCODER_GATE, *DECODER_GATES)
 # A trained model answers with fresh gates nearly as without them: u of Eq. 1 is 0.0025, copying and
 # skipping weigh 0.047 each. Were u 0.5, it could grow until the whole source is hidden.
-MASK_START = -6.0
-COPY_START = -3.0
+INITIAL_MASK_BIAS = -6.0
+INITIAL_COPY_BIAS = -3.0
 
 
 def chosen_gates(text: str) -> list[str]:
@@ -40,7 +40,7 @@ def chosen_gates(text: str) -> list[str]:
 
 
 def _gate(dim: int, bias: float | None = None) -> nn.Linear:
-    """A gate that is randomly initialised, or one that says ``bias`` of every state at first."""
+    """A randomly initialised gate, or one whose output is at first ``bias`` for any state."""
     gate = nn.Linear(dim, 1)
     if bias is None:
         nn.init.xavier_uniform_(gate.weight)
@@ -50,7 +50,7 @@ def _gate(dim: int, bias: float | None = None) -> nn.Linear:
     return gate
 
 
-class MaskVector(nn.Module):
+class MaskEmbedding(nn.Module):
     """emb_mask: the scaled embedding of the mask symbol, or a vector of its own without ``row``."""
 
     def __init__(self, table: nn.Embedding, row: int | None, scale: float) -> None:
@@ -71,15 +71,16 @@ class MaskVector(nn.Module):
 class MaskGate(nn.Module):
     """How wrong each source token looks; what looks wrong is hidden (Eq. 1 and 2)."""
 
-    def __init__(self, dim: int, vector: MaskVector) -> None:
+    def __init__(self, dim: int, vector: MaskEmbedding) -> None:
         super().__init__()
-        self.gate, self.vector = _gate(dim, MASK_START), vector
+        self.gate = _gate(dim, INITIAL_MASK_BIAS)
+        self.vector = vector
 
     def forward(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """B × S × C → the states with what looks wrong replaced, and u of Eq. 1, B × S."""
-        probability = self.gate(states).sigmoid()
-        hidden = probability * self.vector() + (1 - probability) * states
-        return hidden, probability.squeeze(2)
+        masked = self.gate(states).sigmoid()
+        mixed = masked * self.vector() + (1 - masked) * states
+        return mixed, masked.squeeze(2)
 
 
 class DecoderGates(nn.Module):
@@ -92,10 +93,10 @@ class DecoderGates(nn.Module):
     def __init__(self, dim: int, names: Sequence[str], bounded: bool) -> None:
         super().__init__()
         self.names, self.bounded = list(names), bounded
-        starts = {name: 0.0 if name == "generate" else COPY_START for name in self.names}
-        self.gates = nn.ModuleDict(
-            {name: _gate(dim, None if bounded else starts[name]) for name in self.names}
-        )
+        self.gates = nn.ModuleDict()
+        for name in self.names:
+            bias = 0.0 if name == "generate" else INITIAL_COPY_BIAS
+            self.gates[name] = _gate(dim, None if bounded else bias)
 
     def forward(self, states: Tensor, generate: Tensor | None = None) -> Tensor:
         """Weights that sum to 1: B × T' × G.
@@ -104,27 +105,37 @@ class DecoderGates(nn.Module):
             states: h', B × T' × C.
             generate: what the generate gate looks at instead, B × T' × C (the paper's Eq. 4).
         """
-        read = {"generate": states if generate is None else generate}
-        found = torch.cat([self.gates[name](read.get(name, states)) for name in self.names], 2)
-        return (found.sigmoid() if self.bounded else found).softmax(2)
+        scores = []
+        for name in self.names:
+            has_own = name == "generate" and generate is not None
+            scores.append(self.gates[name](generate if has_own else states))
+        logits = torch.cat(scores, 2)
+        if self.bounded:
+            logits = logits.sigmoid()
+        return logits.softmax(2)
 
 
-def aligned_states(states: Tensor, real: Tensor, places: Tensor) -> Tensor:
-    """The source states at the target tokens' own places, B × T' × C; beyond the end that of </s>.
+def aligned_states(states: Tensor, real: Tensor, positions: Tensor) -> Tensor:
+    """The source states at the target tokens' own positions, B × T' × C; beyond the end </s>'s.
 
-    states: B × S × C. real: B × S, bool. places: B × T', from 0, counted in real tokens.
+    Args:
+        states: B × S × C. real: B × S, bool.
+        positions: B × T', from 0, counted in real tokens.
     """
-    order = (~real).long().argsort(dim=1, stable=True)
+    real_first = (~real).long().argsort(dim=1, stable=True)
     last = real.sum(1, keepdim=True).clamp(min=1) - 1
-    index = order.gather(1, torch.minimum(places, last))
-    return states.gather(1, index.unsqueeze(2).expand(-1, -1, states.size(2)))
+    index = real_first.gather(1, torch.minimum(positions, last))
+    channels = states.size(2)
+    return states.gather(1, index.unsqueeze(2).expand(-1, -1, channels))
 
 
-def next_token(weights: Tensor, real: Tensor) -> Tensor:
+def shift_attention(weights: Tensor, real: Tensor) -> Tensor:
     """Attention (B × T' × S) moved on by one source token; what lies on the last one stays there.
 
-    real: B × S, bool.
+    Args:
+        real: B × S, bool.
     """
-    following = F.pad(real[:, 1:], (0, 1))
-    moves = (real & following).unsqueeze(1)
-    return F.pad(weights * moves, (1, 0))[..., :-1] + weights * ~moves
+    has_next = F.pad(real[:, 1:], (0, 1))
+    moves = (real & has_next).unsqueeze(1)
+    moved = F.pad(weights * moves, (1, 0))[..., :-1]
+    return moved + weights * ~moves

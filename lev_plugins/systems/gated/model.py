@@ -24,10 +24,11 @@ from ...nn.seq2seq.model import Seq2SeqModel
 from ...optim.backbone_adam import mark_backbone
 from ...options import set_defaults
 from ...pretrained import Pretrained, build_backbone, require_plan
+from ...pretrained.bert_bart import DROPOUT_NAMES
 from .config import GatedTransformerConfig, gate_names
 from .decoder import GatedDecoder
 from .encoder import GatedEncoder
-from .gates import ENCODER_GATE, MaskGate, MaskVector, chosen_gates
+from .gates import ENCODER_GATE, MaskEmbedding, MaskGate, chosen_gates
 
 logger = logging.getLogger(__name__)
 
@@ -64,14 +65,14 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
         """
         if getattr(stored, "gates", None) is None:  # another model's, which fails by itself
             return
-        (ours, variant), (gates, theirs) = (
-            (chosen_gates(one.gates), str(one.gate_variant)) for one in (cfg, stored)
-        )
-        if ours != gates or (gates and variant != theirs):
+        stored_gates = chosen_gates(stored.gates)
+        same_gates = chosen_gates(cfg.gates) == stored_gates
+        same_variant = str(cfg.gate_variant) == str(stored.gate_variant)
+        if not same_gates or (stored_gates and not same_variant):
             raise UserError(
-                f"{path}: was trained with --gates {','.join(gates) or 'none'} --gate-variant "
-                f"{theirs}: give these options to resume it; other gates begin from it with "
-                "--finetune-from-model and another --save-dir"
+                f"{path}: was trained with --gates {','.join(stored_gates) or 'none'} "
+                f"--gate-variant {stored.gate_variant!s}: give these options to resume it; other "
+                "gates begin from it with --finetune-from-model and another --save-dir"
             )
 
     def begin_from(self, start: Start) -> None:
@@ -84,16 +85,18 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
         gates = getattr(stored, "gates", None)
         if gates is None or not start.finetuned:  # another model's fails by itself
             return
-        own = {name: one for name, one in self.state_dict().items() if _GATES.match(name)}
-        same = str(stored.gate_variant) == self.decoder.variant
+        parameters = self.state_dict()
+        own = {name: parameters[name] for name in parameters if _GATES.match(name)}
+        same_variant = str(stored.gate_variant) == self.decoder.variant
         for name in [name for name in state if _GATES.match(name)]:
-            if name not in own or not (same or name.startswith("encoder.")):
+            means_the_same = same_variant or name.startswith("encoder.")
+            if name not in own or not means_the_same:
                 del state[name]
-        fresh = {name: one for name, one in own.items() if name not in state}
+        fresh = {name: parameter for name, parameter in own.items() if name not in state}
         state.update(fresh)
         if fresh:
-            said = "%s: was trained with --gates %s --gate-variant %s; begin anew: %s"
-            logger.info(said, start.path, gates, stored.gate_variant, ", ".join(fresh))
+            message = "%s: was trained with --gates %s --gate-variant %s; begin anew: %s"
+            logger.info(message, start.path, gates, stored.gate_variant, ", ".join(fresh))
 
     @classmethod
     def build_model(cls, cfg: GatedTransformerConfig, task: FairseqTask) -> "GatedTransformerModel":
@@ -116,8 +119,7 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
 
     A checkpoint has both directory and plan, and brings the weights: its directory is not read.
     """
-    names = ("dropout", "attention_dropout", "activation_dropout")
-    options: dict[str, Any] = {name: getattr(cfg, name) for name in names}
+    options: dict[str, Any] = {name: getattr(cfg, name) for name in DROPOUT_NAMES}
     options["tie"] = cfg.tie_backbone
     if cfg.backbone and origin() is None:
         return Pretrained(cfg.backbone).backbone(source, target, **options)
@@ -139,34 +141,47 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
 
 def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:
     """The parameters of a backbone that a pre-trained model has too."""
-    new = {id(one) for module in backbone.new for one in module.parameters()}
-    parts = [backbone.source, backbone.encoder, backbone.target, *backbone.blocks]
-    parts += [part for part in (backbone.norm, backbone.output, backbone.bias) if part is not None]
-    for part in parts:
-        yield from (one for one in part.parameters() if id(one) not in new)
+    new = {id(parameter) for module in backbone.new for parameter in module.parameters()}
+    modules = [backbone.source, backbone.encoder, backbone.target, *backbone.blocks]
+    for module in (*modules, backbone.norm, backbone.output, backbone.bias):
+        if module is not None:
+            yield from (parameter for parameter in module.parameters() if id(parameter) not in new)
 
 
 def mask_symbol(dictionary: Dictionary) -> int | None:
     """Index of the symbol that stands for a masked token, None where there is none."""
-    return next((dictionary.index(one) for one in MASK_SYMBOLS if one in dictionary), None)
+    for symbol in MASK_SYMBOLS:
+        if symbol in dictionary:
+            return int(dictionary.index(symbol))
+    return None
 
 
 def build(
     cfg: GatedTransformerConfig, backbone: Backbone, source: Dictionary, target: Dictionary
 ) -> tuple[GatedEncoder, GatedDecoder]:
     """Encoder and decoder around a backbone, with the gates that are on."""
-    names = gate_names(cfg)
+    gates = gate_names(cfg)
     table = backbone.source.table
-    row = mask_symbol(source) if backbone.mask is None else backbone.mask
-    vector = MaskVector(table, row, backbone.source.scale)
-    gate = MaskGate(table.embedding_dim, vector) if ENCODER_GATE in names else None
-    asked = cfg.max_source_positions, cfg.max_target_positions
-    source_limit = min(asked[0], backbone.max_source or asked[0])
-    target_limit = min(asked[1], backbone.max_target or asked[1])
-    encoder = GatedEncoder(source, backbone.source, backbone.encoder, gate, source_limit)
-    names = [name for name in names if name != ENCODER_GATE]
-    variant = str(cfg.gate_variant)
-    decoder = GatedDecoder(target, source, backbone, names, variant, vector, target_limit)
+    mask = mask_symbol(source) if backbone.mask is None else backbone.mask
+    mask_embedding = MaskEmbedding(table, mask, backbone.source.scale)
+    mask_gate = None
+    if ENCODER_GATE in gates:
+        mask_gate = MaskGate(table.embedding_dim, mask_embedding)
+    source_limit, target_limit = cfg.max_source_positions, cfg.max_target_positions
+    if backbone.max_source:
+        source_limit = min(source_limit, backbone.max_source)
+    if backbone.max_target:
+        target_limit = min(target_limit, backbone.max_target)
+    encoder = GatedEncoder(source, backbone.source, backbone.encoder, mask_gate, source_limit)
+    decoder = GatedDecoder(
+        target,
+        source,
+        backbone,
+        names=[name for name in gates if name != ENCODER_GATE],
+        variant=str(cfg.gate_variant),
+        vector=mask_embedding,
+        limit=target_limit,
+    )
     return encoder, decoder
 
 

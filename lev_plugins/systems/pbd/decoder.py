@@ -72,10 +72,10 @@ class PBDDecoder(TransformerDecoder):
         ahead = future_mask(tokens.ne(self.pad), memory.real, first)
         return torch.cat([mask, ahead.unsqueeze(1)], 3)
 
-    def branched(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
+    def tree_mask(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
         """B × 1 × W × keys, as :meth:`mask` has them."""
         if not self.future:
-            return super().branched(seen, place, memory)
+            return super().tree_mask(seen, place, memory)
         assert isinstance(memory, PBDMemory)
         ahead = memory.real & (memory.real.cumsum(1) - 1 > place)
         ahead = ahead.unsqueeze(1).expand(-1, seen.size(1), -1)
