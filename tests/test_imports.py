@@ -90,7 +90,7 @@ class WithoutTypes(ast.NodeTransformer):
 
 
 def test_no_files_import_each_other_in_a_circle(root):
-    """Within functions neither; of types alone, LevT's operations and its model know each other's."""
+    """Within functions neither; of types, LevT's operations and its model know each other's."""
     package = root / "lev_plugins"
     files = {}
     for path in package.rglob("*.py"):
