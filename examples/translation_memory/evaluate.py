@@ -16,7 +16,7 @@ from files import read_lines, stored_pairs
 from lines import to_text
 from memory import Memory
 from prepare import Row
-from proposals import WAYS, Change, Settings, load, propose, save_settings
+from proposals import FEWEST, WAYS, Change, Settings, load, propose, save_settings
 from repair import repair
 from train import checkpoint_of
 from units import Proposal
@@ -80,6 +80,11 @@ def outcomes(rows: Sequence[Row], proposals: Sequence[Proposal]) -> list[tuple[f
     ]
 
 
+def share(known: Sequence[tuple[float, bool]]) -> float:
+    """The share of outcomes that are better; 0 where they are too few to tell."""
+    return sum(better for _, better in known) / len(known) if len(known) >= FEWEST else 0.0
+
+
 def calibrate(
     editor: LevenshteinEditor, rows: Sequence[Row], memory: Memory, settings: Settings,
     proposals: Sequence[Proposal],
@@ -97,7 +102,9 @@ def calibrate(
     for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
         settings.outcomes[way] = outcomes(asked, propose(editor, changes[way], threshold))
     repaired = outcomes(rows, [Proposal(row.draft, 1.0) for row in rows])
-    settings.rule = sum(better for _, better in repaired) / max(len(repaired), 1)
+    settings.rule["kept"] = share(repaired)
+    drafts = [Proposal(change.draft, 1.0) for change in changes["found"]]
+    settings.rule["found"] = share(outcomes([row for row, _ in found], drafts))
 
 
 def say_precision(settings: Settings, precision: float) -> None:
@@ -105,9 +112,10 @@ def say_precision(settings: Settings, precision: float) -> None:
     for way in WAYS:
         known, least = settings.outcomes[way], settings.confidence(way, precision)
         above = [better for probability, better in known if probability >= least]
-        share = f"{sum(above)} of {len(above)} better, {len(known)} changed by the model"
-        print(f"valid, older source {way}: {share}; probability {least:.3f} and more")
-    print(f"valid, repaired by rule: {100 * settings.rule:.1f} % better")
+        counted = f"{sum(above)} of {len(above)} better, {len(known)} changed by the model"
+        print(f"valid, older source {way}: {counted}; probability {least:.3f} and more")
+    rates = ", ".join(f"{100 * rate:.1f} % ({way})" for way, rate in settings.rule.items())
+    print(f"valid, repaired by rule: better {rates}")
 
 
 def identifiers(rows: Sequence[Row], texts: Sequence[str]) -> float:

@@ -16,6 +16,7 @@ from lev_plugins import LevenshteinEditor
 from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark
 
+FEWEST = 10  # outcomes that say anything
 WAYS = ("kept", "found", "unknown")  # the older source: kept beside it, found in the memory, not
 
 
@@ -51,13 +52,13 @@ class Settings:
             that was repaired by rule, for the fewest edits.
         outcomes: for each way to an older source, of validation sentences that the model changed:
             its probability, and whether the sentence needs fewer edits than the draft as it was.
-        rule: the share of sentences that the rule changed which need fewer edits.
+        rule: for each way the share of sentences that the rule changed which need fewer edits.
     """
 
     delete_threshold: float = 0.9
     min_confidence: float = 0.0
     outcomes: dict[str, list[tuple[float, bool]]] = field(default_factory=dict)
-    rule: float = 0.0
+    rule: dict[str, float] = field(default_factory=dict)
 
     def confidence(self, way: str, precision: float) -> float:
         """The probability from which proposals are right often enough; infinite where none is.
@@ -68,13 +69,14 @@ class Settings:
 
 
 def least_confidence(outcomes: Sequence[tuple[float, bool]], precision: float) -> float:
-    """The lowest probability at and above which so large a share of the outcomes is better."""
+    """The lowest probability at and above which so large a share of the outcomes is better, of
+    :data:`FEWEST` at least; infinite where there is none."""
     lowest, better = math.inf, 0
     ordered = sorted(outcomes, key=lambda outcome: -outcome[0])
     for count, (probability, good) in enumerate(ordered, start=1):
         better += good
         last = count == len(ordered) or ordered[count][0] < probability
-        if last and better >= precision * count:
+        if last and count >= FEWEST and better >= precision * count:
             lowest = probability
     return lowest
 

@@ -175,14 +175,14 @@ class Proposer:
             least = self.settings.min_confidence
             sure = output.probability >= least
             candidates = [(output, "edited matches")] if sure else []
-            candidates.append((Proposal(change.draft, self.settings.rule), "matches"))
+            candidates.append((Proposal(change.draft, self.settings.rule["kept"]), "matches"))
         else:
             least = self.settings.confidence(draft.way, self.precision)
             sure = output.probability >= least
             candidates = [(output, "edited by the model")] if sure else []
-            if self.settings.rule >= self.precision:
-                rule = Proposal(change.draft, self.settings.rule)
-                candidates.append((rule, "repaired by rule"))
+            rate = self.settings.rule.get(draft.way, 0.0)
+            if rate >= self.precision:
+                candidates.append((Proposal(change.draft, rate), "repaired by rule"))
         why = "not sure enough"
         for proposal, reason in candidates:
             text = self.written(draft, proposal.text)

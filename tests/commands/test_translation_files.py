@@ -68,8 +68,9 @@ class Editor:
 
 def proposer(editor: Editor, *pairs: tuple[str, str], rule: float = 1.0, **options):
     """What proposes, with a model that is believed at any probability above zero."""
-    outcomes = dict.fromkeys(proposals.WAYS, [(0.01, True)])
-    settings = proposals.Settings(0.9, 0.0, outcomes, rule)
+    outcomes = dict.fromkeys(proposals.WAYS, [(0.01, True)] * proposals.FEWEST)
+    rules = {"kept": rule, "found": rule}
+    settings = proposals.Settings(0.9, 0.0, outcomes, rules)
     return propose.Proposer(editor, memory.Memory(pairs), settings, **options)
 
 
@@ -321,10 +322,12 @@ def test_what_is_not_likelier_to_be_better_replaces_nothing(tmp_path):
     unsure = proposer(Editor(score=-9.0), rule=0.5)
     assert fill(path, unsure) == "0 proposed, 1 kept (1 not sure enough), 0 left"
     assert path.read_bytes() == content
-    outcomes = [(0.9, True), (0.8, True), (0.7, False), (0.6, True), (0.5, False), (0.4, False)]
+    ordered = [(0.9, True), (0.8, True), (0.7, False), (0.6, True), (0.5, False), (0.4, False)]
+    outcomes = [outcome for outcome in ordered for _ in range(proposals.FEWEST)]
     for precision, least in ((1.0, 0.8), (0.75, 0.6), (0.5, 0.4)):
         assert proposals.least_confidence(outcomes, precision) == least
-    assert proposals.least_confidence([(0.5, True), (0.5, False)], 0.8) == float("inf")
+    assert proposals.least_confidence([(0.5, True), (0.5, False)] * 9, 0.8) == float("inf")
+    assert proposals.least_confidence(outcomes[:9], 0.8) == float("inf"), "too few"
 
 
 @pytest.mark.parametrize(

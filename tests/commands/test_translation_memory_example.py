@@ -137,8 +137,9 @@ def test_a_small_memory_starts_from_the_model_of_a_larger_one(
 
 @pytest.mark.slow
 def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys):
-    outcomes = dict.fromkeys(proposals.WAYS, [(0.0, True)])
-    proposals.save_settings(work, proposals.Settings(0.9, 0.0, outcomes, 1.0))
+    outcomes = dict.fromkeys(proposals.WAYS, [(0.0, True)] * 10)
+    rules = {"kept": 1.0, "found": 1.0}
+    proposals.save_settings(work, proposals.Settings(0.9, 0.0, outcomes, rules))
     for name in ("a/one.po", "two.po", "broken.po"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
