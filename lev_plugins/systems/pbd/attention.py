@@ -26,9 +26,9 @@ def future_mask(real: Tensor, source_real: Tensor, first: int = 0) -> Tensor:
         real: B × T, bool, of the target.
         source_real: B × S, bool.
     """
-    asking = real.cumsum(1)[:, first:, None] - 1
-    source = source_real.cumsum(1).unsqueeze(1) - 1
-    return source_real.unsqueeze(1) & (source > asking)
+    query_positions = real.cumsum(1)[:, first:, None] - 1
+    source_positions = source_real.cumsum(1).unsqueeze(1) - 1
+    return source_real.unsqueeze(1) & (source_positions > query_positions)
 
 
 class PseudoBidirectionalAttention(nn.Module):
@@ -74,9 +74,10 @@ class PseudoBidirectionalAttention(nn.Module):
         generated = append_kv(before, (key, value))
         if copied is None:
             return self.attention.attend(query, *generated, layout), generated
-        if (query.size(2) == 1 or before is not None) and not self.training:
-            return self.attention.attend_to_segments(
-                query, [generated, copied], layout.mask
-            ), generated
+        has_few_queries = query.size(2) == 1 or before is not None
+        if has_few_queries and not self.training:
+            segments = [generated, copied]
+            out = self.attention.attend_to_segments(query, segments, layout.mask)
+            return out, generated
         key, value = append_kv(generated, copied)
         return self.attention.attend(query, key, value, layout), generated

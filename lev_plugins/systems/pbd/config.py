@@ -45,13 +45,15 @@ def decoder_depth(cfg: PBDTransformerConfig) -> int:
         raise UserError(
             f"--encoder-layers {encoder}, --decoder-layers {decoder}: at least 1 is needed"
         )
-    off = (cfg.no_future_modelling, cfg.no_parameter_sharing)
-    flags = ("--no-future-modelling", "--no-parameter-sharing")
-    needing = [flag for flag, given in zip(flags, off) if not given]
-    if needing and encoder != decoder:
+    ways_out = []
+    if not cfg.no_future_modelling:
+        ways_out.append("--no-future-modelling")
+    if not cfg.no_parameter_sharing:
+        ways_out.append("--no-parameter-sharing")
+    if ways_out and encoder != decoder:
         raise UserError(
             f"--encoder-layers {encoder} and --decoder-layers {decoder} differ, but decoder block "
             f"l works with encoder block l; leave --decoder-layers out, or give "
-            f"{' and '.join(needing)}"
+            f"{' and '.join(ways_out)}"
         )
     return decoder

@@ -49,8 +49,9 @@ class PBDDecoderBlock(DecoderBlock):
         # the shared attention's own key would be the encoder's too
         key = id(self.self_attention)
         if key not in memory.cache:
-            states, norm = memory.copied[self.index], self.block.self_norm
-            states = norm(states) if self.block.pre_norm else states
+            states = memory.copied[self.index]
+            if self.block.pre_norm:
+                states = self.block.self_norm(states)
             layout = Layout(None, memory.packing, memory.rotary_angles)
             memory.cache[key] = self.self_attention.copied(states, layout)
         return memory.cache[key]

@@ -73,10 +73,10 @@ def build(
         embed = TokenEmbedding(table, positions, dropout=cfg.dropout)
         norm = size.final_norm()
     tied = sharing or cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
-    blocks: list[nn.Module] = [
-        PBDDecoderBlock(cfg, i, encoder.blocks[i] if sharing else TransformerBlock(size))
-        for i in range(depth)
-    ]
+    blocks: list[nn.Module] = []
+    for number in range(depth):
+        block = encoder.blocks[number] if sharing else TransformerBlock(size)
+        blocks.append(PBDDecoderBlock(cfg, number, block))
     output = TiedOutput(table if tied else token_table(len(target), dim))
     parts = Backbone(encoder.embed, encoder, embed, blocks, norm, output)
     return encoder, PBDDecoder(cfg, target, parts)

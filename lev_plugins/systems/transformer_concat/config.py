@@ -23,7 +23,7 @@ class TransformerConcatConfig(TwoSidedConfig):
 
 def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
     """The same options in the nested form from which fairseq builds a Transformer."""
-    names = [one.name for one in dataclasses.fields(TransformerConcatConfig)]
+    names = [field.name for field in dataclasses.fields(TransformerConcatConfig)]
     values = {name: getattr(cfg, name) for name in names if name != "_name"}
     for name in ("embed_dim", "ffn_embed_dim", "attention_heads"):
         if values[f"decoder_{name}"] is None:

@@ -29,7 +29,7 @@ from ...nn.seq2seq.config import CHARACTERS, SMALL, check_shared, set_both_sides
 from .config import TransformerConcatConfig, stock_config
 
 MODEL = "transformer_concat"
-LANGUAGES = 2  # the source's and the draft's
+NUM_LANGUAGES = 2  # the source's and the draft's
 
 
 def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Tensor]:
@@ -39,11 +39,13 @@ def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Ten
         how many </s> come before the token; and positions as fairseq counts them, ``pad + 1`` for
         the first token of every part, ``pad`` for padding.
     """
-    real, end = tokens.ne(pad), tokens.eq(eos)
-    count = real.cumsum(1)
-    parts = end.cumsum(1) - end.long()
-    done = F.pad((count * end).cummax(1).values[:, :-1], (1, 0))  # tokens in the parts before
-    return parts, (count - done) * real + pad
+    is_real, is_end = tokens.ne(pad), tokens.eq(eos)
+    count = is_real.cumsum(1)
+    parts = is_end.cumsum(1) - is_end.long()
+    counts_at_ends = (count * is_end).cummax(1).values
+    before_part = F.pad(counts_at_ends[:, :-1], (1, 0))  # tokens in the parts before
+    positions = (count - before_part) * is_real + pad
+    return parts, positions
 
 
 class PartPositions(nn.Module):
@@ -55,7 +57,7 @@ class PartPositions(nn.Module):
     def __init__(self, positions: nn.Module, dim: int, pad: int, eos: int) -> None:
         super().__init__()
         self.positions: Any = positions
-        self.language = nn.Embedding(LANGUAGES, dim)
+        self.language = nn.Embedding(NUM_LANGUAGES, dim)
         nn.init.normal_(self.language.weight, std=dim**-0.5)
         self.pad, self.eos = pad, eos
         size: Any = positions.max_positions
@@ -64,13 +66,20 @@ class PartPositions(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """B × T tokens → B × T × C."""
         parts, index = parts_and_positions(tokens, self.pad, self.eos)
-        rows = self.pad + 1 + index.size(1)
-        learned = isinstance(self.positions, nn.Embedding)
-        table = self.positions.weight if learned else self.positions.weights
-        if rows > len(table) and not learned:  # sinusoids have no end
-            more = self.positions.get_embedding(rows, self.positions.embedding_dim, self.pad)
-            self.positions.weights = table = more.to(table)
-        return F.embedding(index, table) + self.language(parts.clamp(max=LANGUAGES - 1))
+        languages = self.language(parts.clamp(max=NUM_LANGUAGES - 1))
+        table = self._table(rows=self.pad + 1 + index.size(1))
+        return F.embedding(index, table) + languages
+
+    def _table(self, rows: int) -> Tensor:
+        """The table of positions; sinusoids are made as they are needed."""
+        if isinstance(self.positions, nn.Embedding):
+            return self.positions.weight
+        table: Tensor = self.positions.weights
+        if rows > len(table):
+            longer = self.positions.get_embedding(rows, self.positions.embedding_dim, self.pad)
+            table = longer.to(table)
+            self.positions.weights = table
+        return table
 
 
 class ConcatEncoder(TransformerEncoderBase):
@@ -88,12 +97,13 @@ class ConcatEncoder(TransformerEncoderBase):
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> dict[str, Any]:
         """Takes the encoder of fairseq's own Transformer too, which knows one language."""
-        here = f"{name}.embed_positions."
-        if f"{here}language.weight" not in state_dict:
-            for key in [key for key in state_dict if key.startswith(here)]:
-                state_dict[f"{here}positions.{key.removeprefix(here)}"] = state_dict.pop(key)
+        prefix = f"{name}.embed_positions."
+        if f"{prefix}language.weight" not in state_dict:
+            for key in [key for key in state_dict if key.startswith(prefix)]:
+                inner = key.removeprefix(prefix)
+                state_dict[f"{prefix}positions.{inner}"] = state_dict.pop(key)
             language = self.embed_positions.language.weight
-            state_dict[f"{here}language.weight"] = torch.zeros_like(language)
+            state_dict[f"{prefix}language.weight"] = torch.zeros_like(language)
         return super().upgrade_state_dict_named(state_dict, name)
 
 

@@ -43,7 +43,7 @@ class JoinedDataset(LanguagePairDataset):
         sides = joined, joined.sizes, dictionary, target, target and target.sizes, dictionary
         super().__init__(*sides, left_pad_source=False, **options)
         self.parts = np.stack([source.sizes, draft.sizes], 1)
-        self.most: float = np.inf  # tokens of a batch
+        self.max_batch_tokens: float = np.inf
 
     def size(self, index: int) -> tuple[int, ...]:
         """Lengths of source, target and draft in tokens."""
@@ -56,11 +56,11 @@ class JoinedDataset(LanguagePairDataset):
         """Source and draft are held to the source's limit, each by itself; both together, or the
         target, to a batch's."""
         limits = max_sizes if isinstance(max_sizes, (tuple, list)) else (max_sizes, max_sizes)
-        source, target = (np.inf if limit is None else limit for limit in limits)
-        fits = self.parts[indices].max(1) <= source
-        fits &= self.num_tokens_vec(indices) <= self.most
+        source_limit, target_limit = (np.inf if limit is None else limit for limit in limits)
+        fits = self.parts[indices].max(1) <= source_limit
+        fits &= self.num_tokens_vec(indices) <= self.max_batch_tokens
         if self.tgt_sizes is not None:
-            fits &= self.tgt_sizes[indices] <= target
+            fits &= self.tgt_sizes[indices] <= target_limit
         return indices[fits], indices[~fits].tolist()
 
 
@@ -98,17 +98,19 @@ class TranslationConcatTask(PostEditingTask):
 
     def drafts(self, sample: Batch) -> list[list[int]]:
         """The drafts of a batch: what stands behind the source's </s>; the source for none."""
-        end, drafts = self.src_dict.eos(), []
+        eos = self.src_dict.eos()
+        drafts = []
         for row in sample["net_input"]["src_tokens"].tolist():
-            place = row.index(end)
-            drafts.append(row[:place] if row[place + 1] == end else row[place + 1 :])
+            source_end = row.index(eos)
+            has_draft = row[source_end + 1] != eos
+            drafts.append(row[source_end + 1 :] if has_draft else row[:source_end])
         return drafts
 
     def get_batch_iterator(
         self, dataset: JoinedDataset, max_tokens: int | None = None, **options: Any
     ) -> EpochBatchIterator:
         """fairseq's; pairs that fill more than a batch are too long."""
-        dataset.most = max_tokens or np.inf
+        dataset.max_batch_tokens = max_tokens or np.inf
         return super().get_batch_iterator(dataset, max_tokens, **options)
 
     def build_dataset_for_inference(
@@ -121,10 +123,14 @@ class TranslationConcatTask(PostEditingTask):
         if constraints is not None:
             raise UserError("--constraints is not supported by translation_concat")
         bos, empty = self.src_dict.bos(), torch.tensor([self.src_dict.eos()])
-        pairs = [item if isinstance(item, tuple) else (item, None) for item in src_tokens]
-        sides = zip(*((source, empty if draft is None else draft) for source, draft in pairs))
-        source, draft = (_listed([row[row.ne(bos)] for row in side]) for side in sides)
-        return JoinedDataset(source, draft, self.src_dict, shuffle=False)
+        sources, drafts = [], []
+        for item in src_tokens:
+            source, draft = item if isinstance(item, tuple) else (item, None)
+            if draft is None:
+                draft = empty
+            sources.append(source[source.ne(bos)])
+            drafts.append(draft[draft.ne(bos)])
+        return JoinedDataset(_listed(sources), _listed(drafts), self.src_dict, shuffle=False)
 
 
 def _listed(rows: Sequence[Tensor]) -> ListDataset:
