@@ -12,7 +12,7 @@ from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, SUBWORDS, dige
 from lev_runtime.labeler import LABELER
 
 from ..errors import UserError
-from ..inference.checkpoints import find_checkpoint, load_state, names_in
+from ..inference.checkpoints import EDITING, find_checkpoint, load_state, names_in
 from ..inference.editor import LevenshteinEditor
 from ..inference.enct5 import EncT5
 from ..inference.generation import GeneratingParts, load_parts
@@ -51,6 +51,10 @@ def export(path: str, out: str, int8: bool = False, data: str | None = None, **t
         writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
     elif names["model"].startswith(PBD):
         writer = pbd_writer(load_parts(checkpoint, load_state(checkpoint), data, text), int8)
+    elif names["task"] not in EDITING:
+        kind = names["model"] or f"model of --task {names['task']}"
+        known = "levenshtein_editor, enct5 and pbd_transformer can be exported"
+        raise UserError(f"{checkpoint} holds a {kind}; {known}")
     else:
         editor = LevenshteinEditor.from_pretrained(checkpoint, data, **text)
         writer = editor_writer(editor, int8)
