@@ -5,7 +5,8 @@
 
 ``run`` changes the files of its tree: give it a copy. Behind the options stand pytest's arguments,
 which say what tests a mutant is tried with, until the first fails. It goes on where it was stopped.
-A mutant of the list also has the verdict of the tree that the list was made from (commit c32784a).
+A mutant of the list also has the verdict of the tree that the list was made from (commit c32784a),
+or, if it took the place of another whose line went, that of some tests, or ``untried``.
 """
 
 import argparse
