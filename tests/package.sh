@@ -32,7 +32,7 @@ wheel="$(ls "$work"/dist/lev_plugins-*.whl)"
 diff <(git -C "$root" ls-files | grep -v '^\.gitignore$') \
   <(tar -tzf "$work"/dist/lev_plugins-*.tar.gz | grep -v '/$' | cut -d / -f 2- |
     grep -vE '\.egg-info/|^(PKG-INFO|setup.cfg)$' | LC_ALL=C sort)
-diff <(git -C "$root" ls-files lev_plugins lev_runtime | grep -v '^lev_runtime/pyproject.toml$') \
+diff <(git -C "$root" ls-files lev_plugins lev_runtime) \
   <("$built_with" -m zipfile -l "$wheel" | awk 'NR > 1 && !/\.dist-info\// { print $1 }' | LC_ALL=C sort)
 
 echo "[2/4] installing the wheel into a fresh environment"
