@@ -97,8 +97,10 @@ class Directory:
         values = {name: self.config.get(name, default) for name, default in defaults.items()}
         for name, default in defaults.items():
             value = values[name]
-            fits = type(value) is type(default) or (type(value), type(default)) == (int, float)
-            if not fits or (type(value) is int and value < 1):
+            expected = type(default)
+            has_type = type(value) is expected or (type(value) is int and expected is float)
+            is_too_small = has_type and expected is int and value < 1
+            if not has_type or is_too_small:
                 raise UserError(
                     f"{self.path}: {CONFIG}: {name} is {value!r:.80}, where a value such as "
                     f"{default!r} is expected"

@@ -124,6 +124,9 @@ class T5Config(T5Size):
         """Of a block whose feed-forward layer has this number."""
         _, is_gated = FEED_FORWARD[self.feed_forward]
         feed = f"{feed_forward}.DenseReluDense"
+        first_layers: tuple[str, ...] = (f"{feed}.wi",)
+        if is_gated:
+            first_layers = (f"{feed}.wi_0", f"{feed}.wi_1")
         return {
             "self_attention.inputs": (
                 "0.SelfAttention.q",
@@ -132,7 +135,7 @@ class T5Config(T5Size):
             ),
             "self_attention.output": ("0.SelfAttention.o",),
             "self_norm": ("0.layer_norm",),
-            "fc1": (f"{feed}.wi_0", f"{feed}.wi_1") if is_gated else (f"{feed}.wi",),
+            "fc1": first_layers,
             "fc2": (f"{feed}.wo",),
             "feed_norm": (f"{feed_forward}.layer_norm",),
         }

@@ -44,9 +44,12 @@ class EncT5Criterion(FairseqCriterion):
     @staticmethod
     def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
         """Logs the loss: bits a prediction, or squared units a value."""
-        loss = sum(float(log.get("loss", 0)) for log in logging_outputs)
-        sample_size = sum(float(log.get("sample_size", 0)) for log in logging_outputs)
-        metrics.log_scalar("loss", loss / max(sample_size, 1), sample_size, round=3)
+        loss = sample_size = 0.0
+        for log in logging_outputs:
+            loss += float(log.get("loss", 0))
+            sample_size += float(log.get("sample_size", 0))
+        mean = loss / max(sample_size, 1)
+        metrics.log_scalar("loss", mean, sample_size, round=3)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:

@@ -121,9 +121,12 @@ class EncT5Dataset(FairseqDataset):
         return [self._example(example) for example in self.rows[index]]
 
     def _example(self, index: int) -> Example:
-        word_ids = torch.zeros(0) if self.word_ids is None else self.word_ids[index]
-        pieces, labels = self.pieces[index], self.labels[index]
-        return Example(pieces.long(), word_ids.long(), labels.long(), index)
+        pieces = self.pieces[index].long()
+        labels = self.labels[index].long()
+        word_ids = torch.zeros(0, dtype=torch.long)
+        if self.word_ids is not None:
+            word_ids = self.word_ids[index].long()
+        return Example(pieces, word_ids, labels, index)
 
     def __len__(self) -> int:
         return len(self.rows)
