@@ -36,9 +36,12 @@ from .units import (
     pieces,
     spans,
 )
+from .vocabulary import with_case
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
+#: By how much the odds of an edit of a sentence's first word are divided: it may be a name.
+OPENING = 4.0
 #: Lines whose units are answered together, of texts that are corrected together.
 LINES_TOGETHER = 10_000
 _CODE = CodeProtection()
@@ -309,10 +312,11 @@ class Corrector:
         tokens, limit = self.backend.processing.tokens, self.backend.limit
         words = self.unit in ("word", "letters")
         longest = LONGEST_WORD if words else len(line)
-        shown = as_asked(line) if self.unit == "letters" else line
         places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
+        shown = as_asked(line, places) if self.unit == "letters" else line
         for number, (start, end) in enumerate(places):
-            if words and not self.backend.readable(shown[start:end]):
+            forms = [shown[start:end]] if is_shouted(line) else [line[start:end], shown[start:end]]
+            if words and not all(map(self.backend.readable, forms)):
                 continue
             if words and self._is_compound(line, start, end):
                 continue
@@ -393,11 +397,16 @@ class Corrector:
         for unit in reading.units[number]:
             for edit, probability in (answers[unit.text, unit.context] or {}).items():
                 chance = calibrated(probability, self.settings.temperature)
+                written = line[unit.start : unit.end]
+                if unit.text[:1] != written[:1] and not shouted:  # it may be a name
+                    chance = chance / (chance + OPENING * (1 - chance))
                 if judge:
                     in_compound = compound(line, unit.start, unit.end) is not None
-                    chance = judge.probability(unit.text, chance, in_compound)
+                    chance = judge.probability(written, chance, in_compound)
                 start, end, after = placed(line, unit.start, unit.end, edit)
-                wanted.append(((start, end, after.upper() if shouted else after), chance))
+                cased = after.upper() if shouted else with_case(after, written)
+                after = cased if unit.text != written else after
+                wanted.append(((start, end, after), chance))
         return wanted
 
 

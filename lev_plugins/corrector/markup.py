@@ -1,6 +1,7 @@
 """How a line is written beside its words: its markup, capitals, where its sentences begin."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 #: Words of two capitals or more that make a line one in capitals.
@@ -17,10 +18,20 @@ def is_shouted(line: str) -> bool:
     return line == line.upper() and len(_LONG_WORD.findall(line)) >= SHOUTED
 
 
-def as_asked(line: str) -> str:
-    """A line as its words are asked for: in small letters where it is in capitals."""
+def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
+    """A line as its words are asked for: in small letters where it is in capitals, and where a
+    word begins a sentence, whose capital says nothing."""
     small = line.lower()
-    return small if is_shouted(line) and len(small) == len(line) else line
+    if len(small) != len(line) or small == line:
+        return line
+    if is_shouted(line):
+        return small
+    letters = list(line)
+    for start, end in places:
+        opens = line[start].isupper() and line[start + 1 : end] == small[start + 1 : end]
+        if opens and end - start > 1 and opens_sentence(line, start):
+            letters[start] = small[start]
+    return "".join(letters)
 
 
 def opens_sentence(line: str, start: int) -> bool:
@@ -69,4 +80,4 @@ def is_prose(line: str) -> bool:
     """Whether most of a line's tokens, and several, are words with no other signs nor
     quotes."""
     words = len(_PLAIN_WORD.findall(line))
-    return words >= 4 and 3 * words > 2 * len(line.split())
+    return words >= 4 and 2 * words > len(line.split())

@@ -39,7 +39,10 @@ CODE = "|".join(
         r"%\(\w+\)[-#0 +]*\w|%[-#0 +]*+\d*+(?:\.\d*+)?[a-zA-Z]\b",  # %(x)s %5d
         r"\$?\{[^{}\s]*\}",  # {x} ${x}
         r"[$@\\#]\w+",  # $HOME @name \command #tag
+        r"<(?P<tag>code|kbd|pre|samp|tt|var)\b[^<>]*>[^<]*</(?P=tag)>",  # <code>x</code>
         r"<[/!?]?[A-Za-z][^<>]*>",  # <tags>
+        r"(?<![\w\]])\[[\w.-]+\](?![\w(\[])",  # [label] of a link
+        r"(?<![^\s>])\[[^\[\]]+\]:(?=\s)",  # [the label]: of its target
         r":[\w:]+:",  # :roles:
         r"\b\w+=\S*",  # name=value
         r"\b\w*(?:_|\d)\w*\b",  # snake_case, b2, utf8

@@ -46,9 +46,13 @@ def test_a_line_in_capitals_is_corrected_in_capitals():
 
 
 def test_capitals_sentences_and_prose_are_told_apart():
-    assert as_asked("THE OLD CAT") == "the old cat"
-    assert as_asked("NATO and EU") == "NATO and EU"
-    assert as_asked("A NATO") == "A NATO"  # too short to be told
+    def asked(line):
+        return as_asked(line, [*spans(line, "letters")])
+
+    assert asked("THE OLD CAT") == "the old cat"
+    assert asked("NATO and EU") == "NATO and EU"
+    assert asked("A NATO") == "A NATO"  # too short to be told
+    assert asked("The Old cat. A McCat. Teh") == "the Old cat. A McCat. teh"
     line = 'The end. "She saw Dr. Who," he said: Go!'
     openers = [line[a:b] for a, b in spans(line, "letters") if opens_sentence(line, a)]
     assert openers == ["The", "She", "Go"]
