@@ -30,8 +30,8 @@ from lev_plugins.corrector.lexicon import Lexicon
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_lines
 
-#: Largest size of SCOWL's lists (the larger, the rarer their words) and level.
-SCOWL = ((70, 8), (80, 5))
+#: Largest size of SCOWL's lists (the larger, the rarer their words) and level; that of names.
+SCOWL, NAME = ((70, 8), (80, 5)), 9
 #: Words per billion, at least, and level: Zipf frequencies of 1.3, 1.5, 2, 2.5, 3.
 WORDFREQ = ((20, 1), (31.6, 3), (100, 4), (316, 6), (1000, 8))
 #: Packages whose names have a word, at least, and level.
@@ -43,6 +43,7 @@ def scowl_levels(folder: Path) -> Iterator[tuple[str, int]]:
     """Words of SCOWL's lists, whose names end with their size."""
     for path in sorted(folder.iterdir()):
         level = next((level for most, level in SCOWL if int(path.suffix[1:]) <= most), 0)
+        level = NAME if "proper-names" in path.name else level
         if level and "variant_3" not in path.name:
             for word in path.read_text(encoding="latin-1").splitlines():
                 yield word.strip().lower(), level
@@ -64,8 +65,10 @@ def name_levels(path: str) -> Iterator[tuple[str, int]]:
 
 
 def known_words(lexicon: Mapping[str, float], sources: Iterator[tuple[str, int]]) -> dict[str, int]:
-    """The level of each word that is none of a lexicon, nor the possessive of one."""
+    """The level of each word that is none of a lexicon, with its apostrophes or without, nor the
+    possessive of one."""
     right, levels = {word.lower() for word in lexicon}, dict[str, int]()
+    right |= {word.replace("'", "") for word in right}
     for word, level in sources:
         is_new = word not in right and word.removesuffix("'s") not in right
         if level and is_new and len(word) > 1 and _WORD.fullmatch(word):

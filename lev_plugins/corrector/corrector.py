@@ -415,8 +415,8 @@ def _judged(
 ) -> tuple[Patch, float]:
     """A change of spaces with its probability in a text."""
     patch, chance = change
-    start, end, _ = patch
-    return patch, evidence.respaced(line[start:end], chance) if evidence else chance
+    start, end, after = patch
+    return patch, evidence.respaced(line[start:end], after, chance) if evidence else chance
 
 
 def _groups(readings: Iterable[_Reading]) -> Iterator[list[_Reading]]:

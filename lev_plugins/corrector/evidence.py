@@ -13,7 +13,7 @@ too. The odds of an edit are divided by what speaks for the word as it is writte
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,12 +23,15 @@ from .units import HYPHENS, Span, spans
 
 #: Sure errors for each unknown word: from the first share on all edits are made that the model
 #: wants; up to the second one the bar is highest.
-CARELESS, CAREFUL = 0.2, 0.05
+CARELESS, CAREFUL = 0.3, 0.05
 #: Sure errors and unknown words of which a text is taken to have had so many before it is read.
 BEFORE = (0.2, 10.0)
 #: By how much the odds of an edit are divided where the bar is highest, in nats; what is added in
-#: files that are not prose; for a word that is written for another one of the lexicon; for spaces.
-BAR, BAR_OF_CODE, BAR_OF_CONFUSED, BAR_OF_SPACES = 6.0, 1.5, 3.0, 3.0
+#: files that are not prose.
+BAR, BAR_OF_CODE = 7.0, 1.5
+#: The same for a word that is written for another one of the lexicon, an apostrophe left out, a
+#: space left out, a space put in or moved, and a word written twice.
+CONFUSED, APOSTROPHE, LEFT_OUT, PUT_IN, DOUBLED = 3.0, 16.0, 6.0, 10.0, 2.5
 #: What an ambiguous misspelling (several corrections are listed) counts less, in nats.
 AMBIGUOUS = 1.0
 #: The power of how often an unknown word is met by which the odds are divided, and what is added
@@ -40,6 +43,15 @@ COMPOUND = 2.0
 SURE = 0.99
 #: Level of a known word that is not even looked at where few sure errors are known.
 LEFT_ALONE = 4
+#: Level of a name, which stays where it has a capital, though it is listed as a misspelling.
+NAME = 9
+#: What is added to words, and the level of what has it.
+PREFIXES = "anti auto co counter de dis hyper hypo inter intra micro mis multi non over poly post "
+PREFIXES += "pre pseudo re semi sub super trans ultra un under"
+SUFFIXES = (
+    "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
+)
+DERIVED = 3
 #: Share of foreign lines, and lines, from which a text is foreign.
 FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
 #: Share of tokens with digits or symbols from which a text is no prose.
@@ -60,6 +72,9 @@ class Words(Protocol):
 
     def is_confused(self, word: str) -> bool:
         """Whether it is a word that is written for others."""
+
+    def knows(self, word: str) -> bool:
+        """Whether it is right."""
 
 
 @dataclass
@@ -148,7 +163,7 @@ class Evidence:
 
     def learn(self, word: str, probability: float) -> None:
         """Counts an edit that the model wants, where it is sure and no list knows the word."""
-        sure = probability >= SURE and not self.run.known.level(word.lower())
+        sure = probability >= SURE and not self._level(word)
         if sure and word in self._unknown and word == word.lower():
             self._misspelt.add(word)
 
@@ -177,7 +192,11 @@ class Evidence:
         return term and self.severity >= 1
 
     def _level(self, word: str) -> int:
-        return max(self.run.known.level(form) for form in _forms(word))
+        level = max(self.run.known.level(form) for form in _forms(word))
+        return level or DERIVED * any(map(self._exists, _stems(word.lower())))
+
+    def _exists(self, word: str) -> bool:
+        return self.run.words.knows(word) or self.run.known.level(word) >= DERIVED
 
     def probability(self, word: str, chance: float, in_compound: bool = False) -> float:
         """Of an edit of a word, all told.
@@ -189,18 +208,25 @@ class Evidence:
         odds = chance / max(1 - chance, 1e-9) * math.exp(-self._against(word, in_compound))
         return odds / (1 + odds)
 
-    def respaced(self, text: str, chance: float) -> float:
-        """Of a change of the spaces in a text of a word or two, all told."""
-        against = self._against(text, False) if len(text.split()) == 1 else 0.0
-        against = max(against, BAR_OF_SPACES * self.severity)
+    def respaced(self, before: str, after: str, chance: float) -> float:
+        """Of a change of spaces or apostrophes in a word or two, all told."""
+        words, spaced = before.split(), after.split()
+        same_letters = "".join(words) == "".join(spaced)
+        if len(words) == 1:
+            lowest = LEFT_OUT if len(spaced) > 1 else APOSTROPHE
+        else:
+            lowest = PUT_IN if same_letters or len(spaced) > 1 else DOUBLED
+        against = self._against(before, False) if len(words) < len(spaced) else 0.0
+        against = max(against, lowest * self.severity)
         return chance / (chance + max(1 - chance, 1e-9) * math.exp(against))
 
     def _against(self, word: str, in_compound: bool) -> float:
         """What speaks against an edit, in nats."""
         if listed := self.run.words.misspelt(word):
-            return AMBIGUOUS if listed > 1 else 0.0
+            is_name = word[0].isupper() and self.run.known.level(word.lower()) == NAME
+            return BAR * self.severity if is_name else AMBIGUOUS * (listed > 1)
         if self.run.words.is_confused(word):
-            return BAR_OF_CONFUSED * self.severity
+            return CONFUSED * self.severity
         times = self.run.met[word]
         highest = BAR + self._level(word) + COMPOUND * in_compound
         highest += BAR_OF_CODE * (not self._is_prose) + TERM * (times >= TERM_TIMES)
@@ -211,6 +237,19 @@ def _forms(word: str) -> tuple[str, ...]:
     """A word as lists have it: in small letters, and without what an apostrophe adds."""
     small = word.lower()
     return small, small.partition("'")[0]
+
+
+def _stems(word: str) -> Iterator[str]:
+    """A word in small letters without each ending that it may have, and without what stands in
+    front."""
+    for ending in SUFFIXES.split():
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 3:
+            yield from (stem, f"{stem}e")
+    for front in PREFIXES.split():
+        stem = word.removeprefix(front)
+        if stem != word and len(stem) > 3:
+            yield stem
 
 
 def _is_plain(token: str) -> bool:

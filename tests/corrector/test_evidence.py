@@ -14,7 +14,7 @@ from lev_plugins.corrector.known_words import KnownWords
 from lev_plugins.corrector.languages import LANGUAGES, Languages, Word
 from lev_plugins.corrector.lexicon import Lexicon, Lookup
 
-KNOWN = KnownWords(b"etcd\t6\nfunctor\t3\nrustc\t8\n\xc3\xa9tale\t5\n")
+KNOWN = KnownWords(b"etcd\t6\nfunctor\t3\nrunkel\t9\nrustc\t8\n\xc3\xa9tale\t5\n")
 LEXICON = "a an and are by cat cats dog is of on said sat that the then this word".split()
 PAIRS = [(f"teh{one}", "the") for one in "abcdefghij"]
 
@@ -34,7 +34,9 @@ class English(Languages):
 def backend(**more):
     lexicon = Lexicon(dict.fromkeys(LEXICON, 9.0))
     return ranking(
-        lexicon=lexicon, pairs=[*PAIRS, ("htea", "the"), ("htea", "then")], **more
+        lexicon=lexicon,
+        pairs=[*PAIRS, ("htea", "the"), ("htea", "then"), ("runkel", "cat")],
+        **more,
     ).backend
 
 
@@ -87,9 +89,9 @@ def test_a_known_misspelling_is_judged_by_the_model_alone_however_often_it_stand
 
 def test_a_word_that_is_known_to_exist_needs_more_and_is_not_even_asked_for():
     text = evidence(*CAREFUL)
-    chances = [text.probability(word, 0.99) for word in ("xyzzy", "functor", "rustc")]
+    chances = [text.probability(word, 0.99) for word in ("xyzzq", "functor", "rustc")]
     assert chances == sorted(chances, reverse=True) and len({*chances}) == 3
-    assert [text.leaves_alone(word) for word in ("xyzzy", "functor", "Etcd", "rustc's")] == [
+    assert [text.leaves_alone(word) for word in ("xyzzq", "functor", "Etcd", "rustc's")] == [
         False, False, True, True]  # fmt: skip
     assert not evidence(*CARELESS).leaves_alone("etcd")
 
@@ -101,6 +103,22 @@ def test_what_stands_three_times_alike_in_texts_of_a_run_is_a_term():
     evidence("this runkle", run=first.run)
     assert second.leaves_alone("runkle") and not second.leaves_alone("Runkle")
     assert first.probability("runkle", 0.999) < first.probability("xyz", 0.999)
+
+
+def test_words_made_of_others_and_names_stay_rather_than_what_is_like_nothing():
+    text = evidence(*CAREFUL)
+    unlike = text.probability("xyzzq", 0.99)
+    assert max(text.probability(word, 0.99) for word in ("functoring", "unfunctor")) < unlike
+    assert text.probability("Runkel", 0.9) < 0.1 < text.probability("runkel", 0.9)
+
+
+def test_spaces_and_apostrophes_are_judged_by_what_changes():
+    careful, careless = evidence(*CAREFUL), evidence(*CARELESS)
+    cases = [("is is", "is"), ("isit", "is it"), ("t he", "the"), ("dont", "don't")]
+    chances = [careful.respaced(before, after, 0.9) for before, after in cases]
+    assert chances == sorted(chances, reverse=True) and len({*chances}) == 4
+    assert careful.respaced("rustc", "rust c", 0.9) < chances[1], "a word that exists"
+    assert [careless.respaced(*case, 0.9) for case in cases] == pytest.approx([0.9] * 4)
 
 
 def test_files_that_are_no_prose_need_more():
