@@ -28,10 +28,10 @@ CARELESS, CAREFUL = 0.3, 0.05
 BEFORE = (0.2, 10.0)
 #: By how much the odds of an edit are divided where the bar is highest, in nats; what is added in
 #: files that are not prose.
-BAR, BAR_OF_CODE = 7.0, 1.5
+BAR, BAR_OF_CODE = 8.0, 1.5
 #: The same for a word that is written for another one of the lexicon, an apostrophe left out, a
 #: space left out, a space put in or moved, and a word written twice.
-CONFUSED, APOSTROPHE, LEFT_OUT, PUT_IN, DOUBLED = 3.0, 16.0, 6.0, 10.0, 2.5
+CONFUSED, APOSTROPHE, LEFT_OUT, PUT_IN, DOUBLED = 3.0, 16.0, 6.0, 12.0, 2.5
 #: What an ambiguous misspelling (several corrections are listed) counts less, in nats.
 AMBIGUOUS = 1.0
 #: The power of how often an unknown word is met by which the odds are divided, and what is added
