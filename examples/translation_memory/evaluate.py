@@ -71,17 +71,26 @@ def tune(editor: LevenshteinEditor, rows: Sequence[Row]) -> tuple[Settings, list
     return best, outputs[best.delete_threshold]
 
 
-def outcomes(rows: Sequence[Row], proposals: Sequence[Proposal]) -> list[tuple[float, bool]]:
-    """Of sentences that are changed: the probability, and whether they need fewer edits now."""
-    return [
-        (round(one.probability, 4), edits(one.text, row.tgt) < edits(row.raw, row.tgt))
-        for row, one in zip(rows, proposals, strict=True)
-        if one.text != row.raw
-    ]
+def outcomes(
+    rows: Sequence[Row], proposals: Sequence[Proposal], drafts: Sequence[str]
+) -> list[tuple[float, bool]]:
+    """Of sentences that are changed: the probability, and whether they are better now.
+
+    That is, they need fewer edits than the draft as it was, and no more than the one that was
+    repaired by rule, of ``drafts``, which is proposed otherwise.
+    """
+    changed = []
+    for row, one, draft in zip(rows, proposals, drafts, strict=True):
+        if one.text != row.raw:
+            after = edits(one.text, row.tgt)
+            better = after < edits(row.raw, row.tgt) and after <= edits(draft, row.tgt)
+            changed.append((round(one.probability, 4), better))
+    return changed
 
 
-def share(known: Sequence[tuple[float, bool]]) -> float:
-    """The share of outcomes that are better; 0 where they are too few to tell."""
+def rule_share(rows: Sequence[Row], drafts: Sequence[str]) -> float:
+    """The share of repaired drafts that are better; 0 where they are too few to tell."""
+    known = outcomes(rows, [Proposal(draft, 1.0) for draft in drafts], drafts)
     return sum(better for _, better in known) / len(known) if len(known) >= FEWEST else 0.0
 
 
@@ -98,13 +107,15 @@ def calibrate(
         "unknown": [Change(row.new, "", row.raw) for row in rows],
     }
     threshold = settings.delete_threshold
-    settings.outcomes["kept"] = outcomes(rows, proposals)
+    repaired = [row.draft for row in rows]
+    settings.outcomes["kept"] = outcomes(rows, proposals, repaired)
     for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
-        settings.outcomes[way] = outcomes(asked, propose(editor, changes[way], threshold))
-    repaired = outcomes(rows, [Proposal(row.draft, 1.0) for row in rows])
-    settings.rule["kept"] = share(repaired)
-    drafts = [Proposal(change.draft, 1.0) for change in changes["found"]]
-    settings.rule["found"] = share(outcomes([row for row, _ in found], drafts))
+        drafts = [change.draft for change in changes[way]]
+        outputs = propose(editor, changes[way], threshold)
+        settings.outcomes[way] = outcomes(asked, outputs, drafts)
+    settings.rule["kept"] = rule_share(rows, repaired)
+    drafts = [change.draft for change in changes["found"]]
+    settings.rule["found"] = rule_share([row for row, _ in found], drafts)
 
 
 def say_precision(settings: Settings, precision: float) -> None:
@@ -216,7 +227,7 @@ def run(args: argparse.Namespace) -> int:
     systems = {"no edits": [row.raw for row in test], "repaired by rule": drafts}
     outputs = propose(editor, told(test), settings.delete_threshold)
     least = settings.confidence("kept", args.precision)
-    sure = [outcome for outcome in outcomes(test, outputs) if outcome[0] >= least]
+    sure = [outcome for outcome in outcomes(test, outputs, drafts) if outcome[0] >= least]
     better = sum(outcome[1] for outcome in sure)
     print(f"test, older source kept: {better} of {len(sure)} better, of {len(test)}")
     levt = fewest_edits(test, outputs, settings)

@@ -51,7 +51,8 @@ class Settings:
         min_confidence: the probability below which what the model made is given up for the draft
             that was repaired by rule, for the fewest edits.
         outcomes: for each way to an older source, of validation sentences that the model changed:
-            its probability, and whether the sentence needs fewer edits than the draft as it was.
+            its probability, and whether the sentence needs fewer edits than the draft as it was,
+            and no more than the one that was repaired by rule.
         rule: for each way the share of sentences that the rule changed which need fewer edits.
     """
 

@@ -194,3 +194,12 @@ def test_what_is_not_there_is_named(tmp_path):
         step("propose", tmp_path, tmp_path / "a.po")
     with refuses("--precision 2"):
         step("propose", tmp_path, tmp_path / "a.po", "--precision", 2)
+
+
+def test_an_outcome_is_better_than_the_text_and_no_worse_than_the_rule():
+    row = prepare.Row("s", "a b c d", "a b c x", "n", "o", "a x x x", "0.5")
+    texts = "a b c d", "a b x d", "a b x x", "a x x x", "x x x x"
+    for draft, better in ((row.raw, [1, 1, 1, 0]), (row.draft, [1, 1, 0, 0])):
+        made = [proposals.Proposal(text, 0.5) for text in texts]
+        known = evaluate.outcomes([row] * 5, made, [draft] * 5)
+        assert known == [(0.5, bool(one)) for one in better], "unchanged ones say nothing"
