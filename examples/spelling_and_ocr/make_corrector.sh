@@ -132,10 +132,12 @@ fi
 noisy test 7
 names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
+capitals=() # say little of a word where all nouns have one
+case "$language" in de | lb) capitals=(--weight capital=0.5) ;; esac
 # other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty
 python "$examples/spelling_and_ocr/without_rare_words.py" "$work/words.txt" "$work/text/tune.clean" >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
-  --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} \
+  --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} ${capitals[@]+"${capitals[@]}"} \
   --tune "$work/text/tune.noisy" "$work/text/tune.clean" --goal changed:0.2 --tune-weights
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
