@@ -11,7 +11,7 @@ import pytest
 import tiny
 import torch
 from closeness import assert_near
-from fairseq import utils
+from fairseq import options, utils
 from fairseq.optim.adam import Adam
 from seq2seq_models import GATED, PBD, Seq2Seq
 from torch import Tensor, nn
@@ -113,6 +113,12 @@ def test_gradients_are_those_of_the_cpu(name):
             assert (p.grad is None) == (q.grad is None)
             if p.grad is not None:
                 assert_near(q.grad.values, p.grad)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def training() -> None:
+    """What is worked around in trainings is so once a command asks for its options."""
+    options.get_training_parser()
 
 
 def update(model: nn.Module, loss: Loss, optimizer: Adam) -> None:
