@@ -80,6 +80,8 @@ def serve() -> dict[str, Any] | None:
     """Answer requests; in a child, return what it is to run, and None once there are no more."""
     for line in sys.stdin:
         request = json.loads(line)
+        if "end" in request:
+            break
         if "wait" in request:
             answer = wait(request["wait"], request["seconds"])
         else:
