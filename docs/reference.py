@@ -53,6 +53,7 @@ class Component(NamedTuple):
 
 def components() -> list[Component]:
     """All that the package registers under names of its own, but for the archs."""
+    options.get_parser("", default_task=None)  # once asked for, optimizers and scorers are there
     kinds = [
         ("--task", tasks.TASK_REGISTRY, tasks.TASK_DATACLASS_REGISTRY),
         ("--arch", models.MODEL_REGISTRY, models.MODEL_DATACLASS_REGISTRY),

@@ -20,6 +20,7 @@ from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
+import fairseq  # noqa: E402, F401  (all of it before lev_plugins: tests are alike in any order)
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402

@@ -99,8 +99,6 @@ def test_ctrl_c_ends_hydras_jobs_in_a_line(commands, tmp_path, root, trained):
 
 def test_hydra_refuses_what_the_command_line_refuses(commands, tmp_path, trained):
     assert "--early-exit 0" in trained(commands, "+model.early_exit=0").error
-    named = trained(commands, "model._name=levenshtein_editor_char")
-    assert "give model._name=levenshtein_editor" in named.error
     gone = trained(commands, "checkpoint.restore_file=gone.pt")
     assert "--restore-file gone.pt does not exist" in gone.error
     several = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29511"}

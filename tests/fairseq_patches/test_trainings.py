@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from fairseq import checkpoint_utils, models
+from fairseq import checkpoint_utils, models, options
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import utils as distributed_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -21,6 +21,13 @@ from saved import begin, changed, save
 from lev_plugins.fairseq_patches.hooks import TrainingHooks
 from lev_plugins.fairseq_patches.settings import resolve_in_main
 from lev_plugins.nn.backends.cpu import keep_memory
+
+
+@pytest.fixture(scope="module", autouse=True)
+def training() -> None:
+    """What is worked around in trainings is so once a command asks for its options."""
+    options.get_training_parser()
+
 
 # how they are started -----------------------------------------------------------------------------
 
