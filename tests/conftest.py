@@ -13,6 +13,7 @@ os.environ["OMP_NUM_THREADS"] = THREADS
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import importlib.util  # noqa: E402
+import logging  # noqa: E402
 import random  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
@@ -20,11 +21,18 @@ from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
-import fairseq  # noqa: E402, F401  (all of it before lev_plugins: tests are alike in any order)
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
+
+# All of fairseq before lev_plugins, so that tests are alike in any order; it sets up logging.
+LOGGER = logging.getLogger()
+LEVEL, HANDLERS = LOGGER.level, list(LOGGER.handlers)
+import fairseq  # noqa: E402, F401
+
+LOGGER.setLevel(LEVEL)
+LOGGER.handlers[:] = HANDLERS
 
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
