@@ -38,7 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         processing = text_processing(args)
         with as_flags(args):
-            served = model.load(args.path, args.data, args.device, args.settings, **processing)
+            served = model.load(
+                args.path, args.data, args.device, args.settings, args.draft_guided, **processing
+            )
         served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name]
@@ -82,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
         "English spelling of the package)")  # fmt: skip
     add("--device NAME", "such as cuda (default: cpu)")
     add("--settings FILE", "as of correct (default: corrector.json beside it)")
+    add("--draft-guided", "left-to-right models without ranking: as of correct")
     add_model_data(add)
     add = adder(parser.add_argument_group("server"))
     add("--host NAME", "address to listen at (default: 127.0.0.1, this machine alone)", "127.0.0.1")

@@ -39,7 +39,12 @@ class ServedModel:
 
 
 def load(
-    path: str | None, data: str | None, device: str | None, settings: str | None, **processing: str
+    path: str | None,
+    data: str | None,
+    device: str | None,
+    settings: str | None,
+    draft_guided: bool = False,
+    **processing: str,
 ) -> ServedModel:
     """Loads a checkpoint, or a folder of ``lev-export``; arguments as of
     :meth:`.corrector.Corrector.from_pretrained`.
@@ -48,18 +53,20 @@ def load(
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
     if path is not None and is_export(path):
+        _refuse({"draft_guided": draft_guided}, "an export does not write from left to right")
         options = {**processing, "data": data, "device": device, "settings": settings}
         _refuse(options, "an export has its own, and computes on the CPU")
         return serve_export(path)
     if path is None or names_in(find_checkpoint(path))["task"] != "enct5":
-        more: dict[str, Any] = {"settings": settings, **processing}
+        more: dict[str, Any] = {"settings": settings, "draft_guided": draft_guided, **processing}
         served = serve_corrector(Corrector.from_pretrained(path, data, device, **more))
         return served if path else replace(served, info={**served.info, **PACKAGED})
+    _refuse({"draft_guided": draft_guided}, "an EncT5 writes no text")
     _refuse({**processing, "data": data, "settings": settings}, "an EncT5 has its own")
     return serve_predictor(EncT5.from_pretrained(path, device=device))
 
 
-def _refuse(options: Mapping[str, str | None], why: str) -> None:
+def _refuse(options: Mapping[str, str | bool | None], why: str) -> None:
     """Raises :class:`UserError` for options that were given."""
     for name, value in options.items():
         if value:

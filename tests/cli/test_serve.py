@@ -9,8 +9,10 @@ from typing import Any
 
 import editors
 import pytest
+import tiny
 import torch
 from refusals import refuses
+from saved import save
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -25,6 +27,7 @@ from lev_plugins.export.folder import (  # noqa: E402
     labeler_writer,
     write_folder,
 )
+from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator  # noqa: E402
 from lev_plugins.serve import app  # noqa: E402
 from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel, load, serve_corrector, serve_predictor  # noqa: E402
@@ -230,8 +233,30 @@ def test_settings_are_read_or_refused_and_all_texts_of_a_row_count(tmp_path):
     torch.save({"cfg": {"task": {"_name": "enct5"}}}, enct5)
     with refuses("--settings"):
         load(str(enct5), None, None, "none")
+    with refuses("--draft-guided", "EncT5"):
+        load(str(enct5), None, None, None, draft_guided=True)
     rows = "ab", ("ab", "c"), Sentence(source="a", draft="b", terms=["c", "d"])
     assert [size(row) for row in rows] == [2, 3, 8]
+
+
+def test_a_model_reads_ahead_in_the_text_and_answers_as_greedily(tmp_path, monkeypatch):
+    tiny.dictionaries(tmp_path, tiny.LETTERS)
+    save(tmp_path / "pbd.pt", tmp_path, "pbd")
+    lines = ["abc", "", "hgfedcba" * 9]
+    greedy = Corrector.from_pretrained(tmp_path / "pbd.pt", beam=1).correct(lines)
+    passes = []
+    generate = DraftGuidedGenerator.generate
+
+    def counted(*args: Any, **options: Any) -> Any:
+        hypotheses = generate(*args, **options)
+        passes.extend(best["steps"] for best, *_ in hypotheses)
+        return hypotheses
+
+    monkeypatch.setattr(DraftGuidedGenerator, "generate", counted)
+    with client(load(str(tmp_path / "pbd.pt"), None, None, None, draft_guided=True)) as guided:
+        rows = guided.post("/correct", json={"lines": lines}).json()["results"]
+    assert [row["text"] for row in rows] == [correction.text for correction in greedy]
+    assert passes
 
 
 # many at once -------------------------------------------------------------------------------------
@@ -316,6 +341,8 @@ def test_an_export_takes_no_options_of_a_checkpoint_and_has_to_be_whole(tmp_path
         options = {"data": None, "device": None, "settings": None, **given}
         with refuses(*(f"--{name}" for name in given), "an export has its own"):
             load(path, **options)
+    with refuses("--draft-guided", "an export"):
+        load(path, None, None, None, draft_guided=True)
     (tmp_path / "model" / "weights.bin").write_bytes(b"")
     with refuses("weights.bin"):
         load(path, None, None, None)
