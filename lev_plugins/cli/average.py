@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..inference.averaging import average
 
     paths = args.checkpoints
-    refuse_overwriting({"--output": args.output}, (("the checkpoint", one) for one in paths))
+    refuse_overwriting({"--output": args.output}, (("the checkpoint", path) for path in paths))
     state = average(paths)
     with atomic_save(os.path.realpath(args.output)) as file:  # whole or not at all
         torch.save(state, file)

@@ -106,12 +106,12 @@ def _learn(args: argparse.Namespace) -> None:
     require_files([noisy, clean])
     refuse_overwriting({"--learn-confusions": output}, [("NOISY", noisy), ("CLEAN", clean)])
     with whole_file(output) as file:
-        table, found, left_out = learn((a, b) for a, b in read_parallel([noisy, clean]))
+        table, counts, left_out = learn((a, b) for a, b in read_parallel([noisy, clean]))
         if not table:
             raise UserError(f"{noisy} and {clean}: no confusion was seen twice; give more text")
         json.dump({"rates": table}, file, ensure_ascii=False, indent=1)
         file.write("\n")
     say(
-        f"{output}: {sum(map(len, table.values())):,} confusions from {found:,} differences; left "
+        f"{output}: {sum(map(len, table.values())):,} confusions from {counts:,} differences; left "
         f"out: {left_out:,} (with a space, too long or seen once)"
     )

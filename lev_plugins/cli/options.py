@@ -30,8 +30,8 @@ HELP_ALL = "--help-all"
 class _Help(argparse.Action):
     """``--help`` as of argparse, and ``--help-all`` with the advanced options."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
-        if given[-1] == HELP_ALL:
+    def __call__(self, parser: argparse.ArgumentParser, *arguments: Any) -> None:
+        if arguments[-1] == HELP_ALL:
             show_all(parser)
         parser.print_help()
         parser.exit()
@@ -127,8 +127,8 @@ def as_flags(args: argparse.Namespace) -> Iterator[None]:
         yield
     except UserError as error:
         flags = {name: f"--{name.replace('_', '-')} " for name in vars(args)}
-        said = re.sub(r"\b([a-z_]+)=", lambda found: flags.get(found[1], found[0]), str(error))
-        raise UserError(said.replace("weights=", "--weight ")) from error
+        message = re.sub(r"\b([a-z_]+)=", lambda match: flags.get(match[1], match[0]), str(error))
+        raise UserError(message.replace("weights=", "--weight ")) from error
 
 
 def say(*lines: object) -> None:

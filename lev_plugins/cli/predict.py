@@ -76,11 +76,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         model = EncT5.from_pretrained(args.path, args.device)
         written = _writer(args, model)
         total = args.input if args.input_format == "text" else None
-        for number, source, found in progress(_found(model, args), "lines", args.output, total):
-            out.write(written(number, source, found))
+        for number, source, prediction in progress(
+            _found(model, args), "lines", args.output, total
+        ):
+            out.write(written(number, source, prediction))
             if args.output == STANDARD_STREAM:
                 out.flush()
-            cut += [number] if found and found.cut else []
+            cut += [number] if prediction and prediction.cut else []
     if cut:
         lines_cut = f"{counted(len(cut), 'line')} ({few(cut, 5)})"
         say(f"longer than {model.metadata.max_length} subwords, cut off: {lines_cut}")
@@ -116,7 +118,7 @@ def _writer(args: argparse.Namespace, model: "EncT5") -> "Writer":
             raise UserError(f"--label-column {column} has the words; give another")
         return tagged_lines(model, args.format, column - 1)
     record = tsv_record(model) if args.format == "tsv" else json_record
-    return lambda number, _, found: record(number, found) if found else ""
+    return lambda number, _, prediction: record(number, prediction) if prediction else ""
 
 
 def _sentences(args: argparse.Namespace) -> "Iterator[Sentence]":
@@ -141,10 +143,10 @@ def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Found]":
         column = _word_column(args)
         for chunk in lines.chunks(_sentences(args), args.input, BUFFER):
             filled = (sentence.words(column) for sentence in chunk if sentence.rows)
-            found = model.stream(filled, *asked)
+            predictions = model.stream(filled, *asked)
             for sentence in chunk:
                 place = sentence.first_line + (sentence.word_lines[0] if sentence.rows else 0)
-                yield place, sentence, next(found) if sentence.rows else None
+                yield place, sentence, next(predictions) if sentence.rows else None
         return
     texts: Iterator[str | list[str]] = lines.input_lines(args.input)
     if model.metadata.texts_per_example > 1:

@@ -53,11 +53,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _refuse_contradictions(args: argparse.Namespace) -> None:
-    one, draft, text = args.only_source, args.draft_lang, args.trainpref
+    only_source, draft, text = args.only_source, args.draft_lang, args.trainpref
     joined = args.joined_dictionary and (args.srcdict or args.tgtdict)
     need = "no text to build a dictionary from: give --trainpref or "
-    for made, message in (
-        (not one and not (args.source_lang and args.target_lang),
+    for contradicts, message in (
+        (not only_source and not (args.source_lang and args.target_lang),
          "--source-lang and --target-lang are needed (or --only-source)"),
         (joined and args.srcdict and args.tgtdict,
          "--joined-dictionary has one dictionary: give --srcdict or --tgtdict"),
@@ -66,10 +66,10 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
         (draft and draft in (args.source_lang, args.target_lang),
          f"--draft-lang {draft} is a side of the pair too; give the drafts one of their own"),
         (not text and not (joined or args.srcdict), f"{need}--srcdict"),
-        (not text and not (joined or args.tgtdict or one), f"{need}--tgtdict"),
-        (draft and one, "--draft-lang needs the target side: leave out --only-source"),
+        (not text and not (joined or args.tgtdict or only_source), f"{need}--tgtdict"),
+        (draft and only_source, "--draft-lang needs the target side: leave out --only-source"),
     ):  # fmt: skip
-        if made:
+        if contradicts:
             raise UserError(message)
 
 
@@ -79,9 +79,9 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
 
     wanted = [(args.source_lang, args.srcdict, "--srcdict")]
     wanted += [] if args.only_source else [(args.target_lang, args.tgtdict, "--tgtdict")]
-    for lang, given, flag in wanted:
+    for lang, dictionary, flag in wanted:
         path = dictionary_path(args.destdir, lang)
-        if not given and os.path.exists(path):
+        if not dictionary and os.path.exists(path):
             keep = f"{flag} {path}"
             if args.joined_dictionary and (args.srcdict or args.tgtdict):
                 keep = "--srcdict and --tgtdict, without --joined-dictionary"

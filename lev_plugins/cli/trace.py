@@ -77,8 +77,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = None if args.json == STANDARD_STREAM else standard_output()
         with as_flags(args):
             show, pages, draft_lang = load(args)
-        found = _answers(args, show, draft_lang)
-        answers = progress(found, "sentences", "-", args.input)
+        shown = _answers(args, show, draft_lang)
+        answers = progress(shown, "sentences", "-", args.input)
         for number, answer in enumerate(answers, start=1):
             if text is not None:
                 text.write(("\n" if number > 1 else "") + pages.render_text(answer, number))
@@ -137,19 +137,19 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
 
 def _rows(path: str) -> Iterator[Row]:
     """Source, draft and old source of each line, an empty one too; None behind its last tab."""
-    for found in lines.input_fields(path, {1, 2, 3}, FORM):
-        source, draft, old = [*found, None, None][:3]
+    for fields in lines.input_fields(path, {1, 2, 3}, FORM):
+        source, draft, old = [*fields, None, None][:3]
         yield source or "", draft, old
 
 
 def _answers(args: argparse.Namespace, show: Show, draft_lang: str | None) -> Iterator[Any]:
     """What is shown of all lines, in order; memory holds one chunk of them."""
-    first, told = 1, draft_lang is None
+    first, noted = 1, draft_lang is None
     size = args.batch_size * lines.BATCHES_PER_CHUNK
     for chunk in lines.chunks(_rows(args.input), args.input, size):
         bare = [number for number, (_, draft, _) in enumerate(chunk, first) if draft is None]
-        if bare and not told:
-            told = True
+        if bare and not noted:
+            noted = True
             say_no_draft(f"line {bare[0]} has no draft", draft_lang or "", GIVE_DRAFTS)
         yield from show(chunk, first)
         first += len(chunk)

@@ -71,13 +71,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     if search.drafts is not None:
         score, length = search.rated(search.drafts)
         out.write(f"{'no edits':>16} {score:>10.2f} {length:>7.3f} {0:>10.2f}\n")
-    found = search.choices(gammas, thresholds, args.max_iter, args.batch_size)
-    choices = list(progress(found, "settings", total=pairs))
-    for one in choices:
-        out.write(
-            f"{one.gamma:>6g} {one.threshold:>9g} {one.score:>10.2f} {one.length:>7.3f} "
-            f"{one.iterations:>10.2f}\n"
-        )
+    tried = search.choices(gammas, thresholds, args.max_iter, args.batch_size)
+    choices = list(progress(tried, "settings", total=pairs))
+    for choice in choices:
+        settings = f"{choice.gamma:>6g} {choice.threshold:>9g}"
+        figures = f"{choice.score:>10.2f} {choice.length:>7.3f} {choice.iterations:>10.2f}"
+        out.write(f"{settings} {figures}\n")
     out.write(f"length: words written over words of the references; {metric.signature()}\n")
     best = best_of(choices, metric)
     out.write(f"--iter-decode-eos-penalty {best.gamma:g} --delete-threshold {best.threshold:g}\n")
@@ -85,9 +84,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _numbers(flag: str, text: str, most: float) -> list[float]:
     try:
-        found = [float(one) for one in text.split(",")]
+        values = [float(number) for number in text.split(",")]
     except ValueError:
-        found = []
-    if not found or not all(0 <= one <= most for one in found):
+        values = []
+    if not values or not all(0 <= value <= most for value in values):
         raise UserError(f"{flag} {text}: give numbers from 0 to {most:g}, with commas between them")
-    return found
+    return values

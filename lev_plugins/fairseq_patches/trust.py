@@ -44,11 +44,11 @@ _EMBEDDINGS = ("encoder_embed_path", "decoder_embed_path", "embed_path")
 class Origin:
     """The checkpoint that settings come from; all methods raise a UserError.
 
-    paths: its file; of an ensemble all. given: what the user has named.
+    paths: its file; of an ensemble all. overrides: what the user has named.
     """
 
     paths: tuple[str, ...]
-    given: Mapping[str, object] = field(default_factory=dict)
+    overrides: Mapping[str, object] = field(default_factory=dict)
 
     def encoder(self, kind: str, settings: Any, data: object = None) -> Any:
         """The settings of a ``tokenizer`` or ``bpe``, with the files of :meth:`file`."""
@@ -71,7 +71,7 @@ class Origin:
         It may lie, wherever links lead, in the folder of the checkpoint, in one of the folders
         ``data`` (``:`` between them) that holds dictionaries, or in the folder above one of them.
         """
-        if not value or self.given.get(name) == value:
+        if not value or self.overrides.get(name) == value:
             return value
         if not isinstance(value, str) or {":", "$"} & set(value):
             self._refuse_file(name, value)
@@ -95,7 +95,7 @@ class Origin:
         for name in ("source_lang", "target_lang", "draft_lang", "data"):
             value = str(values.get(name))
             outside = REMOTE if name == "data" else os.sep
-            if ("$" in value or outside in value) and self.given.get(name) != value:
+            if ("$" in value or outside in value) and self.overrides.get(name) != value:
                 self._refuse(name, f"{value:.80}")
 
     def check_name(self, kind: str, settings: object, registry: Mapping[str, Any]) -> None:
@@ -133,10 +133,10 @@ origin = _origin.get  # the checkpoint whose model or task is being built; None 
 
 @contextlib.contextmanager
 def loading_checkpoint(
-    paths: Sequence[str], given: Mapping[str, object] | None = None
+    paths: Sequence[str], overrides: Mapping[str, object] | None = None
 ) -> Iterator[Origin]:
     """Inside, models and tasks are built from a checkpoint's settings (see :class:`Origin`)."""
-    checkpoint = Origin(tuple(map(str, paths)), dict(given or {}))
+    checkpoint = Origin(tuple(map(str, paths)), dict(overrides or {}))
     token = _origin.set(checkpoint)
     try:
         yield checkpoint
@@ -179,7 +179,7 @@ def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
     if checkpoint is not None:
         checkpoint.check_name("task", cfg, tasks.TASK_REGISTRY)
         checkpoint.check_task(cfg)
-        data_is_named = "data" in checkpoint.given
+        data_is_named = "data" in checkpoint.overrides
     paths = None if checkpoint is None else checkpoint.paths
     folder = model_dictionaries(cfg, paths, data_is_named)
     if folder is None or checkpoint is None or data_is_named:

@@ -40,12 +40,19 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
     """
     state = load(paths[-1])
     newest: dict[str, Tensor] = state["model"]
-    sums = {name: one.double() for name, one in newest.items() if one.is_floating_point()}
+    sums = {
+        name: parameter.double()
+        for name, parameter in newest.items()
+        if parameter.is_floating_point()
+    }
     for path in paths[:-1]:
         content = load(path)
         _refuse_other_training(state, content, f"{path} and {paths[-1]}")
         other = content["model"]
-        shapes = ({(name, one.shape) for name, one in model.items()} for model in (newest, other))
+        shapes = (
+            {(name, parameter.shape) for name, parameter in model.items()}
+            for model in (newest, other)
+        )
         if differ := sorted(set.symmetric_difference(*shapes)):
             raise UserError(
                 f"{path} and {paths[-1]} are not of one training: {differ[0][0]} is missing in "

@@ -56,8 +56,8 @@ def load_state(path: str) -> CheckpointState:
     with wrap_checkpoint_errors(path):
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
     cfg = state.get("cfg")
-    told = isinstance(cfg, DictConfig) and None not in (cfg.get("model"), cfg.get("task"))
-    if not told or not isinstance(state.get("model"), dict):
+    is_complete = isinstance(cfg, DictConfig) and None not in (cfg.get("model"), cfg.get("task"))
+    if not is_complete or not isinstance(state.get("model"), dict):
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
     Origin((path,)).check_task(cfg.task)
     return state
@@ -71,7 +71,9 @@ def names_in(path: str) -> dict[str, str]:
     """
     state = read_checkpoint(path, mmap=zipfile.is_zipfile(path))
     cfg = _part(state, "cfg")
-    return {one: str(_part(_part(cfg, one), "_name") or "") for one in ("model", "task")}
+    return {
+        section: str(_part(_part(cfg, section), "_name") or "") for section in ("model", "task")
+    }
 
 
 def _part(of: object, name: str) -> Any:
@@ -81,8 +83,8 @@ def _part(of: object, name: str) -> Any:
 
 def words_learnt(state: CheckpointState) -> int | None:
     """Words that a checkpoint's model learnt to read at once; None where it does not say."""
-    found = _part(state.get("extra_state"), WORDS_LEARNT)
-    return found if type(found) is int and found > 0 else None
+    num_words = _part(state.get("extra_state"), WORDS_LEARNT)
+    return num_words if type(num_words) is int and num_words > 0 else None
 
 
 def load_model(path: str, task: FairseqTask, state: CheckpointState, kind: type[M]) -> M:
@@ -145,8 +147,13 @@ def text_encoders(
             is not there, or a file of the checkpoint's choice that lies neither beside it nor
             beside its data.
     """
-    classes = [one for kind in ENCODERS for one in REGISTRIES[kind]["dataclass_registry"].values()]
-    known = {*ENCODERS, *(one.name for options in filter(None, classes) for one in fields(options))}
+    classes = [
+        options for kind in ENCODERS for options in REGISTRIES[kind]["dataclass_registry"].values()
+    ]
+    known = {
+        *ENCODERS,
+        *(option.name for options in filter(None, classes) for option in fields(options)),
+    }
     if unknown := overrides.keys() - known:
         raise TypeError(f"from_pretrained() has no argument {', '.join(sorted(unknown))}")
     origin = Origin(tuple(paths), overrides)
@@ -159,11 +166,11 @@ def text_encoders(
             if kind in overrides:
                 wanted = Namespace(**overrides)
                 options = REGISTRIES[kind]["dataclass_registry"].get(overrides[kind])
-                read |= {one.name for one in fields(options)} if options else set()
+                read |= {option.name for option in fields(options)} if options else set()
             elif wanted is not None:
-                given = {name: value for name, value in overrides.items() if name in wanted}
-                wanted = OmegaConf.merge(wanted, given)
-                read |= given.keys()
+                typed = {name: value for name, value in overrides.items() if name in wanted}
+                wanted = OmegaConf.merge(wanted, typed)
+                read |= typed.keys()
                 wanted = origin.encoder(kind, wanted, folder)
             built.append(None if off or wanted is None else build(wanted))
         except UserError:

@@ -56,15 +56,15 @@ class Search:
         self.sources = [task.src_dict.string(data.src[i]) for i in rows]
         self.drafts = None if data.draft is None else [text(data.draft[i]) for i in rows]
         references = (text(data.tgt[i], escape_unk=True) for i in rows)
-        self.references = [post_process(one, symbol) for one in references]
+        self.references = [post_process(reference, symbol) for reference in references]
         self.statistics = cache(metric.statistics)  # of a sentence, for outputs that come again
 
     def rated(self, texts: Sequence[str]) -> tuple[float, float]:
         """The score of outputs (subwords), and their length over that of the references."""
-        outputs = [post_process(one, self.symbol) for one in texts]
-        found = map(self.statistics, outputs, self.references)
-        sizes = [sum(len(one.split()) for one in side) for side in (outputs, self.references)]
-        return self.metric.score(add_up(self.metric, found)), sizes[0] / max(sizes[1], 1)
+        outputs = [post_process(text, self.symbol) for text in texts]
+        statistics = map(self.statistics, outputs, self.references)
+        sizes = [sum(len(text.split()) for text in side) for side in (outputs, self.references)]
+        return self.metric.score(add_up(self.metric, statistics)), sizes[0] / max(sizes[1], 1)
 
     def choices(
         self, gammas: Sequence[float], thresholds: Sequence[float], max_iter: int, batch_size: int
@@ -76,11 +76,11 @@ class Search:
                     self.sources, self.drafts, max_iter=max_iter, batch_size=batch_size,
                     empty_penalty=gamma, delete_threshold=threshold, history=False,
                 )  # fmt: skip
-                rated = self.rated([one.text for one in traces])
-                yield Choice(gamma, threshold, *rated, fmean(one.steps for one in traces))
+                rated = self.rated([trace.text for trace in traces])
+                yield Choice(gamma, threshold, *rated, fmean(trace.steps for trace in traces))
 
 
 def best_of(choices: Sequence[Choice], metric: Metric) -> Choice:
     """The best score; of equal ones the first, which changes decoding least."""
     sign = 1 if metric.higher_is_better else -1
-    return max(choices, key=lambda one: sign * one.score)
+    return max(choices, key=lambda choice: sign * choice.score)

@@ -21,6 +21,7 @@ from ..nn.precision import prepare_for_decoding
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from ..systems.levenshtein.decoding.history import EditTrace
+from ..systems.levenshtein.decoding.records import EditHypothesis
 from ..systems.levenshtein.markup import parse_markup
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
@@ -50,7 +51,7 @@ class LevenshteinEditor:
         tokenizer: TextEncoder | None = None,
         bpe: TextEncoder | None = None,
     ) -> None:
-        self.models, self.task = [one.eval() for one in models], task
+        self.models, self.task = [model.eval() for model in models], task
         self.tokenizer, self.bpe = tokenizer, bpe
 
     @classmethod
@@ -98,7 +99,7 @@ class LevenshteinEditor:
     @property
     def limits(self) -> tuple[int, ...]:
         """The longest source and draft that the task and all models read."""
-        limits = [self.task.max_positions(), *(one.max_positions() for one in self.models)]
+        limits = [self.task.max_positions(), *(model.max_positions() for model in self.models)]
         return tuple(min(sizes) for sizes in zip(*limits))
 
     def edit_nbest(
@@ -131,7 +132,7 @@ class LevenshteinEditor:
         """
         threshold = (delete_threshold, self.task.cfg.delete_threshold, 0.5)
         options = RefinementOptions(
-            max_iter, empty_penalty or 0.0, next(one for one in threshold if one is not None),
+            max_iter, empty_penalty or 0.0, next(value for value in threshold if value is not None),
             max_len_b=max(200, self.task.cfg.max_target_positions), candidates=candidates or nbest,
             nbest=nbest, noise_scale=noise_scale, seed=seed, retain_history=history,
         )  # fmt: skip
@@ -143,7 +144,7 @@ class LevenshteinEditor:
                 sentences.append(self._sentence(*row, markup))
             except UserError as error:
                 raise UserError(f"sentence {number}: {error}") from error
-        sizes = (len(one.tokens) + len(one.coded.tokens) for one in sentences)
+        sizes = (len(sentence.tokens) + len(sentence.coded.tokens) for sentence in sentences)
         work = functools.partial(self._decode, generator)
         return in_batches(work, sentences, sizes, batch_size)
 
@@ -166,18 +167,22 @@ class LevenshteinEditor:
     ) -> list[list[EditTrace]]:
         """The n-best of one batch."""
         pad = self.task.tgt_dict.pad()
-        rows = zip(*((one.tokens, *one.coded) for one in sentences), strict=True)
+        rows = zip(*((sentence.tokens, *sentence.coded) for sentence in sentences), strict=True)
         tokens, draft, marks = (
             pad_sequence(list(side), batch_first=True, padding_value=fill).to(self.device)
             for side, fill in zip(rows, (pad, pad, 0))
         )
         inputs = {"src_tokens": tokens, "src_lengths": None}
         batch: Batch = {"net_input": inputs, "draft": draft, "marks": marks}
-        found = generator.generate(self.models, batch)
+        results = generator.generate(self.models, batch)
         return [
-            [sentence.trace(self._text(sentence.symbols(one)), one) for one in hypotheses]
-            for sentence, hypotheses in zip(sentences, found, strict=True)
+            [self._trace(sentence, hypothesis) for hypothesis in hypotheses]
+            for sentence, hypotheses in zip(sentences, results, strict=True)
         ]
+
+    def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
+        text = self._text(sentence.symbols(hypothesis))
+        return sentence.trace(text, hypothesis)
 
     # text and tokens --------------------------------------------------------------------------
 

@@ -104,15 +104,15 @@ class GeneratingModel:
         """What the beam search finds for each unit of a batch, best first."""
         batch = self.batch(units)
         with self.lock, torch.no_grad():
-            found = self.task.inference_step(generator or self.generator, [self.model], batch)
-        places = dict(zip(batch["id"].tolist(), found, strict=True))
+            results = self.task.inference_step(generator or self.generator, [self.model], batch)
+        places = dict(zip(batch["id"].tolist(), results, strict=True))
         return [places[place] for place in range(len(units))]
 
 
 def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
     """Tokens as numbers, </s> behind them; a special symbol typed is unknown."""
-    found = (dictionary.index(token) for token in tokens)
-    numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in found]
+    indices = (dictionary.index(token) for token in tokens)
+    numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in indices]
     return torch.tensor([*numbers, dictionary.eos()])
 
 
@@ -137,22 +137,22 @@ def is_generating(state: CheckpointState) -> bool:
 
 
 def load_parts(
-    path: str, state: CheckpointState, data: str | None, given: Mapping[str, Any]
+    path: str, state: CheckpointState, data: str | None, typed: Mapping[str, Any]
 ) -> GeneratingParts:
     """Loads a checkpoint for which :func:`is_generating`.
 
     Args:
-        given: options of text processing that a person gave.
+        typed: options of text processing that a person gave.
 
     Raises:
         UserError: no dictionaries, or others than those of the model.
     """
-    named = {**given, **({"data": data} if data else {})}
+    named = {**typed, **({"data": data} if data else {})}
     with wrap_checkpoint_errors(path), loading_checkpoint([path], named):
         task = task_of(state, path, data)
     model = load_model(path, task, state, BaseFairseqModel)
-    encoders = text_encoders(state["cfg"], given, [path], data)
-    bpe, knows_spaces = subwords(encoders, given, task.source_dictionary)
+    encoders = text_encoders(state["cfg"], typed, [path], data)
+    bpe, knows_spaces = subwords(encoders, typed, task.source_dictionary)
     return GeneratingParts(
         model, task, state["cfg"], TextProcessing(encoders[0], bpe), knows_spaces
     )
@@ -186,20 +186,20 @@ def _dictionaries(state: CheckpointState, path: str, data: str | None) -> Iterat
         trained = utils.split_paths(cfg.data)[0] if cfg.data else os.path.dirname(path)
         yield folder or dictionary_folder([path], cfg.data, languages) or trained or os.curdir
         return
-    with tempfile.TemporaryDirectory(prefix="lev-dictionaries-") as made:
+    with tempfile.TemporaryDirectory(prefix="lev-dictionaries-") as temporary:
         for language, known in zip(languages, symbols.values(), strict=True):
-            dictionary_of(known).save(os.path.join(made, f"dict.{language}.txt"))
-        yield made
+            dictionary_of(known).save(os.path.join(temporary, f"dict.{language}.txt"))
+        yield temporary
 
 
 def subwords(
-    encoders: Sequence[TextEncoder | None], given: Mapping[str, Any], dictionary: Dictionary
+    encoders: Sequence[TextEncoder | None], typed: Mapping[str, Any], dictionary: Dictionary
 ) -> tuple[TextEncoder | None, bool]:
     """The subwords, of a tokenizer and these, as the checkpoint or the user says; characters where
     neither does and all symbols are such, as data with spaces between characters leave no other
     trace. Also: whether the model was trained on more than single words, as far as can be told."""
     bpe = encoders[1]
-    if "bpe" not in given and not any(encoders) and single_characters(dictionary):
+    if "bpe" not in typed and not any(encoders) and single_characters(dictionary):
         bpe = Characters()
     return bpe, not isinstance(bpe, Characters) or SPACE_ESCAPE in dictionary.indices
 
@@ -207,5 +207,7 @@ def subwords(
 def single_characters(dictionary: Dictionary) -> bool:
     """Whether every symbol is one character, as in text that was split into characters."""
     known = dictionary.symbols[dictionary.nspecial :]
-    sizes = {len(one) for one in known if one != "<plh>" and not one.startswith("madeupword")}
+    sizes = {
+        len(symbol) for symbol in known if symbol != "<plh>" and not symbol.startswith("madeupword")
+    }
     return sizes == {1}

@@ -42,7 +42,7 @@ def read_printed(path: str) -> Printed:
         UserError: the file cannot be read, is cut off, holds a sentence twice or none at all.
     """
     name = "stdin" if path == STANDARD_STREAM else path
-    found: dict[str, Texts] = {letter: {} for letter in "STHDI"}
+    texts_of: dict[str, Texts] = {letter: {} for letter in "STHDI"}
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n").removesuffix(b"\r")
         line = decode(name, number, body, f"{AGAIN} with PYTHONIOENCODING=utf-8")
@@ -50,21 +50,21 @@ def read_printed(path: str) -> Printed:
             if _LETTERED.match(line):
                 raise UserError(f"{name}: line {number} is cut off, or lost its tabs; {AGAIN}")
             continue
-        letter, digits, text = (one for one in match.groups() if one is not None)
+        letter, digits, text = (group for group in match.groups() if group is not None)
         sentence = int(digits)
-        if letter in "ST" and sentence in found[letter]:
-            said = f"{letter}-{sentence} is there already; give two outputs as two files"
-            raise UserError(f"{name}: line {number}: {said}")
-        found[letter].setdefault(sentence, text)
-    outputs = found["D"] or found["H"]
+        if letter in "ST" and sentence in texts_of[letter]:
+            fault = f"{letter}-{sentence} is there already; give two outputs as two files"
+            raise UserError(f"{name}: line {number}: {fault}")
+        texts_of[letter].setdefault(sentence, text)
+    outputs = texts_of["D"] or texts_of["H"]
     if not outputs:
         raise UserError(
             f"{name}: no H- or D- lines; give what fairseq-generate or fairseq-interactive printed "
             "(without --quiet), or text with --hypotheses"
         )
-    for letter, texts in found.items():
+    for letter, texts in texts_of.items():
         if texts and (lost := outputs.keys() ^ texts.keys()):
-            said = f"sentence {min(lost)} lacks a {letter}- line or has no other"
-            raise UserError(f"{name}: {said}: the output is cut off; {AGAIN}")
-    steps = {sentence: int(text) for sentence, text in found["I"].items()}
-    return Printed(name, outputs, found["T"], found["S"], steps)
+            fault = f"sentence {min(lost)} lacks a {letter}- line or has no other"
+            raise UserError(f"{name}: {fault}: the output is cut off; {AGAIN}")
+    steps = {sentence: int(text) for sentence, text in texts_of["I"].items()}
+    return Printed(name, outputs, texts_of["T"], texts_of["S"], steps)

@@ -54,8 +54,8 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
         "sentences": len(rows[0][2]),
         "origin": corpus.origin,
         "metrics": {
-            name: {"higher_is_better": one.higher_is_better, "signature": one.signature()}
-            for name, one in metrics.items()
+            name: {"higher_is_better": metric.higher_is_better, "signature": metric.signature()}
+            for name, metric in metrics.items()
         },
         "systems": [_system(*row, corpus, metrics) for row in rows],
         "notes": [*corpus.notes, *(note for note, holds in notes.items() if holds)],
@@ -72,29 +72,29 @@ def _system(
 ) -> Figures:
     """The figures of one system."""
     keys = ("scores", "unchanged", "words", "against_draft", "iterations")
-    found: Figures = {"name": name, "file": path or None, **dict.fromkeys(keys)}
+    figures: Figures = {"name": name, "file": path or None, **dict.fromkeys(keys)}
     drafts, references = corpus.drafts, corpus.references
     if drafts is not None:
-        found["unchanged"] = sum(a.split() == b.split() for a, b in zip(drafts, outputs))
+        figures["unchanged"] = sum(a.split() == b.split() for a, b in zip(drafts, outputs))
     counted: dict[Any, list[float]] = {}  # what metrics share is counted once
     if references is not None:
-        found["scores"] = {}
-        for key, one in metrics.items():
-            if one.statistics not in counted:
+        figures["scores"] = {}
+        for key, metric in metrics.items():
+            if metric.statistics not in counted:
                 sides = [drafts or ()] if key in CORRECTION_METRICS else []
-                statistics = map(one.statistics, *sides, outputs, references)
-                counted[one.statistics] = add_up(one, statistics)
-            found["scores"][key] = one.score(counted[one.statistics])
+                statistics = map(metric.statistics, *sides, outputs, references)
+                counted[metric.statistics] = add_up(metric, statistics)
+            figures["scores"][key] = metric.score(counted[metric.statistics])
     if drafts is not None and references is not None:
         triples = list(zip(drafts, outputs, references, strict=True))
         words = counted.get(word_statistics) or add_up(
-            CORRECTION_METRICS["words_broken"], (word_statistics(*one) for one in triples)
+            CORRECTION_METRICS["words_broken"], (word_statistics(*triple) for triple in triples)
         )
-        found |= {"words": asdict(word_totals(words)), "against_draft": _against(triples)}
+        figures |= {"words": asdict(word_totals(words)), "against_draft": _against(triples)}
     if steps:  # how many sentences took how many iterations (Table 6)
         sentences = dict(sorted(Counter(steps).items()))
-        found["iterations"] = {"mean": fmean(steps), "sentences": sentences}
-    return found
+        figures["iterations"] = {"mean": fmean(steps), "sentences": sentences}
+    return figures
 
 
 def _against(triples: Sequence[tuple[str, str, str]]) -> Figures:

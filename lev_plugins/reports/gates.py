@@ -53,7 +53,7 @@ class Record:
         """The gates that are on: name, and tokens with the probability of each."""
         sides = dict.fromkeys(GATES, self.target_tokens) | {"mask": self.source_tokens}
         values = {name: getattr(self, name) for name in GATES}
-        return [(one, list(zip(sides[one], values[one]))) for one in GATES if values[one]]
+        return [(gate, list(zip(sides[gate], values[gate]))) for gate in GATES if values[gate]]
 
 
 def render_text(record: Record, _: int = 0) -> str:
@@ -94,8 +94,8 @@ class Recorder:
         processing: Mapping[str, str] | None = None,
     ) -> None:
         place, path = device_named(device), find_checkpoint(path)
-        given = {name: value for name, value in (processing or {}).items() if value is not None}
-        parts = load_parts(path, load_state(path), data, given)
+        typed = {name: value for name, value in (processing or {}).items() if value is not None}
+        parts = load_parts(path, load_state(path), data, typed)
         self.backend = GeneratingModel(*parts, beam, place)
         self.model = cast(GatedTransformerModel, parts.model)
         if self.model.encoder.mask_gate is None and self.model.decoder.gates is None:
@@ -119,11 +119,11 @@ class Recorder:
                     f"line {number}: the source has {len(tokens) + 1} tokens with </s>, and the "
                     f"model takes {self.longest}; split the line"
                 )
-        found = in_batches(self._measured, lines, map(len, lines), batch_size)
+        measures = in_batches(self._measured, lines, map(len, lines), batch_size)
         return [
             Record(number, source, [*tokens, END], **values)
             for number, source, tokens, values in zip(
-                range(first, first + len(lines)), sources, lines, found, strict=True
+                range(first, first + len(lines)), sources, lines, measures, strict=True
             )
         ]
 
@@ -134,8 +134,11 @@ class Recorder:
         """
         dictionary, device = self.task.target_dictionary, self.backend.device
         pad, eos = dictionary.pad(), dictionary.eos()
-        targets = [one[0]["tokens"].cpu() for one in self.backend.search(lines, self.generator)]
-        rows = [numbered(one, self.task.source_dictionary) for one in lines]
+        targets = [
+            hypotheses[0]["tokens"].cpu()
+            for hypotheses in self.backend.search(lines, self.generator)
+        ]
+        rows = [numbered(line, self.task.source_dictionary) for line in lines]
         source = data_utils.collate_tokens(rows, pad, left_pad=True).to(device)
         target = data_utils.collate_tokens(targets, pad).to(device)
         before = data_utils.collate_tokens(targets, pad, eos, move_eos_to_beginning=True).to(device)
@@ -157,5 +160,5 @@ class Recorder:
                 for name, values in measured.items()
             }
             target = self.backend.processing.text(written)
-            told = {"target": target, "target_tokens": [*written, END], **rounded}
-            yield {**dict.fromkeys(GATES), **told}
+            texts = {"target": target, "target_tokens": [*written, END], **rounded}
+            yield {**dict.fromkeys(GATES), **texts}

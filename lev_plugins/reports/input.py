@@ -42,9 +42,9 @@ def gather(args: argparse.Namespace) -> Corpus:
     """
     systems = [*map(read_printed, args.printed)]
     systems += [Printed(path, _numbered(path)) for path in args.hypotheses]
-    given = {"references": args.references, "drafts": args.drafts}
-    sides = {side: (path, _numbered(path)) for side, path in given.items() if path is not None}
-    outputs = [(one.path, one.outputs) for one in systems]
+    typed = {"references": args.references, "drafts": args.drafts}
+    sides = {side: (path, _numbered(path)) for side, path in typed.items() if path is not None}
+    outputs = [(system.path, system.outputs) for system in systems]
     numbers = _numbers([*sides.values(), *reversed(outputs)])
     _refuse_other_sources(systems)
     notes: list[str] = []
@@ -56,9 +56,9 @@ def gather(args: argparse.Namespace) -> Corpus:
     _look_for_subwords([*sides.values(), *outputs], notes)
     ordered = {side: [texts[n] for n in numbers] for side, (_, texts) in sides.items()}
     rows = [
-        (one.path, [one.outputs[n] for n in numbers],
-         [one.iterations[n] for n in numbers if one.iterations])
-        for one in systems
+        (system.path, [system.outputs[n] for n in numbers],
+         [system.iterations[n] for n in numbers if system.iterations])
+        for system in systems
     ]  # fmt: skip
     origins = {side: name for side, (name, _) in sides.items()}
     return Corpus(rows, ordered.get("references"), ordered.get("drafts"), origins, notes)
@@ -104,11 +104,11 @@ def _letters(text: str) -> str:
 
 def _printing(systems: Sequence[Printed]) -> Printed | None:
     """The first system beside which references were printed."""
-    having = [one for one in systems if one.references]
-    for one in having[1:]:
-        if one.references != having[0].references:
+    having = [system for system in systems if system.references]
+    for system in having[1:]:
+        if system.references != having[0].references:
             raise UserError(
-                f"{having[0].path} and {one.path} have other T- lines: other data, or text "
+                f"{having[0].path} and {system.path} have other T- lines: other data, or text "
                 "processed in another way; give --references FILE"
             )
     return having[0] if having else None
@@ -127,9 +127,9 @@ def _look_for_subwords(sides: Sequence[tuple[str, Texts]], notes: list[str]) -> 
             f"{kinds['subwords']} has subwords or characters, {kinds['words']} words: give text, "
             "or generate it again with --post-process KIND or --bpe characters"
         )
-    if said := [kind for kind in ("characters", "subwords") if kind in kinds]:
+    if joined := [kind for kind in ("characters", "subwords") if kind in kinds]:
         way = "--post-process of fairseq-generate joins them"
-        notes.append(f"{' and '.join(said)} are counted as words; {way}")
+        notes.append(f"{' and '.join(joined)} are counted as words; {way}")
 
 
 def _kind(lines: Sequence[str]) -> str | None:

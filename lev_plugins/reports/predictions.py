@@ -10,9 +10,9 @@ from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.sentences import Sentence
 
 
-def json_record(number: int, found: Prediction) -> str:
+def json_record(number: int, prediction: Prediction) -> str:
     """A line of JSON."""
-    return json_line({"line": number, **found.to_dict()})
+    return json_line({"line": number, **prediction.to_dict()})
 
 
 def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
@@ -30,8 +30,8 @@ def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
                     "--format jsonl"
                 )
 
-    def line(_: int, found: Prediction) -> str:
-        values = found.to_dict()
+    def line(_: int, prediction: Prediction) -> str:
+        values = prediction.to_dict()
         if "value" in values:
             return f"{values['value']}\n"
         if "label" in values:
@@ -55,9 +55,9 @@ def tagged_lines(
         if len(label.split()) != 1:
             raise UserError(f"--format {form}: the label {label!r} has a space; use --format jsonl")
 
-    def written(_: int, sentence: Sentence | None, found: Prediction | None) -> str:
+    def written(_: int, sentence: Sentence | None, prediction: Prediction | None) -> str:
         assert sentence is not None, "lines are of sentences"
-        tags = () if found is None or found.tags is None else found.tags
+        tags = () if prediction is None or prediction.tags is None else prediction.tags
         return "".join(f"{line}\n" for line in sentence.tagged(tags, column))
 
     return written

@@ -16,7 +16,7 @@ Row = tuple[str, list[str]]
 def render_table(figures: Figures) -> str:
     """The figures of :func:`.figures.compute` as text that ends in a line end."""
     systems = figures["systems"]
-    rows = [("", [printable(one["name"]) for one in systems]), *_rows(figures, systems)]
+    rows = [("", [printable(system["name"]) for system in systems]), *_rows(figures, systems)]
     left = max(len(label) for label, _ in rows)
     widths = [max(len(cells[i]) for _, cells in rows if cells) for i in range(len(systems))]
     lines = [counted(figures["sentences"], "sentence"), ""]
@@ -26,7 +26,7 @@ def render_table(figures: Figures) -> str:
     lines += ["", *(f"{side}: {printable(name)}" for side, name in figures["origin"].items())]
     lines += [f"{name}: {about['signature']}" for name, about in figures["metrics"].items()]
     lines += [f"note: {printable(note)}" for note in figures["notes"]]
-    verdicts = [_verdict(one) for one in systems[1:] if one["against_draft"]]
+    verdicts = [_verdict(system) for system in systems[1:] if system["against_draft"]]
     return "\n".join([*lines, *verdicts]) + "\n"
 
 
@@ -49,34 +49,39 @@ def _rows(figures: Figures, systems: Sequence[Figures]) -> Iterator[Row]:
     first, total = systems[0], figures["sentences"]
     for name, about in figures["metrics"].items():
         arrow = "↑" if about["higher_is_better"] else "↓"
-        yield f"{name} {arrow}", [f"{one['scores'][name]:.2f}" for one in systems]
+        yield f"{name} {arrow}", [f"{system['scores'][name]:.2f}" for system in systems]
     if first["words"]:
         words, right = first["words"]["words"], first["words"]["right_before"]
         yield from (("", []), (f"words of the references, {words}: {right} right before", []))
         wrong = {"corrected": words - right, "miscorrected": right}
-        yield from _shares([one["words"] for one in systems], wrong)
-        against = [one["against_draft"] for one in systems]
+        yield from _shares([system["words"] for system in systems], wrong)
+        against = [system["against_draft"] for system in systems]
         drafts = total - against[0]["empty_drafts"]
         yield from (("", []), (f"sentences, against the drafts, of {drafts}", []))
         yield from _shares(against, dict.fromkeys(("better", "worse", "equal"), drafts))
-        yield "edits still needed ↓", [str(one["remaining"]) for one in against]
+        yield "edits still needed ↓", [str(system["remaining"]) for system in against]
     if first["unchanged"] is not None:
         yield from _shares(systems, {"unchanged": total})
-    steps = [one["iterations"] for one in systems]
+    steps = [system["iterations"] for system in systems]
     if any(steps):
-        found = [one and one["sentences"] for one in steps]
+        sentences = [iterations and iterations["sentences"] for iterations in steps]
         yield "", []
-        yield "iterations, mean", [f"{one['mean']:.2f}" if one else ABSENT for one in steps]
-        seen = sorted({count for one in found if one for count in one})
-        yield from _shares(found, dict.fromkeys(seen, total))
+        yield (
+            "iterations, mean",
+            [f"{iterations['mean']:.2f}" if iterations else ABSENT for iterations in steps],
+        )
+        seen = sorted({count for counts in sentences if counts for count in counts})
+        yield from _shares(sentences, dict.fromkeys(seen, total))
 
 
-def _shares(found: Sequence[Mapping[Any, int] | None], totals: Mapping[Any, Any]) -> Iterator[Row]:
+def _shares(
+    columns: Sequence[Mapping[Any, int] | None], totals: Mapping[Any, Any]
+) -> Iterator[Row]:
     """A row for each of ``totals``: counts and their percentages of it, in columns of their own."""
     for key, total in totals.items():
         cells = []
-        for one in found:
-            count = 0 if one is None else one.get(key, 0)
+        for column in columns:
+            count = 0 if column is None else column.get(key, 0)
             share = 100 * count / total if total else 0
-            cells.append(ABSENT if one is None else f"{count}  {share:5.1f} %")
+            cells.append(ABSENT if column is None else f"{count}  {share:5.1f} %")
         yield f"  {str(key).replace('_', ' ')}", cells

@@ -63,7 +63,9 @@ def _joiner(trace: EditTrace) -> str:
     A combining mark belongs to its character; symbols such as ``<unk>`` decide nothing.
     """
     tokens = {token for step in trace.iterations for token in (*step.before, *step.after)}
-    plain = {one for one in tokens if not (len(one) > 2 and one[0] == "<" and one[-1] == ">")}
+    plain = {
+        token for token in tokens if not (len(token) > 2 and token[0] == "<" and token[-1] == ">")
+    }
     marks = (unicodedata.category(char)[0] == "M" for token in plain for char in token[1:])
     return "" if plain and all(marks) else " "
 
