@@ -23,8 +23,8 @@ def build_parser() -> argparse.ArgumentParser:
         "checkpoints/checkpoint_1_*.pt --output checkpoints/average.pt",
     )
     add = adder(parser)
-    add("checkpoints FILE", "checkpoints; what has no mean is the last one's", nargs="+")
-    add("--output FILE", "the average; written whole or not at all", required=True)
+    add("checkpoints FILE", "checkpoints; settings are taken from the last one", nargs="+")
+    add("--output FILE", "averaged checkpoint, complete or not written at all", required=True)
     return parser
 
 

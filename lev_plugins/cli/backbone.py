@@ -14,15 +14,15 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "backbone",
-        "Look at a pre-trained model (BERT, BART or T5 in a local Hugging Face directory), write "
-        "its vocabulary as a fairseq dictionary, and cut text into its symbols.",
+        "Inspect a pre-trained model (BERT, BART or T5 in a local Hugging Face directory), "
+        "write its vocabulary as a fairseq dictionary, and tokenise text with it.",
         "bert-base-uncased --dict dict.txt",
     )
     add = adder(parser)
-    add("directory DIR", "config.json, weights and tokenizer of the model")
-    add("--dict FILE", "write the vocabulary here, for fairseq-preprocess --srcdict")
-    add("--input FILE", "text to cut, one sentence a line")
-    add("--output FILE", "the same lines as symbols of the dictionary")
+    add("directory DIR", "folder with config.json, weights and tokenizer")
+    add("--dict FILE", "file for the vocabulary, for fairseq-preprocess --srcdict")
+    add("--input FILE", "text to tokenise, one sentence a line")
+    add("--output FILE", "the same lines as dictionary symbols")
     return parser
 
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     if (args.input is None) != (args.output is None):
-        raise UserError("--input and --output go together: the text, and where its subwords go")
+        raise UserError("--input and --output go together: the text, and a file for its subwords")
     refuse_overwriting({"--dict": args.dict, "--output": args.output}, [("--input", args.input)])
     register()
     from ..pretrained import Pretrained

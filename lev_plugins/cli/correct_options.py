@@ -21,35 +21,51 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "correct",
-        "Correct text, line by line. What the model does not change is kept byte for byte: "
-        "whitespace, line ends, bytes that are not UTF-8.",
+        "Correct text, line by line. Text that the model does not change is kept byte for "
+        "byte, including whitespace, line ends and bytes that are not UTF-8.",
         "--path model.pt --min-confidence 0.9 --edits edits.jsonl < noisy > clean",
         "[--path CHECKPOINT] [options] [FILE ...] > clean\n"
         "[--path CHECKPOINT] [options] FILE|FOLDER ... --output-dir OUT\n"
         "[--path CHECKPOINT] [options] --check FILE|FOLDER ...",
     )
     add = adder(parser)
-    add("files FILE", "noisy text; - is standard input (default)", nargs="*")
-    add("--path CHECKPOINT", "or its folder (default: English spelling)")
-    add("--min-confidence P", "make no edit less probable (default: as tuned, else 0)", type=float)
-    add("--eager", "make every edit that the model wants, also of what may well be a term")
-    add("--protect REGEX", "no edit in what this matches; code, none; repeatable", action="append")
-    add("--protect-words FILE", "words and phrases, one a line, that stay as they are")
-    add("--output-dir DIR", "write files and folders here; what is there is skipped")
-    add("--in-place", "write each file over itself, whole or not at all")
-    add("--diff", "show what would change, as a unified diff")
-    add("--check", "print file:line:column: word -> words (probability); status 1 for findings, 2 "
-        "for errors")  # fmt: skip
-    add("--format NAME", "of --check: text, github, json (default: text)", choices=[*FORMATS])
-    add("--exclude GLOB", "of --check: paths that are left out; repeatable", action="append")
-    add("--accept", "--check, and put the words found into the repository's list of words")
-    add("--edits FILE", "also write every edit, made or not, as a line of JSON")
-    add("--html FILE", "also write a page of the lines that changed")
-    add("--tune", "correct nothing: choose the threshold on two files, for all later runs with "
-        "the model", metavar=("NOISY", "CLEAN"), nargs=2)  # fmt: skip
-    add("--goal GOAL", "of --tune: changed:N, accuracy (default: changed:1)")
-    add("--lexicon FILE", "words, with or without counts: candidates for others")
-    add("--device NAME", "such as cuda (default: cpu)")
+    add("files FILE", "text to correct; - is standard input (default)", nargs="*")
+    add("--path CHECKPOINT", "checkpoint or its folder (default: the packaged English spelling)")
+    add(
+        "--min-confidence P",
+        "minimum probability of an edit (default: as tuned, otherwise 0)",
+        type=float,
+    )
+    add("--eager", "make every edit that the model wants, even of probable terms")
+    add(
+        "--protect REGEX",
+        "make no edit in matches of this; or: code, none; repeatable",
+        action="append",
+    )
+    add("--protect-words FILE", "words and phrases to leave alone, one a line")
+    add("--output-dir DIR", "write files and folders here; skip existing files")
+    add("--in-place", "overwrite each file, completely or not at all")
+    add("--diff", "print the changes as a unified diff")
+    add(
+        "--check",
+        "print file:line:column: word -> words (probability); status 1 if there are findings, "
+        "2 on errors",
+    )
+    add("--format NAME", "with --check: text, github, json (default: text)", choices=[*FORMATS])
+    add("--exclude GLOB", "with --check: paths to skip; repeatable", action="append")
+    add("--accept", "like --check, and add the words found to the repository's word list")
+    add("--edits FILE", "also write all edits, applied or not, as JSON lines")
+    add("--html FILE", "also write an HTML page of the changed lines")
+    add(
+        "--tune",
+        "do not correct; choose the threshold on two files and save it for later runs with "
+        "this model",
+        metavar=("NOISY", "CLEAN"),
+        nargs=2,
+    )
+    add("--goal GOAL", "with --tune: changed:N or accuracy (default: changed:1)")
+    add("--lexicon FILE", "known words, with or without counts; candidates for other words")
+    add("--device NAME", "device, such as cuda (default: cpu)")
     _add_few(parser)
     return parser
 
@@ -57,30 +73,55 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_few(parser: argparse.ArgumentParser) -> None:
     """What ``--help-all`` alone shows."""
     add = partial(adder(parser.add_argument_group("model and speed")), advanced=True)
-    add("--unit KIND", "what the model reads at once: word, letters, line or window "
-        "(default: as tuned, else letters with --lexicon or --lookup, else as the model "
-        "learnt to read)")  # fmt: skip
-    add("--window N", "words in a window (default: as the model learnt to read)", type=int)
-    add_model_data(add, "; none for none", advanced=True)
-    add("--beam N", "left-to-right models: width of the search (default: tuned, else 5)", type=int)
-    add("--draft-guided", "left-to-right models without ranking: write what --beam 1 writes, "
-        "reading ahead in the text, in fewer passes")  # fmt: skip
-    add("--batch-size N", "units at once (default: 64)", 64)
-    add("--buffer N", "lines that are in memory and corrected together; 1 answers each line at "
-        "once (default: 1024, and 1 on a terminal)", 1024)  # fmt: skip
-    add("--precision", "bf16 and int8 (CPU) are faster and may change what is corrected (default: "
-        "fp32)", "fp32", choices=("fp32", "bf16", "int8"))  # fmt: skip
+    add(
+        "--unit KIND",
+        "what the model reads at once: word, letters, line or window (default: as tuned; "
+        "otherwise letters with --lexicon or --lookup; otherwise as in training)",
+    )
+    add("--window N", "words in a window (default: as in training)", type=int)
+    add_model_data(add, "; none turns it off", advanced=True)
+    add("--beam N", "left-to-right models: beam size (default: as tuned, otherwise 5)", type=int)
+    add(
+        "--draft-guided",
+        "left-to-right models without ranking: the output of --beam 1 in fewer passes, by "
+        "reading ahead in the text",
+    )
+    add("--batch-size N", "units per batch (default: 64)", 64)
+    add(
+        "--buffer N",
+        "lines to read and correct together; 1 answers each line at once (default: 1024; on a "
+        "terminal 1)",
+        1024,
+    )
+    add(
+        "--precision",
+        "bf16 and int8 (CPU) are faster and may change corrections (default: fp32)",
+        "fp32",
+        choices=("fp32", "bf16", "int8"),
+    )
     add = partial(adder(parser.add_argument_group("ranking and tuning")), advanced=True)
     add("--lookup FILE", "known misspellings: wrong, tab, right, one pair a line")
-    add("--bigrams FILE", "two neighbouring words and their count on each line: candidates are "
-        "ranked by their neighbours too")  # fmt: skip
-    add("--confusions FILE", "words that are written for one another, two or more a line (then "
-        "than): the neighbours say which was meant; needs --bigrams")  # fmt: skip
-    add("--weight NAME=VALUE", "of the ranking, in place of what the settings say; of --tune: "
-        "where it begins; repeatable", action="append")  # fmt: skip
-    add("--settings FILE", "what --tune wrote; none for none (default: corrector.json beside the "
-        "checkpoint)")  # fmt: skip
-    add("--tune-weights", "of --tune: choose the weights of ranking too")
+    add(
+        "--bigrams FILE",
+        "two neighbouring words and their count on each line; ranks candidates by their "
+        "neighbours too",
+    )
+    add(
+        "--confusions FILE",
+        "words often confused, two or more a line (then than); the neighbours decide which was "
+        "meant; needs --bigrams",
+    )
+    add(
+        "--weight NAME=VALUE",
+        "a weight of the ranking, overriding the settings; with --tune: its initial value; "
+        "repeatable",
+        action="append",
+    )
+    add(
+        "--settings FILE",
+        "file written by --tune, or none (default: corrector.json beside the checkpoint)",
+    )
+    add("--tune-weights", "with --tune: also fit the weights of the ranking")
 
 
 def weights(given: Sequence[str]) -> dict[str, float]:

@@ -34,35 +34,42 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "enct5-prepare",
-        "Prepare labelled text for EncT5: subwords, labels, and for tagging the word of each one.",
+        "Prepare labelled text for EncT5: split it into subwords and binarise it with its labels.",
         "--kind classification --train train.tsv --valid dev.tsv --vocab-size 4000 --destdir data",
         "--kind KIND --train FILE --destdir DIR --vocab-size N [options]",
     )
     add = adder(parser)
-    add("--kind", "what is to be predicted of a text", required=True, choices=KINDS)
-    add("--train FILE", "examples of the training set", required=True)
-    add("--valid FILE", "the validation set; several, divided by commas, become valid, valid1 …")
-    add("--test FILE", "the test set, likewise")
-    add("--destdir DIR", "new folder; whole or not at all", required=True)
-    columns = "columns: a word and its tag a line, empty lines between sentences"
-    add("--format", f"of the files (default: tsv); {columns}", "tsv", choices=FORMATS)
-    label = "from 1 (default: 1 of a TSV, the last of two columns, 4 of CoNLL-U: upos)"
+    add("--kind", "problem type", required=True, choices=KINDS)
+    add("--train FILE", "training examples", required=True)
+    add("--valid FILE", "validation set; several, separated by commas, become valid, valid1 …")
+    add("--test FILE", "test set, likewise")
+    add("--destdir DIR", "new folder, complete or not written at all", required=True)
+    columns = "columns: a word and its tag on each line, empty lines between sentences"
+    add("--format", f"format of the files (default: tsv); {columns}", "tsv", choices=FORMATS)
+    label = "column of the label, from 1 (default: tsv 1; columns: the last of two; conllu 4, upos)"
     add("--label-column N", label, type=int)
-    add("--text-columns N[,N]", "of a TSV: one text, or two as 2,3 (default: 2)")
+    add("--text-columns N[,N]", "tsv: column of the text, or of two texts as 2,3 (default: 2)")
     add("--header", "the first line of a TSV names the columns")
-    add("--labels FILE", "all labels in their order, a line each (default: those of --train)")
-    add("--label-separator C", "multilabel: between labels of a text (default: ,)", advanced=True)
+    add("--labels FILE", "all labels in their order, one a line (default: those of --train)")
+    add(
+        "--label-separator C",
+        "multilabel: separator between the labels of a text (default: ,)",
+        advanced=True,
+    )
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
-    pieces("--vocab-size N", "train so many subwords on --train; fewer where it is small", type=int)
+    pieces("--vocab-size N", "train this many subwords on --train; fewer if it is small", type=int)
     pieces("--bytes", "bytes instead of subwords")
-    pieces("--t5-dir DIR", "subwords of this local T5 or mT5, its extra ids included")
+    pieces("--t5-dir DIR", "subwords of this local T5 or mT5, including its extra ids")
     pieces("--bert-dir DIR", "subwords of this local BERT")
-    pieces("--subwords-of PATH", "those of prepared data, or of a checkpoint, to fine-tune it")
-    longest = "most subwords of an example; the rest is cut off (default: 512, a BERT's positions)"
+    pieces("--subwords-of PATH", "subwords of prepared data, or of a checkpoint to fine-tune")
+    longest = (
+        "maximum subwords of an example; longer ones are truncated (default: 512, or a BERT's "
+        "positions)"
+    )
     add("--max-length N", longest, type=int)
-    copies = "write the train set so many times more, with sampled subwords (regularization)"
+    copies = "add this many copies of the training set with sampled subwords (regularization)"
     add("--sampled-copies N", copies, 0)
-    add("--seed N", "of --sampled-copies: the same subwords each time (default: 1)", type=int)
+    add("--seed N", "seed of --sampled-copies (default: 1)", type=int)
     return parser
 
 
@@ -103,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     say(f"prepared in {args.destdir}")
     command = next_enct5_command(args, len(labels.names))
     if command:
-        say(f"note: next trains for twenty minutes; for a try of five: {FIVE_MINUTES}")
+        say(f"note: this trains for twenty minutes; for a five-minute trial: {FIVE_MINUTES}")
         say(f"next: {command}")
 
 

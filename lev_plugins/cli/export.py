@@ -15,12 +15,12 @@ from .options import add_model_data, adder, make_parser, text_processing
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    about = "Write a trained model as a folder that lev_runtime decodes without torch and fairseq."
+    about = "Export a trained model to a folder that lev_runtime runs without torch and fairseq."
     parser = make_parser("export", about, "checkpoints/checkpoint_best.pt exported --int8")
     add = adder(parser)
-    add("checkpoint", "the trained model, or its folder", metavar="CHECKPOINT")
-    add("out", "a new folder; written whole or not at all", metavar="OUT")
-    add("--int8", "layers multiply in 8 bits: smaller and faster, outputs may change a little")
+    add("checkpoint", "checkpoint or its folder", metavar="CHECKPOINT")
+    add("out", "new folder, complete or not written at all", metavar="OUT")
+    add("--int8", "8-bit layers: smaller and faster, outputs may change slightly")
     add_model_data(add, none=", or none", advanced=True)
     return parser
 
@@ -34,4 +34,4 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..export.folder import export
 
     export(args.checkpoint, args.out, args.int8, args.data, **text_processing(args))
-    print(f"{args.out}: lev_runtime reads it")
+    print(f"{args.out}: exported for lev_runtime")

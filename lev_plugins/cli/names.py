@@ -18,18 +18,18 @@ RUN = f"python -m {PACKAGE}"
 
 #: what each does, in a line; its module has its name
 COMMANDS = {
-    "correct": "correct texts, or find the settings of a corrector",
-    "serve": "a page and an HTTP interface for a person and a model",
-    "trace": "what a model did with a line: iterations of LevT, or gates",
-    "report": "scores of what fairseq-generate printed",
-    "tune": "find the empty penalty and the delete threshold of a LevT",
-    "preprocess": "fairseq-preprocess with drafts beside source and target",
-    "noise": "make text noisy, or synthetic drafts of it",
-    "enct5-prepare": "labelled text to the data of EncT5",
-    "predict": "classes, values, labels or tags by an EncT5",
+    "correct": "correct text, or tune a corrector",
+    "serve": "serve a page and an HTTP interface for a model",
+    "trace": "show what a model did: iterations of a LevT, or gates",
+    "report": "score outputs of fairseq-generate, or plain text",
+    "tune": "choose the empty penalty and deletion threshold of a LevT",
+    "preprocess": "binarise source, target and drafts",
+    "noise": "add noise to text, or make synthetic drafts",
+    "enct5-prepare": "prepare labelled text for EncT5",
+    "predict": "predict classes, values, labels or tags with an EncT5",
     "average": "average the parameters of checkpoints",
-    "export": "a trained model for lev_runtime, without torch and fairseq",
-    "backbone": "look at a pre-trained model, write its dictionary",
+    "export": "export a trained model for lev_runtime (no torch, no fairseq)",
+    "backbone": "inspect a pre-trained model, write its dictionary",
 }
 
 
@@ -52,7 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         sys.argv[:] = [f"{RUN} {arguments[0]}", *arguments[1:]]
         return command.main()
     lines = [f"  {name:14}{about}" for name, about in COMMANDS.items()]
-    about = [f"Commands (lev-NAME is {RUN} NAME; COMMAND --help has the rest):", *lines]
+    about = [
+        f"Commands (lev-NAME is the same as {RUN} NAME; COMMAND --help shows the options):",
+        *lines,
+    ]
     usage, kind = f"{RUN} [--version] [COMMAND ...]", argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(RUN, usage, "\n".join(about), formatter_class=kind)
     parser.add_argument("--version", action="version", version=version())
@@ -70,5 +73,5 @@ def load(command: str) -> ModuleType:
     """The module of a command; raises :class:`UserError` where there is none."""
     name = command.removeprefix("lev-").replace("_", "-")
     if name not in COMMANDS:
-        raise UserError(f"there is no command {command}; {RUN} lists all")
+        raise UserError(f"no command {command}; {RUN} lists them")
     return import_module(f".{name.replace('-', '_')}", __package__)

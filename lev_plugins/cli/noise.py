@@ -27,18 +27,22 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "noise",
-        "Make a text noisy, line by line; or learn from two texts what a recogniser takes for "
-        "what.",
+        "Add noise to a text, line by line; or learn from two texts which characters a "
+        "recogniser (OCR) confuses.",
         "--kind keyboard --seed 1 < clean.txt > noisy.txt",
         "--kind KINDS [options] < clean > noisy\n--learn-confusions NOISY CLEAN OUT.json",
     )
     add = adder(parser)
-    add("--input FILE", "text in UTF-8 (default: standard input)", STANDARD_STREAM)
-    add("--output FILE", "whole or not at all (default: standard output)", STANDARD_STREAM)
-    add("--seed N", "another seed, another noise (%(default)s)", 1)
+    add("--input FILE", "UTF-8 text (default: standard input)", STANDARD_STREAM)
+    add(
+        "--output FILE",
+        "noisy text, complete or not written at all (default: standard output)",
+        STANDARD_STREAM,
+    )
+    add("--seed N", "seed of the noise (%(default)s)", 1)
     _add_noise(parser)
     learning = adder(parser.add_argument_group("learning a table of confusions"))
-    about = "align two texts line by line, and write how often which characters were read as what"
+    about = "align two texts line by line, and write how often each character was read as another"
     learning("--learn-confusions", about, nargs=3, metavar=("NOISY", "CLEAN", "OUT.json"))
     return parser
 
@@ -47,15 +51,15 @@ def _add_noise(parser: argparse.ArgumentParser) -> None:
     """Kinds and how much is changed, with the defaults of Noise."""
     default, add = Noise(), adder(parser.add_argument_group("noise"))
     all_of = f"{', '.join(KINDS)}; all: {', '.join(PAPER)}"
-    add("--kind KINDS", f"comma separated, one is sampled for each line: {all_of}")
-    words = "share of a line's words that are changed, one to ten words (%(default)s)"
+    add("--kind KINDS", f"comma separated; one is sampled for each line: {all_of}")
+    words = "share of a line's words to change, 1 to 10 words (%(default)s)"
     add("--word-rate SHARE", words, default.word_rate)
-    letters = "share of the letters of such a word that are changed, one to ten (%(default)s)"
+    letters = "share of such a word's letters to change, 1 to 10 (%(default)s)"
     add("--char-rate SHARE", letters, default.char_rate)
-    short = "words of fewer letters are left alone (%(default)s)"
+    short = "leave shorter words alone (%(default)s)"
     add("--min-length N", short, default.min_length, advanced=True)
-    add("--confusions FILE", "table for ocr noise, with rates of its own (default: of shapes)")
-    times = "the rates of --confusions are multiplied by this (%(default)s)"
+    add("--confusions FILE", "table for ocr noise, with its own rates (default: similar shapes)")
+    times = "factor on the rates of --confusions (%(default)s)"
     add("--confusion-scale X", times, default.confusion_scale, advanced=True)
 
 

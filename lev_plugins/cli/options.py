@@ -19,7 +19,7 @@ Add = Callable[..., None]
 #: fairseq's options of text processing
 TEXT_PROCESSING = {
     "tokenizer": "fairseq's tokenizer, such as moses",
-    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
+    "bpe": "fairseq's subword scheme, such as sentencepiece, subword_nmt or characters",
     "sentencepiece_model": "model file for --bpe sentencepiece",
     "bpe_codes": "codes file for --bpe subword_nmt",
     "hf_directory": "folder for --bpe hf",
@@ -107,12 +107,12 @@ def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
 
     ``none``: says of tokenizer and bpe how they are switched off.
     """
-    folder = "folder with the dictionaries (default: as the model says)"
+    folder = "folder with the dictionaries (default: the model's)"
     add("--data DIR", folder, advanced=advanced)
     for name, what in TEXT_PROCESSING.items():
         off = none if name in ("tokenizer", "bpe") else ""
         flag = "--" + name.replace("_", "-")
-        add(f"{flag} NAME", f"{what}{off} (default: as the model was trained)", advanced=advanced)
+        add(f"{flag} NAME", f"{what}{off} (default: as in training)", advanced=advanced)
 
 
 def text_processing(args: argparse.Namespace) -> dict[str, str]:

@@ -36,23 +36,42 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "predict",
-        "Say what an EncT5 predicts: one record an input line, in order. A line is a text; two "
-        "texts with a tab between them; or words with spaces between them.",
-        "--path checkpoint_best.pt --top-k 3 < lines.txt > found.jsonl",
+        "Predict with an EncT5: one record for each input line, in order. A line is a "
+        "text; two texts separated by a tab; or words separated by spaces.",
+        "--path checkpoint_best.pt --top-k 3 < lines.txt > predictions.jsonl",
     )
     add = adder(parser)
-    add("--path CHECKPOINT", "the trained model, or its folder: all that is needed", required=True)
-    add("--input FILE", "lines in UTF-8 (default: stdin)", STANDARD_STREAM)
-    add("--output FILE", "records; whole or not at all (default: stdout)", STANDARD_STREAM)
-    add("--input-format", "text; or, to be tagged, a word a line (default: text; of "
-        "FILE.conllu: conllu)", choices=("text", *WORDS))  # fmt: skip
-    add("--format", "default: jsonl; conllu, columns: the input's lines with the tags",
+    add("--path CHECKPOINT", "checkpoint or its folder; nothing else is needed", required=True)
+    add("--input FILE", "UTF-8 lines (default: standard input)", STANDARD_STREAM)
+    add(
+        "--output FILE",
+        "records, complete or not written at all (default: standard output)",
+        STANDARD_STREAM,
+    )
+    add(
+        "--input-format",
+        "text; for tagging also one word a line (default: text; for FILE.conllu: conllu)",
+        choices=("text", *WORDS),
+    )
+    add("--format", "default: jsonl; conllu and columns: the input lines with the tags",
         "jsonl", choices=("jsonl", "tsv", *WORDS))  # fmt: skip
-    add("--label-column N", "of these tags, from 1 (default: 4 of conllu: upos, else 2)", type=int)
-    add("--top-k N", "also list the N likeliest labels (of each word); jsonl alone", type=int)
-    add("--threshold P", "many labels: those with a score above this hold (default: the best in "
-        "validation, which the checkpoint keeps)", type=float)  # fmt: skip
-    add("--device NAME", "such as cuda (default: the CPU)")
+    add(
+        "--label-column N",
+        "column of the tags, from 1 (default: conllu 4, upos; otherwise 2)",
+        type=int,
+    )
+    add(
+        "--top-k N",
+        "also list the N most probable labels (of each word); only with jsonl",
+        type=int,
+    )
+    add(
+        "--threshold P",
+        "multilabel: predict labels with a score above this (default: the best in validation, "
+        "saved in the checkpoint)",
+        type=float,
+    )
+    add("--device NAME", "device, such as cuda (default: cpu)")
     return parser
 
 

@@ -36,9 +36,9 @@ def build_parser() -> argparse.ArgumentParser:
             action.advanced_help, action.help = action.help, argparse.SUPPRESS  # type: ignore[attr-defined]
     parser.prog = prog("preprocess")
     parser.description = (
-        "fairseq-preprocess with drafts: checks text, builds dictionaries, and binarises source, "
-        "target and draft side by side. Tokens stand between spaces, line n of each file belongs "
-        "together. An empty draft means generation from scratch."
+        "fairseq-preprocess with drafts: check the text, build dictionaries, and binarise "
+        "source, target and draft. Tokens are separated by spaces; files are line-aligned. "
+        "An empty draft means generation from scratch."
     )
     parser.epilog = (
         f"example: {parser.prog} --source-lang src --target-lang pe --draft-lang mt "
@@ -47,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser._optionals.conflict_handler = "resolve"  # of two --help ours stays
     add_help(parser)
-    about = "suffix of the draft files, such as mt: PREFIX.LANG (default: no drafts, plain pairs)"
+    about = "suffix of the draft files PREFIX.LANG, such as mt (default: no drafts, plain pairs)"
     adder(parser)("--draft-lang LANG", about)
     return parser
 

@@ -42,21 +42,32 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "report",
-        "Scores, edits against the drafts and iterations of outputs. Line n of a text file is "
-        "sentence n − 1.",
+        "Compare outputs: scores, edits against the drafts, iterations. Line n of a text "
+        "file is sentence n − 1.",
         "ours.out stock.out --names ours,stock --drafts test.mt --json report.json",
         "[OUTPUT ...] [options]",
     )
     add, names = adder(parser), {"type": _listed}
-    add("printed OUTPUT", "what fairseq-generate printed; - is standard input", nargs="*")
-    add("--hypotheses FILE", "outputs as plain text, each a system", [], nargs="+", action="extend")
-    add("--names A,B", "names of the systems (default: their files)", **names)
-    add("--references FILE", "references as text (default: the T- lines)")
-    add("--drafts FILE", "drafts, or what was corrected, as text")
-    add("--metrics NAMES", f"of {', '.join(KNOWN)} (default: all)", list(KNOWN), **names)
+    add("printed OUTPUT", "output of fairseq-generate; - is standard input", nargs="*")
+    add(
+        "--hypotheses FILE",
+        "outputs as plain text, one file per system",
+        [],
+        nargs="+",
+        action="extend",
+    )
+    add("--names A,B", "names of the systems (default: file names)", **names)
+    add("--references FILE", "references as plain text (default: the T- lines)")
+    add("--drafts FILE", "drafts, or the uncorrected text, as plain text")
+    add(
+        "--metrics NAMES",
+        f"comma separated, of {', '.join(KNOWN)} (default: all)",
+        list(KNOWN),
+        **names,
+    )
     add(
         "--json FILE",
-        "also write all numbers, with the metrics' signatures; - in place of the table",
+        "also write all numbers with the metrics' signatures; - prints them instead of the table",
     )
     return parser
 

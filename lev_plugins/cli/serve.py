@@ -77,17 +77,20 @@ def run(application: object, listening: socket.socket, timeout: float) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    about = "Open a page on which a person and a model edit together, and serve it over HTTP."
+    about = "Serve a page on which a person and a model edit together, and an HTTP/JSON interface."
     parser = make_parser("serve", about, "--path checkpoint_best.pt")
     add = adder(parser)
-    add("--path CHECKPOINT", "the trained model, its folder, or a folder of export (default: the "
-        "English spelling of the package)")  # fmt: skip
-    add("--device NAME", "such as cuda (default: cpu)")
-    add("--settings FILE", "as of correct (default: corrector.json beside it)")
-    add("--draft-guided", "left-to-right models without ranking: as of correct")
+    add(
+        "--path CHECKPOINT",
+        "checkpoint, its folder, or a folder from lev-export (default: the packaged English "
+        "spelling)",
+    )
+    add("--device NAME", "device, such as cuda (default: cpu)")
+    add("--settings FILE", "as in lev-correct (default: corrector.json beside the checkpoint)")
+    add("--draft-guided", "left-to-right models without ranking: as in lev-correct")
     add_model_data(add)
     add = adder(parser.add_argument_group("server"))
-    add("--host NAME", "address to listen at (default: 127.0.0.1, this machine alone)", "127.0.0.1")
-    add("--port N", "0: one that is free (default: 8000)", 8000)
-    add("--timeout SECONDS", "after which a request is given up (default: 30)", 30.0)
+    add("--host NAME", "address to listen on (default: 127.0.0.1, this machine only)", "127.0.0.1")
+    add("--port N", "port; 0 chooses a free one (default: 8000)", 8000)
+    add("--timeout SECONDS", "time limit of a request (default: 30)", 30.0)
     return parser

@@ -30,7 +30,7 @@ from .options import (
 Row = tuple[str, str | None, str | None]
 #: Answers to rows, the first of which has the number.
 Show = Callable[[Sequence[Row], int], Sequence[Any]]
-GIVE_DRAFTS = "Give 'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE"
+GIVE_DRAFTS = "Give 'source<TAB>draft'; to correct the source itself: paste FILE FILE"
 FORM = "a line is 'source', 'source<TAB>draft' or 'source<TAB>draft<TAB>old source'"
 
 
@@ -38,22 +38,27 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "trace",
-        "Show what a model did with each line: every iteration of a Levenshtein Transformer, what "
-        "it deletes and inserts; or the gates of a gated_transformer at every token.",
+        "Show what a model did with each line: the deletions and insertions of a "
+        "Levenshtein Transformer in each iteration, or the gates of a gated_transformer at "
+        "each token.",
         "--path checkpoint_best.pt --html page.html < lines.txt",
     )
     add, files = adder(parser), {"nargs": "?", "const": STANDARD_STREAM}
-    add("--path CHECKPOINT", "the trained model", required=True)
-    form = "lines of 'source', or, LevT, 'source<TAB>draft' (with --old-source in training also "
-    form += "'<TAB>old source'), in UTF-8 (default: stdin)"
+    add("--path CHECKPOINT", "checkpoint or its folder", required=True)
+    form = "UTF-8 lines of 'source'; for a LevT also 'source<TAB>draft' (trained with "
+    form += "--old-source: also '<TAB>old source') (default: standard input)"
     add("--input FILE", form, STANDARD_STREAM)
-    add("--html FILE", "also write a page that opens anywhere")
-    add("--json FILE", "also write JSON lines; without FILE to stdout, not the text", **files)
-    add("--max-iter N", "LevT: most iterations (default: 10)", type=int)
-    add("--markup", "LevT: drafts have marks: [=stays=], [-goes-], [+term+]")
-    add("--beam N", "gates: width of the search (default: 5)", type=int)
-    add("--device NAME", "such as cuda (default: the CPU)")
-    add("--batch-size N", "sentences at once (default: 64)", 64, advanced=True)
+    add("--html FILE", "also write a self-contained HTML page")
+    add(
+        "--json FILE",
+        "also write JSON lines; without FILE, print them instead of the text",
+        **files,
+    )
+    add("--max-iter N", "LevT: maximum iterations (default: 10)", type=int)
+    add("--markup", "LevT: read marks in drafts: [=keep=], [-delete-], [+term+]")
+    add("--beam N", "gated_transformer: beam size (default: 5)", type=int)
+    add("--device NAME", "device, such as cuda (default: cpu)")
+    add("--batch-size N", "sentences per batch (default: 64)", 64, advanced=True)
     add_model_data(add, advanced=True)
     return parser
 

@@ -26,23 +26,23 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "tune",
-        "Chooses the empty penalty and the deletion threshold on a validation set.",
+        "Choose the empty penalty and the deletion threshold of a LevT on a validation set.",
         "data --path checkpoint_last.pt --draft-lang mt --remove-bpe sentencepiece",
         "DATA --path FILE [options]",
     )
     add = adder(parser)
-    add("data DATA", "folder that preprocess wrote")
+    add("data DATA", "data folder made by lev-preprocess")
     add("--path FILE", "checkpoint or its folder", required=True)
-    add("--draft-lang LANG", "suffix of the drafts (default: as the model was trained)")
-    add("--metric NAME", "such as bleu, ter, chrf, accuracy (default: bleu)", "bleu")
-    subwords = "join sentencepiece, subword_nmt or characters"
+    add("--draft-lang LANG", "suffix of the draft files (default: as in training)")
+    add("--metric NAME", "metric, such as bleu, ter, chrf, accuracy (default: bleu)", "bleu")
+    subwords = "join subwords of this kind before scoring"
     add("--remove-bpe KIND", subwords, choices=sorted(SUBWORDS))
-    add("--gammas LIST", f"empty penalties (default: {GAMMAS})", GAMMAS)
-    add("--thresholds LIST", f"deletion thresholds (default: {THRESHOLDS})", THRESHOLDS)
-    add("--device NAME", "such as cuda (default: cpu)")
+    add("--gammas LIST", f"empty penalties to try (default: {GAMMAS})", GAMMAS)
+    add("--thresholds LIST", f"deletion thresholds to try (default: {THRESHOLDS})", THRESHOLDS)
+    add("--device NAME", "device, such as cuda (default: cpu)")
     add("--gen-subset SPLIT", "split to decode (default: valid)", "valid", advanced=True)
-    add("--max-iter N", "T_max (default: 10)", 10, advanced=True)
-    add("--batch-size N", "sentences at once (default: 64)", 64, advanced=True)
+    add("--max-iter N", "maximum iterations (default: 10)", 10, advanced=True)
+    add("--batch-size N", "sentences per batch (default: 64)", 64, advanced=True)
     return parser
 
 

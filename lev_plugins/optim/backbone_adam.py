@@ -24,8 +24,8 @@ def mark_backbone(parameters: Iterable[nn.Parameter]) -> None:
 class BackboneAdamConfig(FairseqAdamConfig):
     backbone_lr_ratio: float = option(
         0.1,
-        "learning rate of pre-trained parameters as a multiple of --lr, which the new ones have; "
-        "0 freezes them",
+        "learning rate of pre-trained parameters, as a multiple of --lr (which new "
+        "parameters use); 0 freezes them",
     )
 
 

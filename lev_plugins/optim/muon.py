@@ -123,7 +123,7 @@ class MuonConfig(FairseqAdamConfig):
     muon_momentum: float = option(0.95, "momentum of hidden matrices, in [0, 1)")
     muon_update_rms: float = option(
         0.8,
-        "root mean square of an update of a hidden matrix, in units of --lr; Adam's is 0.2 to 0.4",
+        "root mean square of a hidden matrix's update, in units of --lr; Adam's is 0.2 to 0.4",
     )
     bf16: bool = II("common.bf16")
 

@@ -22,16 +22,14 @@ from ..options import Floats, option
 
 @dataclass
 class TimeBudgetConfig(FairseqDataclass):
-    warmup_share: float = option(
-        0.08, "share of --stop-time-hours in which the learning rate rises to --lr"
-    )
+    warmup_share: float = option(0.08, "share of --stop-time-hours for the warm-up to --lr")
     end_learning_rate: float = option(
-        0.0, "learning rate when the time is over; it falls in a straight line"
+        0.0, "learning rate at the end of the time, after a linear decay"
     )
     processor_time: bool = option(
         False,
-        "--stop-time-hours is time of the processor, all cores added up, not time of the clock: "
-        "the same training whatever else the machine does",
+        "--stop-time-hours is CPU time summed over all cores, not wall-clock time, so "
+        "other load on the machine does not shorten the training",
     )
     lr: Floats = II("optimization.lr")
     stop_time_hours: float = II("optimization.stop_time_hours")

@@ -143,7 +143,7 @@ class PretrainedTokenizerConfig(FairseqDataclass):
     """Options of ``--bpe hf``."""
 
     hf_directory: OptionalStr = option(
-        None, "local Hugging Face directory that holds the tokenizer's files"
+        None, "local Hugging Face directory with the tokenizer's files"
     )
 
 

@@ -35,8 +35,8 @@ def draft_guided_option() -> Any:
     """The option, as a field of a task's configuration."""
     return option(
         False,
-        "decode greedily and read ahead in the draft, or in the source where there is none: the "
-        "output of --beam 1, in fewer passes of the decoder",
+        "greedy decoding that reads ahead in the draft, or in the source if there is no "
+        "draft: the output of --beam 1 in fewer decoder passes",
     )
 
 

@@ -36,36 +36,34 @@ MANY_UNKNOWN = 0.1
 class NoisyTranslationConfig(EvaluationConfig):
     noise: str = option(
         "none",
-        f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
-        f"{', '.join(PAPER)}; of several one is sampled for each sentence. none: the source is "
-        "read as it is",
+        f"kinds of noise on the source, comma separated: {', '.join(KINDS)}; all: "
+        f"{', '.join(PAPER)}. With several, one is sampled for each sentence. none: leave "
+        "the source as it is",
     )
     noise_valid: OptionalStr = option(
         None,
-        "noise of splits named valid…, the same every time (default: as --noise, none with "
+        "noise of the splits named valid…, fixed (default: as --noise; none with "
         "--noise-target-share)",
     )
     noise_test: OptionalStr = option(
         None,
-        "noise of all splits but these and the training set, the same every time (default: as "
-        "--noise, none with --noise-target-share)",
+        "noise of all other splits except train, fixed (default: as --noise; none with "
+        "--noise-target-share)",
     )
-    noise_word_rate: float = option(0.3, "share of a line's words that are changed, one to ten")
-    noise_char_rate: float = option(0.3, "share of such a word's letters that are, one to ten")
-    noise_min_length: int = option(4, "words of fewer letters are left alone")
-    noise_seed: int = option(1, "seed of the noise; in training --seed counts as well")
+    noise_word_rate: float = option(0.3, "share of a line's words to change (1 to 10 words)")
+    noise_char_rate: float = option(0.3, "share of such a word's letters to change (1 to 10)")
+    noise_min_length: int = option(4, "leave shorter words alone")
+    noise_seed: int = option(1, "seed of the noise; in training combined with --seed")
     noise_confusions: OptionalStr = option(
         None,
-        "table of confusions for ocr noise, as lev-noise --learn-confusions makes it; its rates "
-        "then take the place of the shares above",
+        "table of confusions for ocr noise, made by lev-noise --learn-confusions; its "
+        "rates replace the two shares",
     )
-    noise_confusion_scale: float = option(
-        1.0, "the rates of --noise-confusions are multiplied by this"
-    )
+    noise_confusion_scale: float = option(1.0, "factor on the rates of --noise-confusions")
     noise_target_share: float = option(
         0.0,
-        "share of the training lines whose source is made anew in each epoch, from the target "
-        "with --noise; the other pairs, validation and test sets are then read as they are",
+        "share of training lines whose source is made from the target with --noise, anew "
+        "in each epoch; the other pairs and the validation and test sets are read unchanged",
     )
     # what the commands are told about the text; a task is given nothing but its own options
     text_bpe: Any = II("bpe")

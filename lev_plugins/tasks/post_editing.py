@@ -49,13 +49,14 @@ class PostEditingConfig(EvaluationConfig):
 
     draft_lang: OptionalStr = option(
         None,
-        "suffix of the drafts y0 beside source and target (such as mt); without it sentences are "
-        "generated from scratch",
+        "suffix of the draft files beside source and target, such as mt (default: no "
+        "drafts, generate from scratch)",
     )
     old_source: bool = option(
         False,
-        "the change from an older source is marked in the sources, by <del>…</del><ins>…</ins>, "
-        "symbols of the dictionary; interactive reads source<TAB>draft<TAB>old source and marks it",
+        "sources mark the change from an older source with <del>…</del><ins>…</ins>, "
+        "symbols of the dictionary; fairseq-interactive reads source<TAB>draft<TAB>old "
+        "source and marks it",
     )
 
 

@@ -38,13 +38,13 @@ class EvaluationConfig(TranslationConfig):
 
     eval_metrics: OptionalStr = option(
         None,
-        "metrics of decoded text in validation, comma separated: "
-        f"{', '.join(METRICS)}; text is decoded as the --eval-bleu-* flags say",
+        "metrics of decoded text to compute in validation, comma separated: "
+        f"{', '.join(METRICS)}; --eval-bleu-* flags control decoding",
     )
     decode_precision: ChoiceEnum(PRECISIONS) = option(  # type: ignore[valid-type]
         "fp32",
-        "what fairseq-generate and fairseq-interactive compute in; bf16 and int8 (CPU) are faster "
-        "and may change outputs",
+        "precision of fairseq-generate and fairseq-interactive; bf16 and int8 (CPU) are "
+        "faster and may change outputs",
     )
     draft_guided: bool = draft_guided_option()
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")

@@ -25,12 +25,14 @@ class Seq2SeqConfig(FairseqDataclass):
     encoder_layers: int = option(6, "number of encoder blocks")
     encoder_attention_heads: int = option(8, "attention heads")
     encoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
-    encoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")
+    encoder_learned_pos: bool = option(False, "learned positions instead of sinusoidal ones")
     decoder_layers: OptionalInt = option(6, "number of decoder blocks")
     share_all_embeddings: bool = option(
-        False, "one table for source, target and output (needs a joined dictionary)"
+        False, "share the embeddings of source, target and output (needs a joined dictionary)"
     )
-    share_decoder_input_output_embed: bool = option(False, "one table for target and output")
+    share_decoder_input_output_embed: bool = option(
+        False, "share target embeddings and output layer"
+    )
     dropout: float = option(0.1, "dropout after sub-layers")
     attention_dropout: float = option(0.0, "dropout on attention weights")
     activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
@@ -45,8 +47,8 @@ class RotaryConfig(FairseqDataclass):
 
     rotary_positions: bool = option(
         False,
-        "self-attention knows how far apart two tokens are (Su et al., 2021), besides the "
-        "positions that are added to the embeddings",
+        "rotary position embeddings (Su et al., 2021): relative positions in "
+        "self-attention, in addition to those added to the embeddings",
     )
 
 

@@ -16,26 +16,25 @@ GATE_VARIANT = ChoiceEnum(["pointer", "paper"])
 class GatedTransformerConfig(Seq2SeqConfig):
     gates: str = option(
         "mask,copy,generate",
-        "the gates that are on, any of mask,copy,generate,skip in any order, or all; none makes "
-        "it the plain Transformer",
+        "gates to use: any of mask,copy,generate,skip, or all; none is the plain Transformer",
     )
     gate_variant: GATE_VARIANT = option(  # type: ignore[valid-type]
         "pointer",
-        "what the decoder's gates do. pointer: copies from the source, and starts nearly as the "
-        "model without gates. paper: Eq. 3-8 as printed, on hidden states; a trained model or "
-        "backbone loses its output layer",
+        "how the decoder's gates work. pointer: copy source tokens; starts close to the "
+        "model without gates. paper: Eq. 3-8 as published, on hidden states; a trained "
+        "model or backbone loses its output layer",
     )
     backbone: OptionalStr = option(
         None,
-        "local Hugging Face directory of BERT, BART or T5 to start from; sizes are then its own",
+        "local Hugging Face directory of a BERT, BART or T5 to initialise from; it sets the sizes",
     )
     backbone_plan: OptionalStr = option(
         None,
-        "kind and sizes of a BERT, BART or T5 with random weights, as JSON; the architectures "
-        "named after them and --backbone set it, and checkpoints keep it",
+        "kind and sizes of a BERT, BART or T5 with random weights, as JSON; set by "
+        "--backbone and the archs named after them, and kept in checkpoints",
     )
     tie_backbone: bool = option(
-        False, "BERT: the decoder is the encoder, but for the cross-attention"
+        False, "BERT: share all parameters of encoder and decoder except the cross-attention"
     )
 
 

@@ -32,14 +32,14 @@ TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
 
 @dataclass
 class LevenshteinEditorConfig(RotaryConfig, TwoSidedConfig):
-    decoder_embed_dim: int = option(512, "width of the decoder; has to equal the encoder's")
+    decoder_embed_dim: int = option(512, "width of the decoder; must equal the encoder's")
     decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
     decoder_attention_heads: int = option(8, "decoder attention heads")
-    separate_output_embed: bool = option(False, "an output table of its own for the token head")
-    apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
+    separate_output_embed: bool = option(False, "separate output layer for the token head")
+    apply_bert_init: bool = option(False, "initialise the decoder from N(0, 0.02)")
     edit_operations: str = option(
         "delete,insert,fill",
-        "what an iteration does, in this order (Alg. 2); see systems/levenshtein/operations",
+        "operations of an iteration, in this order (Alg. 2); see systems/levenshtein/operations",
     )
     weight_sharing: WEIGHT_SHARING = option(  # type: ignore[valid-type]
         "all",
@@ -47,82 +47,85 @@ class LevenshteinEditorConfig(RotaryConfig, TwoSidedConfig):
     )
     early_exit: str = option(
         "",
-        "'m,n': decoder blocks before the deletion and the placeholder head (LevT(m-n), Fig. 4b); "
-        "tokens always use all; default: all blocks for all",
+        "'m,n': number of decoder blocks for the deletion and the placeholder head "
+        "(LevT(m-n), Fig. 4b); the token head always uses all (default: all blocks for all "
+        "heads)",
     )
     source_copy: SOURCE_COPY = option(  # type: ignore[valid-type]
         "uniform",
-        "what a placeholder is read as: its embedding, and with uniform the encoder's state at the "
-        "same relative place of the source (Gu et al., 2018)",
+        "input of a placeholder: its embedding, with uniform plus the encoder state at the "
+        "same relative position of the source (Gu et al., 2018)",
     )
     deletion_trace: bool = option(
         False,
-        "what was deleted stays readable for the heads that insert, until its slot is filled; for "
+        "let the insertion heads read deleted tokens until their slot is filled; for "
         "post-editing (not in the paper)",
     )
     source_pointer: bool = option(
         False,
-        "the token head may point to tokens of the source, to write them (not in the paper); needs "
-        "--share-all-embeddings",
+        "let the token head copy source tokens (not in the paper); needs --share-all-embeddings",
     )
     max_insertions: int = option(
-        255, "K_max: most tokens inserted at one slot in one iteration (paper, Eq. 4)"
+        255, "K_max: maximum tokens inserted at one slot per iteration (paper, Eq. 4)"
     )
 
 
 @dataclass
 class TranslationEditConfig(PostEditingConfig):
     alpha: float = option(
-        0.5, "share of deletion states that are the draft, else the model's insertions (Eq. 6)"
+        0.5,
+        "probability that a deletion state is the draft, otherwise the model's insertions (Eq. 6)",
     )
     beta: float = option(
         0.5,
-        "share of insertion states that are the draft after the expert's deletion (without a draft "
-        "the empty sentence), else targets with tokens dropped at random (Eq. 7)",
+        "probability that an insertion state is the draft after the expert's deletion (the "
+        "empty sentence without a draft), otherwise the target with random tokens dropped "
+        "(Eq. 7)",
     )
     alpha_start: OptionalFloat = option(None, "alpha at the first update (see --roll-in-updates)")
     beta_start: OptionalFloat = option(None, "beta at the first update (see --roll-in-updates)")
     roll_in_updates: float = option(
         0,
-        "updates over which alpha and beta move linearly from their start values; below 1 the "
-        "share of --lr-scheduler time_budget",
+        "number of updates over which alpha and beta move linearly from their start "
+        "values; below 1: share of the time of --lr-scheduler time_budget",
     )
     roll_in_tokens: ROLL_IN_TOKENS = option(  # type: ignore[valid-type]
         "argmax",
-        "what stands for the model's own insertions when it learns to delete: argmax (Alg. 1), "
-        "sample (Eq. 6), or random words by their frequency (the DAE of Table 2b)",
+        "the model's insertions in deletion states: argmax (Alg. 1), sample (Eq. 6), or "
+        "random words by frequency (DAE of Table 2b)",
     )
     kept_tokens: KEPT_TOKENS = option(  # type: ignore[valid-type]
         "uniform",
-        "how many of n tokens random dropping keeps: uniform, 0 to n; incomplete, 0 to n - 1 "
-        "(fairseq)",
+        "how many of n tokens random dropping keeps: 0 to n (uniform), or 0 to n - 1 "
+        "(incomplete, as in fairseq)",
     )
     token_masking: TOKEN_MASKING = option(  # type: ignore[valid-type]
         "none",
-        "uniform: the token head also learns to predict a uniform share of the tokens that stand",
+        "uniform: the token head also learns to predict a uniform share of the tokens "
+        "already present",
     )
     delete_threshold: OptionalFloat = option(
         None,
-        "decoding: a token goes when its probability of deletion is above this (default: 0.5)",
+        "decoding: delete a token if its deletion probability is above this (default: 0.5)",
     )
     delete_words: bool = option(
         False,
-        "decoding: what stands between two spaces goes or stays as a whole, by the mean of its "
-        "tokens' probabilities of deletion",
+        "decoding: delete whole words, by the mean deletion probability of their tokens",
     )
     stock_decoding: bool = option(
         False,
-        "decode as fairseq's levenshtein_transformer does, token for token: one iteration more, "
-        "unk refilled, whole iterations compared, its length limit",
+        "decode exactly as fairseq's levenshtein_transformer: one more iteration, unk "
+        "refilled, whole iterations compared, its length limit",
     )
     noise_scale: float = option(
         0.5,
-        "scale of the Gumbel noise by which the candidates of --iter-decode-with-beam differ; 1 "
-        "samples from the policies",
+        "scale of the Gumbel noise that makes the candidates of --iter-decode-with-beam "
+        "differ; 1 samples from the policies",
     )
     markup: bool = option(
         False,
-        "interactive: drafts have marks, [=stays=], [-goes-], [+term+]; \\[ is the bracket itself",
+        "fairseq-interactive: read marks in drafts, [=keep=], [-delete-], [+term+]; write "
+        "\\[ for a literal bracket",
     )
     seed: int = II("common.seed")
 

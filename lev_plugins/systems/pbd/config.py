@@ -15,21 +15,22 @@ COPIED_STATES = ChoiceEnum(["input", "output"])
 class PBDTransformerConfig(RotaryConfig, Seq2SeqConfig):
     decoder_layers: OptionalInt = option(
         None,
-        "decoder blocks; default: the encoder's, with parameter sharing or future modelling always",
+        "number of decoder blocks (default, and required with parameter sharing or future "
+        "modelling: as many as the encoder)",
     )
     no_future_modelling: bool = option(
-        False, "a causal decoder: no copied source states (paper, Table 1, ablation)"
+        False, "causal decoder without copied source states (paper, Table 1, ablation)"
     )
     no_parameter_sharing: bool = option(
         False,
-        "encoder and decoder of their own (paper, Table 1, ablation), with the embeddings that "
-        "they are told to share; else one table is for source, target and output",
+        "separate encoder and decoder (paper, Table 1, ablation); the --share-* options "
+        "then decide on embeddings, otherwise source, target and output share one table",
     )
     no_segment_embedding: bool = option(
-        False, "copied and generated tokens are not told apart (paper, §2.1)"
+        False, "no segment embedding that distinguishes copied from generated tokens (paper, §2.1)"
     )
     copied_states: COPIED_STATES = option(  # type: ignore[valid-type]
-        "input", "which states of encoder block l decoder block l sees as its future"
+        "input", "states of encoder block l that decoder block l reads as its future"
     )
 
 

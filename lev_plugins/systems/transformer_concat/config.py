@@ -18,7 +18,7 @@ ACTIVATIONS = ChoiceEnum(utils.get_available_activation_fns())
 class TransformerConcatConfig(TwoSidedConfig):
     activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     layernorm_embedding: bool = option(False, "layer norm after the embeddings")
-    no_scale_embedding: bool = option(False, "token embeddings are not multiplied by sqrt(width)")
+    no_scale_embedding: bool = option(False, "do not multiply token embeddings by sqrt(width)")
 
 
 def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
