@@ -407,10 +407,10 @@ def test_edits_that_nobody_saw_are_saved_or_copied_only_after_a_question(page, t
     file.write_text("fine\n" * 200 + "teh\n", encoding="utf-8")
     one = page("correct")
     one["load"].send_keys(str(file))
-    one.shows("1 of 1 edits applied", "summary")
+    one.shows("1 of 1 edit applied", "summary")
     one["copy"].click()
     question = one.until(one.question)
-    assert "1 lines" in question.text
+    assert "1 line " in question.text
     question.dismiss()
     one.shows("line 201 of 201", "place")  # there is the edit
     assert one.saved("save", file.name).decode() == "fine\n" * 200 + "the\n"

@@ -1,9 +1,9 @@
 // The page: lines of a text field or a file, what the model says of them, what a person decides.
-// All lines are read one after another; the line at hand is asked for before others.
+// One loop has the model read lines, the line at hand before others.
 
 import { asText, readRows, rowsOf, save } from "./files.js";
 import { adopt, editsOf, hear, itemOf, keep, newRow, textOf, toggle, type, undo, write } from "./row.js";
-import { size, visible } from "./text.js";
+import { counted, size, visible } from "./text.js";
 import { showEdits, showLine, showPrediction, showVersions, showWords } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
@@ -14,20 +14,23 @@ const MODES = {
   correct: ["Correct", "Type or paste text, or open a file. Click an edit to accept or refuse it."],
   predict: ["Predict", "Type or paste a text, or open a file with one a line."],
 };
+const SAID = { waiting: "waiting for the model", failed: "no answer", code: "left alone as code" };
 const state = {
   ...{ rows: [newRow("", "")], at: 0, selected: 0, file: "text.txt", unsaved: false },
   ...{ model: {}, mode: "", least: 0 }, // how the model is asked
 };
 let words = []; // what each button of the line stands for
-let asking = null; // for the line at hand: keys that follow wait for the answer
-let working = null; // on all lines
+let reading = null; // until all lines are read
 let drawing = 0; // the list of edits
 
 const row = () => state.rows[state.at];
 const word = () => words[state.selected];
 const least = () => (state.mode === "correct" ? state.least : 0);
 const edits = (one) => editsOf(one, least());
+const taken = (one) => edits(one).filter((edit) => edit.taken);
 const status = (text) => ($("status").textContent = text);
+
+// what the model is asked
 
 async function call(path, body) {
   const token = new URLSearchParams(location.search).get("token") ?? "";
@@ -43,105 +46,92 @@ async function call(path, body) {
 
 // what the model said is known by what it was asked
 const keyOf = (one) => JSON.stringify([state.mode, itemOf(one, state.mode)]);
-const known = (one) => one.said?.key === keyOf(one);
+const blank = (one) => !(one.source + one.text).trim();
+const known = (one) => blank(one) || one.said?.key === keyOf(one);
 
-function request(items, first) {
+function request(rows) {
+  const items = rows.map((one) => itemOf(one, state.mode));
   if (state.mode === "edit") return { sentences: items };
-  if (state.mode === "correct") return { lines: items, before: linesBefore(first), min_confidence: 0 };
+  if (state.mode === "correct") return { lines: items, before: linesBefore(rows[0]), min_confidence: 0 };
   const { texts: sides, top_k } = state.model;
   const [texts, pairs] = [0, 1].map((side) => items.map((one) => one[side]));
   return sides > 1 ? { texts, pairs, top_k } : { texts: pairs, top_k };
 }
 
-function linesBefore(first) {
-  let { chars } = BEFORE;
-  const near = state.rows.slice(Math.max(0, first - BEFORE.lines), Math.max(0, first)).map((one) => one.text);
-  return near.reverse().filter((text) => (chars -= size(text)) > 0 && size(text) <= state.model.chars).reverse();
+function linesBefore(one) {
+  const end = Math.max(0, state.rows.indexOf(one));
+  let room = BEFORE.chars;
+  const near = state.rows.slice(Math.max(0, end - BEFORE.lines), end).map(({ text }) => text).reverse();
+  return near.filter((text) => size(text) <= state.model.chars && (room -= size(text)) > 0).reverse();
 }
 
 // Has the model say something of lines; of one that it cannot read, why.
-async function ask(some) {
-  const { mode, model } = state;
-  for (const one of some) {
-    const long = Math.max(size(one.source), size(one.text));
-    const error = long > model.chars && `${long} characters; the model reads ${model.chars}: split the line`;
-    if (error || !(one.source + one.text).trim()) one.said = { key: keyOf(one), error };
-  }
-  const open = some.filter((one) => !known(one));
-  const keys = open.map(keyOf);
-  if (!open.length) return;
+async function ask(rows) {
+  const { mode } = state;
+  const keys = rows.map(keyOf);
   try {
-    const { results } = await call(mode, request(open.map((one) => itemOf(one, mode)), state.rows.indexOf(open[0])));
-    open.forEach((one, i) => keyOf(one) === keys[i] && hear(one, mode, keys[i], results[i]));
+    const { results } = await call(mode, request(rows));
+    rows.forEach((one, i) => keyOf(one) === keys[i] && hear(one, mode, keys[i], results[i]));
   } catch (error) {
-    const alone = open.length === 1; // of several, one may be at fault
+    const alone = rows.length === 1; // of several, one may be at fault
     if (!error.status || error.status === 403 || (alone && error.status === 504)) throw error;
-    if (alone) open[0].said = { key: keys[0], error: error.message };
-    else for (const one of open) await ask([one]);
+    if (alone) rows[0].said = { key: keys[0], error: error.message };
+    else for (const one of rows) await ask([one]);
   }
 }
 
-// Until what the model said is of the line as it is.
-async function fresh(one) {
-  while (!known(one)) await (asking ??= ask([one]).finally(() => (asking = null)));
-}
-
-// The next lines, side by side, that the model has not read: behind the line at hand, else any.
+// The line at hand, or the next lines side by side, that the model has not read.
 function waiting() {
-  const { rows, at } = state;
-  let first = rows.findIndex((one, i) => i >= at && !known(one));
-  if (first < 0) first = rows.findIndex((one) => !known(one));
+  const { rows, at, mode } = state;
+  if (!known(row())) return [row()];
+  if (mode === "predict") return [];
+  const open = (from) => rows.findIndex((one, i) => i >= from && !known(one));
+  const first = open(at) < 0 ? open(0) : open(at);
   if (first < 0) return [];
-  let end = first;
-  while (end < rows.length && end - first < CHUNK && !known(rows[end])) end += 1;
-  return rows.slice(first, end);
+  const next = rows.slice(first, first + CHUNK);
+  const read = next.findIndex((one) => known(one) && !blank(one));
+  return next.slice(0, read < 0 ? CHUNK : read).filter((one) => !known(one));
 }
 
-// Has the model read all lines.
-async function work() {
-  for (let some = waiting(); some.length; some = waiting()) {
-    await ask(some);
-    some.forEach(paint);
+async function readLines() {
+  for (let rows = waiting(); rows.length; rows = waiting()) {
+    await ask(rows);
+    rows.forEach(paint);
+    if (rows.includes(row())) show();
   }
 }
 
-const readAll = () => (working ??= work().finally(() => (working = null)));
+const readAll = () => (reading ??= readLines().finally(() => (reading = null)));
 
-async function update() {
+function update() {
   show();
-  await fresh(row());
-  show();
-  if (state.mode !== "predict") await readAll();
+  return readAll();
 }
+
+// what is shown
 
 function show() {
   const one = row();
   const { prediction, error } = one.said ?? {};
   const all = edits(one);
-  for (const [id, text] of [["source", one.source], ["draft", one.text]]) {
-    if ($(id).value !== text) $(id).value = text; // else the cursor moves
-  }
+  $("source").value = one.source;
+  $("draft").value = one.text;
   $("place").textContent = `line ${state.at + 1} of ${state.rows.length}`;
   $("moves").hidden = $("document").hidden = state.rows.length < 2;
   $("error").textContent = visible(error || "");
-  status(sayOf(one, all));
+  const about = all.length ? `${taken(one).length} of ${counted(all.length, "edit")} applied` : "nothing found";
+  status(SAID[kindOf(one)] ?? (blank(one) || prediction ? "" : about));
   const focused = $("words").contains(document.activeElement);
   words = showWords($("words"), one, all, select);
   select(state.selected, focused);
   $("text").textContent = visible(textOf(one, least()));
   showPrediction($("predictions"), prediction);
-  if (!$("document").hidden) layOut();
   paint(one);
 }
 
-function sayOf(one, all) {
-  if (!(one.source + one.text).trim()) return "";
-  if (!known(one)) return "waiting for the model";
-  if (one.said.error) return "no answer";
-  if (one.said.code) return "left alone as code";
-  if (state.mode === "predict") return "";
-  const made = all.filter((edit) => edit.taken);
-  return all.length ? `${made.length} of ${all.length} edit${all.length > 1 ? "s" : ""} applied` : "nothing found";
+function kindOf(one) {
+  if (!known(one)) return "waiting";
+  return (one.said?.error && "failed") || (one.said?.code && "code") || "";
 }
 
 const screen = new IntersectionObserver((entries) => {
@@ -151,49 +141,46 @@ const screen = new IntersectionObserver((entries) => {
   }
 }, { root: $("lines") });
 
-// The elements of all lines, in order.
-function layOut() {
-  for (const one of state.rows.filter((it) => !it.item)) {
+// Has other lines in the place of some.
+function putRows(place, gone, ...rows) {
+  state.rows.splice(place, gone, ...rows);
+  for (const one of rows) {
     one.item = Object.assign(document.createElement("li"), { row: one, dir: "auto" });
     screen.observe(one.item);
-    paint(one);
   }
-  const shown = $("lines").children;
-  const same = shown.length === state.rows.length && state.rows.every((one, i) => shown[i] === one.item);
-  if (!same) $("lines").replaceChildren(...state.rows.map((one) => one.item));
+  $("lines").replaceChildren(...state.rows.map(({ item }) => item));
+  rows.forEach(paint);
 }
 
 function paint(one) {
-  const all = edits(one);
+  const kind = kindOf(one);
   if (known(one) && (one.inView || one === row())) one.seen = true;
-  if (one.item) {
-    const kind = (!known(one) && "waiting") || (one.said.error && "failed") || (one.said.code && "code") || "";
-    showLine(one.item, one, all, kind);
-    one.item.classList.toggle("at", one === row());
-  }
+  showLine(one.item, one, edits(one), `${kind} ${one === row() ? "at" : ""}`.trim(), SAID[kind] ?? "");
   drawing ||= requestAnimationFrame(drawList);
 }
 
 function drawList() {
   drawing = 0;
-  const groups = new Map();
-  let [open, taken, count] = [0, 0, 0];
+  const groups = {};
   state.rows.forEach((one, line) => {
-    open += !known(one);
     for (const edit of edits(one)) {
-      const name = JSON.stringify([edit.before.trim(), edit.after.trim()]);
-      if (!groups.has(name)) groups.set(name, { before: edit.before, after: edit.after, places: [] });
-      groups.get(name).places.push({ line, edit });
-      taken += edit.taken;
-      count += 1;
+      const { before, after } = edit;
+      const group = (groups[JSON.stringify([before.trim(), after.trim()])] ??= { before, after, places: [] });
+      group.places.push({ line, edit });
     }
   });
-  const read = open ? `${state.rows.length - open} of ${state.rows.length} lines read, ` : "";
-  $("summary").textContent = read + (count ? `${taken} of ${count} edits applied` : "nothing found");
-  $("accept-all").disabled = taken === count;
-  $("refuse-all").disabled = !taken;
-  showEdits($("edits"), [...groups.values()], { go: goTo, set: setGroup });
+  const places = Object.values(groups).flatMap((group) => group.places);
+  const made = places.filter(({ edit }) => edit.taken).length;
+  const read = state.rows.filter(known).length;
+  const progress = read < state.rows.length ? `${read} of ${counted(state.rows.length, "line")} read, ` : "";
+  const about = places.length ? `${made} of ${counted(places.length, "edit")} applied` : "nothing found";
+  $("summary").textContent = progress + about;
+  $("accept-all").disabled = made === places.length;
+  $("refuse-all").disabled = !made;
+  showEdits($("edits"), Object.values(groups), goTo, setGroup);
 }
+
+// what a person does
 
 // Accepts or refuses all edits for which `matches` holds; what was decided otherwise is taken back.
 function setAll(rows, wanted, matches = () => true) {
@@ -213,26 +200,24 @@ function setGroup({ before, after, places }, wanted) {
 }
 
 // An edit of the document becomes the selected word.
-async function goTo({ line, edit }) {
-  await go(line);
+function goTo({ line, edit }) {
+  go(line);
   const alike = (one) => one.edit?.offset === edit.offset && one.edit.after === edit.after;
-  select(Math.max(0, words.findIndex(alike)), true);
+  select(words.findIndex(alike), true);
 }
 
 function clicked({ target }) {
   const item = target.closest("li");
-  if (!item || !getSelection().isCollapsed) return null; // a person marks text
+  if (!item || !getSelection().isCollapsed) return; // a person marks text
   const edit = edits(item.row)[target.closest(".edit")?.dataset.number];
   const line = state.rows.indexOf(item.row);
-  return edit ? goTo({ line, edit }) : go(line);
+  if (edit) goTo({ line, edit });
+  else go(line);
 }
 
 function select(number, focus) {
   state.selected = Math.max(0, Math.min(words.length - 1, number));
-  words.forEach(({ button }, i) => {
-    button.tabIndex = i === state.selected ? 0 : -1;
-    button.classList.toggle("selected", i === state.selected);
-  });
+  words.forEach(({ button }, i) => (button.tabIndex = i === state.selected ? 0 : -1));
   if (focus) word()?.button.focus();
   $("accept").firstChild.data = word()?.edit?.taken === false ? "Accept " : "Refuse ";
   $("accept").disabled = !word()?.edit;
@@ -277,71 +262,68 @@ function pressed(event) {
   else control.click();
 }
 
-// The next edit; behind the last, that of the next line with edits.
-async function nextEdit() {
-  const { selected } = state;
-  let next = words.findIndex((one, i) => i > selected && one.edit && one.edit !== words[selected].edit);
-  if (next < 0 && (await nextLine())) next = words.findIndex((one) => one.edit);
-  if (words[next]) select(next, true);
-}
-
-async function go(number) {
-  if (!state.rows[number]) return false;
+function go(number) {
+  if (!state.rows[number]) return;
   const left = row();
   Object.assign(state, { at: number, selected: 0 });
   paint(left);
-  show();
-  row().item?.scrollIntoView({ block: "nearest" });
+  update();
+  row().item.scrollIntoView({ block: "nearest" });
   showMore();
-  await fresh(row());
-  show();
-  return true;
 }
 
 // Goes to the next line with edits, unless the person goes elsewhere; whether there was one.
 async function nextLine() {
   const { rows, at } = state;
-  for (let i = at + 1; i < rows.length; i += 1) {
-    status(`looking at line ${i + 1} of ${rows.length}`);
-    if (!known(rows[i])) await ask(rows.slice(i, i + CHUNK).filter((one) => !known(one)));
-    if (rows !== state.rows || at !== state.at) return false;
-    if (edits(rows[i]).some((edit) => edit.taken)) return go(i);
+  const next = () => rows.findIndex((one, i) => i > at && known(one) && taken(one).length);
+  if (next() < 0) {
+    status("looking further");
+    await readAll();
   }
-  status("no edits in the lines that follow");
-  return false;
+  if (at !== state.at) return false;
+  if (next() < 0) status("no edits in the lines that follow");
+  else go(next());
+  return at !== state.at;
+}
+
+// The next edit; behind the last, that of the next line with edits.
+async function nextEdit() {
+  let next = words.findIndex((one, i) => i > state.selected && one.edit && one.edit !== word().edit);
+  if (next < 0 && (await nextLine())) next = words.findIndex((one) => one.edit);
+  if (next >= 0) select(next, true);
 }
 
 const put = (one, field, text) => (field === "text" ? type(one, text) : (one.source = text));
 
 // What was typed or pasted into a field; its further lines are lines of their own.
-async function typed(field, other, text) {
-  const one = row();
+function typed(field, other, text) {
   const [first = newRow("", ""), ...more] = rowsOf(text, "correct");
-  put(one, field, first.text);
-  more.forEach((next, i) => {
+  put(row(), field, first.text);
+  if (blank(row())) row().said = null;
+  more.forEach((line, i) => {
     const place = state.at + 1 + i;
+    const before = state.rows[place - 1];
     const waits = state.rows[place]?.[other] && !state.rows[place][field]; // source or text came before
-    if (!waits) {
-      const before = state.rows[place - 1];
-      state.rows.splice(place, 0, newRow("", "", before.ending));
-      before.ending ||= "\n";
-    }
-    put(state.rows[place], field, next.text);
+    if (!waits) putRows(place, 0, newRow("", "", before.ending));
+    before.ending ||= "\n";
+    put(state.rows[place], field, line.text);
   });
   state.unsaved = true;
-  await update();
+  return update();
 }
 
-async function ownWord({ target }) {
+function ownWord({ target }) {
   const done = change(write, word(), target.value.trim());
   target.value = "";
   select(state.selected, true);
-  await done;
+  return done;
 }
 
 async function load({ target: { files: [file] } }) {
   if (!file || (state.unsaved && !confirm("What is not saved is lost. Open another file?"))) return;
-  Object.assign(state, { rows: await readRows(file, state.mode), at: 0, selected: 0, file: file.name, unsaved: false });
+  const rows = await readRows(file, state.mode);
+  Object.assign(state, { at: 0, selected: 0, file: file.name, unsaved: false });
+  putRows(0, state.rows.length, ...rows);
   await update();
 }
 
@@ -351,11 +333,11 @@ async function finished(what) {
     await readAll();
   } catch (error) {
     const open = state.rows.filter((one) => !known(one)).length;
-    if (!confirm(`${error.message}\n${open} lines stay as they are. ${what}?`)) return null;
+    if (!confirm(`${error.message}\n${counted(open, "line")} not read. ${what}?`)) return null;
   }
-  const unseen = state.rows.filter((one) => !one.seen && edits(one).some((edit) => edit.taken));
-  if (unseen.length && !confirm(`Edits in ${unseen.length} lines were not on the screen yet. ${what}?`)) {
-    await go(state.rows.indexOf(unseen[0]));
+  const unseen = state.rows.filter((one) => !one.seen && taken(one).length);
+  if (unseen.length && !confirm(`Edits in ${counted(unseen.length, "line")} not on the screen yet. ${what}?`)) {
+    go(state.rows.indexOf(unseen[0]));
     return null;
   }
   return asText(state.rows.map((one) => ({ row: one, text: textOf(one, least()) })));
@@ -366,7 +348,6 @@ async function saveText() {
   if (text === null) return;
   save(state.file, text);
   state.unsaved = false;
-  show();
 }
 
 async function copyText() {
@@ -395,6 +376,7 @@ function setMode(mode) {
 
 async function setLeast({ target }) {
   if (target.checkValidity() && target.value) state.least = target.valueAsNumber;
+  state.rows.forEach(paint);
   await update();
   if (!target.checkValidity()) throw new Error(target.validationMessage);
 }
@@ -421,7 +403,7 @@ async function begin() {
   $("least").value = state.least = model.min_confidence ?? 0;
   $("mode").replaceChildren(...model.modes.map((mode) => new Option(MODES[mode][0], mode)));
   $("mode").hidden = model.modes.length < 2;
-  if (model.example) state.rows = [newRow("", model.example)]; // something to edit
+  putRows(0, 1, newRow("", model.example ?? "")); // something to edit
   document.body.dataset.ready = "true";
   await setMode(model.modes[0]);
 }

@@ -11,20 +11,16 @@ export const newRow = (source, text, ending = "", tab = false) => ({
   ...{ inView: false, seen: false },
 });
 
-const remember = (row) => row.past.push({ text: row.text, decisions: row.decisions });
+const remember = ({ past, text, decisions, said }) => past.push({ text, decisions, said });
 
 // Does not reach behind what was typed.
-export function undo(row) {
-  const before = row.past.pop();
-  if (before.text !== row.text) row.said = null;
-  Object.assign(row, before);
-}
+export const undo = (row) => Object.assign(row, row.past.pop());
 
 // Puts `after` in the place of a stretch of the text; all else moves along.
 function replace(row, change) {
   row.text = apply(row.text, [change]);
   row.decisions = shift(row.decisions, change);
-  if (row.said?.edits) row.said.edits = shift(row.said.edits, change);
+  if (row.said?.edits) row.said = { ...row.said, edits: shift(row.said.edits, change) };
 }
 
 export function type(row, text) {
@@ -32,16 +28,23 @@ export function type(row, text) {
   row.past = [];
 }
 
-// `offered`: what the model would write there, and may not.
-function decide(row, kind, { offset, length, before, probability }, offered) {
-  const made = { kind, offset, length, before, probability, offered };
-  row.decisions = [...row.decisions.filter((one) => !clash(one, made)), made];
+// Has another of the model's outputs as the text.
+export function adopt(row, text) {
+  remember(row);
+  replace(row, difference(row.text, text));
 }
 
-function withdraw(row, place, kind) {
-  const { length } = row.decisions;
-  row.decisions = row.decisions.filter((one) => one.kind !== kind || !clash(one, place));
-  return row.decisions.length < length;
+// `offered`: what the model would write there, and may not.
+function decide(row, kind, { offset, length, before, probability }, offered) {
+  const decision = { kind, offset, length, before, probability, offered };
+  row.decisions = [...row.decisions.filter((other) => !clash(other, decision)), decision];
+}
+
+// Decides what the person had decided, or takes it back.
+function decideOrNot(row, kind, place) {
+  const others = row.decisions.filter((decision) => decision.kind !== kind || !clash(decision, place));
+  if (others.length === row.decisions.length) decide(row, kind, place);
+  else row.decisions = others;
 }
 
 // Has words in the text, locked, that the person wrote or took from the model.
@@ -53,7 +56,7 @@ function settle(row, place, after) {
 // Accepts an edit or refuses it, as it is not; what the person decided is taken back.
 export function toggle(row, edit) {
   remember(row);
-  if (edit.kind) withdraw(row, edit, edit.kind);
+  if (edit.kind) decideOrNot(row, edit.kind, edit);
   else if (edit.taken) decide(row, "refuse", edit, edit.after);
   else settle(row, edit, edit.after);
 }
@@ -63,30 +66,27 @@ export function keep(row, word) {
   remember(row);
   word = inText(row, word);
   if (word.side === "after") settle(row, word.edit, word.edit.after);
-  else if (!withdraw(row, word, "keep")) decide(row, "keep", word);
+  else decideOrNot(row, "keep", word);
 }
 
 // Puts a text in the place of a word, or strikes it; striking it again takes that back.
 export function write(row, word, text) {
   remember(row);
   word = inText(row, word);
+  if (word.side === "after") rewrite(row, word, text);
+  else if (text) settle(row, word, text);
+  else if (row.decisions.some((decision) => clash(decision, word))) decideOrNot(row, "drop", word);
+  else decide(row, "drop", withSpace(row, word));
+}
+
+// The same with a word that the model wrote: its edit becomes the person's.
+function rewrite(row, word, text) {
   const { edit } = word;
-  if (word.side !== "after") {
-    if (text) settle(row, word, text);
-    else if (!withdraw(row, word, "drop")) decide(row, "drop", withSpace(row, word));
-    return;
-  }
   const [head, tail] = [slice(edit.after, 0, word.offset), slice(edit.after, endOf(word))];
   const after = text ? head + text + tail : (head + tail).replace(/\s+/gu, " ");
   if (after.trim()) settle(row, edit, after);
   else if (edit.before.trim()) decide(row, "drop", edit);
   else decide(row, "refuse", edit, edit.after);
-}
-
-// Has another of the model's outputs as the text.
-export function adopt(row, text) {
-  remember(row);
-  replace(row, difference(row.text, text));
 }
 
 // A place in the text: an output that was written from nothing becomes the text first.
@@ -102,22 +102,21 @@ function withSpace(row, word) {
   const first = !head.trim();
   const before = first ? word.before + tail.match(/^\s*/u) : head.match(/\s*$/u) + word.before;
   const wide = { before, length: size(before), offset: first ? word.offset : endOf(word) - size(before) };
-  return row.decisions.some((one) => clash(one, wide)) ? word : wide;
+  return row.decisions.some((decision) => clash(decision, wide)) ? word : wide;
 }
 
 // All edits, disjoint and in order; `taken`: not refused, and not of the model below `least`.
 export function editsOf(row, least) {
-  const { edits: given = [], obeys } = row.said ?? {};
-  const of = (kind) => row.decisions.filter((one) => one.kind === kind);
+  const { edits = [], obeys } = row.said ?? {};
+  const of = (kind) => row.decisions.filter((decision) => decision.kind === kind);
   const closed = [...of("keep"), ...of("refuse")];
   const sure = (edit) => edit.applied && (edit.probability ?? 1) >= least;
-  const open = (edit) => sure(edit) && !closed.some((one) => forbids(one, edit));
-  const [taken, left] = [given.filter(open), given.filter((edit) => !open(edit))];
+  const made = edits.filter((edit) => sure(edit) && !closed.some((decision) => forbids(decision, edit)));
   // An edit model may write another word in the place of one that was struck.
-  const again = (one) => obeys && taken.some((edit) => edit.after.trim() && clash(edit, one));
-  const as = (taken, some) => some.map((one) => ({ after: one.offered ?? "", ...one, taken }));
-  const struck = of("drop").filter((one) => !again(one));
-  return disjoint([...as(true, struck), ...as(true, taken), ...as(false, of("refuse")), ...as(false, left)]);
+  const again = (place) => obeys && made.some((edit) => edit.after.trim() && clash(edit, place));
+  const struck = of("drop").filter((decision) => !again(decision));
+  const as = (taken, places) => places.map((place) => ({ after: place.offered ?? "", ...place, taken }));
+  return disjoint([...as(true, [...struck, ...made]), ...as(false, [...of("refuse"), ...edits])]);
 }
 
 // Whether an edit is against what was locked or refused; right beside it, the refused words are.
@@ -134,7 +133,7 @@ export const textOf = (row, least) => apply(row.text, editsOf(row, least).filter
 export function itemOf(row, mode) {
   if (mode === "correct") return row.text;
   if (mode === "predict") return [row.source, row.text];
-  const marks = row.decisions.filter((one) => one.before.trim()).map(({ kind, offset, before }) => {
+  const marks = row.decisions.filter(({ before }) => before.trim()).map(({ kind, offset, before }) => {
     const start = offset + size(before) - size(before.trimStart());
     return { start, end: start + size(before.trim()), kind: kind === "drop" ? "drop" : "keep" };
   });

@@ -9,7 +9,10 @@ export function visible(text) {
     .replace(UNSEEN, (char) => "\\u" + char.codePointAt(0).toString(16).padStart(4, "0"));
 }
 
-export const points = (text) => Array.from(text);
+// A count with its noun.
+export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+const points = (text) => Array.from(text);
 export const size = (text) => points(text).length;
 export const slice = (text, start, end) => points(text).slice(start, end).join("");
 export const endOf = (place) => place.offset + place.length;
@@ -38,14 +41,9 @@ export function disjoint(edits) {
 
 // The text with the edits, which are disjoint and in order.
 export function apply(text, edits) {
-  const before = points(text);
-  const parts = [];
-  let place = 0;
-  for (const edit of edits) {
-    parts.push(before.slice(place, edit.offset).join(""), edit.after);
-    place = endOf(edit);
-  }
-  return parts.join("") + before.slice(place).join("");
+  const parts = points(text);
+  for (const { offset, length, after } of edits.toReversed()) parts.splice(offset, length, after);
+  return parts.join("");
 }
 
 // Places moved along with a text in which a change was made; those that it touched are dropped.
@@ -62,7 +60,6 @@ export function difference(before, after) {
   const most = Math.min(x.length, y.length);
   let [first, last] = [0, 0];
   while (first < most && x[first] === y[first]) first += 1;
-  while (last < most - first && x[x.length - 1 - last] === y[y.length - 1 - last]) last += 1;
-  const length = x.length - last - first;
-  return { offset: first, length, after: y.slice(first, y.length - last).join("") };
+  while (last < most - first && x.at(-1 - last) === y.at(-1 - last)) last += 1;
+  return { offset: first, length: x.length - last - first, after: y.slice(first, y.length - last).join("") };
 }
