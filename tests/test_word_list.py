@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "spelling_and_ocr"))
 
+import training_words  # noqa: E402
 import without_rare_words  # noqa: E402
 import word_list  # noqa: E402
 
@@ -87,6 +89,22 @@ def test_names_are_rare_words_that_are_no_misspellings(packages, capsys):
     packages["en"] = {"schif": 2e-6, "yorker": 1e-6, "bahnhor": 9e-6, "bahnhov": 2e-5}
     word_list.main(["de", "--names"])
     assert capsys.readouterr().out.split() == ["Bahnhov", "Hamra", "Schif", "Straße", "Yorker"]
+
+
+def test_german_words_as_they_were_spelled_until_1996_stay(packages, capsys):
+    packages["de"] = {word: 1e-3 for word in ("muss", "wissen", "wusste", "aussteigen", "passt")}
+    packages["en"] = {}
+    word_list.main(["de", "--names"])
+    assert capsys.readouterr().out.split() == ["muß", "Muß", "paßt", "Paßt", "wußte", "Wußte"]
+
+
+def test_a_corrector_learns_rare_words_nearly_as_often_as_frequent_ones(tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("der 90000\nStraße 9\na 7\nyak 0\n", encoding="utf-8")
+    training_words.main([str(words), str(tmp_path / "learnt")])
+    counts = Counter((tmp_path / "learnt" / "train.clean").read_text(encoding="utf-8").split())
+    assert counts.keys() == {"der", "straße", "yak"} and counts.total() == 300_000
+    assert counts["der"] == pytest.approx(10_000**0.4 * counts["straße"], rel=0.1)
 
 
 def test_to_tune_a_list_lacks_the_rarest_words_of_a_text(tmp_path, capsys):

@@ -20,7 +20,8 @@ added, and public words are counted as in a text of the same length. ``--rarest 
 for languages that have many forms of each, such as Finnish. ``--names`` writes what ``correct
 --protect-words`` takes: rare words of the language and of English that the list lacks, with a
 capital. Most are names. Some are misspellings, so one is left out that differs by a letter from a
-public word that is ten times as frequent, or a thousand times if it is short.
+public word that is ten times as frequent, or a thousand times if it is short. German words as they
+were spelled until 1996 (*muß*) are added.
 """
 
 import argparse
@@ -51,6 +52,8 @@ LONG, TIMES, TIMES_IF_SHORT = 7, 10, 1000
 TIMES_IF_UNCONFIRMED, TIMES_IF_FREQUENT = 5, 50
 #: The same of words of one's own text that it has less often than so.
 TIMES_IF_RARE, RARE = 20, 3
+#: *ss* that was *ß*: behind a vowel, at the end, before a consonant or an ending with *t*.
+_SS = re.compile(r"(?<=[aeiouyäöü])ss(?=$|[bdfghjklmnrvwz]|t(?:$|e[mnrs]?$|est$))")
 #: Languages of pyspellchecker.
 CONFIRMED = "ar de en es eu fa fr it lv nl pt ru".split()
 
@@ -71,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.names:
         others = [spelled(language, 0, own, False) for language in (args.language, "en")]
         known = {word.lower() for word in own or listed}
-        lines = [f"{name}\n" for name in names(listed, others) if name.lower() not in known]
+        staying = [*names(listed, others), *(old_spellings(known) if args.language == "de" else ())]
+        lines = [f"{name}\n" for name in staying if name.lower() not in known]
     else:
         rare = {word for word, count in own.items() if count < RARE}
         wrong = misspellings(own, confirmed_words(args.language), TIMES_IF_RARE) & rare
@@ -186,6 +190,15 @@ def with_sharp_s(listed: Mapping[str, float], spelled: Mapping[str, float]) -> d
         for one, count in zip(some, met, strict=True):
             found[one] += share * count / sum(met)
     return dict(found)
+
+
+def old_spellings(words: Iterable[str]) -> Iterator[str]:
+    """How German words with *ss* were spelled until 1996 (*muß*, *läßt*), in small letters and with
+    a capital."""
+    for word in sorted(words):
+        old = _SS.sub("ß", word)
+        if old != word:
+            yield from (old, old.capitalize())
 
 
 def _spellings(word: str, forms: Mapping[str, Iterable[str]]) -> list[str]:

@@ -150,6 +150,20 @@ def test_marks_are_left_out_or_spelt(letter, typed):
     assert seen == (rest or {letter * 4})
 
 
+@pytest.mark.parametrize(
+    ("word", "written"),
+    [("akustik", "ackustik"), ("apparat", "apperat"), ("gewitter", "gewiter"),
+     ("rhythmus", "rythmus"), ("wieder", "wider"), ("entgelt", "entgeld"), ("сердце", "сирдце")],
+)  # fmt: skip
+def test_words_are_written_as_they_are_heard(word, written):
+    seen = {noisy(word, "phonetic", number=number, char_rate=0.1) for number in range(400)}
+    assert written in seen and word not in seen
+
+
+def test_a_word_without_letters_that_sound_like_others_stays():
+    assert noisy("ΩΩΩΩ 1234", "phonetic", word_rate=1) == "ΩΩΩΩ 1234"
+
+
 @given(TEXT, st.integers(0, 9), NUMBERS)
 @example("abcd", 2, 1)
 def test_swapping_moves_letters_to_the_next_place_as_often_as_asked(line, count, number):

@@ -6,9 +6,11 @@ Words are lists of grapheme clusters, none is torn, and a word keeps at least on
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from . import shapes
 from .letters import NEIGHBOURS, exchanged, is_letter, other_letter, without_marks
 from .rng import choose, sample
+from .segments import confusing
+from .shapes import SHAPES
+from .sounds import SOUNDS
 
 Places = Callable[[Sequence[str]], Sequence[object]]
 Edit = Callable[[Sequence[str], int, random.Random], list[str]]
@@ -96,7 +98,8 @@ EDITS: dict[str, tuple[Places, Edit]] = {
     "random": (letters, random_edits),
     "swap": (pairs, swap),
     "delete": (letters, delete),
-    "ocr": (shapes.places, shapes.confuse),
+    "ocr": confusing(SHAPES),
+    "phonetic": confusing(SOUNDS),
     "diacritics": replacing(without_marks),
     **{name: replacing(beside(near)) for name, near in NEIGHBOURS.items()},
 }

@@ -1,10 +1,6 @@
 """What looks alike in print: what a recogniser takes for what where nothing was measured."""
 
-import random
-from collections.abc import Sequence
-
-from .letters import clusters
-from .rng import choose, sample
+from .segments import table
 
 # Each takes the place of the other.
 _ALIKE = """
@@ -23,41 +19,5 @@ fl ﬂ    ae æ    oe œ    é e     è e     ê e     é è     à a     â a  
 _ONE_WAY = "ſ f    ſ l    w vv    tt H    ll U    ff if"
 
 
-def _shapes() -> dict[str, list[str]]:
-    words, single = _ALIKE.split(), _ONE_WAY.split()
-    ways = list(zip(words[::2], words[1::2]))
-    ways += [(other, shape) for shape, other in ways]
-    table: dict[str, list[str]] = {}
-    for clean, noisy in (*ways, *zip(single[::2], single[1::2])):
-        table.setdefault(clean, []).append(noisy)
-    return table
-
-
 #: segment → segments that are read in its place
-SHAPES = _shapes()
-_LONGEST = max(len(clusters(clean)) for clean in SHAPES)
-
-
-def _ways(word: Sequence[str], i: int) -> list[tuple[int, str]]:
-    """Ends j of segments from i on, with what is read in the place of each ``word[i:j]``."""
-    ends = range(i + 1, min(i + _LONGEST, len(word)) + 1)
-    return [(j, noisy) for j in ends for noisy in SHAPES.get("".join(word[i:j]), ())]
-
-
-def places(word: Sequence[str]) -> list[int]:
-    """Where segments begin that look like something else."""
-    return [i for i in range(len(word)) if _ways(word, i)]
-
-
-def confuse(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
-    """Confuses ``count`` segments that do not overlap; sampled by place first, then by shape."""
-    changed, taken, starts = list(word), set[int](), places(word)
-    for i in sample(rng, starts, len(starts)):
-        open_ways = [way for way in _ways(word, i) if not taken & set(range(i, way[0]))]
-        if count == 0 or not open_ways:
-            continue
-        j, noisy = choose(rng, open_ways)
-        changed[i:j] = [noisy] + [""] * (j - i - 1)
-        taken |= set(range(i, j))
-        count -= 1
-    return changed
+SHAPES = table(_ALIKE, _ONE_WAY)

@@ -1,0 +1,49 @@
+"""Samples words of a list for a corrector to learn from, and writes them as text of a word a line.
+
+    python examples/spelling_and_ocr/training_words.py WORDS FOLDER
+
+WORDS has a word and its count on each line. FOLDER gets train.clean, dev.clean and test.clean, in
+small letters, as the corrector asks its model for words. Rare words are met nearly as often as
+frequent ones: a text has most of its words only once, and what people misspell is rarely frequent.
+"""
+
+import argparse
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lev_plugins.corrector.lexicon import Lexicon
+from lev_plugins.fairseq_patches import run_cli
+
+#: Lines of each part.
+LINES = {"train": 300_000, "dev": 300, "test": 300}
+#: The power of a word's count by which it is sampled.
+POWER = 0.4
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Reads the list and writes the text."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("words", help="a word and its count on each line")
+    parser.add_argument("folder", type=Path, help="gets the text")
+    args = parser.parse_args(argv)
+    words = sampled(Lexicon.read(args.words).counts, sum(LINES.values()), random.Random(1))
+    args.folder.mkdir(parents=True, exist_ok=True)
+    for part, size in LINES.items():
+        lines, words = words[:size], words[size:]
+        text = "".join(f"{word.lower()}\n" for word in lines)
+        (args.folder / f"{part}.clean").write_text(text, encoding="utf-8")
+
+
+def sampled(counts: Mapping[str, float], size: int, rng: random.Random) -> list[str]:
+    """Words of two letters or more, by their counts to :data:`POWER`."""
+    words = [word for word in counts if len(word) > 1]
+    least = min(count for count in counts.values() if count > 0)
+    weights = [max(counts[word], least) ** POWER for word in words]
+    return rng.choices(words, weights, k=size)
+
+
+if __name__ == "__main__":
+    run_cli(main)
