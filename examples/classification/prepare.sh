@@ -41,7 +41,7 @@ take() { # take NAME: DATA's one file of that name, unpacked into WORK/source; f
   [ ${#all[@]} -eq 1 ] && unpack "${all[0]}" "$source/$1"
 }
 source="$work/source" text="$work/text" pieces=(--vocab-size "$vocab")
-[ ! -e "$text" ] && [ ! -e "$source" ] || fail "$text or $source is there already: name another folder"
+[ ! -e "$text" ] && [ ! -e "$source" ] || fail "$text or $source already exists: name another folder"
 mkdir -p "$text" || fail "cannot make folders in $work: name another one"
 work="$(cd "$work" && pwd)"
 trap '[ -d "$work/data" ] || rm -rf "$work/source" "$work/text"; rmdir "$work" 2>/dev/null || true' EXIT

@@ -126,8 +126,8 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
 #: seconds; longer than others wait, as lines that are read together tell more of their text
 PAUSE = 0.2
 FOREIGN = (
-    "most words are in no list, as in another language; no edit below 0.9 is made (--protect none: "
-    "as usual)"
+    "most words are unknown, as in another language, so edits below 0.9 are not made "
+    "(--protect none makes them)"
 )
 
 
@@ -192,7 +192,7 @@ class Run:
             try:
                 os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
             except OSError as error:
-                raise UserError(f"{target}: cannot be written ({error.strerror})") from error
+                raise UserError(f"{target}: cannot write ({error.strerror})") from error
             with whole_file(target) as out:
                 for done, ends in self.corrected(path):
                     out.buffer.write(_joined(done, ends))

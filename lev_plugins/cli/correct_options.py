@@ -138,7 +138,7 @@ def weights(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             found[name] = math.nan
         if not (name and math.isfinite(found[name])):
-            raise UserError(f"--weight {text}: give a name and a number, as in frequency=0.1")
+            raise UserError(f"--weight {text}: expected NAME=NUMBER, such as frequency=0.1")
     return found
 
 
@@ -156,15 +156,15 @@ def check(args: argparse.Namespace) -> None:
     for name in ("output_dir", *LISTS):
         path, flag = getattr(args, name), f"--{name.replace('_', '-')}"
         if path == "":
-            raise UserError(f"{flag} is empty: give a path, or leave it out")
+            raise UserError(f"{flag} is empty: give a path or leave it out")
         if path and args.tune and is_stream(path):
-            raise UserError(f"{flag} {path}: --tune reads it twice; give a file")
+            raise UserError(f"{flag} {path} cannot be read twice, as --tune needs; give a file")
     at_least_one(args, "batch_size", "buffer")
     _check_ways(args)
     if args.output_dir is None and not args.check:
         for path in args.files:
             if os.path.isdir(path):
-                raise UserError(f"{path}: is a folder; give a text file, or --output-dir OUT too")
+                raise UserError(f"{path} is a folder; give a text file, or add --output-dir OUT")
         require_files(args.files)
     words = [args.protect_words] if args.protect_words else []
     inputs = [] if args.output_dir else args.files
@@ -183,23 +183,23 @@ def _check_ways(args: argparse.Namespace) -> None:
     ways["--diff" if args.diff else "--check"] = args.diff or args.check
     given = [flag for flag, value in ways.items() if value]
     if len(given) > 1:
-        raise UserError(f"{given[0]} and {given[1]}: give one of them")
+        raise UserError(f"{given[0]} and {given[1]} cannot be combined")
     _check_companions(args)
     if args.tune and not args.path:
-        raise UserError("--tune chooses for a model of your own: give it with --path")
+        raise UserError("--tune needs your own model: add --path")
     patterns = [one for one in args.protect or () if one not in NAMED]
     others = {"files": args.files, "edits": args.edits, "html": args.html, "protect": patterns}
     others["min-confidence"] = args.min_confidence is not None
     for name in (name for name, value in others.items() if value and args.tune):
-        raise UserError(f"--tune corrects nothing: leave --{name} out, correct afterwards")
+        raise UserError(f"--tune does not correct: leave out --{name} and correct afterwards")
     to_files = args.output_dir or args.in_place
     free = to_files or (args.check and not args.diff)  # standard output takes no text
     if to_files and (not args.files or STANDARD_STREAM in args.files):
-        raise UserError(f"{given[0]} needs files, and cannot take standard input")
+        raise UserError(f"{given[0]} needs files, not standard input")
     streamed = [flag for flag in ("edits", "html") if others[flag] == STANDARD_STREAM]
     if len(streamed) > bool(free):
         taken = "--edits" if free else "the text"
-        raise UserError(f"--{streamed[-1]} -: standard output has {taken}; name a file")
+        raise UserError(f"--{streamed[-1]} -: standard output is used for {taken}; name a file")
 
 
 def _check_companions(args: argparse.Namespace) -> None:
@@ -212,4 +212,4 @@ def _check_companions(args: argparse.Namespace) -> None:
             raise UserError(f"--{name} needs --check")
     for flag, value in (("--diff", args.diff), ("--accept", args.accept)):
         if args.format and value:
-            raise UserError(f"--format and {flag}: give one of them")
+            raise UserError(f"--format and {flag} cannot be combined")

@@ -22,7 +22,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         corrector.protections = [protection]
         corrector.settings = replace(corrector.settings, protect_words=args.protect_words)
     if args.tune_weights and not isinstance(corrector.backend, Ranker):
-        raise UserError("--tune-weights: only a ranking has weights; give --lexicon or --lookup")
+        raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     chosen = args.goal or "changed:1"
     goal = tuning.Goal.parse(chosen)

@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     files = _files(args)
     require_files([*files.values(), *filter(None, [args.labels])])
     if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
-        raise UserError(f"--destdir {args.destdir}: is there already; name another folder")
+        raise UserError(f"--destdir {args.destdir} already exists; name another folder")
     labels = read_labels(args.labels or args.train, file_format, listed=bool(args.labels))
     for path in files.values():  # every line is judged before the work begins
         for example in file_format.read(path):
@@ -126,11 +126,13 @@ def _files(args: argparse.Namespace) -> dict[str, str]:
 
 def _check_copies(args: argparse.Namespace, can_sample: bool) -> None:
     if args.seed is not None and not args.sampled_copies:
-        raise UserError("--seed is for --sampled-copies; leave it out")
+        raise UserError("--seed only works with --sampled-copies; leave it out")
     if args.seed is not None and not 0 <= args.seed < 2**32:
         raise UserError(f"--seed {args.seed}: give a number from 0 to {2**32 - 1}")
     if args.sampled_copies and not can_sample:
-        raise UserError("--sampled-copies is for subwords that can be sampled; leave it out")
+        raise UserError(
+            "--sampled-copies does not work with bytes or a folder's subwords; leave it out"
+        )
 
 
 def _file_format(args: argparse.Namespace) -> "FileFormat":
@@ -159,8 +161,9 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
     least = min(*texts, 1 if label is None else label)
     if least < 1 or len(texts) > max_texts or label in texts:
         raise UserError(
-            f"--label-column {label} --text-columns {','.join(text_columns)}: columns count from "
-            "1; give one or two for the text, for tagging one, and another for the label"
+            f"--label-column {label} --text-columns {','.join(text_columns)}: columns are "
+            "numbered from 1; give one or two for the text (tagging: one) and a different "
+            "one for the label"
         )
     names_columns = args.label_column is not None or args.text_columns is not None
     return FileFormat(
@@ -209,9 +212,7 @@ def _tokenizer_of_folder(
     directory = EncoderDirectory(path, option)
     max_positions = getattr(directory.config, "positions", max_length)
     if max_length > max_positions and args.max_length is not None:
-        raise UserError(
-            f"--max-length {max_length}: {path} has {max_positions} positions; give no more"
-        )
+        raise UserError(f"--max-length {max_length}: {path} has only {max_positions} positions")
     return directory.tokenizer(), min(max_length, max_positions)
 
 

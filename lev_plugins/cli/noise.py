@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     if args.learn_confusions:
         if args.kind or args.confusions or {args.input, args.output} != {STANDARD_STREAM}:
-            raise UserError("--learn-confusions makes no text noisy: give its three files alone")
+            raise UserError("--learn-confusions adds no noise: give only its three files")
         return _learn(args)
     if not args.kind:
         raise UserError(f"give --kind: one of {', '.join(KINDS)}, or all")
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     name = "standard input" if args.input == STANDARD_STREAM else args.input
     kinds = parse_kinds("--kind", args.kind)
     if args.confusions is not None and "ocr" not in kinds:
-        raise UserError(f"--confusions {args.confusions} is for ocr noise; give --kind ocr")
+        raise UserError(f"--confusions {args.confusions} only works with --kind ocr")
     rates = args.word_rate, args.char_rate, args.min_length
     table = None if args.confusions is None else load_confusions(args.confusions)
     noise = Noise(kinds, *rates, table, args.confusion_scale, flag="--")
@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 output.flush()
     if idle and number:
         names = ", ".join(kind for each in idle for kind in each.kinds)
-        say(f"note: {name}: noise of the kind {names} finds nothing to change in this text")
+        say(f"note: {name}: {names} noise finds nothing to change in this text")
 
 
 def _random(args: argparse.Namespace, number: int) -> random.Random:
@@ -112,7 +112,7 @@ def _learn(args: argparse.Namespace) -> None:
     with whole_file(output) as file:
         table, counts, left_out = learn((a, b) for a, b in read_parallel([noisy, clean]))
         if not table:
-            raise UserError(f"{noisy} and {clean}: no confusion was seen twice; give more text")
+            raise UserError(f"{noisy} and {clean}: no confusion occurs twice; give more text")
         json.dump({"rates": table}, file, ensure_ascii=False, indent=1)
         file.write("\n")
     say(

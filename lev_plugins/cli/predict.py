@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             cut += [number] if prediction and prediction.cut else []
     if cut:
         lines_cut = f"{counted(len(cut), 'line')} ({few(cut, 5)})"
-        say(f"longer than {model.metadata.max_length} subwords, cut off: {lines_cut}")
+        say(f"truncated to {model.metadata.max_length} subwords: {lines_cut}")
     if args.output != STANDARD_STREAM:
         say(f"{counted(number, 'line')} written to {args.output}")
 
@@ -114,11 +114,11 @@ def _check_formats(args: argparse.Namespace) -> None:
     if args.input_format is None:
         args.input_format = "conllu" if args.input.endswith(".conllu") else "text"
     if args.format in WORDS and args.format != args.input_format:
-        raise UserError(f"--format {args.format} is for --input-format {args.format}")
+        raise UserError(f"--format {args.format} needs --input-format {args.format}")
     if args.label_column is not None and args.format not in WORDS:
-        raise UserError("--label-column is for --format conllu and columns; leave it out")
+        raise UserError("--label-column only works with --format conllu or columns; leave it out")
     if args.top_k is not None and args.format != "jsonl":
-        raise UserError(f"--top-k {args.top_k}: a line has one answer; use --format jsonl")
+        raise UserError(f"--top-k {args.top_k}: only --format jsonl can hold several labels")
 
 
 def _writer(args: argparse.Namespace, model: "EncT5") -> "Writer":
@@ -128,13 +128,13 @@ def _writer(args: argparse.Namespace, model: "EncT5") -> "Writer":
     if args.input_format != "text" and not model.tags:
         kind = model.problem_type.value
         raise UserError(
-            f"--input-format {args.input_format}: {args.path} was trained for {kind} and tags no "
-            "words; give texts, a line each"
+            f"--input-format {args.input_format}: {args.path} was trained for {kind} and "
+            "does not tag words; give one text a line"
         )
     if args.format in WORDS:
         column = args.label_column or WORDS[args.format]
         if column == (2 if args.format == "conllu" else 1):
-            raise UserError(f"--label-column {column} has the words; give another")
+            raise UserError(f"--label-column {column} is the column of the words; give another")
         return tagged_lines(model, args.format, column - 1)
     record = tsv_record(model) if args.format == "tsv" else json_record
     return lambda number, _, prediction: record(number, prediction) if prediction else ""

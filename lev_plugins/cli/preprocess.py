@@ -86,7 +86,7 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
             if args.joined_dictionary and (args.srcdict or args.tgtdict):
                 keep = "--srcdict and --tgtdict, without --joined-dictionary"
             raise UserError(
-                f"{path} is there already; keep it with {keep}, delete it, or choose another "
+                f"{path} already exists; reuse it with {keep}, delete it, or choose another "
                 "--destdir"
             )
 

@@ -80,12 +80,12 @@ def _check(args: argparse.Namespace) -> list[str]:
     """
     paths = [*args.printed, *args.hypotheses]
     if not paths:
-        raise UserError("nothing to report on: give an output of fairseq-generate, or --hypotheses")
+        raise UserError("no outputs: give an output of fairseq-generate, or --hypotheses")
     if args.printed.count(STANDARD_STREAM) > 1:
-        raise UserError("standard input (-) can be read only once")
+        raise UserError("standard input (-) can only be read once")
     for value in args.metrics:
         if value not in KNOWN:
-            raise UserError(f"--metrics {value}: choose of {','.join(KNOWN)}")
+            raise UserError(f"--metrics {value}: choose from {','.join(KNOWN)}")
     read = [("the output", path) for path in paths]
     read += [("--references", args.references), ("--drafts", args.drafts)]
     refuse_overwriting({"--json": args.json}, read)
@@ -95,5 +95,5 @@ def _check(args: argparse.Namespace) -> list[str]:
     different = set(args.names) - {"", NO_EDIT_BASELINE}
     if not len(different) == len(args.names) == len(paths):
         typed = ",".join(args.names)
-        raise UserError(f"--names {typed}: give {len(paths)} different ones, one for each system")
+        raise UserError(f"--names {typed}: give {len(paths)} different names, one per system")
     return args.names

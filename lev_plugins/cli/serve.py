@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = build_parser().parse_args(argv)
     if not 0 < args.timeout < threading.TIMEOUT_MAX:
-        raise UserError(f"--timeout {args.timeout}: give seconds above 0")
+        raise UserError(f"--timeout {args.timeout}: must be above 0 seconds")
     missing = [name for name in ("fastapi", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(f"lev-serve needs {' and '.join(missing)}: pip install fastapi uvicorn")
@@ -59,7 +59,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, OverflowError) as error:
-        way = "choose another port, or --port 0 for one that is free"
+        way = "choose another port, or --port 0 for a free one"
         raise UserError(f"--host {host} --port {port}: {error}; {way}") from error
 
 

@@ -69,7 +69,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     at_least_one(args, "max_iter", "beam", "batch_size")
     refuse_overwriting({"--html": args.html, "--json": args.json}, [("--input", args.input)])
     if args.html == STANDARD_STREAM:
-        raise UserError("--html -: standard output has the text or the records; name a file")
+        raise UserError(
+            "--html -: standard output is used for the text or the records; name a file"
+        )
     if not lines.is_stream(args.input):
         for _ in _rows(args.input):  # a line that cannot be read is told before the model loads
             pass
@@ -112,7 +114,9 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
     for name in ("max_iter", "markup") if gated else ("beam",):
         if getattr(args, name):
             other = "an edit model" if gated else "a model with gates"
-            raise UserError(f"--{name.replace('_', '-')} is for {other}, and {args.path} is none")
+            raise UserError(
+                f"--{name.replace('_', '-')} only works with {other}, which {args.path} is not"
+            )
     model = {"data": args.data, "device": args.device}
     processing, size = text_processing(args), args.batch_size
     if gated:
@@ -123,7 +127,9 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
         def recorded(rows: Sequence[Row], first: int) -> Sequence[Any]:
             for number, (_, draft, _) in enumerate(rows, start=first):
                 if draft is not None:
-                    raise UserError(f"line {number}: a model with gates has no drafts; cut the tab")
+                    raise UserError(
+                        f"line {number}: a gated_transformer takes no drafts; remove the tab"
+                    )
             return recorder.records([source for source, *_ in rows], size, first)
 
         return recorded, gates, None

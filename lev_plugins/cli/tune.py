@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     subwords = args.remove_bpe and SUBWORDS[args.remove_bpe]
     search = Search(editor, args.gen_subset, metric, subwords)
     if search.left_out:
-        say(f"left out: {counted(search.left_out, 'sentence')}, longer than the model reads")
+        say(f"skipped: {counted(search.left_out, 'sentence')} longer than the model's limit")
     out, pairs = standard_output(), len(gammas) * len(thresholds)
     out.write(f"{args.gen_subset}: {counted(len(search.sources), 'sentence')}\n")
     out.write(f"{'gamma':>6} {'threshold':>9} {metric.name:>10} {'length':>7} {'iterations':>10}\n")
@@ -88,5 +88,5 @@ def _numbers(flag: str, text: str, most: float) -> list[float]:
     except ValueError:
         values = []
     if not values or not all(0 <= value <= most for value in values):
-        raise UserError(f"{flag} {text}: give numbers from 0 to {most:g}, with commas between them")
+        raise UserError(f"{flag} {text}: expected numbers from 0 to {most:g}, separated by commas")
     return values

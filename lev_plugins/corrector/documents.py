@@ -31,7 +31,7 @@ def plan(paths: Sequence[str], output_dir: str) -> dict[str, str]:
         raise UserError(f"no text files in {', '.join(paths)}; check the path")
     inputs = {os.path.realpath(source): source for source in made.values()}
     for taken in filter(None, (inputs.get(os.path.realpath(target)) for target in made)):
-        raise UserError(f"--output-dir {output_dir} would write over {taken}; choose another")
+        raise UserError(f"--output-dir {output_dir} would overwrite {taken}; choose another")
     return made
 
 
@@ -60,7 +60,7 @@ def require_text(paths: Sequence[str]) -> None:
     require_files(paths)
     for path in paths:
         if os.path.isfile(path) and not _is_text(path):
-            raise UserError(f"{path}: has bytes of zero, so it is no text")
+            raise UserError(f"{path} contains zero bytes, so it is not text")
 
 
 def _is_text(path: str) -> bool:

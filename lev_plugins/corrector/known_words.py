@@ -30,7 +30,7 @@ class KnownWords:
         text = read_bytes(path)
         word, tab, level = text.partition(b"\n")[0].partition(b"\t")
         if not (word and tab and level.isdigit() and int(level) in LEVELS):
-            raise UserError(f"{path}, line 1: is not a word, a tab and its level from 1 to 9")
+            raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
         return cls(text)
 
     def _level(self, word: str) -> int:

@@ -47,18 +47,18 @@ def load_backend(
     name = getattr(state["cfg"].task, "_name", None)
     if draft_guided and name in EDITING:
         raise UserError(
-            f"draft-guided decoding: {path} is an edit model, which starts from the text anyway; "
-            "leave it out"
+            f"draft-guided decoding: {path} is an edit model and already starts from the "
+            "text; leave it out"
         )
     if beam is not None and name in EDITING:
-        raise UserError(f"beam={beam}: {path} is an edit model and searches none")
+        raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
     backend: Generating | LevenshteinBackend
     if is_generating(state):
         parts = load_parts(path, state, data, given)
         generator = parts.task.build_generator([parts.model], GenerationConfig())
         searches = isinstance(generator, SequenceGenerator)
         if draft_guided and not searches:
-            raise UserError(f"draft-guided decoding: --task {name} has a generator of its own")
+            raise UserError(f"draft-guided decoding: --task {name} has its own generator")
         backend_class = Autoregressive if searches else Generating
         beam = 1 if draft_guided else 5 if beam is None else beam
         backend = backend_class(*parts, beam, place, precision, draft_guided)
@@ -72,8 +72,8 @@ def load_backend(
         backend = LevenshteinBackend(editor, knows_spaces)
     else:
         raise UserError(
-            f"{path} was trained with --task {name}; a corrector is a model of --task "
-            "translation_edit, translation or one that is derived from it"
+            f"{path} was trained with --task {name}; a corrector needs --task "
+            "translation_edit, translation or a task derived from it"
         )
     backend.words_learnt = words_learnt(state)
     return backend
@@ -105,7 +105,7 @@ def ranked(
             "out, or --lexicon and --lookup (--settings none where the settings name them)"
         )
     if not isinstance(backend, Autoregressive):
-        raise UserError("--lexicon, --lookup: need a model that writes from left to right")
+        raise UserError("--lexicon and --lookup need a left-to-right model")
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
     return Ranker(backend, use.vocabulary(by_word), weights, use.longest)

@@ -108,7 +108,7 @@ def _read(path: str) -> Repository | None:
     except tomllib.TOMLDecodeError as error:
         if SECTION not in text:
             return None  # whose file it is will tell
-        raise UserError(f"{shown} is no TOML: {error}") from error
+        raise UserError(f"{shown} is not valid TOML: {error}") from error
     section = _section(parsed)
     if section is None:
         return None

@@ -120,8 +120,8 @@ def read(path: str) -> Settings:
         return _checked(Settings(**stored))
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} is no settings file ({error}); leave it out with --settings none, also to "
-            "write it anew: --settings none --tune NOISY CLEAN"
+            f"{path} is not a settings file ({error}); ignore it with --settings none, or "
+            "replace it with --settings none --tune NOISY CLEAN"
         ) from error
 
 

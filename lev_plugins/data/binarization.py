@@ -54,7 +54,7 @@ def check_split(paths: Sequence[str]) -> tuple[int, int]:
     """
     for path in paths:  # read_parallel reads what is compressed by xz, fairseq does not
         if next(raw_lines(path), b"").startswith(XZ):
-            raise UserError(f"{path}: is compressed; xz -dk makes text of it")
+            raise UserError(f"{path} is compressed; decompress it with xz -dk")
     numbers = [_checked_lines(path) for path in paths]
     if len(set(numbers)) > 1:
         for _ in read_parallel(paths):
@@ -127,4 +127,4 @@ def _check_dictionary(path: str) -> None:
     try:
         Dictionary.load(path)
     except (ValueError, RuntimeError) as error:
-        raise UserError(f"{path}: is no dictionary: {error}") from error
+        raise UserError(f"{path} is not a dictionary: {error}") from error

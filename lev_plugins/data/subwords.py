@@ -26,7 +26,7 @@ def train_sentencepiece(
     import sentencepiece
 
     if not 0 < size <= LARGEST:
-        raise UserError(f"{flag} {size}: give a number of subwords, 4000 say")
+        raise UserError(f"{flag} {size}: give a number of subwords, such as 4000")
     text = _Watched(sentences)
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -40,8 +40,8 @@ def train_sentencepiece(
     except (RuntimeError, ValueError) as error:
         if least := _TOO_SMALL.search(str(error)):
             raise UserError(
-                f"{flag} {size}: this text needs {least[1]} subwords at least, one for each of its "
-                "characters and the special ones; give more"
+                f"{flag} {size}: this text needs at least {least[1]} subwords, one for each "
+                "character and special symbol; give more"
             ) from error
         if text.empty:
             raise UserError(f"{flag} {size}: there is no text to learn subwords from") from error

@@ -33,7 +33,7 @@ class TextLines(Sequence[str]):
         self.path = state["path"]
         self._open()
         if self._size != state["size"]:
-            raise UserError(f"{self.path}: was changed while it is read; start again")
+            raise UserError(f"{self.path} changed while being read; start again")
 
     def __len__(self) -> int:
         return len(self.places)
@@ -60,7 +60,7 @@ class TextLines(Sequence[str]):
         ended = last or read.endswith(b"\n")
         begins = len(read) == end - start + before and read[:before] in (b"", b"\n")
         if not (begins and ended) or b"\n" in line:
-            raise UserError(f"{self.path}: was changed while it is read; start again")
+            raise UserError(f"{self.path} changed while being read; start again")
         return line.removesuffix(b"\r")
 
     def blocks(self) -> Iterator[bytes]:

@@ -72,7 +72,7 @@ def refuse_text_processing(**given: str | None) -> None:
 def refuse_filled(out: Path) -> None:
     """Raises :class:`UserError` for what is there already, unless it is an empty folder."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} is there already; name a new folder")
+        raise UserError(f"{out} already exists; name a new folder")
 
 
 def write_folder(out: Path, writer: Writer, int8: bool) -> None:

@@ -107,8 +107,9 @@ def wrap_checkpoint_errors(path: str) -> Iterator[None]:
         if isinstance(cause, UserError):
             raise cause from error
         raise UserError(
-            f"checkpoint {path} cannot be used here ({type(cause).__name__}: {str(cause)[:300]}); "
-            "give the task, --arch, options and data it was trained with; or it is damaged"
+            f"checkpoint {path} cannot be used here ({type(cause).__name__}: "
+            f"{str(cause)[:300]}); give the task, --arch, options and data of its training, "
+            "or check whether it is damaged"
         ) from error
 
 

@@ -22,8 +22,8 @@ def evaluate(stock: Stock, cfg: Any, **options: Any) -> Any:
         model = ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name)
         if model is not None and not issubclass(model, FairseqLanguageModel):
             raise UserError(
-                f"{path}: {name} is no language model, and fairseq-eval-lm takes no other; "
-                "fairseq-validate gives the loss of any model"
+                f"{path}: {name} is not a language model, which fairseq-eval-lm needs; "
+                "fairseq-validate reports the loss of any model"
             )
     return stock(cfg, **options)
 

@@ -27,7 +27,7 @@ def batch_by_size(
         return [*batches, rest] if len(rest) else batches
     if running_command() in ("train", "hydra-train"):
         raise UserError(
-            "a data set has no sentence, or none within --max-source-positions, "
+            "a data set has no sentences, or none within --max-source-positions, "
             "--max-target-positions and --max-tokens"
         )
     return []

@@ -99,7 +99,9 @@ def resolve(cfg: DictConfig) -> None:
 def _require_options(cfg: DictConfig) -> None:
     common = cfg.common
     if cfg.checkpoint.write_checkpoints_asynchronously:
-        raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
+        raise UserError(
+            "--write-checkpoints-asynchronously can leave checkpoints half-written; leave it out"
+        )
     task: Any = TASK_REGISTRY.get(getattr(cfg.task, "_name", None), object)
     is_ours = task.__module__.partition(".")[0] == __name__.partition(".")[0]
     if cfg.dataset.combine_valid_subsets and is_ours:
@@ -112,7 +114,7 @@ def _require_options(cfg: DictConfig) -> None:
         )
     on_cpu = common.cpu or not torch.cuda.is_available()
     if common.fp16 and not common.memory_efficient_fp16 and on_cpu:
-        raise UserError("--fp16 is for a GPU; on a CPU give --bf16, or nothing")
+        raise UserError("--fp16 needs a GPU; on a CPU use --bf16, or neither")
 
 
 resolve_in_main()

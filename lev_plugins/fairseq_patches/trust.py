@@ -84,9 +84,9 @@ class Origin:
         if places:
             self._refuse_file(name, value)
         raise UserError(
-            f"checkpoint {':'.join(self.paths)} asks for {flag(name)} {value:.200}, which is not "
-            f"there, and no {os.path.basename(value):.80} lies beside it or its data; copy it "
-            f"there, or name it: {name}=FILE"
+            f"checkpoint {':'.join(self.paths)} asks for {flag(name)} {value:.200}, which "
+            f"does not exist, and there is no {os.path.basename(value):.80} beside the "
+            f"checkpoint or its data; copy it there, or name it: {name}=FILE"
         )
 
     def check_task(self, settings: object) -> None:
@@ -114,8 +114,8 @@ class Origin:
 
     def _refuse(self, name: str, what: str) -> NoReturn:
         raise UserError(
-            f"checkpoint {':'.join(self.paths)} asks for {flag(name)} {what}; a "
-            "checkpoint may not choose that: if you trust it, name it yourself"
+            f"checkpoint {':'.join(self.paths)} asks for {flag(name)} {what}, which a "
+            "checkpoint may not choose; if you trust it, name it yourself"
         )
 
 

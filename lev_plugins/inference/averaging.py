@@ -55,8 +55,8 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
         )
         if differ := sorted(set.symmetric_difference(*shapes)):
             raise UserError(
-                f"{path} and {paths[-1]} are not of one training: {differ[0][0]} is missing in "
-                "one or has another shape"
+                f"{path} and {paths[-1]} are not from the same training: {differ[0][0]} is "
+                "missing in one or has another shape"
             )
         sums = {name: total + other[name] for name, total in sums.items()}
     for name, total in sums.items():  # in place: a parameter with several names stays one
@@ -82,18 +82,21 @@ def _refuse_other_training(newest: dict[str, Any], other: dict[str, Any], both: 
         if there and here and (differs := difference(there, here)):
             number, first, second = differs
             raise UserError(
-                f"{both} were trained with other {side} dictionaries (symbol {number} is {first} "
-                f"in the first and {second} in the second): average those of one training"
+                f"{both} were trained with different {side} dictionaries (symbol {number} "
+                f"is {first} in the first and {second} in the second): average checkpoints "
+                "of one training"
             )
     for name in DESCRIBED:
         there, here = (description.get(name) for description in descriptions)
         if None not in (there, here) and there != here:
-            raise UserError(f"{both} were trained with other {name}: average those of one training")
+            raise UserError(
+                f"{both} were trained with different {name}: average checkpoints of one training"
+            )
     options = [plain(plain(state.get("cfg")).get("model")) for state in (other, newest)]
     for name in OPTIONS:
         there, here = (settings.get(name) for settings in options)
         if str(there) != str(here) and None not in (there, here):
             raise UserError(
-                f"{both} were trained with other options ({flag(name)} {there}, {here}): average "
-                "those of one training"
+                f"{both} were trained with different options ({flag(name)} {there}, "
+                f"{here}): average those of one training"
             )

@@ -183,6 +183,6 @@ def text_encoders(
     if unread := sorted(overrides.keys() - read):
         flag = "--" + unread[0].replace("_", "-")
         raise UserError(
-            f"{flag}: nothing here reads it; say also by --bpe or --tokenizer what does"
+            f"{flag}: not used by anything here; also give the --bpe or --tokenizer that reads it"
         )
     return built

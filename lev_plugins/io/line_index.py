@@ -66,7 +66,7 @@ def checked_blocks(path: str, file: IO[bytes]) -> Iterator[bytes]:
             if not _is_clean(block, first=number == 0):
                 for _ in read_lines(path):
                     pass  # it names the line
-                raise UserError(f"{path}: was changed while it was read; start again")
+                raise UserError(f"{path} changed while being read; start again")
             yield block
 
 

@@ -38,7 +38,7 @@ def find_checkpoint(path: AnyPath) -> str:
         file = os.path.join(path, name)
         if os.path.isfile(file):
             return file
-    raise UserError(f"{path} holds none of {', '.join(CHECKPOINTS)}; name the checkpoint")
+    raise UserError(f"{path} contains none of {', '.join(CHECKPOINTS)}; name the checkpoint")
 
 
 def own_folders(paths: Iterable[AnyPath], data: object = None) -> list[str]:

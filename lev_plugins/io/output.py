@@ -105,6 +105,6 @@ def refuse_overwriting(
         if path is None or path == STANDARD_STREAM:
             continue
         if (real := os.path.realpath(path)) in taken and what in written:
-            raise UserError(f"{what} would write over {taken[real]}; choose another name")
+            raise UserError(f"{what} would overwrite {taken[real]}; choose another name")
         if os.path.isfile(path) or not os.path.lexists(path):
             taken.setdefault(real, f"{what} {path}")

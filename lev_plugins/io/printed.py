@@ -59,8 +59,8 @@ def read_printed(path: str) -> Printed:
     outputs = texts_of["D"] or texts_of["H"]
     if not outputs:
         raise UserError(
-            f"{name}: no H- or D- lines; give what fairseq-generate or fairseq-interactive printed "
-            "(without --quiet), or text with --hypotheses"
+            f"{name}: no H- or D- lines; give the output of fairseq-generate or "
+            "fairseq-interactive (without --quiet), or text with --hypotheses"
         )
     for letter, texts in texts_of.items():
         if texts and (lost := outputs.keys() ^ texts.keys()):

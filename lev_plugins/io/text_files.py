@@ -143,5 +143,6 @@ def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
         if word in SPECIAL_TOKENS:
             raise UserError(
                 f"{path}: line {number}, word {position}: {word} is a control symbol of the "
-                f"dictionary and cannot be text; spell it otherwise, &lt;{word[1:-1]}&gt; say"
+                "dictionary and cannot be text; write it differently, such as "
+                f"&lt;{word[1:-1]}&gt;"
             )

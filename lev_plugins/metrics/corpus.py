@@ -203,7 +203,7 @@ def make_metric(name: str) -> Metric:
         UserError: there is none of this name.
     """
     if name not in METRICS:
-        raise UserError(f"there is no metric {name!r}; there are {', '.join(METRICS)}")
+        raise UserError(f"no metric {name!r}; choose from  {', '.join(METRICS)}")
     return METRICS[name]()
 
 

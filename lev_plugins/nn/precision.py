@@ -37,7 +37,7 @@ def prepare_for_decoding(models: Iterable[nn.Module], precision: str) -> None:
         UserError: another name; or 8 bits are wanted, on a GPU or of fairseq's own layers.
     """
     if precision not in PRECISIONS:
-        raise UserError(f"precision {precision!r}: one of {', '.join(PRECISIONS)}")
+        raise UserError(f"precision {precision!r}: choose from  {', '.join(PRECISIONS)}")
     for model in models:
         if precision == "bf16":
             model.bfloat16()
@@ -64,16 +64,18 @@ def decoding_precision(cfg: Any) -> str:
     if not decodes or not getattr(cfg.common, "bf16", False):
         return wanted
     if wanted == "int8":
-        raise UserError("--decode-precision int8 and --bf16 exclude each other; give one of them")
+        raise UserError("--decode-precision int8 and --bf16 exclude each other; choose one")
     return "bf16"
 
 
 def _check_int8(model: nn.Module) -> None:
     if any(weight.device.type != "cpu" for weight in model.parameters()):
-        raise UserError("precision int8 is for a CPU; on a GPU use --fp16 or bf16")
+        raise UserError("precision int8 needs a CPU; on a GPU use --fp16 or bf16")
     if any(type(part).__module__.startswith("fairseq.modules") for part in model.modules()):
         name = type(model).__name__
-        raise UserError(f"precision int8 does not go with fairseq's own layers ({name}); use bf16")
+        raise UserError(
+            f"precision int8 does not work with fairseq's own layers ({name}); use bf16"
+        )
 
 
 def _prepack_weights(model: nn.Module) -> None:

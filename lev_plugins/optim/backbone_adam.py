@@ -46,8 +46,9 @@ class BackboneAdam(FairseqAdam):
         loaded = [p for p in params if getattr(p, "param_group", None) == BACKBONE]
         if not loaded:
             raise UserError(
-                "--optimizer backbone_adam: no parameter was pre-trained; give the model "
-                "--backbone DIRECTORY (enct5: --t5-dir or --bert-dir), or take --optimizer adam"
+                "--optimizer backbone_adam: the model has no pre-trained parameters; give "
+                "it --backbone DIRECTORY (enct5: --t5-dir or --bert-dir), or use "
+                "--optimizer adam"
             )
         new = [p for p in params if getattr(p, "param_group", None) != BACKBONE]
         groups = [(group, scale) for group, scale in ((new, 1.0), (loaded, ratio)) if group]

@@ -143,17 +143,17 @@ class Muon(FairseqAdam, TrainingHooks):
     def __init__(self, cfg: MuonConfig, params: Iterable[nn.Parameter]) -> None:
         super(FairseqAdam, self).__init__(cfg)
         if not 0 <= cfg.muon_momentum < 1:
-            raise UserError(f"--muon-momentum {cfg.muon_momentum}: give 0 … below 1")
+            raise UserError(f"--muon-momentum {cfg.muon_momentum}: give a number from 0 to below 1")
         if cfg.muon_update_rms <= 0:
             raise UserError(f"--muon-update-rms {cfg.muon_update_rms}: give a number above 0")
         if cfg.fp16_adam_stats:
-            raise UserError("--fp16-adam-stats does not go with --optimizer muon; leave it out")
+            raise UserError("--fp16-adam-stats does not work with --optimizer muon; leave it out")
         params = list(params)
         hidden = [p for p in params if getattr(p, "param_group", None) == HIDDEN]
         others = [p for p in params if getattr(p, "param_group", None) != HIDDEN]
         if not hidden:
             raise UserError(
-                "--optimizer muon: the model has no hidden matrices; take --optimizer adam"
+                "--optimizer muon: the model has no hidden matrices; use --optimizer adam"
             )
         groups: list[dict[str, Any]] = [
             {"params": others},

@@ -62,7 +62,7 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
     ) -> None:
         super().__init__(cfg, optimizer)
         if cfg.stop_time_hours <= 0:
-            raise UserError("--lr-scheduler time_budget needs the time: --stop-time-hours N")
+            raise UserError("--lr-scheduler time_budget needs --stop-time-hours N")
         if not 0 <= cfg.warmup_share < 1:
             raise UserError(f"--warmup-share {cfg.warmup_share}: give a number from 0 to below 1")
         self.clock = clock or (time.process_time if cfg.processor_time else time.monotonic)

@@ -123,7 +123,7 @@ class BertBartConfig:
         """Raises :class:`UserError` for sizes of a folder that cannot be."""
         if self.activation not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
-            raise UserError(f"{path}: no activation {self.activation!r:.80}; known are {known}")
+            raise UserError(f"{path}: unknown activation {self.activation!r:.80}; known: {known}")
         if self.dim % self.heads:
             raise UserError(f"{path}: {self.heads} heads do not divide a width of {self.dim}")
 

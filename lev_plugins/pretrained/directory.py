@@ -84,7 +84,7 @@ class Directory:
         model_type = self.config.get("model_type")
         if not isinstance(model_type, str) or model_type not in KINDS:
             known = ", ".join(KINDS)
-            raise UserError(f"{self.path}: model_type is {model_type!r:.80}; known are {known}")
+            raise UserError(f"{self.path}: model_type is {model_type!r:.80}; known: {known}")
         return model_type
 
     @property
@@ -102,8 +102,8 @@ class Directory:
             is_too_small = has_type and expected is int and value < 1
             if not has_type or is_too_small:
                 raise UserError(
-                    f"{self.path}: {CONFIG}: {name} is {value!r:.80}, where a value such as "
-                    f"{default!r} is expected"
+                    f"{self.path}: {CONFIG}: {name} is {value!r:.80}; expected a value such "
+                    f"as {default!r}"
                 )
         return values
 
@@ -114,7 +114,7 @@ class Directory:
             if files:
                 break
         else:
-            raise UserError(f"{self.path}: no weights in it: {SAFETENSORS} or {PICKLE}")
+            raise UserError(f"{self.path}: has no weights ({SAFETENSORS} or {PICKLE})")
         tensors = {}
         for file in files:
             for name, tensor in _read_tensors(self.file(file)).items():

@@ -21,9 +21,9 @@ def require_plan(directory: str, plan: str | None) -> None:
     """Refuses a checkpoint that does not say what sizes it has, of a model from a ``directory``."""
     if not plan:
         raise UserError(
-            f"the checkpoint began with {directory}, and does not tell the sizes of that, as those "
-            "of fairseq-hydra-train in versions up to 0.6: repeat its training command with one "
-            "update more, which resumes it and notes them"
+            f"the checkpoint was initialised from {directory} but does not record its "
+            "sizes, like those of fairseq-hydra-train up to version 0.6: repeat its "
+            "training command with one more update, which resumes it and records them"
         )
 
 
@@ -78,7 +78,7 @@ def build_backbone(
     kind, config, mask = read_description(description)
     if tie and kind != "bert":
         raise UserError(
-            f"--tie-backbone: {kind} has a decoder of its own; leave the option out, it is for BERT"
+            f"--tie-backbone only works with BERT, and {kind} has its own decoder; leave it out"
         )
     backbone: Backbone = config.build(source, target, tie, dropouts)
     backbone.mask = source.indices.get(mask)

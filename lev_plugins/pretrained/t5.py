@@ -80,7 +80,7 @@ class T5Config(T5Size):
     def check(self, path: str) -> None:
         """Raises :class:`UserError` for sizes of a folder that cannot be."""
         if self.feed_forward not in FEED_FORWARD:
-            raise UserError(f"{path}: no feed_forward_proj {self.feed_forward!r:.80} is known")
+            raise UserError(f"{path}: unknown feed_forward_proj {self.feed_forward!r:.80}")
 
     def build(
         self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]

@@ -65,7 +65,7 @@ def read_tokenizer(directory: Directory, settings: dict[str, Any]) -> Any:
     names = FILES[directory.kind]
     build = _BUILDERS[directory.kind]
     if not directory.has(WHOLE) and not all(map(directory.has, names)):
-        raise UserError(f"{directory.path}: no tokenizer in it: {WHOLE} or {' and '.join(names)}")
+        raise UserError(f"{directory.path}: has no tokenizer ({WHOLE} or {' and '.join(names)}")
     try:
         if directory.has(WHOLE):
             return library.Tokenizer.from_file(directory.file(WHOLE))
@@ -73,9 +73,7 @@ def read_tokenizer(directory: Directory, settings: dict[str, Any]) -> Any:
     except UserError:
         raise
     except Exception as error:  # the library has no class of its own for a damaged file
-        raise UserError(
-            f"{directory.path}: its tokenizer cannot be read ({error!s:.200})"
-        ) from error
+        raise UserError(f"{directory.path}: cannot read its tokenizer ({error!s:.200})") from error
 
 
 def _word_piece(library: Any, directory: Directory, settings: dict[str, Any]) -> Any:

@@ -29,7 +29,7 @@ class WeightLoader:
     def read(self, name: str) -> Tensor:
         """A tensor in single precision, used from now on."""
         if name not in self.tensors:
-            raise UserError(f"{self.path}: the tensor {name} is missing in its weights")
+            raise UserError(f"{self.path}: its weights lack the tensor {name}")
         self.used.add(name)
         return self.tensors[name].float()
 
@@ -46,8 +46,8 @@ class WeightLoader:
         """Refuses what was made of the tensor ``name`` in another shape."""
         if tuple(value.shape) != tuple(shape):
             raise UserError(
-                f"{self.path}: {name} has the shape {tuple(value.shape)}, and after config.json it "
-                f"is {tuple(shape)}"
+                f"{self.path}: {name} has the shape {tuple(value.shape)}; config.json says "
+                f"{tuple(shape)}"
             )
 
     def copy(self, parameter: Tensor, *names: str) -> None:
@@ -63,7 +63,7 @@ class WeightLoader:
         """Fills a parameter with rows of what was made of the tensor ``name``."""
         if rows.max() >= len(value):
             raise UserError(
-                f"{self.path}: {name} has {len(value)} rows, and its tokenizer has more tokens"
+                f"{self.path}: {name} has {len(value)} rows, but its tokenizer has more tokens"
             )
         self.assign(parameter, value[rows], name)
 

@@ -116,8 +116,8 @@ class Recorder:
         for number, tokens in enumerate(lines, start=first):
             if len(tokens) >= self.longest:
                 raise UserError(
-                    f"line {number}: the source has {len(tokens) + 1} tokens with </s>, and the "
-                    f"model takes {self.longest}; split the line"
+                    f"line {number}: the source has {len(tokens) + 1} tokens with </s>; the "
+                    f"model takes at most {self.longest}; split the line"
                 )
         measures = in_batches(self._measured, lines, map(len, lines), batch_size)
         return [

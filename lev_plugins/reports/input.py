@@ -93,8 +93,8 @@ def _refuse_other_sources(systems: Sequence[Printed]) -> None:
         differ = sum(_letters(ours) != _letters(theirs) for ours, theirs in known)
         if 2 * differ > len(known):
             raise UserError(
-                f"{first.path} and {other.path} have other S- lines, so they are of other data; "
-                "give outputs of the same sentences"
+                f"{first.path} and {other.path} have different S- lines; give outputs of "
+                "the same sentences"
             )
 
 
@@ -108,8 +108,8 @@ def _printing(systems: Sequence[Printed]) -> Printed | None:
     for system in having[1:]:
         if system.references != having[0].references:
             raise UserError(
-                f"{having[0].path} and {system.path} have other T- lines: other data, or text "
-                "processed in another way; give --references FILE"
+                f"{having[0].path} and {system.path} have different T- lines (other data or "
+                "text processing); give --references FILE"
             )
     return having[0] if having else None
 
@@ -124,8 +124,8 @@ def _look_for_subwords(sides: Sequence[tuple[str, Texts]], notes: list[str]) -> 
              for name, texts in reversed(sides)}  # fmt: skip
     if {"subwords", "words"} <= kinds.keys():
         raise UserError(
-            f"{kinds['subwords']} has subwords or characters, {kinds['words']} words: give text, "
-            "or generate it again with --post-process KIND or --bpe characters"
+            f"{kinds['subwords']} has subwords or characters, {kinds['words']} words: give "
+            "text, or generate again with --post-process KIND or --bpe characters"
         )
     if joined := [kind for kind in ("characters", "subwords") if kind in kinds]:
         way = "--post-process of fairseq-generate joins them"

@@ -26,8 +26,8 @@ def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
         for label in model.labels:
             if sign in label:
                 raise UserError(
-                    f"--format tsv: the label {label!r} holds what stands between labels; use "
-                    "--format jsonl"
+                    f"--format tsv: the label {label!r} contains the separator of labels; "
+                    "use --format jsonl"
                 )
 
     def line(_: int, prediction: Prediction) -> str:

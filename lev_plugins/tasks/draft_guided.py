@@ -59,8 +59,8 @@ def check_options(args: Namespace | GenerationConfig) -> None:
     beam = getattr(args, "beam", 5)
     if beam != 1:
         raise UserError(
-            f"--draft-guided writes what greedy decoding writes, and the beam is {beam}: give "
-            "--beam 1, or leave --draft-guided out"
+            f"--draft-guided is greedy decoding, but the beam is {beam}: give --beam 1, or "
+            "leave out --draft-guided"
         )
     for name in EXCLUDED:
         default = GenerationConfig.__dataclass_fields__[name].default

@@ -88,9 +88,7 @@ def noises_of(cfg: NoisyTranslationConfig) -> dict[str, Noise]:
         same = () if share else kinds["train"]
         kinds[split] = same if names is None else parse_kinds(FLAGS[split], names)
     if table is not None and not any("ocr" in split_kinds for split_kinds in kinds.values()):
-        raise UserError(
-            f"--noise-confusions {table} is for ocr noise, and none is asked for; give --noise ocr"
-        )
+        raise UserError(f"--noise-confusions {table} only works with --noise ocr")
     options = ("word_rate", "char_rate", "min_length", "confusion_scale")
     numbers = {name: getattr(cfg, f"noise_{name}") for name in options}
     return {split: Noise(chosen, **numbers) for split, chosen in kinds.items()}

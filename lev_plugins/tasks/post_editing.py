@@ -93,8 +93,8 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         task = super().setup_task(cfg, **kwargs)
         if task.draft_lang == cfg.target_lang:
             raise UserError(
-                f"--draft-lang {cfg.target_lang} is the target's: the drafts would be the right "
-                "answers; name the language of the drafts, mt say"
+                f"--draft-lang {cfg.target_lang} is the target language, so the drafts "
+                "would be the references; name the drafts' suffix, such as mt"
             )
         return task
 
@@ -116,8 +116,8 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         """
         if old is not None and not self.old_source:
             raise UserError(
-                "there is an old source, and the model was not trained with --old-source; leave it "
-                "out"
+                "an old source is given, but the model was not trained with --old-source; "
+                "leave it out"
             )
         return mark_change(source, old or "")
 
@@ -163,8 +163,8 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         draft = None if self.draft_lang is None else self._load_drafts(folder, split)
         if draft is not None and len(draft) != len(pairs):
             raise UserError(
-                f"{folder}: {len(pairs)} sources of {split} but {len(draft)} lines of "
-                f"{self.draft_lang}; preprocess the files again"
+                f"{folder}: {len(pairs)} sources of {split} but {len(draft)} drafts "
+                f"({self.draft_lang}); preprocess the files again"
             )
         if None not in (draft, pairs.tgt) and self.is_training_run and split != cfg.train_subset:
             self.validation.log_draft_baseline(split, draft, pairs.tgt)
@@ -252,8 +252,8 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         own = bool(getattr(criterion, "report_accuracy", False))
         if own and "accuracy" in self.validation.names:
             raise UserError(
-                "--report-accuracy and --eval-metrics accuracy (sentences that are right) go by "
-                "one name; leave one of them out"
+                "--report-accuracy and --eval-metrics accuracy (sentences right) have the "
+                "same name; leave one out"
             )
         if self.is_training_run and not (own and self.cfg.best_checkpoint_metric == "accuracy"):
             self.validation.check_best_checkpoint_metric()

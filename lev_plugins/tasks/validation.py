@@ -97,8 +97,8 @@ class Validation:
         unknown = [name for name in options if name not in GenerationConfig.__dataclass_fields__]
         if unknown:
             raise UserError(
-                f"--eval-bleu-args: there is no generation option {unknown[0]!r}; names are those "
-                "of fairseq-generate's flags with _ for -, such as iter_decode_max_iter"
+                f"--eval-bleu-args: no generation option {unknown[0]!r}; use the names of "
+                "fairseq-generate's flags with _ for -, such as iter_decode_max_iter"
             )
         self.generator = self.task.build_generator([model], Namespace(**options))
 

@@ -207,7 +207,7 @@ def test_any_line_is_an_example_or_refused_by_its_number(tmp_path_factory, lines
     try:
         found.extend(layout.read(str(path)))
     except UserError as error:
-        place = f"{path}: line {len(found) + 1}" if lines else f"{path}: holds no examples"
+        place = f"{path}: line {len(found) + 1}" if lines else f"{path} has no examples"
         assert str(error).startswith(place)
     else:
         assert len(found) == len(lines)
@@ -235,8 +235,8 @@ REFUSED: list[tuple[str, str, str | bytes, str]] = [
     ("multilabel", "", "labels\tcontent\na,b\tx\nb\ty\n", "--header"),
     ("regression", "", "score\tsentence\n1\tx\n2\ty\n", "--header"),
     ("classification", "--header", TSV, "train: line 1: 'even'"),
-    ("classification", "", '"a"\tx\n"b"\ty\n', "train: line 1: a cell is in quotes"),
-    ("classification", "", 'a\tx\nb\t"say ""y"""\n', "train: line 2: a cell is in quotes"),
+    ("classification", "", '"a"\tx\n"b"\ty\n', "train: line 1: a cell is quoted"),
+    ("classification", "", 'a\tx\nb\t"say ""y"""\n', "train: line 2: a cell is quoted"),
     ("tagging", "--format columns", "a A\nb B\n\nc C\nNew York D\n", "train: line 5: 3 columns"),
     ("tagging", "--format conllu", CONLLU + "1" + "\ta" * 10, "train: line 12: 11 columns"),
     ("classification", "", "", "train: holds no examples"),

@@ -65,7 +65,7 @@ def test_a_folder_with_something_in_it_stays_as_it_is(checkpoint, tmp_path, refu
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("mine")
     for taken in (tmp_path / "full", checkpoint):
-        assert "is there already" in refused(checkpoint, taken)
+        assert "already exists" in refused(checkpoint, taken)
     assert (tmp_path / "full" / "file").read_text() == "mine"
 
 

@@ -77,7 +77,7 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
         ("--input in --kind all --confusions t", "--confusions t"),
         ("--input in --kind ocr --confusions t", "t does not exist"),
         ("--learn-confusions in none t", "none"),
-        ("--learn-confusions in in t", "seen twice"),
+        ("--learn-confusions in in t", "twice"),
         ("--learn-confusions in in in", "--learn-confusions"),
         ("--learn-confusions in in t --kind ocr", "--learn-confusions"),
         ("--learn-confusions in in t --output out", "--learn-confusions"),

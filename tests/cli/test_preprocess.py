@@ -155,7 +155,7 @@ MISTAKES = [
     (spoil("valid.mt", b"a\n"), DATA, ["valid.src has 40", "valid.pe has 40", "valid.mt has 1"]),
     (spoil("train.mt", b"a\nb </s> b\n"), DATA, ["train.mt: line 2, word 2"]),
     (spoil("train.pe", b"<pad>\n"), DATA, ["train.pe: line 1, word 1"]),
-    (spoil("train.src", lzma.compress(b"a\n" * 40)), DATA, ["train.src: is compressed"]),
+    (spoil("train.src", lzma.compress(b"a\n" * 40)), DATA, ["train.src is compressed"]),
     (lambda: [put(f"new.{lang}", []) for lang in LANGS], "--trainpref new", ["new.src", "new.mt"]),
     (spoil("given", b"a 1\nno-count\n"), f"{DATA} --tgtdict given", ["given"]),
     (spoil("given", b"a 1\n\xff 1\n"), f"{DATA} --srcdict given", ["given: line 2"]),

@@ -67,7 +67,7 @@ def test_every_line_has_the_record_and_the_line_of_tsv_that_python_gives(predict
 
 def test_what_was_not_read_at_once_is_told(predict):
     out, err = predict("tagging")
-    assert err.startswith(f"longer than {LIMIT} subwords, cut off: 1 line (5)\n")
+    assert err.startswith(f"truncated to {LIMIT} subwords: 1 line (5)\n")
     assert [record["windows"] for record in records(out)] == [1, 0, 1, 1, 1, 2]
     assert "longer" not in predict("classification", text="a\n")[1]
 
@@ -89,7 +89,7 @@ def test_streams_give_what_files_give_or_one_line_and_a_status(
         return commands([*words, *more], cwd, stdin=stdin)
 
     done = started("multilabel", ODD)
-    assert done.code == 0 and "cut off: 2 lines (5, 6)" in done.err
+    assert done.code == 0 and "subwords: 2 lines (5, 6)" in done.err
     assert_same(records(done.out), wanted)
     for name, stdin in (("tagging", b"a\n\xff\n"), ("pairs", b"a\tb\na\n")):
         done = started(name, stdin, "--output", "out")
@@ -155,7 +155,7 @@ def test_columns_come_out_with_other_tags_and_their_comments(predict, folder):
 @pytest.mark.parametrize(
     ("name", "flags", "said"),
     [
-        ("classification", "--input-format conllu", "tags no words"),
+        ("classification", "--input-format conllu", "does not tag words"),
         ("words", "--input-format conllu --format conllu", "'dark blue'"),
         ("tagging", "--format conllu", "--input-format conllu"),
         ("tagging", "--label-column 3", "--label-column"),

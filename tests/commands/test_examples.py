@@ -278,7 +278,7 @@ TARGET=fr translation/prepare.sh {tmp} {tmp}/w | .* lacks .*test.fr
 translation/train.sh {work} mine | system mine: give one of ar
 TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
 SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
-classification/prepare.sh tagging {tmp} {mine} | .*/text or .*/source is there already
+classification/prepare.sh tagging {tmp} {mine} | .*/text or .*/source already exists
 spelling_and_ocr/make_corrector.sh de {mine}/long.txt --work {mine} | .* is there: name
 spelling_and_ocr/make_corrector.sh de {long} --misspellings gone.tsv | gone.tsv: no such
 spelling_and_ocr/make_corrector.sh de {long} --misspellings {long} | .*: line 1 is no pair

@@ -149,7 +149,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
     [
         ("other.pt", {}, "was trained with --task language_modeling; a corrector is"),
         ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
-        ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon, --lookup: need a model"),
+        ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon and --lookup need"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
         ("stock.pt", {"beam": 5, "draft_guided": True}, "beam=5: draft-guided decoding is greedy"),
         ("stock.pt", {"lexicon": "/dev/null", "draft_guided": True}, "ranking wants several"),

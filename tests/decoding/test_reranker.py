@@ -148,7 +148,7 @@ def test_what_cannot_rank_is_refused():
     assert score(Reranker(transformer(), grown, PLH)) == expected
     Reranker(transformer(SYMBOLS), SYMBOLS, PLH)
     for other in ("abc", "bacd", "abcde"):
-        with refuses("another target dictionary"):
+        with refuses("different target dictionary"):
             Reranker(transformer(tiny.dictionary(other)), SYMBOLS, PLH)
     for model in (tiny.model(tiny.task()), nn.Linear(1, 1)):
         with refuses(f"{type(model).__name__} cannot rank"):

@@ -50,7 +50,7 @@ def test_a_checkpoint_that_does_not_exist_is_said_not_to(here):
         with refuses(f"{gone} does not exist") as caught:
             LOAD(named)
         assert "damaged" not in str(caught.value)
-    with refuses("my holds none of"):
+    with refuses("my contains none of"):
         LOAD(["my"])
 
 

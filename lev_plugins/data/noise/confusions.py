@@ -126,9 +126,9 @@ def load_confusions(path: str) -> Confusions:
             for clean, ways in table.items():
                 _check(clean, ways)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise UserError(f"{path}: no table of confusions ({error!r}); {_MAKE}") from error
+            raise UserError(f"{path} is not a table of confusions ({error!r}); {_MAKE}") from error
     if not table:
-        raise UserError(f"{path}: no confusions in it; {_MAKE}")
+        raise UserError(f"{path} has no confusions; {_MAKE}")
     return Confusions(table)
 
 

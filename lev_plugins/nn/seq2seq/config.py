@@ -119,7 +119,7 @@ def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int |
     if width % 2:
         heads = getattr(cfg, f"{side}_attention_heads")
         raise UserError(
-            f"--rotary-positions needs heads of an even width, not of {width}: change "
+            f"--rotary-positions needs an even head width, not {width}: change "
             f"--{side}-attention-heads {heads}"
         )
     return width

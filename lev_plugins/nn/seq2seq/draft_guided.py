@@ -96,8 +96,8 @@ class DraftGuidedGenerator(SequenceGenerator):
         kinds = [reader_of(model) for model in models]
         if None in kinds:
             raise UserError(
-                f"--draft-guided: {type(models[kinds.index(None)]).__name__} reads one token at a "
-                f"time; it is for {SUPPORTED}"
+                f"--draft-guided: {type(models[kinds.index(None)]).__name__} reads one "
+                f"token at a time; use {SUPPORTED}"
             )
         super().__init__(models, dictionary, **options)
         self.drafts, self.reach = drafts, Reach()

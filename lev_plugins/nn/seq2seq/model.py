@@ -233,8 +233,8 @@ class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
             values = [state_dict[alias] for alias in names if alias in state_dict]
             if any(not torch.equal(values[0], other) for other in values[1:]):
                 raise UserError(
-                    f"the checkpoint has several values for {names[0]}, which this model shares; "
-                    "give the options of sharing that it was trained with "
+                    f"the checkpoint has several values for {names[0]}, which this model "
+                    "shares; give the sharing options of its training "
                     "(--no-parameter-sharing, or without --share-all-embeddings)"
                 )
             if values:

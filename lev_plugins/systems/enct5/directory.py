@@ -50,7 +50,7 @@ class EncoderDirectory(Pretrained):
         self.flag = f"--{option.replace('_', '-')}"
         if self.kind != DIRECTORIES[option]:
             expected = DIRECTORIES[option]
-            raise UserError(f"{path}: holds a {self.kind}; {self.flag} takes a {expected}")
+            raise UserError(f"{path} is a {self.kind}; {self.flag} needs a {expected}")
         first = [BOS] if BOS in self.vocabulary.specials else []
         self.pieces = [*SPECIAL, *first, *self.vocabulary.ordinary()]
         self.rows = self.vocabulary.rows_of(self.pieces)

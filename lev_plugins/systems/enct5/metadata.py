@@ -61,7 +61,7 @@ class Metadata:
                 fields.pop(name, None)
             return cls(**fields)
         except TypeError as error:
-            raise UserError(f"{where}: holds no description of EncT5's data ({error})") from error
+            raise UserError(f"{where}: has no description of EncT5 data ({error})") from error
 
     def write(self, folder: str) -> None:
         """Writes it into a folder."""

@@ -100,7 +100,7 @@ class EncT5Model(FollowsDevice, BaseFairseqModel, TrainingHooks):
         """
         problem_type = getattr(task, "problem_type", None)
         if not isinstance(problem_type, ProblemType):
-            raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
+            raise UserError(f"enct5 does not work with {type(task).__name__}; use --task enct5")
         cfg = _with_defaults(cfg)
         is_loading_checkpoint = origin() is not None
         folders = [(name, getattr(cfg, name)) for name in DIRECTORIES if getattr(cfg, name)]

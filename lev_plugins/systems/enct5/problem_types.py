@@ -34,7 +34,7 @@ class ProblemType(enum.Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> None:
-        raise UserError(f"--kind {value!s:.40}: there are {', '.join(KINDS)}")
+        raise UserError(f"--kind {value!s:.40}: choose from {', '.join(KINDS)}")
 
     @property
     def is_multilabel(self) -> bool:

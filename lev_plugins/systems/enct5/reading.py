@@ -82,14 +82,15 @@ class FileFormat:
             is_empty = False
             yield example
         if is_empty:
-            raise UserError(f"{path}: holds no examples; is --format {self.name} right?")
+            raise UserError(f"{path} has no examples; is --format {self.name} right?")
 
     def _check(self, example: LabelledText) -> None:
         num_words, num_labels = len(example.texts), len(example.labels)
         if self.problem_type is ProblemType.TAGGING:
             if num_words != num_labels or not num_words:
                 raise UserError(
-                    f"{example.where}: {num_words} words and {num_labels} tags; one tag a word"
+                    f"{example.where}: {num_words} words and {num_labels} tags; give one "
+                    "tag per word"
                 )
         elif not all(map(str.strip, [*example.texts, *example.labels])):
             raise UserError(f"{example.where}: text or label is empty; remove the line")
@@ -103,8 +104,8 @@ class FileFormat:
             width = width or len(cells)
             if any(map(str.strip, cells[width:])):
                 raise UserError(
-                    f"{where}: {counted(len(cells), 'column')}, where {width} are expected; write "
-                    "spaces for tabs in a text, or see --label-column and --text-columns"
+                    f"{where}: {counted(len(cells), 'column')}, expected {width}; replace "
+                    "tabs in a text by spaces, or see --label-column and --text-columns"
                 )
             if not self.header or number > 1:
                 label, *texts = _select(where, cells, [self.label or 0, *self.texts])
@@ -142,7 +143,9 @@ class FileFormat:
         label = self.label
         if label is None:
             if len(row) > 2:
-                raise UserError(f"{where}: {len(row)} columns; --label-column N is the tag's")
+                raise UserError(
+                    f"{where}: {len(row)} columns; name the tag's with --label-column N"
+                )
             label = 1
         cells = _select(where, row, [*self.texts, label])
         word, tag = map(str.strip, cells)
@@ -158,8 +161,7 @@ def _refuse_quotes(where: str, label: str, texts: Sequence[str]) -> None:
     is_quoted = len(label) > 1 and label[0] == label[-1] == '"'
     if is_quoted or any(_QUOTED.fullmatch(text.strip()) for text in texts):
         raise UserError(
-            f"{where}: a cell is in quotes, as of CSV, and they would be part of the text; write "
-            "cells without them"
+            f"{where}: a cell is quoted as in CSV, and the quotes would become text; remove them"
         )
 
 
@@ -168,8 +170,8 @@ def _select(where: str, cells: Sequence[str], columns: Sequence[int]) -> list[st
     num_needed = max(columns) + 1
     if len(cells) < num_needed:
         raise UserError(
-            f"{where}: {counted(len(cells), 'column')}, and {num_needed} are needed, with "
-            "tabs between them; see --format, --label-column and --text-columns"
+            f"{where}: {counted(len(cells), 'column')}, expected at least {num_needed}, "
+            "separated by tabs; see --format, --label-column and --text-columns"
         )
     return [cells[column] for column in columns]
 
@@ -193,9 +195,9 @@ class Labels:
         for label in example.labels:
             if label not in self.index:
                 raise UserError(
-                    f"{example.where}: the label {label!r} is not among the {len(self.names)} "
-                    "labels; fix it, or give --labels FILE with all of them"
-                    f"{example.header_hint}"
+                    f"{example.where}: the label {label!r} is not among the "
+                    f"{len(self.names)} labels; fix it, or list all labels in --labels "
+                    f"FILE{example.header_hint}"
                 )
         ids = [self.index[label] for label in example.labels]
         if self.problem_type.is_multilabel:
@@ -211,7 +213,7 @@ def _value(example: LabelledText) -> float:
         value = float("nan")
     if not abs(value) <= MAX_VALUE:
         raise UserError(
-            f"{example.where}: {written!r} is no number from {-MAX_VALUE:g} to "
+            f"{example.where}: {written!r} is not a number from {-MAX_VALUE:g} to "
             f"{MAX_VALUE:g}{example.header_hint}"
         )
     return value
@@ -232,7 +234,7 @@ def read_labels(path: str, file_format: FileFormat, listed: bool) -> Labels:
         return Labels(problem_type)
     names = _listed_labels(path) if listed else _labels_of_examples(path, file_format)
     if len(names) < (1 if problem_type.is_multilabel else 2):
-        raise UserError(f"{path}: {len(names)} labels; two at least can be told apart")
+        raise UserError(f"{path}: {len(names)} labels; at least two are needed")
     return Labels(problem_type, names)
 
 
@@ -241,7 +243,7 @@ def _listed_labels(path: str) -> list[str]:
     for number, line in enumerate(read_lines(path), start=1):
         name = line.strip()
         if not name or name in names:
-            raise UserError(f"{path}: line {number}: the label {name!r} is empty or there twice")
+            raise UserError(f"{path}: line {number}: the label {name!r} is empty or a duplicate")
         names[name] = None
     return list(names)
 
@@ -253,14 +255,14 @@ def _labels_of_examples(path: str, file_format: FileFormat) -> list[str]:
         counts.update(example.labels)
     if file_format.name == "tsv" and not file_format.header and names_columns(first, counts):
         raise UserError(
-            f"{first.where}: these look like the names of the columns; give --header, or "
-            f"--labels FILE where {' '.join(first.labels)!r} is a label"
+            f"{first.where}: this looks like a header; give --header, or --labels FILE if "
+            f"{' '.join(first.labels)!r} is a label"
         )
     header_label = file_format.header_label(path) if file_format.header else None
     if header_label in counts:
         raise UserError(
-            f"{path}: line 1: {header_label!r} is a label of other lines and names no column; "
-            "leave out --header"
+            f"{path}: line 1: {header_label!r} is also a label of other lines, so this is "
+            "no header; leave out --header"
         )
     return sorted(counts)
 

@@ -78,7 +78,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         both_multilabel = self.problem_type.is_multilabel and prepared.is_multilabel
         if self.problem_type is not prepared and not both_multilabel:
             kind = self.problem_type.value
-            raise UserError(f"--kind {kind}: data were prepared for {prepared.value}")
+            raise UserError(f"--kind {kind}: the data were prepared for {prepared.value}")
         max_labels = cfg.max_target_positions
         if self.problem_type is ProblemType.MULTILABEL and self.num_labels > max_labels:
             raise UserError(
@@ -92,7 +92,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         for a command that writes text.
         """
         if running_command() in ("generate", "interactive"):
-            raise UserError("fairseq-generate writes text, and EncT5 writes none; use lev-predict")
+            raise UserError("EncT5 generates no text; use lev-predict")
         if not cfg.data:
             raise UserError(f"no data folder given; name the one that {PREPARE} made")
         return cls(cfg, Metadata.from_folder(cfg.data))
@@ -109,7 +109,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         model = ARCH_MODEL_REGISTRY.get(name)
         if model is not None and not issubclass(model, EncT5Model):
-            raise UserError(f"--arch {name} is no EncT5; --task {TASK} goes with --arch enct5_…")
+            raise UserError(f"--arch {name} is not an EncT5; --task {TASK} needs --arch enct5_…")
         self.is_training_run = not from_checkpoint
         if self.is_training_run:
             self._check_best_metric(self.cfg.best_checkpoint_metric)
@@ -119,7 +119,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         """Builds the criterion; raises :class:`UserError` for another one."""
         name = getattr(cfg, "_name", None) or CRITERION
         if name != CRITERION:
-            raise UserError(f"--criterion {name}: --task {TASK} goes with --criterion {CRITERION}")
+            raise UserError(f"--criterion {name}: --task {TASK} needs --criterion {CRITERION}")
         return super().build_criterion(cfg, from_checkpoint)
 
     def _check_best_metric(self, best: str) -> None:

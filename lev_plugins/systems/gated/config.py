@@ -48,7 +48,7 @@ def gate_names(cfg: GatedTransformerConfig) -> list[str]:
     alone = "generate" not in names and bool({"copy", "skip"}.intersection(names))
     if str(cfg.gate_variant) == "pointer" and alone:
         raise UserError(
-            f"--gates {cfg.gates} --gate-variant pointer: without the generate gate nothing can "
-            "be written that is not in the source; add generate"
+            f"--gates {cfg.gates} --gate-variant pointer: without the generate gate only "
+            "source tokens can be written; add generate"
         )
     return names

@@ -33,8 +33,8 @@ def chosen_gates(text: str) -> list[str]:
     unknown = [name for name in names if name not in GATES]
     if unknown:
         raise UserError(
-            f"--gates {text}: there is no gate {unknown[0]!r}; give some of {','.join(GATES)}, "
-            "or, alone, all or none"
+            f"--gates {text}: no gate {unknown[0]!r}; give some of {','.join(GATES)}, or "
+            "only all or none"
         )
     return [name for name in GATES if name in names]
 

@@ -71,8 +71,9 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
         if not same_gates or (stored_gates and not same_variant):
             raise UserError(
                 f"{path}: was trained with --gates {','.join(stored_gates) or 'none'} "
-                f"--gate-variant {stored.gate_variant!s}: give these options to resume it; other "
-                "gates begin from it with --finetune-from-model and another --save-dir"
+                f"--gate-variant {stored.gate_variant!s}: give these options to resume it, "
+                "or start other gates from it with --finetune-from-model and another "
+                "--save-dir"
             )
 
     def begin_from(self, start: Start) -> None:
@@ -128,7 +129,7 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
     if cfg.backbone_plan:
         return build_backbone(cfg.backbone_plan, source, target, **options)
     if cfg.tie_backbone:
-        raise UserError("--tie-backbone is for a BERT: give --backbone DIRECTORY too")
+        raise UserError("--tie-backbone needs a BERT: add --backbone DIRECTORY")
     return transformer(
         transformer_size(cfg),
         len(source),

@@ -179,7 +179,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     ) -> "LevenshteinEditorModel":
         """Refuses options that contradict each other or the task's dictionaries."""
         if not hasattr(task, "placeholder"):
-            raise UserError(f"--arch {MODEL} goes with --task translation_edit")
+            raise UserError(f"--arch {MODEL} needs --task translation_edit")
         source, target = task.source_dictionary, task.target_dictionary
         width, decoder_width = cfg.encoder_embed_dim, cfg.decoder_embed_dim
         if width != decoder_width:

@@ -212,12 +212,13 @@ class TranslationEditTask(PostEditingTask):
         starts = not (cfg.alpha_start is None and cfg.beta_start is None)
         if update is not None and starts != (duration > 0):
             raise UserError(
-                "--roll-in-updates goes with --alpha-start or --beta-start: give both or neither"
+                "--roll-in-updates needs --alpha-start or --beta-start, and they need it: "
+                "give both or neither"
             )
         done = time_share if 0 < duration < 1 and update is not None else update
         if done is None and update is not None:
             raise UserError(
-                f"--roll-in-updates {duration} is a share of the time, which needs "
+                f"--roll-in-updates {duration} is a share of the time and needs "
                 "--lr-scheduler time_budget; with other schedules give a number of updates"
             )
         moved = done / duration if done is not None and done < duration else 1.0
@@ -251,7 +252,7 @@ class TranslationEditTask(PostEditingTask):
             return FairseqTask.build_model(plain, cfg, from_checkpoint)
         elif not edits:
             raise UserError(
-                f"{name} is no edit model of ours: --task translation_edit goes with --arch "
+                f"{name} is not an edit model: --task translation_edit needs --arch "
                 "levenshtein_editor, or a checkpoint of it or of a levenshtein_transformer"
             )
         elif from_checkpoint:  # of an earlier version: what has come since is at its default
@@ -265,7 +266,9 @@ class TranslationEditTask(PostEditingTask):
         """Builds the criterion; refuses fairseq's, which know no roll-in."""
         name = getattr(cfg, "_name", None)
         if getattr(CRITERION_REGISTRY.get(name), "__module__", "").startswith("fairseq."):
-            raise UserError(f"--criterion {name}: --criterion edit_policy_loss is needed here")
+            raise UserError(
+                f"--criterion {name}: --task translation_edit needs --criterion edit_policy_loss"
+            )
         return super().build_criterion(cfg)
 
     def build_generator(
@@ -274,8 +277,8 @@ class TranslationEditTask(PostEditingTask):
         """What decodes by refinement, as fairseq's flags and the task's say."""
         if any(getattr(cfg, "draft_guided", False) for cfg in (self.cfg, args)):
             raise UserError(
-                "--draft-guided is for models that write from left to right; an edit model starts "
-                "from the draft anyway; leave it out"
+                "--draft-guided is for left-to-right models; an edit model already starts "
+                "from the draft; leave it out"
             )
         cfg = self.cfg
         options = RefinementOptions.from_generation(

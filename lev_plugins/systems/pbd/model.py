@@ -46,9 +46,9 @@ class PBDTransformerModel(Seq2SeqModel, TrainingHooks):
             if not cfg.no_parameter_sharing:
                 ways = "parameter sharing; give --no-parameter-sharing"
             raise UserError(
-                f"source and target have different dictionaries ({len(source)} and {len(target)} "
-                "symbols), but one table for both is wanted: preprocess with "
-                f"--joined-dictionary, or do without {ways}"
+                f"source and target have different dictionaries ({len(source)} and "
+                f"{len(target)} symbols), but the model shares one embedding table: "
+                f"preprocess with --joined-dictionary, or leave out {ways}"
             )
         return optimize(cls(*build(cfg, source, target)))
 

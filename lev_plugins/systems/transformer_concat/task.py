@@ -71,8 +71,9 @@ class TranslationConcatTask(PostEditingTask):
     def __init__(self, cfg: PostEditingConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         if src_dict != tgt_dict:
             raise UserError(
-                f"{cfg.data}: dict.{cfg.source_lang}.txt and dict.{cfg.target_lang}.txt differ, "
-                "but source and draft are read with one; preprocess with --joined-dictionary"
+                f"{cfg.data}: dict.{cfg.source_lang}.txt and dict.{cfg.target_lang}.txt "
+                "differ, but source and draft share one; preprocess with "
+                "--joined-dictionary"
             )
         super().__init__(cfg, src_dict, tgt_dict)
 

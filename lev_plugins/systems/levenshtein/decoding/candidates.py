@@ -142,7 +142,9 @@ class Reranker:
             )
         own = (getattr(model.decoder, "dictionary", None) or dictionary).symbols
         if own not in (dictionary.symbols[:placeholder], dictionary.symbols[: placeholder + 1]):
-            raise UserError("the reranker has another target dictionary; give one of the same data")
+            raise UserError(
+                "the reranker has a different target dictionary; use one trained on the same data"
+            )
         self.model = model
         self.model.eval()  # in fairseq-generate it returns nothing
         self.dictionary, self.size, self.length_penalty = dictionary, len(own), length_penalty

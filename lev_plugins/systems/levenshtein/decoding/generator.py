@@ -78,8 +78,8 @@ class RefinementGenerator:
         for model in models:
             if not is_edit_model(model):
                 raise UserError(
-                    f"{type(model).__name__} is no edit model; give it last, to rank what they "
-                    "write, with --iter-decode-with-external-reranker"
+                    f"{type(model).__name__} is not an edit model; to rank with it, give it "
+                    "last and add --iter-decode-with-external-reranker"
                 )
             model.eval()  # in fairseq-generate it returns nothing
         return models[0] if len(models) == 1 else EnsemblePolicy(models), reranker

@@ -69,7 +69,7 @@ class RefinementOptions:
                 raise UserError(f"{flag} {value} is outside [{least}, {most}]")
         if self.nbest > self.candidates:
             raise UserError(
-                f"--nbest {self.nbest} asks for more candidates than are made; give "
+                f"--nbest {self.nbest} is more than the number of candidates; give "
                 f"--iter-decode-with-beam {self.nbest} or more"
             )
 

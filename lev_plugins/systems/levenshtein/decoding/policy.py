@@ -108,8 +108,8 @@ class EnsemblePolicy(EditPolicy):
         for others in names[1:]:
             if others != names[0]:
                 raise UserError(
-                    "models whose --edit-operations differ form no ensemble: one has "
-                    f"{','.join(names[0])}, another {','.join(others)}"
+                    "models with different --edit-operations cannot form an ensemble: one "
+                    f"has {','.join(names[0])}, another {','.join(others)}"
                 )
 
     def max_positions(self) -> tuple[int, int] | None:

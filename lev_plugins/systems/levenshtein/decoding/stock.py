@@ -66,7 +66,7 @@ class StockDecoding(Decoding):
         names = [operation.name for operation in self.operations]
         if names != STOCK_OPERATIONS:
             raise UserError(
-                "--stock-decoding is for models with --edit-operations delete,insert,fill"
+                "--stock-decoding needs a model with --edit-operations delete,insert,fill"
             )
         self.processors["deletion"].append(KeptShort())
         self.width = self.columns = self.state.lengths

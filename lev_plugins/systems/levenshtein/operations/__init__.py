@@ -44,8 +44,8 @@ def edit_operations(names: str = "delete,insert,fill") -> tuple[EditOperation, .
     revisions = [stage for stage in stages[:-2] if stage == "revise"]
     if stages != [*revisions, "open", "write"] or len(set(chosen)) < len(chosen):
         raise UserError(
-            f"--edit-operations {names}: an iteration ends with insert,fill; before them stands "
-            "what revises sentences, each once"
+            f"--edit-operations {names}: an iteration must end with insert,fill, after the "
+            "other operations, each at most once"
         )
     return operations
 
