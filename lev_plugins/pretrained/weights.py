@@ -29,7 +29,7 @@ class WeightLoader:
     def read(self, name: str) -> Tensor:
         """A tensor in single precision, used from now on."""
         if name not in self.tensors:
-            raise UserError(f"{self.path}: its weights lack the tensor {name}")
+            raise UserError(f"{self.path}: tensor {name} is missing from its weights")
         self.used.add(name)
         return self.tensors[name].float()
 

@@ -147,7 +147,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
 @pytest.mark.parametrize(
     "name, given, message",
     [
-        ("other.pt", {}, "was trained with --task language_modeling; a corrector is"),
+        ("other.pt", {}, "was trained with --task language_modeling; a corrector needs"),
         ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
         ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon and --lookup need"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),

@@ -100,7 +100,7 @@ def test_drafts_of_other_length_are_named_and_without_targets_data_are_decoded(f
     write(folder, "valid", ROWS[:4])
     for end in ("bin", "idx"):
         (folder / f"valid.src-tgt.mt.{end}").replace(folder / f"train.src-tgt.mt.{end}")
-    with refuses("12 sources", "4 lines of mt"):
+    with refuses("12 sources", "4 drafts"):
         loaded(folder)
 
 
