@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .kernels import TORCH, Kernels
 from .packing import Layout
-from .transformer import Attention, Memory, TransformerBlock
+from .transformer import Attention, Block, Memory, TransformerBlock
 
 KVCache = tuple[Tensor, Tensor]
 
@@ -31,7 +31,7 @@ def append_kv(before: KVCache | None, newest: KVCache) -> KVCache:
     return torch.cat([before[0], newest[0]], 2), torch.cat([before[1], newest[1]], 2)
 
 
-class DecoderBlock(nn.Module):
+class DecoderBlock(Block):
     """Causal self-attention, attention to the source, feed-forward.
 
     ``block``: self-attention, feed-forward layer and their norms; perhaps an encoder's as well.
@@ -71,7 +71,7 @@ class DecoderBlock(nn.Module):
             how much each of the newest looked at each of the source, B × T' × S.
         """
         block, weights = self.block, None
-        generated: KVCache
+        generated = before
 
         def attend(h: Tensor) -> Tensor:
             nonlocal generated
@@ -88,6 +88,7 @@ class DecoderBlock(nn.Module):
         x = block.residual(x, block.self_norm, attend)
         x = block.residual(x, self.cross_norm, read)
         x = block.residual(x, block.feed_norm, block.feed_forward)
+        assert generated is not None
         return x, generated, weights
 
 

@@ -56,5 +56,8 @@ def prepare_training(model: nn.Module) -> None:
     """For a training that begins, of a model that lies on its device."""
     cpu.keep_memory()
     devices = {parameter.device.type for parameter in model.parameters()}
-    if "cuda" in devices and cuda.may_use_tf32():
+    if "cuda" not in devices:
+        return
+    if cuda.may_use_tf32():
         cuda.choose_precision()
+    cuda.compile_blocks(model)
