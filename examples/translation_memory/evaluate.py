@@ -9,7 +9,7 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from files import read_lines, stored_pairs
@@ -18,6 +18,7 @@ from memory import Memory
 from prepare import Row
 from proposals import FEWEST, WAYS, Change, Settings, load, propose, save_settings
 from repair import repair
+from repeats import Words
 from train import checkpoint_of
 from units import Proposal
 
@@ -53,11 +54,14 @@ def told(rows: Sequence[Row]) -> list[Change]:
     return [Change(row.new, row.old, row.draft) for row in rows]
 
 
-def tune(editor: LevenshteinEditor, rows: Sequence[Row]) -> tuple[Settings, list[Proposal]]:
+def tune(
+    editor: LevenshteinEditor, rows: Sequence[Row], usual: Container[Words]
+) -> tuple[Settings, list[Proposal]]:
     """The settings with the fewest edits on the validation part, of equals the most careful; and
-    the model's outputs at that threshold."""
+    the model's outputs at that threshold; ``usual``: words that the memory repeats."""
     before = [edits(row.draft, row.tgt) for row in rows]
-    outputs = {threshold: propose(editor, told(rows), threshold) for threshold in THRESHOLDS}
+    changes = told(rows)
+    outputs = {limit: propose(editor, changes, limit, usual) for limit in THRESHOLDS}
     best, fewest = Settings(THRESHOLDS[0], math.inf), sum(before)
     for threshold, proposals in outputs.items():
         after = [edits(one.text, row.tgt) for one, row in zip(proposals, rows)]
@@ -111,7 +115,7 @@ def calibrate(
     settings.outcomes["kept"] = outcomes(rows, proposals, repaired)
     for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
         drafts = [change.draft for change in changes[way]]
-        outputs = propose(editor, changes[way], threshold)
+        outputs = propose(editor, changes[way], threshold, memory.repeats)
         settings.outcomes[way] = outcomes(asked, outputs, drafts)
     settings.rule["kept"] = rule_share(rows, repaired)
     drafts = [change.draft for change in changes["found"]]
@@ -218,14 +222,14 @@ def run(args: argparse.Namespace) -> int:
     work: Path = args.work
     editor = load(work)
     valid, test = part_of(work, "valid"), part_of(work, "test")
-    settings, proposals = tune(editor, valid)
     memory = Memory(stored_pairs(work))
+    settings, proposals = tune(editor, valid, memory.repeats)
     calibrate(editor, valid, memory, settings, proposals)
     save_settings(work, settings)
     say_precision(settings, args.precision)
     drafts = [row.draft for row in test]
     systems = {"no edits": [row.raw for row in test], "repaired by rule": drafts}
-    outputs = propose(editor, told(test), settings.delete_threshold)
+    outputs = propose(editor, told(test), settings.delete_threshold, memory.repeats)
     least = settings.confidence("kept", args.precision)
     sure = [outcome for outcome in outcomes(test, outputs, drafts) if outcome[0] >= least]
     better = sum(outcome[1] for outcome in sure)

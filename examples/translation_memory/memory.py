@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
+from repeats import Words, usual_repeats
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text
@@ -68,6 +70,11 @@ class Memory:
         self.translations = unique
         self._sources = Index([source for source, _ in self.pairs])
         self._targets: Index | None = None
+
+    @cached_property
+    def repeats(self) -> set[Words]:
+        """Words that its language repeats."""
+        return usual_repeats(target for _, target in self.pairs)
 
     def matches(self, sources: Sequence[str], count: int, itself: bool) -> Iterator[list[Match]]:
         """For each source its ``count`` most similar ones, the best first; ``itself``: also one

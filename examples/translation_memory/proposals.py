@@ -2,13 +2,14 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from lines import to_line
 from repair import places
+from repeats import Words, without_repeats
 from train import checkpoint_of
 from units import Proposal
 
@@ -110,9 +111,16 @@ def save_settings(work: Path, settings: Settings) -> None:
 
 
 def propose(
-    editor: LevenshteinEditor, changes: Sequence[Change], delete_threshold: float
+    editor: LevenshteinEditor,
+    changes: Sequence[Change],
+    delete_threshold: float,
+    usual: Container[Words] = (),
 ) -> list[Proposal]:
-    """The model's outputs; the draft, with probability 0, where a line is too long for it."""
+    """The model's outputs; the draft, with probability 0, where a line is too long for it.
+
+    A word that only the model has written twice in a row stands once; ``usual``: the repeats that
+    the memory has.
+    """
     proposals = [Proposal(change.draft, 0.0) for change in changes]
     numbers = [i for i, change in enumerate(changes) if _fits(editor, change)]
     fitting = [changes[i] for i in numbers]
@@ -125,7 +133,9 @@ def propose(
         markup=True,
     )
     for i, trace in zip(numbers, traces, strict=True):
-        proposals[i] = Proposal(trace.text, math.exp(min(trace.score, 0.0)))
+        change = changes[i]
+        text = without_repeats(trace.text, usual, change.new, change.draft)
+        proposals[i] = Proposal(text, math.exp(min(trace.score, 0.0)))
     return proposals
 
 

@@ -148,7 +148,8 @@ class Proposer:
             new = to_line(draft.unit.source.strip())
             repaired = repair(draft.old, new, draft.text, self.terms) if draft.old else draft.text
             changes.append(Change(new, draft.old, repaired, self.wanted(draft.unit.source)))
-        edited = propose(self.editor, changes, self.settings.delete_threshold)
+        threshold = self.settings.delete_threshold
+        edited = propose(self.editor, changes, threshold, self.memory.repeats)
         proposals: dict[int, Proposal] = {}
         for draft, change, output in zip(drafts, changes, edited, strict=True):
             chosen, why = self.chosen(document, draft, change, output)

@@ -331,6 +331,26 @@ def test_what_is_not_likelier_to_be_better_replaces_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("written_by_model", "proposed"),
+    [
+        ("los módulos módulos nuevos", "los módulos nuevos"),
+        ("Los los  módulos", "Los  módulos"),
+        ("la clase clase clase.", "la clase."),
+        ("de código de código, en", "de código, en"),
+        ("nous nous lavons", "nous nous lavons"),  # so does the memory
+        ("very very quick", "very very quick"),  # so does the source
+        ("tal tal vez", "tal tal vez"),  # so does the draft
+        ("a, a, 1 1 - - b", "a, a, 1 1 - - b"),
+    ],
+)
+def test_a_word_that_only_the_model_has_repeated_stands_once(written_by_model, proposed):
+    usual = memory.Memory([(str(n), "nous nous levons") for n in range(9)]).repeats
+    change = proposals.Change("a very very new text", "", "tal tal vez")
+    editor = Editor((change.draft, written_by_model))
+    assert proposals.propose(editor, [change], 0.5, usual)[0].text == proposed
+
+
+@pytest.mark.parametrize(
     ("new", "target", "old", "flags", "change"),
     [
         ("a %ld", "b %ld", "c %ld", "fuzzy", ("%ld", "%d")),

@@ -1,0 +1,59 @@
+"""Words that a model wrote twice in a row, and should not have."""
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from typing import NamedTuple
+
+LONGEST = 2  # words that are repeated together
+USUAL = 5  # translations of a memory that repeat words, from which on it is the language's way
+_WORD = re.compile(r"\S+")
+_MARKS = ".,;:!?…)]»”"  # that may follow a word
+Words = tuple[str, ...]
+
+
+class Word(NamedTuple):
+    """A word without the marks behind it, in small letters, and where it stands in its text."""
+
+    key: str
+    start: int
+    end: int
+
+
+def words_of(text: str) -> list[Word]:
+    """The words of a text."""
+    words = []
+    for match in _WORD.finditer(text):
+        core = match[0].rstrip(_MARKS)
+        words.append(Word(core.casefold(), match.start(), match.start() + len(core)))
+    return words
+
+
+def repeats(text: str) -> Iterator[tuple[slice, Words]]:
+    """Words that follow themselves: where the second ones stand, with the space before, and what
+    they are. Numbers and marks may well be repeated, and do not count."""
+    words = words_of(text)
+    for size in range(1, LONGEST + 1):
+        for start in range(len(words) - 2 * size + 1):
+            both = words[start : start + 2 * size]
+            keys = tuple(word.key for word in both)
+            if keys[:size] != keys[size:] or not any(map(str.isalpha, "".join(keys))):
+                continue
+            gaps = [text[left.end : right.start] for left, right in zip(both, both[1:])]
+            if all(map(str.isspace, gaps)):
+                yield slice(both[size - 1].end, both[-1].end), keys[size:]
+
+
+def usual_repeats(translations: Iterable[str]) -> set[Words]:
+    """What a memory repeats often enough."""
+    counts = Counter(words for text in translations for words in {w for _, w in repeats(text)})
+    return {words for words, count in counts.items() if count >= USUAL}
+
+
+def without_repeats(text: str, usual: Container[Words], *others: str) -> str:
+    """A text whose words stand once where they follow themselves, unless that is usual or one of
+    the other texts, which it was made from, has it too."""
+    known = {words for other in others for _, words in repeats(other)}
+    while place := next((p for p, w in repeats(text) if w not in known and w not in usual), None):
+        text = text[: place.start] + text[place.stop :]
+    return text
