@@ -3,7 +3,8 @@
 A translation model learns for 30 % of the time, from sources with their change marked; LevT starts
 from it and learns to edit drafts. The autoregressive editor, which reads source and draft, starts
 from fairseq's own translation model of the same minutes. The learning rate falls to zero when the
-time is over. A second call goes on from the last checkpoint.
+time is over. A second call goes on from the last checkpoint, and with more minutes the last model
+learns on.
 """
 
 import argparse
@@ -31,6 +32,7 @@ VALIDATIONS = 8  # in the time of a model
 PATIENCE = 5  # validations without a better one, after which a training stops
 # passes over the data that need no dropout; each doubling needs 0.1 more
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 5, 0.3
+SAME_TIME = 1e-5  # hours
 NEVER = 1_000_000
 _LINE = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
 _NO_EDITS = re.compile(r"valid: no edits, the drafts as they are: \S+ ([\d.]+)")
@@ -97,12 +99,23 @@ WAYS = {"levt": [TRANSLATION, LEVT], "concat": [TRANSFORMER, CONCAT]}
 class Recipe(NamedTuple):
     """What was chosen by the speed of the machine and the size of the memory.
 
-    passes: of the editor over its data, in its share of the time. updates: of each stage.
+    passes: of the editor over its data, in its share of the time. updates: of each stage. minutes:
+    of all stages, 0 where they were not noted.
     """
 
     dropout: float
     passes: float
     updates: dict[str, int]
+    minutes: float = 0.0
+
+    def in_minutes(self, minutes: float) -> "Recipe":
+        """The same for a longer time."""
+        longer = minutes / (self.minutes or minutes)
+        if longer <= 1:
+            return self._replace(minutes=self.minutes or minutes)
+        updates = {name: round(count * longer) for name, count in self.updates.items()}
+        passes = self.passes * longer
+        return Recipe(dropout_for(passes), round(passes, 2), updates, minutes)
 
 
 def dropout_for(passes: float) -> float:
@@ -159,9 +172,18 @@ class Training:
         ]
 
     def hours(self, stage: Stage, stages: Sequence[Stage]) -> float:
-        """The time of a stage, so that all stages together take the minutes."""
-        whole = sum(one.share for one in stages)
-        return self.minutes / 60 * stage.share / whole
+        """The time of a stage, so that all stages together take the minutes: what earlier ones are
+        done with is theirs, and the others share the rest."""
+        spent = {earlier.name: self.spent(earlier) for earlier in stages[:-1]}
+        rest = self.minutes / 60 - sum(spent.values())
+        whole = sum(other.share for other in stages if not spent.get(other.name))
+        return rest * stage.share / whole
+
+    def spent(self, stage: Stage) -> float:
+        """The hours after which a stage was done; 0 where it is not, or does not say."""
+        path = self.work / stage.name / "done"
+        said = path.read_text("utf-8").strip() if path.is_file() else ""
+        return float(said or 0)
 
     def started_from(self, stage: Stage) -> list[str]:
         """The flags to start from another model, where there is one."""
@@ -218,7 +240,9 @@ class Training:
         """What was chosen before, else by a few updates of the first stage."""
         path = self.work / f"{stages[-1].name}.json"
         if path.is_file():
-            return Recipe(**json.loads(path.read_text("utf-8")))
+            recipe = Recipe(**json.loads(path.read_text("utf-8"))).in_minutes(self.minutes)
+            write_json(path, recipe._asdict())
+            return recipe
         first = stages[0]
         hours = self.hours(first, stages)
         beginning = ["--disable-validation", "--max-update", str(BEGINNING)]
@@ -234,7 +258,7 @@ class Training:
             updates[stage.name] = int(3600 * self.hours(stage, stages) / (cost * seconds))
         last = stages[-1]
         passes = updates[last.name] * pass_share * sizes[first.data] / sizes[last.data]
-        recipe = Recipe(dropout_for(passes), round(passes, 2), updates)
+        recipe = Recipe(dropout_for(passes), round(passes, 2), updates, self.minutes)
         write_json(path, recipe._asdict())
         return recipe
 
@@ -250,9 +274,12 @@ class Training:
         passes = f"about {recipe.passes:.1f} passes over the matches"
         print(f"{passes} to come: dropout {recipe.dropout:g}", flush=True)
         for stage in stages:
-            done = self.work / stage.name / "done"
-            if done.is_file():
-                print(f"{stage.name} is trained: delete {done} to go on")
+            done, spent = self.work / stage.name / "done", self.spent(stage)
+            hours = self.hours(stage, stages)
+            last = stage == stages[-1]
+            if done.is_file() and (not last or hours < spent + SAME_TIME):
+                say = f"{stage.name} is trained"
+                print(f"{say}; more than {recipe.minutes:g} --minutes go on" if last else say)
                 continue
             every = max(recipe.updates[stage.name] // VALIDATIONS, 1)
             validation = [
@@ -262,8 +289,8 @@ class Training:
                 *("--save-interval-updates", str(every), "--max-tokens-valid", "4000"),
             ]
             more = [*validation, *self.started_from(stage), *self.extra]
-            self.run(stage, self.hours(stage, stages), more)
-            done.touch()
+            self.run(stage, hours, more)
+            done.write_text(f"{hours}\n", "utf-8")
 
 
 def run(args: argparse.Namespace) -> int:

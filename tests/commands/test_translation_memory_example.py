@@ -11,6 +11,8 @@ import pytest
 from example_scripts import EXAMPLES, modules
 from refusals import refuses
 
+from lev_plugins.inference.checkpoints import load_state
+
 FOLDER = "translation_memory"
 NAMES = "tm prepare train evaluate propose proposals".split()
 tm, prepare, train, evaluate, propose, proposals = modules(FOLDER, *NAMES)
@@ -111,6 +113,14 @@ def test_a_training_is_chosen_told_and_gone_on_with(work, programs, monkeypatch,
     monkeypatch.setenv("PATH", programs)
     step("train", work, "--minutes", 600, *SIZES)
     assert capsys.readouterr().out.count("is trained") == 2
+    step("train", work, "--minutes", 900, *SIZES, "--max-update", 4)
+    assert capsys.readouterr().out.count("is trained") == 1, "the translation model"
+    state = load_state(str(work / "model/checkpoint_last.pt"))
+    assert state["optimizer_history"][-1]["num_updates"] == 4
+    longer = json.loads((work / "model.json").read_text("utf-8"))
+    assert longer["minutes"] == 900 and longer["passes"] == pytest.approx(
+        1.5 * recipe["passes"], abs=0.01
+    )
 
 
 @pytest.mark.slow
