@@ -41,19 +41,19 @@ def random_tensors(kind: str, config: dict[str, Any], *left_out: str) -> Tensors
     import transformers
 
     model = getattr(transformers, kind)(transformers.AutoConfig.for_model(**config))
-    found = {}
+    tensors = {}
     for name, value in model.state_dict().items():
         middle = float("norm" in name.lower() and name.endswith("weight"))
         if not any(part in name for part in left_out):
-            found[name] = middle + 0.4 * torch.randn(value.shape)
-    return found
+            tensors[name] = middle + 0.4 * torch.randn(value.shape)
+    return tensors
 
 
 def bert_tensors(prefix: str = "", head: bool = False) -> Tensors:
     if head:
         return random_tensors("BertForMaskedLM", BERT_CONFIG, "predictions.decoder")
-    found = random_tensors("BertModel", BERT_CONFIG)
-    return {f"{prefix}{name}": value for name, value in found.items()}
+    tensors = random_tensors("BertModel", BERT_CONFIG)
+    return {f"{prefix}{name}": value for name, value in tensors.items()}
 
 
 def t5_tensors(gated: bool, tied: bool) -> Tensors:
@@ -183,10 +183,10 @@ def dictionary(vocabulary: Vocabulary, shuffled: bool = False) -> Dictionary:
     symbols = list(vocabulary.ordinary())
     if shuffled:
         symbols = [symbols[i] for i in torch.randperm(len(symbols)).tolist()]
-    found = Dictionary()
+    dictionary_ = Dictionary()
     for symbol in symbols:
-        found.add_symbol(symbol)
-    return found
+        dictionary_.add_symbol(symbol)
+    return dictionary_
 
 
 def load(folder: Path, source: Dictionary, target: Dictionary, tie: bool = False) -> Backbone:

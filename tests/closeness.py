@@ -19,7 +19,7 @@ SHARE = 1e-4
 
 
 def assert_near(
-    found: Tensor | Sequence[Tensor], expected: Tensor | Sequence[Tensor], least: float = 1.0
+    actual: Tensor | Sequence[Tensor], expected: Tensor | Sequence[Tensor], least: float = 1.0
 ) -> None:
     """Equal but for the order in which single precision was added up.
 
@@ -28,8 +28,10 @@ def assert_near(
         least: the size of the smallest numbers that took part; 1 is right for logits, for
             log-probabilities and for what layer norms give.
     """
-    ours, theirs = ([one] if torch.is_tensor(one) else list(one) for one in (found, expected))
-    sizes = [float(one.detach().abs().max()) for one in theirs if one.numel()]
+    ours, theirs = (
+        [tensors] if torch.is_tensor(tensors) else list(tensors) for tensors in (actual, expected)
+    )
+    sizes = [float(tensor.detach().abs().max()) for tensor in theirs if tensor.numel()]
     atol = SHARE * max([least, *sizes])
     torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
 

@@ -12,10 +12,10 @@ def outcome(call: Callable[[], Any], *named: Any) -> str:
     try:
         call()
     except UserError as error:
-        said = str(error)
-        assert said and "\n" not in said and len(said) < 800, repr(error)
-        assert not named or any(str(one) in said for one in named), said
-        return said
+        message = str(error)
+        assert message and "\n" not in message and len(message) < 800, repr(error)
+        assert not named or any(str(name) in message for name in named), message
+        return message
     return "loaded"
 
 

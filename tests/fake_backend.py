@@ -65,8 +65,8 @@ class FakeBackend(Backend):
         if written is None:
             return None
         spelt = [token if token is None or self.is_known(token) else None for token in written]
-        found = rewriting(unit, spelt, self.scoring(spelt), self.is_known)
-        return found.answer(text, self.processing)
+        rewritten = rewriting(unit, spelt, self.scoring(spelt), self.is_known)
+        return rewritten.answer(text, self.processing)
 
     def is_known(self, token: str) -> bool:
         return self.known is None or token in self.known
@@ -94,8 +94,11 @@ class Scripted(Autoregressive):
         asked = list(map(self.processing.text, units))
         self.asked += asked
         return [
-            {self.processing.tokens(one): self.likes.get(one, -5.0) for one in some}
-            for some in (self.script.get(unit, ()) for unit in asked)
+            {
+                self.processing.tokens(candidate): self.likes.get(candidate, -5.0)
+                for candidate in candidates
+            }
+            for candidates in (self.script.get(unit, ()) for unit in asked)
         ]
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:

@@ -72,8 +72,8 @@ def _line() -> str:
 def _waits(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether an operation on tensors of the device makes the host wait, copies left out."""
     if name in INDEXING:
-        chosen = [one for one in args[1] if isinstance(one, Tensor)]
-        return any(one.dtype in (torch.bool, torch.uint8) for one in chosen)
+        chosen = [index for index in args[1] if isinstance(index, Tensor)]
+        return any(index.dtype in (torch.bool, torch.uint8) for index in chosen)
     if name == "repeat_interleave":
         return kwargs.get("output_size") is None
     return name in WAITS
@@ -86,7 +86,7 @@ class _OnGPU(Tensor):
 
     @staticmethod
     def __new__(cls, values: Tensor) -> "_OnGPU":
-        made: _OnGPU = Tensor._make_wrapper_subclass(
+        wrapper: _OnGPU = Tensor._make_wrapper_subclass(
             cls,
             values.size(),
             strides=values.stride(),
@@ -95,8 +95,8 @@ class _OnGPU(Tensor):
             device=DEVICE,
             requires_grad=values.requires_grad,
         )
-        made.values = values
-        return made
+        wrapper.values = values
+        return wrapper
 
     @classmethod
     def __torch_dispatch__(
@@ -132,8 +132,8 @@ class _Attention(torch.autograd.Function):
     def forward(ctx: Any, count: Count, attend: Any, *inputs: Tensor | None) -> Tensor:
         learns = ctx.needs_input_grad[2:]
         ctx.inputs = [
-            one.values.detach().requires_grad_(wanted) if isinstance(one, _OnGPU) else one
-            for one, wanted in zip(inputs, learns, strict=True)
+            tensor.values.detach().requires_grad_(wanted) if isinstance(tensor, _OnGPU) else tensor
+            for tensor, wanted in zip(inputs, learns, strict=True)
         ]
         ctx.count = count
         count.operations["attention"] += 1
@@ -144,10 +144,10 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Any) -> tuple[Tensor | None, ...]:
         ctx.count.operations["attention_backward"] += 1
-        wanted = [one is not None and one.requires_grad for one in ctx.inputs]
-        learnt = [one for one, learns in zip(ctx.inputs, wanted) if learns]
-        found = iter(torch.autograd.grad(ctx.out, learnt, grad.values))
-        return None, None, *(to_gpu(next(found)) if learns else None for learns in wanted)
+        wanted = [tensor is not None and tensor.requires_grad for tensor in ctx.inputs]
+        learnt = [tensor for tensor, learns in zip(ctx.inputs, wanted) if learns]
+        gradients = iter(torch.autograd.grad(ctx.out, learnt, grad.values))
+        return None, None, *(to_gpu(next(gradients)) if learns else None for learns in wanted)
 
 
 class _Dispatch(TorchDispatchMode):
@@ -160,25 +160,30 @@ class _Dispatch(TorchDispatchMode):
     ) -> Any:
         kwargs = dict(kwargs or {})
         name = func._schema.name
-        tensors = [one for one in tree_flatten((args, kwargs))[0] if isinstance(one, Tensor)]
-        here = [one for one in tensors if isinstance(one, _OnGPU)]
+        tensors = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
+        here = [tensor for tensor in tensors if isinstance(tensor, _OnGPU)]
         target = kwargs.get("device")
         lands = torch.device(target).type == DEVICE if target is not None else bool(here)
         if not here and not lands:
             return func(*args, **kwargs)
         if here and name not in COPIES:
-            others = [one for one in tensors if not isinstance(one, _OnGPU) and one.dim()]
+            others = [
+                tensor for tensor in tensors if not isinstance(tensor, _OnGPU) and tensor.dim()
+            ]
             assert not others, f"{name}: tensors of two devices"
         self._count(name.removeprefix("aten::"), tensors, args, kwargs, lands)
         if target is not None:
             kwargs["device"] = torch.device("cpu")
-        args, kwargs = tree_map_only(_OnGPU, lambda one: one.values, (args, kwargs))
+        args, kwargs = tree_map_only(_OnGPU, lambda tensor: tensor.values, (args, kwargs))
         with torch.no_grad():
-            found = func(*args, **kwargs)
-        writes = any(one.alias_info and one.alias_info.is_write for one in func._schema.arguments)
+            result = func(*args, **kwargs)
+        writes = any(
+            argument.alias_info and argument.alias_info.is_write
+            for argument in func._schema.arguments
+        )
         if writes and here and isinstance(tensors[0], _OnGPU):
             return tensors[0] if func._schema.returns else None
-        return tree_map_only(Tensor, to_gpu, found) if lands else found
+        return tree_map_only(Tensor, to_gpu, result) if lands else result
 
     def _count(
         self, name: str, tensors: list[Tensor], args: Any, kwargs: dict[str, Any], lands: bool
@@ -187,7 +192,7 @@ class _Dispatch(TorchDispatchMode):
             return
         self.count.operations[name] += 1
         if f"aten::{name}" in COPIES:
-            sides = {isinstance(one, _OnGPU) for one in tensors} | {lands}
+            sides = {isinstance(tensor, _OnGPU) for tensor in tensors} | {lands}
             blocks = not kwargs.get("non_blocking") and not (
                 name == "copy_" and args[2:] == (True,)
             )

@@ -11,13 +11,13 @@ from lev_plugins.errors import UserError
 
 
 @contextmanager
-def refuses(*said: object, match: str | None = None) -> Iterator[pytest.ExceptionInfo[UserError]]:
+def refuses(*parts: object, match: str | None = None) -> Iterator[pytest.ExceptionInfo[UserError]]:
     """What stands inside ends in one line with all of ``said``, where the pattern is found."""
     with pytest.raises(UserError, match=match) as caught:
         yield caught
     message = str(caught.value)
     assert message and "\n" not in message
-    for part in said:
+    for part in parts:
         assert str(part) in message, message
 
 

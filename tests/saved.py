@@ -90,9 +90,9 @@ def changed(path: Path, outcome: Path, section: str, **settings: Any) -> Path:
     return outcome
 
 
-def begin(cfg: Any, task: Any, hours: float = 0.0, **given: Any) -> int:
+def begin(cfg: Any, task: Any, hours: float = 0.0, **options: Any) -> int:
     """A training begins as ``given`` says, ``hours`` long, which are over; its last epoch."""
-    how = CheckpointConfig(**given)
+    how = CheckpointConfig(**options)
     cfg = copy.copy(cfg)
     cfg.checkpoint, cfg.optimization = how, OptimizationConfig(stop_time_hours=hours)
     trainer = SimpleNamespace(

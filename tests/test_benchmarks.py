@@ -34,16 +34,16 @@ def measured(script: ModuleType, *words: str, capsys: Any) -> list[str]:
 
 
 def test_every_benchmark_ends_in_its_table(capsys):
-    found = measured(levt_speed, "--batches", "1,3", "--less", "int8", capsys=capsys)
+    rows = measured(levt_speed, "--batches", "1,3", "--less", "int8", capsys=capsys)
     decoding = [
         f"decoding: batch {size}, {rules}"
         for size in (1, 3)
         for rules in ("stock's rules", "own rules", "own rules, int8")
     ]
-    assert found == ["training: gradients", "training: update with Adam", *decoding]
-    found = measured(levt_against_ar, "--less", "bf16", capsys=capsys)
+    assert rows == ["training: gradients", "training: update with Adam", *decoding]
+    rows = measured(levt_against_ar, "--less", "bf16", capsys=capsys)
     beams = [f"AR, beam {beam} / LevT" for beam in (4, 1)]
-    assert found == [name + less for name in beams for less in ("", ", bf16")]
+    assert rows == [name + less for name in beams for less in ("", ", bf16")]
 
 
 @pytest.mark.slow
@@ -91,8 +91,8 @@ def test_an_output_of_another_length_stops_the_race(monkeypatch):
     assert len(against.search(model, task.tgt_dict, sample, 3)) == words + 1
     generator = against.SequenceGenerator
 
-    def shorter(*given, max_len_b, min_len, **options):
-        return generator(*given, max_len_b=max_len_b - 1, min_len=1, **options)
+    def shorter(*arguments, max_len_b, min_len, **options):
+        return generator(*arguments, max_len_b=max_len_b - 1, min_len=1, **options)
 
     monkeypatch.setattr(against, "SequenceGenerator", shorter)
     with refuses(match=rf"\d+ tokens for a source of {words + 1}"):
@@ -111,8 +111,8 @@ HEAD = {"table": "words", "head": "test", "judged_by": "right", "columns": COLUM
 
 
 def row(right: Any, system: str = "PBD", **fields: Any) -> dict[str, Any]:
-    one = {"table": "words", "system": system, "kind": "system", "seeds": [1], **MEASURED}
-    return {**one, "metrics": {"right": right}, **fields}
+    entry = {"table": "words", "system": system, "kind": "system", "seeds": [1], **MEASURED}
+    return {**entry, "metrics": {"right": right}, **fields}
 
 
 def put(repository: Path, *records: dict[str, Any]) -> None:
@@ -161,10 +161,10 @@ def test_the_numbers_of_an_evaluation_become_a_row(repository, capsys):
         (repository / f"{seed}.json").write_text(json.dumps({"systems": systems}))
     files = [str(repository / f"{seed}.json") for seed in (1, 2)]
     assert run(repository, "--add", "words", "PBD", "mine", *files, "--seeds", "1", "2") == 0
-    found = results.read(repository / results.LIST)
-    assert [one.get("system") for one in found] == [None, "PBD", "no-edit baseline"]
-    assert found[1]["metrics"] == {"right": {"mean": 91.0, "lowest": 90.0, "highest": 92.0}}
-    assert found[1]["command"] == ["bash run.sh"] and found[1]["seeds"] == [1, 2]
+    entries = results.read(repository / results.LIST)
+    assert [entry.get("system") for entry in entries] == [None, "PBD", "no-edit baseline"]
+    assert entries[1]["metrics"] == {"right": {"mean": 91.0, "lowest": 90.0, "highest": 92.0}}
+    assert entries[1]["command"] == ["bash run.sh"] and entries[1]["seeds"] == [1, 2]
     assert "**91.0** (90.0 … 92.0)" in (repository / "RESULTS.md").read_text()
     capsys.readouterr()
     assert run(repository, "--add", "words", "PBD", "mine", *files) == 1

@@ -43,13 +43,13 @@ def checkpoint(kind: str) -> Callable[[Path], Path]:
 
 
 def pickled(folder: Path) -> Path:
-    made = checkpoints.bert(folder / "bert")
-    tensors = load_file(str(made / WEIGHTS))
-    (made / WEIGHTS).unlink()
+    paths = checkpoints.bert(folder / "bert")
+    tensors = load_file(str(paths / WEIGHTS))
+    (paths / WEIGHTS).unlink()
     for part in (1, 2):
-        some = {name: tensors[name] for name in sorted(tensors)[part - 1 :: 2]}
-        torch.save(some, made / f"pytorch_model-0000{part}-of-00002.bin")
-    return made
+        part_tensors = {name: tensors[name] for name in sorted(tensors)[part - 1 :: 2]}
+        torch.save(part_tensors, paths / f"pytorch_model-0000{part}-of-00002.bin")
+    return paths
 
 
 def predict(path: str) -> None:
@@ -83,18 +83,18 @@ def test_damaged_it_is_loaded_or_refused_and_no_pickle_is_run(name, tmp_path):
 
     assert loads()
     for path in [of] if of.is_file() else sorted(of.glob("*.bin" if "pick" in name else "*")):
-        whole = path.read_bytes()
+        content = path.read_bytes()
         for _ in range(turns):
-            path.write_bytes(damaged(whole, rng))
+            path.write_bytes(damaged(content, rng))
             refused += not loads()
         for protocol in (0, 4):
             path.write_bytes(pickle.dumps(Malicious(victim), protocol))
             assert not loads() and not victim.exists()
-        places = {0, 1, 2, 3, 4, 64, len(whole) // 2, len(whole) - 22, len(whole) - 1}
+        places = {0, 1, 2, 3, 4, 64, len(content) // 2, len(content) - 22, len(content) - 1}
         for place in places if exact else ():
-            path.write_bytes(whole[:place])
+            path.write_bytes(content[:place])
             assert not loads()
-        path.write_bytes(whole)
+        path.write_bytes(content)
     assert refused > turns // 6, "hardly anything was looked at"
 
 
@@ -114,10 +114,10 @@ PARTS = ("args", "cfg", "model", "extra_state", "task_state", "last_optimizer_st
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Dictionaries of letters, and checkpoints of every kind over them."""
-    made = tmp_path_factory.mktemp("files")
+    good_files = tmp_path_factory.mktemp("files")
     for kind in ("editor", "stock"):
-        checkpoint(kind)(made)
-    return made
+        checkpoint(kind)(good_files)
+    return good_files
 
 
 @pytest.mark.parametrize("number, part", list(enumerate([*PARTS, "array", "all"])))
@@ -128,11 +128,11 @@ def test_a_pickle_is_refused_wherever_it_stands(folder, tmp_path, monkeypatch, n
     harm: Any = Malicious(victim)
     if part == "array":
         harm = np.array([harm], dtype=object)
-    found = harm if part == "all" else {**state, part: harm}
+    damaged = harm if part == "all" else {**state, part: harm}
     if number % 3 == 2:
-        path.write_bytes(pickle.dumps(found))
+        path.write_bytes(pickle.dumps(damaged))
     else:  # the two forms that torch writes
-        torch.save(found, path, _use_new_zipfile_serialization=number % 3 == 0)
+        torch.save(damaged, path, _use_new_zipfile_serialization=number % 3 == 0)
     for load in LOADS:
         with refuses(path):
             load(str(path))
@@ -164,9 +164,9 @@ def test_what_is_no_checkpoint_is_named(tmp_path):
 
 
 def test_a_checkpoint_of_another_system_or_size_is_told(folder, tmp_path):
-    for made, kind in ((LevenshteinEditor, "stock"), (EncT5, "editor"), (EncT5, "stock")):
+    for loader, kind in ((LevenshteinEditor, "stock"), (EncT5, "editor"), (EncT5, "stock")):
         with refuses(folder / f"{kind}.pt", "task"):
-            made.from_pretrained(str(folder / f"{kind}.pt"))
+            loader.from_pretrained(str(folder / f"{kind}.pt"))
     other = tmp_path / "other.pt"
     with refuses("enct5"):
         changed(folder / "stock.pt", other, "task", _name="enct5")

@@ -52,12 +52,12 @@ def component_flags() -> set[str]:
         criterions.CRITERION_DATACLASS_REGISTRY,
         *(kind["dataclass_registry"] for kind in registry.REGISTRIES.values()),
     ]
-    found: set[str] = set()
-    for configuration in {one for kind in kinds for one in kind.values() if one is not None}:
+    flags: set[str] = set()
+    for configuration in {value for kind in kinds for value in kind.values()} - {None}:
         parser = argparse.ArgumentParser(conflict_handler="resolve")
         gen_parser_from_dataclass(parser, configuration())
-        found |= flags_of(parser)
-    return found | {"--scale-parameter"}  # of Adafactor, which has no config dataclass
+        flags |= flags_of(parser)
+    return flags | {"--scale-parameter"}  # of Adafactor, which has no config dataclass
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_every_flag_named_in_the_text_exists(name, parsers):
     named = {flag for span in spans for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", span)}
     unfinished = {flag for flag in named if flag.endswith("-")}  # --eval-bleu-…
     assert named - unfinished <= known
-    assert all(any(one.startswith(flag) for one in known) for flag in unfinished)
+    assert all(any(flag_.startswith(flag) for flag_ in known) for flag in unfinished)
 
 
 @pytest.mark.parametrize("name", names([*DOCUMENTS, *SCRIPTS]))
@@ -186,7 +186,7 @@ def test_every_link_and_every_file_named_leads_somewhere(name):
         if anchor:
             titles = re.findall(r"^#+ (.+)$", linked.read_text(encoding="utf-8"), re.M)
             anchors = (re.sub(r"[^\w -]", "", title.lower()) for title in titles)
-            assert anchor in {one.replace(" ", "-") for one in anchors}, target
+            assert anchor in {anchor_.replace(" ", "-") for anchor_ in anchors}, target
     for span in re.findall(r"`([\w./-]+)`", text):
         if span.split("/")[0] in FOLDERS and "/" in span:
             assert (ROOT / span).exists(), f"{name}: {span}"
@@ -197,5 +197,5 @@ def test_every_equation_names_a_function_that_exists(root):
     named = re.findall(r"^\| .*`([\w.]+):([\w.]+)` \|$", text, re.M)
     assert len(named) > 15
     for module, path in named:
-        found = functools.reduce(getattr, path.split("."), importlib.import_module(module))
-        assert callable(found), path
+        named_object = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+        assert callable(named_object), path

@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_a_message_has_no_character_that_a_terminal_obeys_and_a_bearable_length():
-    said = str(UserError(f"{ESCAPES}\nis not there"))
-    assert not UNSAFE.search(said) and said.startswith(r"\x1b[31mred\x1b]0;title\x07 ")
-    assert printable(said) == said, "what was escaped is not escaped again"
+    message = str(UserError(f"{ESCAPES}\nis not there"))
+    assert not UNSAFE.search(message) and message.startswith(r"\x1b[31mred\x1b]0;title\x07 ")
+    assert printable(message) == message, "what was escaped is not escaped again"
     assert str(UserError("Zürich 東京 \u200d ünï")) == "Zürich 東京 \u200d ünï"
     long = str(UserError(f"line 3: {'x' * 10**5} is no number; write one"))
     assert long.startswith("line 3: xxx") and long.endswith("xxx is no number; write one")
@@ -108,7 +108,7 @@ def test_a_mistake_of_the_first_hour_is_one_line_that_names_it(tmp_path, mistake
     assert sorted(tmp_path.rglob("*")) == before
     line = capsys.readouterr().err
     assert line.startswith("error: ") and line.count("\n") == 1 and not UNSAFE.search(line)
-    assert [one for one in named if one not in line] == []
+    assert [name for name in named if name not in line] == []
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, KeyError, AssertionError, OSError, TypeError])

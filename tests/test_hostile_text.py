@@ -74,27 +74,27 @@ def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
 @given(lines=st.lists(LINE, max_size=3), size=st.integers(1, 3), sure=st.sampled_from([0.0, 0.5]))
 def test_a_corrector_changes_its_edits_and_nothing_else(number, unit, lines, size, sure):
     of = corrector("translation" if number % 2 else "edits", unit)
-    found = of.correct(lines, batch_size=size, min_confidence=sure)
-    assert [one.source for one in found] == lines
-    for one in found:
+    corrections = of.correct(lines, batch_size=size, min_confidence=sure)
+    assert [correction.source for correction in corrections] == lines
+    for correction in corrections:
         parts, place = [], 0
-        for edit in one.edits:
-            assert one.source[edit.offset : edit.end] == edit.before and place <= edit.offset
+        for edit in correction.edits:
+            assert correction.source[edit.offset : edit.end] == edit.before and place <= edit.offset
             if edit.applied:
-                parts += [one.source[place : edit.offset], edit.after]
+                parts += [correction.source[place : edit.offset], edit.after]
                 place = edit.end
-        assert "".join(parts) + one.source[place:] == one.text
+        assert "".join(parts) + correction.source[place:] == correction.text
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_long_line_is_cut_into_units_in_time(kind):
     with soon():
         for line in LONG:
-            found = list(spans(line, kind, 3))
-            ends = [end for one in found for end in one]
-            assert ends == sorted(ends) and all(a < b for a, b in found)
+            pieces = list(spans(line, kind, 3))
+            ends = [end for piece in pieces for end in piece]
+            assert ends == sorted(ends) and all(a < b for a, b in pieces)
             if kind == "word":
-                assert [line[a:b] for a, b in found] == line.split()
+                assert [line[a:b] for a, b in pieces] == line.split()
 
 
 @pytest.mark.parametrize("markup", [False, True])
@@ -114,8 +114,8 @@ def test_a_long_line_is_corrected_or_its_beginning_classified_in_time():
         with soon():
             for line in LONG[kind == "edits" :: 3]:
                 lines = ["a b", line, "c"]
-                found = corrector(kind, "line").correct(lines, min_confidence=1.0)
-                assert [one.source for one in found] == lines
+                corrections = corrector(kind, "line").correct(lines, min_confidence=1.0)
+                assert [correction.source for correction in corrections] == lines
     with soon():
-        found = enct5("regression").predict(LONG)
-        assert len(found) == len(LONG) and all(one.cut for one in found)
+        corrections = enct5("regression").predict(LONG)
+        assert len(corrections) == len(LONG) and all(correction.cut for correction in corrections)

@@ -62,21 +62,21 @@ def complaint(importer: Parts, imported: Parts) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def found(root: Path) -> dict[Parts, list[Parts]]:
+def imported_by(root: Path) -> dict[Parts, list[Parts]]:
     """``("io", "lines")`` → what ``lev_plugins/io/lines.py`` imports."""
-    package, every = root / "lev_plugins", {}
+    package, imports_of = root / "lev_plugins", {}
     for path in package.rglob("*.py"):
         parts = path.relative_to(package).with_suffix("").parts
-        every[parts] = list(imports(path.read_text(), parts))
-    return every
+        imports_of[parts] = list(imports(path.read_text(), parts))
+    return imports_of
 
 
-def test_every_module_stands_in_a_layer_and_imports_point_downwards(found):
-    assert {parts[0] for parts in found} <= set(LEVEL)
+def test_every_module_stands_in_a_layer_and_imports_point_downwards(imported_by):
+    assert {parts[0] for parts in imported_by} <= set(LEVEL)
     wrong = [
         f"{'.'.join(parts)} imports {'.'.join(imported)}: {why}"
-        for parts, every in found.items()
-        for start, *imported in every
+        for parts, packages in imported_by.items()
+        for start, *imported in packages
         if start == "." and (why := complaint(parts, tuple(imported)))
     ]
     assert not wrong
@@ -107,14 +107,16 @@ def test_no_files_import_each_other_in_a_circle(root):
     tuple(TopologicalSorter(graph).static_order())  # CycleError names them
 
 
-def test_nobody_imports_what_he_should_know_nothing_of(found):
+def test_nobody_imports_what_he_should_know_nothing_of(imported_by):
     """The user may have renamed the package's folder, fairseq reads the types of dataclasses, and
     of the lower packages only nn/seq2seq puts blocks behind fairseq's interfaces."""
     fairseqs = {"fairseq", "fairseq_cli", "omegaconf", "hydra"}
-    for parts, every in found.items():
-        names = {one[0] for one in every}
+    for parts, imported in imported_by.items():
+        names = {parts_[0] for parts_ in imported}
         assert "lev_plugins" not in names, parts
-        assert "__future__" not in names or ("fairseq", "dataclass") not in {o[:2] for o in every}
+        assert "__future__" not in names or ("fairseq", "dataclass") not in {
+            o[:2] for o in imported
+        }
         if parts[0] in ("ops", "nn", "errors") and parts[:2] != ("nn", "seq2seq"):
             assert not fairseqs & names, parts
 
@@ -125,5 +127,5 @@ def test_the_runtime_imports_neither_the_package_nor_torch_nor_fairseq(root):
     assert paths
     for path in paths:
         parts = path.relative_to(root / "lev_runtime").with_suffix("").parts
-        names = {one[0] for one in imports(path.read_text(), parts)} - {"."}
+        names = {parts_[0] for parts_ in imports(path.read_text(), parts)} - {"."}
         assert names <= known | sys.stdlib_module_names, path

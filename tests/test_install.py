@@ -41,7 +41,7 @@ def refusal(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("python", "said"),
+    ("python", "message"),
     [
         ("echo 3.8.18", "3.8.18"),
         ("exit 1", "3.11"),
@@ -49,8 +49,8 @@ def refusal(tmp_path):
         ('case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac', "python3.13-dev"),
     ],
 )
-def test_what_the_machine_lacks_is_said_before_anything_is_made(refusal, python, said):
-    assert said in refusal("examples/environment.sh", python=python)
+def test_what_the_machine_lacks_is_said_before_anything_is_made(refusal, python, message):
+    assert message in refusal("examples/environment.sh", python=python)
 
 
 @pytest.mark.parametrize("words", ["--minutes 0", "--minutes", "--seed 1.5", "--system=ar", "--x"])

@@ -31,7 +31,7 @@ EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("options", "named"),
     [
         ({"sources": None}, "sources"),
         ({"sources": "a b"}, "sources"),
@@ -41,20 +41,20 @@ EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
         ({"max_iter": 0}, ""),
     ],
 )
-def test_what_nothing_can_be_edited_with_is_named_before_anything_is_read(given, named):
+def test_what_nothing_can_be_edited_with_is_named_before_anything_is_read(options, named):
     with refuses(named):
-        EDITOR().edit_nbest(**{"sources": [], **given})
+        EDITOR().edit_nbest(**{"sources": [], **options})
 
 
 def test_what_is_no_list_of_strings_is_named():
-    for named, given in (
+    for named, options in (
         ("protect 1", {"protect": [None]}),
         ("protect", {"protect": None}),
         ("protect_words 2", {"protect_words": ["a", 1]}),
         ("protect_words", {"protect_words": "a"}),
     ):
         with refuses(named):
-            CORRECTOR().correct(["a"], **given)
+            CORRECTOR().correct(["a"], **options)
     with refuses("m does not exist"):
         EncT5.from_pretrained("m", device=torch.device("cpu"))
 
@@ -62,12 +62,12 @@ def test_what_is_no_list_of_strings_is_named():
 def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path):
     """As to an EncT5; where words are looked up whole, they come back as they were typed."""
     model = tiny.sentencepiece_model(tmp_path / "spm", ["a b"], model_type="char", vocab_size=6)
-    made = EDITOR()
-    made.bpe = SentencepieceBPE(SentencepieceConfig(sentencepiece_model=str(model)))
+    editor = EDITOR()
+    editor.bpe = SentencepieceBPE(SentencepieceConfig(sentencepiece_model=str(model)))
     halves, marks = ["a \ud800 b", "\udfff"], ["a ? b", "?"]
-    found, expected = (made.edit(given, given, max_iter=2) for given in (halves, marks))
-    assert [one.text for one in found] == [one.text for one in expected]
-    assert [(one.source, one.draft) for one in found] == list(zip(halves, halves))
+    actual, expected = (editor.edit(drafts, drafts, max_iter=2) for drafts in (halves, marks))
+    assert [trace.text for trace in actual] == [trace.text for trace in expected]
+    assert [(trace.source, trace.draft) for trace in actual] == list(zip(halves, halves))
 
 
 # what a notebook shows ------------------------------------------------------------------------
@@ -77,11 +77,11 @@ SHOWN = "&lt;b&gt;&amp;&quot;&#x27;\\x1b\\u202e"
 
 
 def test_a_notebook_shows_what_went_and_what_came_and_no_markup_of_its_own():
-    for one in (
+    for pair in (
         editors.trace(HOSTILE),
         Correction(HOSTILE, HOSTILE, (Edit(0, HOSTILE, HOSTILE, 0.5),)),
     ):
-        html = one._repr_html_()
+        html = pair._repr_html_()
         assert html.count(SHOWN) >= 2 and "<b>" not in html and "\x1b" not in html
     html = editors.trace("word")._repr_html_()
     assert html.index(">word</del>") < html.index(">word</ins>")
@@ -92,11 +92,11 @@ def test_a_notebook_shows_what_went_and_what_came_and_no_markup_of_its_own():
 
 def test_the_notebook_runs(root: Path, monkeypatch):
     """Cell by cell, as a notebook would; the models are untrained."""
-    made, corrector = editors.editor(max_insertions=1), editors.edit_corrector()
-    monkeypatch.setattr(lev_plugins.LevenshteinEditor, "from_pretrained", lambda path: made)
+    edit_model, corrector = editors.editor(max_insertions=1), editors.edit_corrector()
+    monkeypatch.setattr(lev_plugins.LevenshteinEditor, "from_pretrained", lambda path: edit_model)
     monkeypatch.setattr(lev_plugins.Corrector, "from_pretrained", lambda path: corrector)
     notebook = json.loads((root / "examples/python/edits.ipynb").read_text("utf-8"))
-    cells = ["".join(one["source"]) for one in notebook["cells"] if one["cell_type"] == "code"]
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     names: dict = {}
     for number, cell in enumerate(cells):
         exec(compile(cell, f"cell {number}", "exec"), names)
@@ -115,16 +115,16 @@ def sentences(thread: int, count: int = 12) -> list[str]:
     return [" ".join(rng.choices(words, k=rng.randint(0, 8))) for _ in range(count)]
 
 
-def edited(made: LevenshteinEditor, thread: int) -> Any:
+def edited(editor: LevenshteinEditor, thread: int) -> Any:
     drafts = sentences(thread)
-    found = made.edit(drafts[::-1], drafts, max_iter=2, batch_size=5)
-    assert f"w{thread}-" in "".join(one.text for one in found)
-    assert len(made.task.tgt_dict) == made.task.placeholder + 1
-    return found
+    traces = editor.edit(drafts[::-1], drafts, max_iter=2, batch_size=5)
+    assert f"w{thread}-" in "".join(trace.text for trace in traces)
+    assert len(editor.task.tgt_dict) == editor.task.placeholder + 1
+    return traces
 
 
-def corrected(made: Corrector, thread: int) -> Any:
-    return made.correct(sentences(thread, 3), batch_size=2)
+def corrected(corrector: Corrector, thread: int) -> Any:
+    return corrector.correct(sentences(thread, 3), batch_size=2)
 
 
 #: what is made, and what each thread asks of it
@@ -140,19 +140,19 @@ ASKED: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Any]]] = {
 @pytest.mark.parametrize("name", ASKED)
 def test_every_thread_gets_what_it_gets_alone(name):
     make, ask = ASKED[name]
-    made = make()
-    alone = [ask(made, thread) for thread in range(THREADS)]
+    product = make()
+    alone = [ask(product, thread) for thread in range(THREADS)]
     assert alone[0] != alone[1]
     together, before = threading.Barrier(THREADS), sys.getswitchinterval()
 
     def work(thread: int) -> list[Any]:
         together.wait()
-        return [ask(made, thread) for _ in range(ROUNDS)]
+        return [ask(product, thread) for _ in range(ROUNDS)]
 
     sys.setswitchinterval(1e-6)  # threads change places as often as they can
     try:
         with ThreadPoolExecutor(THREADS) as pool:
-            assert list(pool.map(work, range(THREADS))) == [[one] * ROUNDS for one in alone]
+            assert list(pool.map(work, range(THREADS))) == [[answer] * ROUNDS for answer in alone]
     finally:
         sys.setswitchinterval(before)
 
@@ -168,8 +168,8 @@ INNER: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("name", INNER)
 def test_threads_are_served_at_once_and_not_in_turn(name):
     (make, ask), (model_of, called) = ASKED[name], INNER[name]
-    made = make()
-    model, alone = model_of(made), ask(made, 1)
+    product = make()
+    model, alone = model_of(product), ask(product, 1)
     together, inner = threading.Barrier(2), getattr(model, called)
 
     def meeting(*args: Any, **named: Any) -> Any:
@@ -178,4 +178,4 @@ def test_threads_are_served_at_once_and_not_in_turn(name):
 
     setattr(model, called, meeting)
     with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(lambda thread: ask(made, thread), [1, 1])) == [alone] * 2
+        assert list(pool.map(lambda thread: ask(product, thread), [1, 1])) == [alone] * 2

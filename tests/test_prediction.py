@@ -38,16 +38,16 @@ def save(
     path: Path, kind: str, texts: int = 1, labels: Sequence[str] = LABELS, threshold: float = 0.4
 ) -> Path:
     """A checkpoint as fairseq-train writes it, of a model that was not trained."""
-    made = editors.enct5(kind, texts, LIMIT, labels)
-    kept = {**made.task.state_dict(), "threshold": threshold}
-    return saved.write(path, configuration(kind), made.model, kept)
+    model = editors.enct5(kind, texts, LIMIT, labels)
+    kept = {**model.task.state_dict(), "threshold": threshold}
+    return saved.write(path, configuration(kind), model.model, kept)
 
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, EncT5]:
     """Of each kind, and one that reads pairs."""
-    made = {kind: editors.enct5(kind, limit=LIMIT) for kind in KINDS}
-    return {**made, "pairs": editors.enct5("classification", 2, LIMIT)}
+    predictors = {kind: editors.enct5(kind, limit=LIMIT) for kind in KINDS}
+    return {**predictors, "pairs": editors.enct5("classification", 2, LIMIT)}
 
 
 def without_scores(value: Any, scores: list[float]) -> Any:
@@ -55,13 +55,16 @@ def without_scores(value: Any, scores: list[float]) -> Any:
     if isinstance(value, float):
         return scores.append(value)
     if isinstance(value, dict):
-        return {name: without_scores(one, scores) for name, one in sorted(value.items())}
-    return [without_scores(one, scores) for one in value] if isinstance(value, list) else value
+        return {name: without_scores(item, scores) for name, item in sorted(value.items())}
+    return [without_scores(item, scores) for item in value] if isinstance(value, list) else value
 
 
 def assert_same(*sides: list[Any]) -> None:
     """The same records, as objects or as JSON; scores may differ in their last digits."""
-    plain = [[one if isinstance(one, dict) else one.to_dict() for one in side] for side in sides]
+    plain = [
+        [record if isinstance(record, dict) else record.to_dict() for record in side]
+        for side in sides
+    ]
     scores: list[list[float]] = [[], []]
     assert without_scores(plain[0], scores[0]) == without_scores(plain[1], scores[1])
     assert scores[0] == near(scores[1])
@@ -117,8 +120,8 @@ def test_a_checkpoint_that_does_not_serve_is_named(tmp_path, change, message):
 def scores_of(model: EncT5, parts: Sequence[str]) -> list[float]:
     """By hand: the scores of one text, or two, in a batch of its own."""
     cut = model.tokenizer.encode_texts(parts, LIMIT)
-    one = Example(torch.tensor(cut.pieces), torch.zeros(0).long(), torch.zeros(0))
-    columns = collate([[one]], model.problem_type, model.task.num_labels)
+    example = Example(torch.tensor(cut.pieces), torch.zeros(0).long(), torch.zeros(0))
+    columns = collate([[example]], model.problem_type, model.task.num_labels)
     logits = model.model(**columns)[0]
     if model.problem_type is ProblemType.MULTILABEL:
         logits = logits[:, 1] - logits[:, 0]
@@ -135,7 +138,7 @@ def test_what_is_found_follows_from_the_scores(models, name):
     ranks = model.problem_type is not ProblemType.REGRESSION
     texts, held = given_to(model, ["one two", "", "six", "a b c d e f"]), set()
     options = (9 if ranks else None, 0.55 if model.problem_type.is_multilabel else None)
-    for text, found in zip(texts, model.predict(texts, *options), strict=True):
+    for text, prediction in zip(texts, model.predict(texts, *options), strict=True):
         parts = (text,) if isinstance(text, str) else text
         scores = scores_of(model, parts)
         ranked = [(label, score) for score, label in sorted(zip(scores, LABELS), reverse=True)]
@@ -143,13 +146,13 @@ def test_what_is_found_follows_from_the_scores(models, name):
         if ranks:
             wanted = {"top": [{"label": label, "score": score} for label, score in ranked]}
         if model.problem_type.is_multilabel:
-            holding = [one for one in ranked if one[1] > 0.55]
+            holding = [pair for pair in ranked if pair[1] > 0.55]
             wanted["labels"], wanted["scores"] = map(list, zip(*holding)) if holding else ([], [])
             held.add(len(holding))
         elif ranks:
             wanted["label"], wanted["score"] = ranked[0]
-        whole = {"text": text} if len(parts) == 1 else {"texts": list(parts)}
-        assert_same([found], [{**whole, **wanted, "cut": False}])
+        row = {"text": text} if len(parts) == 1 else {"texts": list(parts)}
+        assert_same([prediction], [{**row, **wanted, "cut": False}])
     assert len(held) != 1, "whatever the text, as many labels hold"
 
 
@@ -179,7 +182,7 @@ def test_a_text_has_the_same_answer_alone_and_in_any_batch(models, name, texts, 
     model = models[name]
     inputs = given_to(model, texts)
     options = {} if model.problem_type is ProblemType.REGRESSION else {"top_k": 1}
-    alone = [one for text in inputs for one in model.stream([text], **options)]
+    alone = [prediction for text in inputs for prediction in model.stream([text], **options)]
     tight = EncT5(model.model, model.task, budget)
     assert_same(list(tight.stream(inputs, buffer=buffer, **options)), alone)
     assert_same(list(model.stream(inputs, **options)), alone)
@@ -189,7 +192,7 @@ def test_decoder_positions_count_against_the_budget(models):
     """Three labels a text are three positions, however short the text is."""
     model, seen = EncT5(models["multilabel"].model, models["multilabel"].task, 6), []
     hook = model.model.register_forward_pre_hook(
-        lambda _, __, given: seen.append(tuple(given["latents"].shape)), with_kwargs=True
+        lambda _, __, arguments: seen.append(tuple(arguments["latents"].shape)), with_kwargs=True
     )
     model.predict(["a"] * 5)
     hook.remove()
@@ -213,19 +216,22 @@ def test_long_sentences_are_read_in_windows_of_whole_words(models, lengths):
             room = LIMIT - 1 + 1
         windows[-1].append(word)
         room -= len(word) + 1
-    (found,) = model.predict_tags([words])
+    (prediction,) = model.predict_tags([words])
     alone = model.predict_tags(windows)
-    assert found.windows == len(windows) and all(one.windows == 1 for one in alone)
-    assert found.tags == tuple(tag for one in alone for tag in one.tags)
-    assert found.scores == pytest.approx([p for one in alone for p in one.scores], abs=1e-5)
-    assert found.cut == any(length > LIMIT - 1 for length in lengths)
+    assert prediction.windows == len(windows) and all(part.windows == 1 for part in alone)
+    assert prediction.tags == tuple(tag for part in alone for tag in part.tags)
+    assert prediction.scores == pytest.approx([p for part in alone for p in part.scores], abs=1e-5)
+    assert prediction.cut == any(length > LIMIT - 1 for length in lengths)
 
 
 def test_entities_that_tags_mark_are_named(models):
-    (found,) = editors.enct5("tagging", labels=ENTITIES).predict_tags(["A B C D Z X Y"])
-    assert found.entities == tuple(entities(found.tags)) and len(set(found.tags)) > 1
-    told = [{"label": one.label, "start": one.start, "end": one.end} for one in found.entities]
-    assert found.to_dict()["entities"] == told
+    (prediction,) = editors.enct5("tagging", labels=ENTITIES).predict_tags(["A B C D Z X Y"])
+    assert prediction.entities == tuple(entities(prediction.tags)) and len(set(prediction.tags)) > 1
+    spans = [
+        {"label": entity.label, "start": entity.start, "end": entity.end}
+        for entity in prediction.entities
+    ]
+    assert prediction.to_dict()["entities"] == spans
     (other,) = models["tagging"].predict_tags(["  a\u00a0b \n"], 2)
     assert other.entities is None and other.words == ("a", "b")
     assert [len(word) for word in other.top] == [2, 2]
@@ -247,7 +253,7 @@ def test_a_stream_takes_no_more_than_its_buffer(models, kind):
 
 
 @pytest.mark.parametrize(
-    "name, given, options, message",
+    "name, inputs, options, message",
     [
         ("classification", "a b", {}, "texts"),
         ("classification", ["a", ("a", "b")], {}, "single texts"),
@@ -260,6 +266,6 @@ def test_a_stream_takes_no_more_than_its_buffer(models, kind):
         ("classification", [], {"top_k": 0}, "top_k"),
     ],
 )
-def test_wrong_use_is_told_in_one_line(models, name, given, options, message):
+def test_wrong_use_is_told_in_one_line(models, name, inputs, options, message):
     with refuses(message):
-        models[name].predict(given, **options)
+        models[name].predict(inputs, **options)

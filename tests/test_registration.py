@@ -37,11 +37,11 @@ def test_the_package_registers_everything_once_says_nothing_and_leaves_logging_a
     done = subprocess.run(
         [sys.executable, "-c", LOADER], cwd=root, capture_output=True, text=True, timeout=240
     )
-    logs, found = done.stdout.splitlines()
+    logs, registered = done.stdout.splitlines()
     assert (logs, done.stderr) == (f"{logging.WARNING} 0", "")
     both = {**tasks.TASK_REGISTRY, **models.ARCH_MODEL_REGISTRY}
-    here = sorted(name for name, one in both.items() if one.__module__.startswith(OWN))
-    assert json.loads(found) == here and len(here) > 20
+    here = sorted(name for name, component in both.items() if component.__module__.startswith(OWN))
+    assert json.loads(registered) == here and len(here) > 20
 
 
 def test_a_package_that_is_imported_already_is_the_one_that_is_meant(tmp_path, monkeypatch):
@@ -60,9 +60,9 @@ def test_a_package_that_is_imported_already_is_the_one_that_is_meant(tmp_path, m
 
 #: flag and name of a component → the options that are its own
 FIELDS = {
-    (one.flag, one.name): reference.own_fields(one.configuration)
-    for one in reference.components()
-    if one.configuration is not None
+    (component.flag, component.name): reference.own_fields(component.configuration)
+    for component in reference.components()
+    if component.configuration is not None
 }
 
 

@@ -52,9 +52,9 @@ for name in json.loads(sys.argv[1]):
     found[name] = [len(parser.format_help()), *{module.split(".")[0] for module in sys.modules}]
 print(json.dumps(found))
 """
-    found = started(root, code, json.dumps(sorted(commands)))
-    assert set(found) == commands
-    for name, (size, *modules) in found.items():
+    imported = started(root, code, json.dumps(sorted(commands)))
+    assert set(imported) == commands
+    for name, (size, *modules) in imported.items():
         assert size > 100 and not HEAVY & set(modules), name
 
 
@@ -87,18 +87,24 @@ def test_correct_imports_what_its_model_needs_and_the_rest_when_a_checkpoint_ask
     root, tmp_path
 ):
     folder = tiny.dictionaries(tmp_path / "bin").parent
-    paths = [saved.save(folder / f"{one}.pt", folder / "bin", one) for one in ("editor", "stock")]
-    written, modules, before, found = started(root, LEAN, *paths)
+    paths = [
+        saved.save(folder / f"{kind}.pt", folder / "bin", kind) for kind in ("editor", "stock")
+    ]
+    written, modules, before, missing = started(root, LEAN, *paths)
     assert [text.count("\n") for text in written] == [2, 2]
     assert not NOT_TO_CORRECT & {module.split(".")[0] for module in modules}
     assert "fairseq.models.transformer" in modules
     assert not {f"fairseq.models.{name}" for name in MODELS} & set(modules)
-    whole = {kind: dict(value["registry"]) for kind, value in REGISTRIES.items()}
-    whole |= {"arch": dict(ARCH_MODEL_REGISTRY), "task": dict(TASK_REGISTRY)}
-    assert before < len(found["arch"]) / 2
-    for kind, components in whole.items():
-        stock = {name for name, one in components.items() if one.__module__.startswith("fairseq.")}
-        assert stock and stock <= set(found[kind]), kind
+    registries = {kind: dict(value["registry"]) for kind, value in REGISTRIES.items()}
+    registries |= {"arch": dict(ARCH_MODEL_REGISTRY), "task": dict(TASK_REGISTRY)}
+    assert before < len(missing["arch"]) / 2
+    for kind, components in registries.items():
+        stock = {
+            name
+            for name, component in components.items()
+            if component.__module__.startswith("fairseq.")
+        }
+        assert stock and stock <= set(missing[kind]), kind
 
 
 PYTHON = """

@@ -51,10 +51,10 @@ class Triple(NamedTuple):
 
 def dictionary(letters: Iterable[str] = LETTERS) -> Dictionary:
     """<s> <pad> </s> <unk> and one symbol a letter."""
-    made = Dictionary()
+    dictionary_ = Dictionary()
     for letter in letters:
-        made.add_symbol(letter)
-    return made
+        dictionary_.add_symbol(letter)
+    return dictionary_
 
 
 def dictionaries(folder: Path, letters: Iterable[str] = LETTERS) -> Path:
@@ -136,7 +136,7 @@ def sharpen(net: torch.nn.Module, factor: float = 3.0) -> torch.nn.Module:
 def sentence(letters: str, symbols: Dictionary, placeholder: int | None = None) -> Tensor:
     """A string of letters → tokens with <s> and </s>."""
     special = {UNKNOWN: symbols.unk(), PLACEHOLDER: placeholder}
-    inner = [special[one] if one in special else symbols.index(one) for one in letters]
+    inner = [special[letter] if letter in special else symbols.index(letter) for letter in letters]
     return torch.tensor([symbols.bos(), *inner, symbols.eos()])
 
 
@@ -158,9 +158,9 @@ def holds(text: str, terms: list[str]) -> bool:
     return True
 
 
-def is_subsequence(part: str, whole: str) -> bool:
+def is_subsequence(part: str, longer: str) -> bool:
     """Whether the letters stand in ``whole`` in their order."""
-    rest = iter(whole)
+    rest = iter(longer)
     return all(letter in rest for letter in part)
 
 
@@ -181,12 +181,12 @@ def triples(count: int, seed: int = 1, longest: int = 7) -> list[Triple]:
     def word(alphabet: str = LETTERS) -> str:
         return "".join(rng.choices(alphabet, k=rng.randint(0, longest)))
 
-    made = []
+    batch_triples = []
     for number in range(count):
         target = word()
         draft = target if number % 5 == 4 else "" if number % 5 == 3 else word(LETTERS[:4])
-        made.append(Triple(word(), target, draft))
-    return made
+        batch_triples.append(Triple(word(), target, draft))
+    return batch_triples
 
 
 def batch(
@@ -205,7 +205,7 @@ def batch(
     source, target = of.source_dictionary, of.target_dictionary
     sources = [sentence(row.source, source) for row in rows]
     targets = [sentence(row.target, target) for row in rows]
-    made = {
+    sample = {
         "id": torch.tensor(list(ids) if ids is not None else list(range(len(rows)))),
         "nsentences": len(rows),
         "ntokens": sum(map(len, targets)),
@@ -217,8 +217,8 @@ def batch(
     }
     if drafted:
         drafts = [sentence(row.draft, target) for row in rows]
-        made["draft"] = stack(drafts, target.pad(), extra=extra)
-    return made
+        sample["draft"] = stack(drafts, target.pad(), extra=extra)
+    return sample
 
 
 def expert(

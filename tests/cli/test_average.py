@@ -58,20 +58,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_parameters_are_the_mean_and_all_else_is_the_last_ones(capsys):
     average.main([*VALUES, "--output", "mean"])
-    found = torch.load("mean", weights_only=True)
-    model = found["model"]
+    mean = torch.load("mean", weights_only=True)
+    model = mean["model"]
     assert model["encoder"].eq(3).all() and model["encoder"].shape == (2, 3)
     assert model["half"].dtype == torch.bfloat16 and model["half"].eq(262).all()
     assert model["encoder"].data_ptr() == model["decoder"].data_ptr(), "one parameter became two"
     assert model["count"].tolist() == [6]
-    assert found["cfg"].value == 6 and found["task_state"] == {"value": 6}
-    assert "last_optimizer_state" not in found
-    told = capsys.readouterr().out
-    assert all(name in told for name in ("mean", *VALUES))
+    assert mean["cfg"].value == 6 and mean["task_state"] == {"value": 6}
+    assert "last_optimizer_state" not in mean
+    output = capsys.readouterr().out
+    assert all(name in output for name in ("mean", *VALUES))
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "arguments, message",
     [
         (["gone.pt"], "gone.pt"),
         (["empty"], "empty"),
@@ -85,6 +85,6 @@ def test_parameters_are_the_mean_and_all_else_is_the_last_ones(capsys):
         (["gates.pt", "mask.pt"], "--gates copy, mask"),
     ],
 )
-def test_a_mistake_is_one_line_and_leaves_nothing(arguments, said):
+def test_a_mistake_is_one_line_and_leaves_nothing(arguments, message):
     output = [] if "--output" in arguments else ["--output", "mean.pt"]
-    assert said in refusal(average.main, *arguments, *output)
+    assert message in refusal(average.main, *arguments, *output)

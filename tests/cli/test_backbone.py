@@ -20,9 +20,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_dictionary_and_the_cut_text_go_together_and_what_is_there_is_said(capsys):
     main("bert --dict dict.txt --input text --output cut".split())
     assert Path("cut").read_text() == "the cat ##s\n\nun ##happy mat\n"
-    found = Dictionary.load("dict.txt")
-    assert len(found) == len(checkpoints.BERT_TOKENS)
-    assert found.unk() not in found.encode_line("un ##happy mat", add_if_not_exist=False).tolist()
+    dictionary = Dictionary.load("dict.txt")
+    assert len(dictionary) == len(checkpoints.BERT_TOKENS)
+    assert (
+        dictionary.unk()
+        not in dictionary.encode_line("un ##happy mat", add_if_not_exist=False).tolist()
+    )
     captured = capsys.readouterr()
     model, unused, tokenizer = captured.err.splitlines()
     assert captured.out == "" and model.startswith("bert: ") and '"dim": 8' in model
@@ -31,7 +34,7 @@ def test_the_dictionary_and_the_cut_text_go_together_and_what_is_there_is_said(c
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("bert --input text", "--output"),
         ("bert --input text --output text", "--output"),
@@ -40,7 +43,7 @@ def test_the_dictionary_and_the_cut_text_go_together_and_what_is_there_is_said(c
         ("broken --dict dict.txt", "model.safetensors"),
     ],
 )
-def test_bad_arguments_and_a_broken_model_are_named_and_write_nothing(words, said):
+def test_bad_arguments_and_a_broken_model_are_named_and_write_nothing(words, message):
     broken = checkpoints.bert(Path("broken")) / "model.safetensors"
     broken.write_bytes(broken.read_bytes()[:-1])
-    assert said in refusal(main, *words.split())
+    assert message in refusal(main, *words.split())

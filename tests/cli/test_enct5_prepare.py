@@ -112,16 +112,18 @@ class Folder:
     def column(self, name: str, split: str = "train") -> list[Tensor]:
         """``pieces``, ``labels`` or ``spans`` of a split; none where there are no such."""
         path = f"data/{split}.{name}"
-        return [one.clone() for one in read_column(path)] if Path(f"{path}.idx").exists() else []
+        return [row.clone() for row in read_column(path)] if Path(f"{path}.idx").exists() else []
 
     def names(self, split: str = "train") -> list[str]:
         known = self.description().labels
-        return [" ".join(known[i] for i in one.tolist()) for one in self.column("labels", split)]
+        return [
+            " ".join(known[i] for i in labels.tolist()) for labels in self.column("labels", split)
+        ]
 
     def texts(self) -> list[str]:
         """The texts again, of bytes, ``</s>`` as ``|``."""
-        found = [one.tolist() for one in self.column("pieces")]
-        return [bytes(i - 3 if i != 1 else ord("|") for i in one).decode() for one in found]
+        rows = [row.tolist() for row in self.column("pieces")]
+        return [bytes(i - 3 if i != 1 else ord("|") for i in row).decode() for row in rows]
 
 
 @pytest.fixture
@@ -134,21 +136,29 @@ def folder(
 
 def test_a_text_and_its_class_a_line(folder):
     folder.write(train="good\tI like it .\nbad\tno\t\ngood\té</s>\n", valid="bad\tx\n")
-    said = folder.prepare("classification", "--valid valid,train")
+    output = folder.prepare("classification", "--valid valid,train")
     assert folder.texts() == ["I like it .|", "no|", "é</s>|"]
     assert folder.names() == folder.names("valid1") == ["good", "bad", "good"]
     assert folder.names("valid") == ["bad"]
-    found = folder.description()
-    assert (found.kind, found.labels, found.counts) == ("classification", ["bad", "good"], [1, 2])
-    assert (found.texts_per_example, found.max_length, found.model) == (1, 512, None)
+    description = folder.description()
+    assert (description.kind, description.labels, description.counts) == (
+        "classification",
+        ["bad", "good"],
+        [1, 2],
+    )
+    assert (description.texts_per_example, description.max_length, description.model) == (
+        1,
+        512,
+        None,
+    )
     assert Path("data/labels.txt").read_text() == "bad\ngood\n"
-    for told in (
+    for line in (
         "259",
         "train (train): 3 examples, 22 pieces",
         "(good 2, bad 1)",
         "valid1 (train)",
     ):
-        assert told in said
+        assert line in output
 
 
 @pytest.mark.parametrize(("kind", "flags", "content", "texts", "labels"), READ)
@@ -156,11 +166,15 @@ def test_every_format_is_read(folder, kind, flags, content, texts, labels):
     folder.write(train=content)
     folder.prepare(kind, flags)
     assert folder.texts() == texts and folder.names() == labels
-    found = folder.description()
-    assert found.texts_per_example == (2 if "," in flags else 1)
-    assert found.counts == [" ".join(labels).split().count(name) for name in found.labels]
-    counts = [len(one.split()) for one in labels]
-    assert [one.max() for one in folder.column("spans")] == (counts if kind == "tagging" else [])
+    description = folder.description()
+    assert description.texts_per_example == (2 if "," in flags else 1)
+    assert description.counts == [
+        " ".join(labels).split().count(name) for name in description.labels
+    ]
+    counts = [len(label.split()) for label in labels]
+    assert [spans.max() for spans in folder.column("spans")] == (
+        counts if kind == "tagging" else []
+    )
 
 
 def test_a_split_without_labels_is_one(folder):
@@ -178,16 +192,16 @@ def test_values_are_kept_to_the_last_bit(folder):
     values = [0.1 + 0.2, -1e-300, 5.0, 1e18, 7.0]
     folder.write(train="".join(f" {value!r}\tx\n" for value in values), valid="-1e18\tx\n")
     assert "-1e-300 to 1e+18" in folder.prepare("regression", "--valid valid")
-    assert [values_of(one).tolist() for one in folder.column("labels")] == [[v] for v in values]
-    found = folder.description()
-    assert (found.labels, found.counts) == ([], [])
+    assert [values_of(row).tolist() for row in folder.column("labels")] == [[v] for v in values]
+    description = folder.description()
+    assert (description.labels, description.counts) == ([], [])
 
 
 def test_labels_of_a_file_have_its_order_and_may_be_new_to_training(folder):
     folder.write(train="b c\tx\na\ty\n", valid="z\tx\n", labels="z\nb c\n a \n")
     folder.prepare("classification", "--labels labels --valid valid")
-    found = folder.description()
-    assert (found.labels, found.counts) == (["z", "b c", "a"], [0, 1, 1])
+    description = folder.description()
+    assert (description.labels, description.counts) == (["z", "b c", "a"], [0, 1, 1])
     assert folder.names() == ["b c", "a"] and folder.names("valid") == ["z"]
     assert Path("data/labels.txt").read_text() == "z\nb c\na\n"
 
@@ -203,15 +217,15 @@ def test_any_line_is_an_example_or_refused_by_its_number(tmp_path_factory, lines
     path.write_text("".join(f"{a}\t{b}\t{c}\n" for a, b, c in lines), "utf-8", newline="\n")
     pair = kind is not ProblemType.TAGGING
     layout = FileFormat(kind, texts=(1, 2) if pair else (1,))
-    found: list[LabelledText] = []
+    examples: list[LabelledText] = []
     try:
-        found.extend(layout.read(str(path)))
+        examples.extend(layout.read(str(path)))
     except UserError as error:
-        place = f"{path}: line {len(found) + 1}" if lines else f"{path} has no examples"
+        place = f"{path}: line {len(examples) + 1}" if lines else f"{path} has no examples"
         assert str(error).startswith(place)
     else:
-        assert len(found) == len(lines)
-    for (label, *texts), example in zip(lines, found):
+        assert len(examples) == len(lines)
+    for (label, *texts), example in zip(lines, examples):
         assert example.texts == (texts if pair else texts[0].split())
         assert pair or len(example.texts) == len(example.labels) > 0
         assert (
@@ -281,11 +295,11 @@ REFUSED: list[tuple[str, str, str | bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "flags", "content", "said"), REFUSED)
-def test_a_line_or_an_option_that_cannot_be_is_named(folder, kind, flags, content, said):
+@pytest.mark.parametrize(("kind", "flags", "content", "message"), REFUSED)
+def test_a_line_or_an_option_that_cannot_be_is_named(folder, kind, flags, content, message):
     folder.write(train=content, valid="odd\tx\neven\ty\nodder\tz\n", labels="X\nY\n")
     folder.write(twice="a\nb\n a\n", gap="a\n\nb\n", one="odd\n")
-    assert said in folder.refused(kind, flags)
+    assert message in folder.refused(kind, flags)
 
 
 def test_training_pieces_twice_gives_the_same_files(folder):
@@ -294,12 +308,15 @@ def test_training_pieces_twice_gives_the_same_files(folder):
     written = []
     for _ in range(2):
         folder.prepare("classification", "--valid train", "--vocab-size 20")
-        found, pieces = folder.description(), [one.tolist() for one in folder.column("pieces")]
+        description, pieces = (
+            folder.description(),
+            [row.tolist() for row in folder.column("pieces")],
+        )
         written.append({path.name: path.read_bytes() for path in Path("data").iterdir()})
         shutil.rmtree("data")
     assert written[0] == written[1]
-    assert found.pieces[:3] == ["<pad>", "</s>", "<unk>"] and len(found.pieces) == 20
-    tokenizer = found.tokenizer("here")
+    assert description.pieces[:3] == ["<pad>", "</s>", "<unk>"] and len(description.pieces) == 20
+    tokenizer = description.tokenizer("here")
     assert pieces == [[*tokenizer.encode(text), 1] for text in TEXTS]
 
 
@@ -314,13 +331,13 @@ def test_copies_spell_the_same_words_with_other_subwords(folder):
     texts = list(itertools.permutations(words, 6))[::500]
     folder.write(train="".join(f"{'A B ' * 3}\t{' '.join(text)}\n" for text in texts))
     folder.prepare("tagging", "--valid train --sampled-copies 2", "--vocab-size 40")
-    found, count = [one.tolist() for one in folder.column("pieces")], len(texts)
-    first, *copies = (found[at : at + count] for at in range(0, 3 * count, count))
-    assert first == [one.tolist() for one in folder.column("pieces", "valid")]
-    assert first != copies[0] != copies[1] and len(found) == 3 * count
+    rows, count = [row.tolist() for row in folder.column("pieces")], len(texts)
+    first, *copies = (rows[at : at + count] for at in range(0, 3 * count, count))
+    assert first == [row.tolist() for row in folder.column("pieces", "valid")]
+    assert first != copies[0] != copies[1] and len(rows) == 3 * count
     assert folder.description().counts == [3 * count] * 2, "of the text alone"
     known = folder.description().pieces
-    for number, (subwords, spans) in enumerate(zip(found, folder.column("spans"), strict=True)):
+    for number, (subwords, spans) in enumerate(zip(rows, folder.column("spans"), strict=True)):
         spelt = [""] * 6
         for piece, word in zip(subwords[:-1], spans.tolist()[:-1], strict=True):
             spelt[word - 1] += known[piece].replace("▁", "")
@@ -330,34 +347,37 @@ def test_copies_spell_the_same_words_with_other_subwords(folder):
 def test_subwords_of_a_folder_of_data_and_of_none(folder):
     folder.write(train="A\tThe cat sat\nB\tunhappy mats\n")
     checkpoints.bert(Path("bert"))
-    for pieces, flags, said in (
+    for pieces, flags, message in (
         ("--bert-dir bert", "--max-length 10", "--max-length 10"),
         ("--bert-dir bert", "--max-length 2", "--max-length 2"),
         ("--bert-dir bert", "--sampled-copies 1", "--sampled-copies"),
         ("--t5-dir bert", "", "--t5-dir"),
         ("--subwords-of no", "", "checkpoint no does not exist"),
     ):
-        assert said in folder.refused("classification", flags, pieces)
+        assert message in folder.refused("classification", flags, pieces)
     folder.prepare("classification", pieces="--bert-dir bert")
-    found = folder.description()
-    symbols = [[found.pieces[one] for one in text] for text in folder.column("pieces")]
+    description = folder.description()
+    symbols = [[description.pieces[piece] for piece in text] for text in folder.column("pieces")]
     assert symbols == ["<s> the cat sat </s>".split(), "<s> un ##happy mat ##s </s>".split()]
-    assert found.max_length == checkpoints.PLACES and found.model is None
+    assert description.max_length == checkpoints.PLACES and description.model is None
     shutil.move("data", "old")
-    for flags, said in (("--max-length 0", "give 3"), ("--sampled-copies 1", "--sampled-copies")):
-        assert said in folder.refused("classification", flags, "--subwords-of old")
+    for flags, message in (
+        ("--max-length 0", "give 3"),
+        ("--sampled-copies 1", "--sampled-copies"),
+    ):
+        assert message in folder.refused("classification", flags, "--subwords-of old")
     folder.prepare("classification", pieces="--subwords-of old")
     assert Path("data/enct5.json").read_bytes() == Path("old/enct5.json").read_bytes()
 
 
 def test_what_is_cut_off_is_told(folder):
     folder.write(train="A B C\taa bb cc\nA\tx\nB A\ttoolong y\nC C\tbbb c\n")
-    said = folder.prepare("tagging", "--max-length 7")
+    output = folder.prepare("tagging", "--max-length 7")
     assert folder.texts() == ["aa bb|", "x|", "toolon|", "bbb c|"]
-    spans = [one.tolist() for one in folder.column("spans")]
+    spans = [row.tolist() for row in folder.column("spans")]
     assert spans == [[1, 1, 2, 2, 2, 0], [1, 0], [1] * 6 + [0], [1, 1, 1, 2, 2, 0]]
     assert folder.names()[0] == "A B C"  # also of the word that is gone
-    assert "2 examples (number 1, 3) are longer than 7 and cut off, 2 words lost" in said
+    assert "2 examples (number 1, 3) are longer than 7 and cut off, 2 words lost" in output
     assert folder.description().max_length == 7
 
 
@@ -372,7 +392,7 @@ def test_sampled_copies_are_the_same_with_the_same_seed_and_others_with_another(
 
 
 @pytest.mark.parametrize(
-    ("flags", "pieces", "said"),
+    ("flags", "pieces", "fault"),
     [
         ("", "--vocab-size 9", "--vocab-size 9: this text needs 17 subwords"),
         ("", "--vocab-size 0", "--vocab-size 0"),
@@ -381,7 +401,7 @@ def test_sampled_copies_are_the_same_with_the_same_seed_and_others_with_another(
         ("--sampled-copies 1 --seed -1", "--vocab-size 40", "--seed -1"),
     ],
 )
-def test_subwords_that_cannot_be_learned_or_sampled_are_refused(folder, flags, pieces, said):
+def test_subwords_that_cannot_be_learned_or_sampled_are_refused(folder, flags, pieces, fault):
     folder.write(train=TSV)
     message = folder.refused("classification", flags, pieces)
-    assert said in message and "INTERNAL" not in message
+    assert fault in message and "INTERNAL" not in message

@@ -33,7 +33,7 @@ def test_a_help_names_the_command_as_it_was_typed_and_its_example_can_be_parsed(
             assert parser.parse_args(words[:end])
 
 
-def told(main, capsys) -> str:
+def printed_text(main, capsys) -> str:
     """What a command that ends well prints."""
     with pytest.raises(SystemExit) as end:
         main()
@@ -44,11 +44,11 @@ def told(main, capsys) -> str:
 def test_without_a_command_all_are_listed(monkeypatch, capsys):
     names.main([])
     shown = capsys.readouterr().out
-    assert shown == told(lambda: names.main(["--help"]), capsys)
+    assert shown == printed_text(lambda: names.main(["--help"]), capsys)
     assert set(names.COMMANDS) <= {line.split()[0] for line in shown.splitlines() if line.strip()}
     for command in ([], ["correct"]):
         monkeypatch.setattr(sys, "argv", [names.RUN, *command, "--version"])
-        assert told(names.main, capsys) == f"lev_plugins {__version__}\n"
+        assert printed_text(names.main, capsys) == f"lev_plugins {__version__}\n"
     with refuses("corect"):
         names.main(["corect", "--help"])
 
@@ -57,18 +57,18 @@ def test_a_command_runs_by_its_name(monkeypatch, capsys):
     for program, run in (("/bin/__main__.py lev-enct5_prepare", names.main),
                          ("/bin/lev-enct5-prepare", names.run_script)):  # fmt: skip
         monkeypatch.setattr(sys, "argv", [*program.split(), "--help"])
-        assert "--subwords-of" in told(run, capsys)
+        assert "--subwords-of" in printed_text(run, capsys)
 
 
 @pytest.mark.parametrize("flag, shown", [("--help", False), ("--help-all", True)])
 def test_advanced_options_are_shown_by_help_all_alone(flag, shown, capsys):
-    made = make_parser("noise", "Adds noise.", usage="[options] A\n[options] B")
-    adder(made)("--rate P", "share of the words", 0.25)
-    few = adder(made.add_argument_group("for few"))
+    parser = make_parser("noise", "Adds noise.", usage="[options] A\n[options] B")
+    adder(parser)("--rate P", "share of the words", 0.25)
+    few = adder(parser.add_argument_group("for few"))
     few("--seed N", "where chance begins", 1, advanced=True)
     few("--quick", "skip what takes time", advanced=True)
-    found = vars(made.parse_args("--seed 3 --quick".split()))
-    assert found == {"rate": 0.25, "seed": 3, "quick": True}
-    text = told(lambda: made.parse_args([flag]), capsys)
+    options = vars(parser.parse_args("--seed 3 --quick".split()))
+    assert options == {"rate": 0.25, "seed": 3, "quick": True}
+    text = printed_text(lambda: parser.parse_args([flag]), capsys)
     assert "--rate" in text and "[options] B" in text
-    assert [one in text for one in ("--seed", "--quick", "for few")] == [shown] * 3
+    assert [part in text for part in ("--seed", "--quick", "for few")] == [shown] * 3

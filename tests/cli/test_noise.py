@@ -43,9 +43,9 @@ def run(flags: str) -> str:
 def test_everything_else_comes_out_byte_for_byte(text, monkeypatch, capsysbinary):
     Path("in").write_bytes(HOSTILE.encode())
     for flags in ("none", "random", "swap-words", "ocr"):
-        made = run(f"--kind {flags} --word-rate 1")
-        assert re.findall(r"\s+", made) == re.findall(r"\s+", HOSTILE)
-        assert (made == HOSTILE) == (flags == "none")
+        noisy = run(f"--kind {flags} --word-rate 1")
+        assert re.findall(r"\s+", noisy) == re.findall(r"\s+", HOSTILE)
+        assert (noisy == HOSTILE) == (flags == "none")
     stream = io.TextIOWrapper(io.BytesIO(HOSTILE.encode()), encoding="ascii")
     monkeypatch.setattr(sys, "stdin", stream)
     command.main("--kind delete --seed 3".split())
@@ -65,7 +65,7 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ("--input in", "--kind"),
         ("--input in --kind typos", "--kind typos"),
@@ -84,14 +84,14 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
         ("--input latin --kind all --output out", "latin: line 2"),
     ],
 )
-def test_what_cannot_be_is_named_and_nothing_is_written(text, flags, said):
+def test_what_cannot_be_is_named_and_nothing_is_written(text, flags, message):
     Path("latin").write_bytes(b"good\nb\xe4d\n")
-    assert said in refusal(command.main, *flags.split())
+    assert message in refusal(command.main, *flags.split())
 
 
 def test_kinds_that_find_nothing_to_change_are_named(text, capsys):
     assert run("--kind jcuken,swap") != Path("in").read_text()
-    (said,) = capsys.readouterr().err.splitlines()
-    assert "jcuken" in said and "swap" not in said
+    (message,) = capsys.readouterr().err.splitlines()
+    assert "jcuken" in message and "swap" not in message
     run("--kind keyboard")
     assert not capsys.readouterr().err

@@ -111,16 +111,18 @@ def test_drafts_are_read_back_and_those_of_the_training_count_towards_the_dictio
 
 
 def test_the_next_command_fits_the_data(corpus, capsys):
-    def said(flags: str, langs: Sequence[str] = PLAIN) -> str:
+    def next_command(flags: str, langs: Sequence[str] = PLAIN) -> str:
         run(flags, langs)
         return capsys.readouterr().out
 
-    out = said("--trainpref train --testpref test --joined-dictionary", TRIPLE)
+    out = next_command("--trainpref train --testpref test --joined-dictionary", TRIPLE)
     assert "train 14 of 40, test 14 of 40" in out  # drafts that are their target
     assert "--draft-lang mt" in out and "--share-all-embeddings" in out
-    given = "--srcdict bin/dict.src.txt --tgtdict bin/dict.pe.txt --testpref test --destdir two"
-    assert "next: fairseq-generate two " in said(given)
-    assert "next:" not in said("--trainpref train --dict-only --destdir three")
+    flags_of_files = (
+        "--srcdict bin/dict.src.txt --tgtdict bin/dict.pe.txt --testpref test --destdir two"
+    )
+    assert "next: fairseq-generate two " in next_command(flags_of_files)
+    assert "next:" not in next_command("--trainpref train --dict-only --destdir three")
     for word, wanted in (
         ("t", "--bpe characters --arch pbd_transformer_char"),
         ("▁tea", "--bpe sentencepiece --sentencepiece-model FILE"),
@@ -128,7 +130,7 @@ def test_the_next_command_fits_the_data(corpus, capsys):
     ):
         for lang in LANGS[:2]:
             put(f"new.{lang}", [f"{word} a b ▁"])
-        out = said(f"--trainpref new --destdir {word}")
+        out = next_command(f"--trainpref new --destdir {word}")
         assert wanted in out and "--disable-validation" in out and "--draft-lang" not in out
 
 
@@ -176,13 +178,13 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("do", "flags", "said"), MISTAKES)
-def test_one_line_says_what_and_nothing_is_written(corpus, do, flags, said):
+@pytest.mark.parametrize(("do", "flags", "message"), MISTAKES)
+def test_one_line_says_what_and_nothing_is_written(corpus, do, flags, message):
     put("bin/precious", ["kept"])
     if do is not None:
         do()
     before = snapshot(corpus)
-    with refuses(*said):
+    with refuses(*message):
         run(flags)
     assert snapshot(corpus) == before
 

@@ -43,16 +43,19 @@ def text(name: str, *lines: str) -> str:
 
 def printed(name: str, *outputs: str, targets: Any = "a b", steps: Any = 1) -> str:
     """What fairseq-generate prints of outputs, whose targets or steps may be all the same."""
-    some = [one if isinstance(one, list) else [one] * len(outputs) for one in (targets, steps)]
-    rows = zip(range(len(outputs)), outputs, *some, strict=True)
+    columns = [
+        column if isinstance(column, list) else [column] * len(outputs)
+        for column in (targets, steps)
+    ]
+    rows = zip(range(len(outputs)), outputs, *columns, strict=True)
     return text(name, *(line for row in rows for line in sentence(*row)))
 
 
 def report(*arguments: str) -> dict[str, Any]:
     command.main([*arguments, "--json", "report.json"])
-    found = json.loads(Path("report.json").read_text())
+    figures = json.loads(Path("report.json").read_text())
     Path("report.json").unlink()
-    return found
+    return figures
 
 
 def systems(*arguments: str) -> list[dict[str, Any]]:
@@ -63,11 +66,11 @@ def test_sentences_are_put_in_order_and_log_lines_passed_over(monkeypatch):
     """Text is taken before tokens, and the first of several outputs."""
     lines = [*sentence(1, "can't", steps=2, tokens="can 't"), "2026-11-20 | INFO | {'path': 'H-0'}"]
     lines += [*sentence(1, "bad", steps=4)[2:], *sentence(0, "c", steps=3), "Generate test: 1"]
-    found = read_printed(text("out", *lines))
-    assert found.outputs == {0: "c", 1: "can't"} and found.iterations == {0: 3, 1: 2}
+    system = read_printed(text("out", *lines))
+    assert system.outputs == {0: "c", 1: "can't"} and system.iterations == {0: 3, 1: 2}
     Path("out").write_bytes(b"H-0\t-1\ta b\r\nI-0\t3\r\n")
-    found = read_printed("out")
-    assert found.outputs == {0: "a b"} and found.iterations == {0: 3}
+    system = read_printed("out")
+    assert system.outputs == {0: "a b"} and system.iterations == {0: 3}
     typed = io.BytesIO("\n".join(lines).encode())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(typed))
     (ours,) = systems("-", "--references", text("r", "c", "can't"), *QUICK)
@@ -95,7 +98,7 @@ def test_a_damaged_output_is_one_error_line(content, line):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "parts"),
     [
         ("", "--hypotheses"),
         ("- -", "(-)"),
@@ -113,28 +116,30 @@ def test_a_damaged_output_is_one_error_line(content, line):
         ("out other", "out|other"),  # have other T- lines
     ],
 )
-def test_files_that_do_not_belong_together_and_wrong_options_are_one_error_line(words, said):
+def test_files_that_do_not_belong_together_and_wrong_options_are_one_error_line(words, parts):
     printed("out", "a b", "c")
     printed("other", "a b", "c", targets="c")
     text("part", *sentence(1, "c"))
     for count in range(4):
         text(str(count), *["a"] * count)
     message = refusal(command.main, *words.split())
-    assert all(one in message for one in said.split("|"))
+    assert all(part in message for part in parts.split("|"))
     assert len(systems("out", "other", "--references", "2", *QUICK)) == 2
 
 
 def test_outputs_of_other_sources_are_refused_and_other_subwords_are_not():
     def of(name, *sources):
         rows = enumerate(sources)
-        return text(name, *(line for n, one in rows for line in (f"S-{n}\t{one}", f"H-{n}\t-1\ta")))
+        return text(
+            name, *(line for n, source in rows for line in (f"S-{n}\t{source}", f"H-{n}\t-1\ta"))
+        )
 
-    given = "--references", text("r", "a", "a", "a"), *QUICK
+    flags = "--references", text("r", "a", "a", "a"), *QUICK
     of("out", "▁Don 't ▁go", "a", "▁x <unk>")
     of("same", "do@@ n 't go .", "b", "y z")  # one of two differs
-    assert len(systems("out", "same", *given)) == 2
+    assert len(systems("out", "same", *flags)) == 2
     of("other", "stay", "b", "y z")
-    assert "S- lines" in refusal(command.main, "out", "other", *given)
+    assert "S- lines" in refusal(command.main, "out", "other", *flags)
 
 
 def test_without_references_drafts_or_iterations_the_rest_is_reported_and_what_lacks_is_said():
@@ -143,10 +148,10 @@ def test_without_references_drafts_or_iterations_the_rest_is_reported_and_what_l
     ours = figures["systems"][1]
     assert figures["metrics"] == {} and ours["unchanged"] == 1
     assert ours["scores"] is ours["words"] is ours["against_draft"] is ours["iterations"] is None
-    said = " ".join(figures["notes"])
-    assert "--references FILE" in said and "--print-step" in said
+    notes = " ".join(figures["notes"])
+    assert "--references FILE" in notes and "--print-step" in notes
     alone = report(printed("out", "a b"))
-    assert [one["name"] for one in alone["systems"]] == ["out"]
+    assert [system["name"] for system in alone["systems"]] == ["out"]
     assert "--drafts FILE" in "".join(alone["notes"]) and alone["systems"][0]["words"] is None
     assert set(alone["metrics"]) == set(METRICS), "those alone that need no drafts"
 
@@ -166,7 +171,7 @@ def test_subwords_beside_words_are_refused_and_alone_are_said(draft, capsys):
 
 def row(table: str, label: str) -> list[str]:
     """The numbers of the first row of that label."""
-    (line, *_) = [one for one in table.splitlines() if one.strip().startswith(label)]
+    (line, *_) = [line for line in table.splitlines() if line.strip().startswith(label)]
     return line.strip().removeprefix(label).replace("%", "").split()
 
 
@@ -189,7 +194,7 @@ def test_figures_computed_by_hand_stand_in_json_and_table(example, capsys):
     assert ours["scores"]["accuracy"] == nothing["scores"]["accuracy"] == 25
     for name, about in figures["metrics"].items():
         label = f"{name} {'↑' if about['higher_is_better'] else '↓'}"
-        assert row(table, label) == [f"{one['scores'][name]:.2f}" for one in (nothing, ours)]
+        assert row(table, label) == [f"{system['scores'][name]:.2f}" for system in (nothing, ours)]
         assert f"{name}: {about['signature']}" in table
     for label, cells in {
         "better": "0 0.0 1 25.0",
@@ -207,9 +212,9 @@ def test_figures_computed_by_hand_stand_in_json_and_table(example, capsys):
 
 def test_a_correction_is_scored_against_its_drafts():
     noisy = ["tbe old house", "by tne sea", "a wrod"]
-    clean, found = ["the old house", "by the sea", "a word"], ["the old horse", "by the sea", "a"]
+    clean, output = ["the old house", "by the sea", "a word"], ["the old horse", "by the sea", "a"]
     text("mt", *noisy)
-    files = ("--hypotheses", text("hyp", *found), "--references", text("ref", *clean))
+    files = ("--hypotheses", text("hyp", *output), "--references", text("ref", *clean))
     figures = report(*files, "--drafts", "mt")
     nothing, ours = figures["systems"]
     assert (nothing["name"], ours["name"]) == (NO_EDIT_BASELINE, "hyp")
@@ -220,10 +225,10 @@ def test_a_correction_is_scored_against_its_drafts():
     assert not figures["metrics"]["words_broken"]["higher_is_better"]
     for name in ("bleu", "edit_f05"):  # words are counted whatever metrics are asked for
         alone = systems(*files, "--drafts", "mt", "--metrics", name)
-        assert [one["scores"] for one in alone] == [
-            {name: one["scores"][name]} for one in figures["systems"]
+        assert [system["scores"] for system in alone] == [
+            {name: system["scores"][name]} for system in figures["systems"]
         ]
-        assert [one["words"] for one in alone] == [nothing["words"], ours["words"]]
+        assert [system["words"] for system in alone] == [nothing["words"], ours["words"]]
 
 
 def test_systems_stand_side_by_side_under_their_names_and_empty_drafts_are_no_evidence(
@@ -231,8 +236,8 @@ def test_systems_stand_side_by_side_under_their_names_and_empty_drafts_are_no_ev
 ):
     targets = ["a b c", "a b c", "a b c", "a b"]
     second = printed("b/out", *targets, targets=targets, steps=3)
-    found = systems("out", second, *MT)
-    assert [one["name"] for one in found] == [NO_EDIT_BASELINE, "out", second]
+    reported = systems("out", second, *MT)
+    assert [system["name"] for system in reported] == [NO_EDIT_BASELINE, "out", second]
     capsys.readouterr()
     command.main(["out", second, *MT, "--names", "ours, \x1b[31m"])
     table = capsys.readouterr().out

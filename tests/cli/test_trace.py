@@ -31,15 +31,15 @@ def edit(*words: str) -> Iteration:
     """Build an iteration from words: ``-deleted``, ``+inserted`` or kept."""
     sides = []
     for sign, other in ("-+", "+-"):
-        some = [word for word in words if word[0] != other]
-        sides.append(tuple(word.removeprefix(sign) for word in some))
-        sides.append(tuple(word[0] == sign for word in some))
+        rest = [word for word in words if word[0] != other]
+        sides.append(tuple(word.removeprefix(sign) for word in rest))
+        sides.append(tuple(word[0] == sign for word in rest))
     return Iteration(*sides)
 
 
 def traced(*steps: Iteration, **fields: Any) -> EditTrace:
-    given = {"source": "src", "draft": None, "text": "out", "terminated": "unchanged"}
-    return EditTrace(iterations=steps, score=-0.25, **(given | fields))
+    sides = {"source": "src", "draft": None, "text": "out", "terminated": "unchanged"}
+    return EditTrace(iterations=steps, score=-0.25, **(sides | fields))
 
 
 # Text ------------------------------------------------------------------------------------------
@@ -47,8 +47,8 @@ def traced(*steps: Iteration, **fields: Any) -> EditTrace:
 
 def test_text_follows_the_papers_figure():
     steps = [("-teh", "-teh", "cat", "+sat"), ("cat", "-sat", "+slept"), ("cat", "slept")]
-    given = {"source": "die Katze schlief", "draft": "teh teh cat", "text": "cat slept"}
-    shown = render_text(traced(*(edit(*step) for step in steps), **given), number=3)
+    sides = {"source": "die Katze schlief", "draft": "teh teh cat", "text": "cat slept"}
+    shown = render_text(traced(*(edit(*step) for step in steps), **sides), number=3)
     assert shown == (
         "(sentence 3)    source » die Katze schlief\n"
         "                draft  » teh teh cat\n"
@@ -114,18 +114,18 @@ def test_the_pages_header_sums_up():
 def test_each_token_stands_with_its_probability_and_gates_that_are_off_are_left_out():
     sides = ["girl", "crickter", "</s>"], ["girl", "</s>"]
     values = {"mask": [0.05, 0.97, 0.0], "copy": [0.5, 0.25], "generate": [0.5] * 2, "skip": None}
-    one = gates.Record(
+    record = gates.Record(
         *(1, "girl crickter", sides[0]),
         **{"target": "girl", "target_tokens": sides[1], "log_probability": [-0.1] * 2, **values},
     )
-    assert gates.render_text(one).splitlines() == [
+    assert gates.render_text(record).splitlines() == [
         "(line 1)        source » girl crickter",
         "                target » girl",
         "                mask   » girl 5  crickter 97  </s> 0",
         "                copy   » girl 50  </s> 25",
         "                generate » girl 50  </s> 50",
     ]
-    page = gates.render_html([one], "Gates")
+    page = gates.render_html([record], "Gates")
     cells = re.findall(r'--p: ([0-9.]+)" title="\1"><b>(.*?)</b><i>(\d+)</i>', page)
     assert cells[:2] == [("0.0500", "girl", "5"), ("0.9700", "crickter", "97")]
     assert len(cells) == 3 + 2 * 2 and page.count('class="cell dark"') == 1
@@ -163,10 +163,10 @@ def test_lines_become_the_editors_traces_in_order_and_empty_lines_count(trace, m
     out, _ = trace(typed, "--json", "--batch-size", "2")
     editor = LevenshteinEditor.from_pretrained(model, bpe=None)
     expected = editor.edit(*map(list, zip(*rows)), max_iter=2)
-    found = [json.loads(line) for line in out.splitlines()]
+    records = [json.loads(line) for line in out.splitlines()]
     names = ("source", "draft", "text", "terminated")
-    assert [[one[name] for name in names] for one in found] == [
-        [getattr(one, name) for name in names] for one in expected
+    assert [[record[name] for name in names] for record in records] == [
+        [getattr(trace, name) for name in names] for trace in expected
     ]
 
 
@@ -174,26 +174,28 @@ def test_many_lines_are_numbered_across_chunks_and_marks_are_obeyed(trace):
     lines = 2 * BATCHES_PER_CHUNK + 1
     Path("in").write_text("a\t[=a=] [-b-]\n" * lines)
     out, _ = trace("", "--input", "in", "--batch-size", "2", "--markup")
-    assert [int(one) for one in re.findall(r"\(sentence (\d+)\)", out)] == [*range(1, lines + 1)]
+    assert [int(number) for number in re.findall(r"\(sentence (\d+)\)", out)] == [
+        *range(1, lines + 1)
+    ]
     assert out.count("[-b-]") >= lines and "[-a" not in out
 
 
 def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(trace, model):
     path = saved.changed(model, Path("mt.pt"), "task", draft_lang="mt")
     for name, count in ((path, 1), (model, 0)):
-        _, said = trace("a\tb\na\t\na\na\n", "--path", str(name))
-        assert said.count("\n") == said.count("note: line 3 ") == count
+        _, notes = trace("a\tb\na\t\na\na\n", "--path", str(name))
+        assert notes.count("\n") == notes.count("note: line 3 ") == count
 
 
 def test_a_third_field_is_the_older_source(trace):
     tiny.dictionaries(Path("bin"), [*"abc", *MARKS])
     path = saved.save(Path("model.pt"), Path("bin"), "editor")
     saved.changed(path, path, "task", old_source=True)
-    found = json.loads(trace("a b\tc\ta\n", "--path", str(path), "--json")[0])
+    record = json.loads(trace("a b\tc\ta\n", "--path", str(path), "--json")[0])
     editor = LevenshteinEditor.from_pretrained(path, bpe=None)
     (expected,) = editor.edit(["a b"], ["c"], old_sources=["a"], max_iter=2)
-    assert found["score"] == pytest.approx(expected.score)
-    assert found["score"] != pytest.approx(editor.edit(["a b"], ["c"], max_iter=2)[0].score)
+    assert record["score"] == pytest.approx(expected.score)
+    assert record["score"] != pytest.approx(editor.edit(["a b"], ["c"], max_iter=2)[0].score)
 
 
 def test_page_and_json_are_written_beside_the_text(trace):
@@ -223,7 +225,7 @@ def test_bad_arguments_are_one_line(trace, words, named, tmp_path_factory):
     gated = tmp_path_factory.mktemp("gated") / "x.pt"
     torch.save({"cfg": {"model": {"_name": "gated_transformer_char"}}}, gated)
     words = words.format(gated=gated)
-    assert named in refusal(lambda given: trace("a\n", *given), *words.split())
+    assert named in refusal(lambda arguments: trace("a\n", *arguments), *words.split())
 
 
 @pytest.mark.parametrize(
@@ -234,5 +236,5 @@ def test_a_bad_line_is_named_and_leaves_no_files(trace, data, named, source):
     Path("page").write_text("old")
     Path("lines").write_bytes(data)
     words = ("--input", source, "--html", "page", "--json", "records")
-    said = refusal(lambda given: trace(data, *given), *words)
-    assert named in said and ("standard input" if source == "-" else source) in said
+    message = refusal(lambda arguments: trace(data, *arguments), *words)
+    assert named in message and ("standard input" if source == "-" else source) in message

@@ -31,9 +31,9 @@ def preprocess(end: str = "", out: str = "data") -> Path:
 @pytest.fixture
 def data(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    made = preprocess()
+    folder = preprocess()
     saved.save(Path("levt/checkpoint_best.pt").absolute(), tmp_path / "bin", "editor", seed=1)
-    return made
+    return folder
 
 
 def rows(capsys, *words: str) -> list[list[str]]:
@@ -43,32 +43,32 @@ def rows(capsys, *words: str) -> list[list[str]]:
 
 
 def test_every_pair_is_decoded_as_fairseq_generate_would_and_no_edits_have_a_row(data, capsys):
-    found = rows(capsys, "--gammas", "0,3", "--thresholds", "0.5,1", "--max-iter", "3")
-    assert found[2][:4] == ["no", "edits", "33.33", "0.714"], "an unknown word is never right"
+    table = rows(capsys, "--gammas", "0,3", "--thresholds", "0.5,1", "--max-iter", "3")
+    assert table[2][:4] == ["no", "edits", "33.33", "0.714"], "an unknown word is never right"
     editor = LevenshteinEditor.from_pretrained("levt", "data", bpe=None)
     editor.task.cfg.draft_lang = "mt"
     editor.task.load_dataset("valid")
     batches = list(editor.task.get_batch_iterator(editor.task.dataset("valid"), max_sentences=2)
                    .next_epoch_itr(shuffle=False))  # fmt: skip
     lengths = []
-    for gamma, threshold, row in zip((0, 0, 3, 3), (0.5, 1, 0.5, 1), found[3:]):
+    for gamma, threshold, row in zip((0, 0, 3, 3), (0.5, 1, 0.5, 1), table[3:]):
         assert row[:2] == [f"{gamma}", f"{threshold}"]
         editor.task.cfg.delete_threshold = threshold
         options = Namespace(iter_decode_max_iter=3, iter_decode_eos_penalty=gamma)
         generator = editor.task.build_generator(editor.models, options)
         outputs = [best for b in batches for best, *_ in generator.generate(editor.models, b)]
-        lengths.append(sum(len(one["tokens"]) - 2 for one in outputs) / 7)
+        lengths.append(sum(len(output["tokens"]) - 2 for output in outputs) / 7)
         assert row[3] == f"{lengths[-1]:.3f}"
-        assert row[4] == f"{sum(one['steps'] for one in outputs) / 3:.2f}"
+        assert row[4] == f"{sum(output['steps'] for output in outputs) / 3:.2f}"
     assert len(set(lengths)) > 1, "the settings matter"
-    assert found[-1][::2] == ["--iter-decode-eos-penalty", "--delete-threshold"]
+    assert table[-1][::2] == ["--iter-decode-eos-penalty", "--delete-threshold"]
 
 
 def test_what_is_too_long_is_left_out_and_told(data, capsys):
     preprocess(" ".join("a" * 50) + "\n", "more")
     command.main(["more", *"--path levt --draft-lang mt --gammas 0 --thresholds 1".split()])
-    told = capsys.readouterr()
-    assert "left out: 1 sentence" in told.err and "valid: 3 sentences" in told.out
+    captured = capsys.readouterr()
+    assert "left out: 1 sentence" in captured.err and "valid: 3 sentences" in captured.out
 
 
 def test_of_equals_the_first_is_best_and_a_low_error_rate_is_good():
@@ -78,7 +78,7 @@ def test_of_equals_the_first_is_best_and_a_low_error_rate_is_good():
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "words, message",
     [
         (["--gammas", "0,x"], "--gammas"),
         (["--thresholds", "1.5"], "--thresholds"),
@@ -87,5 +87,5 @@ def test_of_equals_the_first_is_best_and_a_low_error_rate_is_good():
         (["--path", "no.pt"], "no.pt"),
     ],
 )
-def test_what_cannot_be_chosen_from_is_refused(words, said, data):
-    assert said in refusal(command.main, "data", "--path", "levt", *words)
+def test_what_cannot_be_chosen_from_is_refused(words, message, data):
+    assert message in refusal(command.main, "data", "--path", "levt", *words)

@@ -46,20 +46,20 @@ class Result(NamedTuple):
 
     def lines(self, kind: str) -> dict[int, list[str]]:
         """``H-3<TAB>score<TAB>text`` → ``{3: [score, text]}``, in the order printed."""
-        found: dict[int, list[str]] = {}
+        lines_of: dict[int, list[str]] = {}
         for line in self.out.split("\n"):  # a text may hold other ends of lines
             head, *fields = line.split("\t")
             if head.startswith(f"{kind}-"):
                 number = int(head.removeprefix(f"{kind}-"))
-                assert number not in found, f"{head} is there twice"
-                found[number] = fields
-        return found
+                assert number not in lines_of, f"{head} is there twice"
+                lines_of[number] = fields
+        return lines_of
 
     def texts(self, kind: str) -> list[str]:
         """The last fields in the order of the sentences, whose ids have to be 0, 1, 2 …"""
-        found = self.lines(kind)
-        assert sorted(found) == list(range(len(found)))
-        return [found[number][-1] for number in sorted(found)]
+        lines = self.lines(kind)
+        assert sorted(lines) == list(range(len(lines)))
+        return [lines[number][-1] for number in sorted(lines)]
 
     def succeeded(self, command: object) -> "Result":
         """Itself, of a command that has to succeed."""
@@ -173,7 +173,7 @@ class Commands:
             task: named with the plug-in; None where both stand in the command.
             environs: what else each process is told.
         """
-        return [self.finish(one) for one in self.start_ranks(command, cwd, task, environs)]
+        return [self.finish(process) for process in self.start_ranks(command, cwd, task, environs)]
 
     def start_ranks(
         self,
@@ -189,10 +189,10 @@ class Commands:
         words = command.split() if isinstance(command, str) else list(command)
         if task is not None:
             words += [*SEVERAL.split(), "--user-dir", "lev_plugins", "--task", task]
-        told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+        environ = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
         return [
             self.start(
-                words, cwd, environ={**told, "RANK": str(rank), "LOCAL_RANK": str(rank), **more}
+                words, cwd, environ={**environ, "RANK": str(rank), "LOCAL_RANK": str(rank), **more}
             )
             for rank, more in enumerate(environs)
         ]
@@ -203,9 +203,9 @@ class Commands:
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    made = Commands(tmp_path_factory.mktemp("streams"))
-    yield made
-    made.close()
+    runner = Commands(tmp_path_factory.mktemp("streams"))
+    yield runner
+    runner.close()
 
 
 @pytest.fixture(scope="session")

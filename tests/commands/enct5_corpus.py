@@ -76,11 +76,11 @@ def prepared(commands: Commands, folder: Path, kind: str, subwords: str = "--byt
 
 def scores(log: str, subset: str = "valid") -> list[dict[str, float]]:
     """Metric → value of every validation, in order, without speeds and the like."""
-    found = []
+    rows = []
     for line in log.splitlines():
-        _, there, told = line.partition(f"valid on '{subset}' subset | ")
+        _, there, figures = line.partition(f"valid on '{subset}' subset | ")
         if there:
-            values = dict(one.split(" ") for one in told.split(" | "))
+            values = dict(figure.split(" ") for figure in figures.split(" | "))
             names = [name for name in values if not re.match("wps|wpb|bsz|num_|best_", name)]
-            found.append({name: float(values[name]) for name in names})
-    return found
+            rows.append({name: float(values[name]) for name in names})
+    return rows

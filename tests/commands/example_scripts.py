@@ -73,7 +73,7 @@ class Programs:
             if words[0].startswith("lev-"):
                 words[:0] = ["python", "-m", "lev_plugins"]
             environ = ask.with_suffix(".environ").read_text("utf-8", "surrogateescape")
-            pairs = [one.split("=", 1) for one in environ.split("\0")[:-1]]
+            pairs = [variable.split("=", 1) for variable in environ.split("\0")[:-1]]
             # what the script has set itself
             own = {a: b for a, b in pairs if a not in OWN and os.environ.get(a) != b}
             typed = ask.with_suffix(".in").read_bytes()

@@ -12,12 +12,12 @@ def is_alive(pid: int) -> bool:
 
 def descendants(pid: int) -> list[int]:
     """All that a process has started, and what those have."""
-    found: list[int] = []
+    children: list[int] = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             if path.read_text().rpartition(")")[2].split()[1] == str(pid):
-                found.append(int(path.parent.name))
-    return [*found, *(one for child in found for one in descendants(child))]
+                children.append(int(path.parent.name))
+    return [*children, *(descendant for child in children for descendant in descendants(child))]
 
 
 def are_gone(pids: list[int], seconds: float) -> bool:

@@ -22,13 +22,13 @@ def parameters(path: Path) -> dict[str, Tensor]:
 def tensors(path: Path) -> dict[str, Tensor]:
     """Those of a training's state: the model's and what the optimizer remembers."""
     kept = state(path)
-    found = dict(kept["model"])
+    kept_tensors = dict(kept["model"])
     for number, moments in kept["last_optimizer_state"]["state"].items():
-        found |= {f"{number}.{name}": value for name, value in moments.items()}
-    return {name: value for name, value in found.items() if torch.is_tensor(value)}
+        kept_tensors |= {f"{number}.{name}": value for name, value in moments.items()}
+    return {name: value for name, value in kept_tensors.items() if torch.is_tensor(value)}
 
 
-def assert_equal(found: dict[str, Tensor], expected: dict[str, Tensor], least: int = 20) -> None:
+def assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor], least: int = 20) -> None:
     """The same names, ``least`` of them or more, and tensors equal bit for bit."""
-    assert found.keys() == expected.keys() and len(found) >= least
-    assert not [name for name in found if not torch.equal(found[name], expected[name])]
+    assert actual.keys() == expected.keys() and len(actual) >= least
+    assert not [name for name in actual if not torch.equal(actual[name], expected[name])]

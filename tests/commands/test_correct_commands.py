@@ -10,7 +10,7 @@ def test_lines_and_probabilities_are_those_of_fairseq_interactive(
 ):
     lines = triples.text("valid", "src")
     text = "".join(f"{line}\n" for line in lines)
-    told = commands(
+    output = commands(
         f"fairseq-interactive {triples.data} --path {transformer} --beam 5 --cpu "
         f"--task translation --source-lang src --target-lang tgt --user-dir {root / 'lev_plugins'}",
         tmp_path,
@@ -21,12 +21,16 @@ def test_lines_and_probabilities_are_those_of_fairseq_interactive(
     assert done.code == 0 and done.err == ""
     edits = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()]
     checked = 0
-    rows = zip(lines, done.out.splitlines(), told.texts("H"), strict=True)
-    for number, (line, mine, theirs) in enumerate(rows, start=1):
+    rows = zip(lines, done.out.splitlines(), output.texts("H"), strict=True)
+    for number, (line, ours, theirs) in enumerate(rows, start=1):
         if len(theirs.split()) < 20:  # else it has no end, and the next best is taken
-            assert mine == theirs
-            for edit in (one for one in edits if (one["line"], one["before"]) == (number, line)):
-                (scores,) = told.lines("P")[number - 1]
+            assert ours == theirs
+            for edit in (
+                candidate
+                for candidate in edits
+                if (candidate["line"], candidate["before"]) == (number, line)
+            ):
+                (scores,) = output.lines("P")[number - 1]
                 wanted = 2 ** sum(map(float, scores.split()))  # to the base of 2
                 assert edit["probability"] == pytest.approx(wanted, abs=1e-3)
                 checked += 1

@@ -46,7 +46,7 @@ def packaged(tmp_path: Path) -> Path:
     folder = tiny.dictionaries(tmp_path / "packaged")
     save(tmp_path / "model.pt", folder, "pbd")
     changed(tmp_path / "model.pt", folder / "model.pt", "task", data="data")
-    rows = [tiny.sentence(one, tiny.dictionary())[1:] for one in ("abc", "hg")]
+    rows = [tiny.sentence(word, tiny.dictionary())[1:] for word in ("abc", "hg")]
     for side in ("src", "tgt"):
         tiny.write_indexed(folder / f"test.src-tgt.{side}", rows)
     return folder
@@ -74,7 +74,7 @@ def test_a_trained_model_works_from_any_folder_and_wherever_it_is_moved(
     tiny.sentencepiece_model(my / "spm.model", lines, model_type="char", vocab_size=12)
     letters = "▁" + tiny.LETTERS
     tiny.dictionaries(my / "bin", letters)
-    rows = [tiny.sentence(f"▁{one}", tiny.dictionary(letters))[1:] for one in ("abc", "hg")]
+    rows = [tiny.sentence(f"▁{word}", tiny.dictionary(letters))[1:] for word in ("abc", "hg")]
     for side in ("src", "tgt"):
         tiny.write_indexed(my / "bin" / f"train.src-tgt.{side}", rows)
     commands.ok(f"{TRAINING} {SYSTEMS[system]}", tmp_path)

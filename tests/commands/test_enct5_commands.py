@@ -26,38 +26,44 @@ def corpus(commands, tmp_path_factory):
     return cache(lambda kind: prepared(commands, tmp_path_factory.mktemp(kind), kind))
 
 
-def micro_f1(found: list[set[str]], wanted: list[set[str]]) -> float:
+def micro_f1(predicted: list[set[str]], wanted: list[set[str]]) -> float:
     """In percent, over all labels of all texts."""
-    both = sum(len(one & other) for one, other in zip(found, wanted, strict=True))
-    return 100 * 2 * both / sum(len(one) for one in [*found, *wanted])
+    both = sum(len(labels & other) for labels, other in zip(predicted, wanted, strict=True))
+    return 100 * 2 * both / sum(len(labels) for labels in [*predicted, *wanted])
 
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_rule_is_learnt_and_validate_and_predict_give_what_the_training_gave(corpus, kind):
     """Labels hold above the threshold that the validation found best."""
     flags, metric, least = ASKED[kind]
-    made = corpus(kind)
-    log = made.done(made.train(f"{flags} --save-dir trained")).out
-    last = made.folder / "trained" / "checkpoint_last.pt"
-    told = scores(log)[-1]
-    assert told[metric] > least
+    folder = corpus(kind)
+    log = folder.done(folder.train(f"{flags} --save-dir trained")).out
+    last = folder.folder / "trained" / "checkpoint_last.pt"
+    figures = scores(log)[-1]
+    assert figures[metric] > least
     inside = [line for line in log.splitlines() if re.search(r"\| train(_inner)? \|", line)]
     assert inside and not any(f" {metric} " in line for line in inside)
-    validation = f"fairseq-validate {made.data} --path {last} --cpu --batch-size 4"
-    assert scores(made.done(validation).out) == [told]
-    assert state(last)["task_state"]["threshold"] == told.get("threshold", 0.5)
-    rows = [line.split("\t") for line in (made.folder / "valid.tsv").read_text().splitlines()]
+    validation = f"fairseq-validate {folder.data} --path {last} --cpu --batch-size 4"
+    assert scores(folder.done(validation).out) == [figures]
+    assert state(last)["task_state"]["threshold"] == figures.get("threshold", 0.5)
+    rows = [line.split("\t") for line in (folder.folder / "valid.tsv").read_text().splitlines()]
     model, texts = EncT5.from_pretrained(last), [text for _, text in rows]
     if kind == "tagging":
-        tags = [one.tags for one in model.predict_tags(texts)]
-        pairs = [pair for (right, _), one in zip(rows, tags) for pair in zip(right.split(), one)]
-        right = 100 * sum(one == other for one, other in pairs) / len(pairs)
-        assert right == pytest.approx(told[metric], abs=0.01)
+        tags = [prediction.tags for prediction in model.predict_tags(texts)]
+        pairs = [
+            pair
+            for (right, _), predicted in zip(rows, tags)
+            for pair in zip(right.split(), predicted)
+        ]
+        right = 100 * sum(tag == other for tag, other in pairs) / len(pairs)
+        assert right == pytest.approx(figures[metric], abs=0.01)
         return
     wanted = [set(labels.split(",")) - {""} for labels, _ in rows]
     for threshold, name in ((None, "micro_f1_tuned"), (0.5, "micro_f1")):
-        found = [set(one.labels) for one in model.predict(texts, threshold=threshold)]
-        assert micro_f1(found, wanted) == pytest.approx(told[name], abs=0.01)
+        predicted = [
+            set(prediction.labels) for prediction in model.predict(texts, threshold=threshold)
+        ]
+        assert micro_f1(predicted, wanted) == pytest.approx(figures[name], abs=0.01)
 
 
 @pytest.mark.slow
@@ -65,30 +71,32 @@ def test_a_rule_is_learnt_and_validate_and_predict_give_what_the_training_gave(c
 def test_two_processes_train_count_and_tune_as_one_does(kind, corpus, commands, tmp_path, root):
     """Validation has two batches, and three: there the second process runs out first, and fairseq
     gives it one again that does not count."""
-    made = corpus(kind)
+    folder = corpus(kind)
     flags = (
         f"{PACKED} --batch-size 8 --optimizer sgd --lr 0.1 --max-update 4 --dropout 0 "
         f"--validate-interval-updates 2 --valid-subset valid1,valid --save-dir {tmp_path}"
     )
-    one = made.done(made.train(f"{flags}/one --update-freq 2")).out
-    first, second = commands.ranks(made.train(f"{flags}/two"), root, "enct5")
+    output = folder.done(folder.train(f"{flags}/one --update-freq 2")).out
+    first, second = commands.ranks(folder.train(f"{flags}/two"), root, "enct5")
     assert first.code == second.code == 0, first.err + second.err
     assert "training on 2 devices" in first.out
     for subset in ("valid1", "valid"):
-        assert len(scores(one, subset)) == 2 and scores(first.out, subset) == scores(one, subset)
+        assert len(scores(output, subset)) == 2 and scores(first.out, subset) == scores(
+            output, subset
+        )
     kept = [state(tmp_path / name / "checkpoint_last.pt") for name in ("one", "two")]
     for name, value in kept[0]["model"].items():
         torch.testing.assert_close(kept[1]["model"][name], value, rtol=1e-5, atol=1e-5)
-    threshold = scores(one, "valid1")[-1].get("threshold", 0.5)  # the first set selects for both
+    threshold = scores(output, "valid1")[-1].get("threshold", 0.5)  # the first set selects for both
     assert [state_["task_state"]["threshold"] for state_ in kept] == [threshold] * 2
-    assert threshold == scores(one, "valid")[-1].get("threshold", 0.5)
+    assert threshold == scores(output, "valid")[-1].get("threshold", 0.5)
 
 
 def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
     corpus, commands, tmp_path
 ):
-    made = corpus("multilabel_pooled")
-    made.done(made.train(f"--max-update 1 --disable-validation --bf16 --save-dir {tmp_path}"))
+    folder = corpus("multilabel_pooled")
+    folder.done(folder.train(f"--max-update 1 --disable-validation --bf16 --save-dir {tmp_path}"))
     checkpoint = (tmp_path / "checkpoint_last.pt").rename(tmp_path / "some.pt")
     other = prepared(commands, tmp_path, "multilabel_pooled", f"--subwords-of {checkpoint}")
     description = json.loads((other.data / "enct5.json").read_text())

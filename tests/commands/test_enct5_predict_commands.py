@@ -17,13 +17,13 @@ ODD = "one two\n\n\0 a\tb\u2028c\n👩‍👩‍👧 ☃\n" + "x" * 100_000 + "\
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """``<kind>.pt`` of each kind, ``pairs.pt``, and two with labels that hold signs."""
-    made = tmp_path_factory.mktemp("saved")
+    models = tmp_path_factory.mktemp("saved")
     for kind in KINDS:
-        save(made / f"{kind}.pt", kind)
-    save(made / "pairs.pt", "classification", texts=2)
-    save(made / "signs.pt", "multilabel", labels=["a,b", *LABELS[1:]])
-    save(made / "words.pt", "tagging", labels=["dark blue", *LABELS[1:]])
-    return made
+        save(models / f"{kind}.pt", kind)
+    save(models / "pairs.pt", "classification", texts=2)
+    save(models / "signs.pt", "multilabel", labels=["a,b", *LABELS[1:]])
+    save(models / "words.pt", "tagging", labels=["dark blue", *LABELS[1:]])
+    return models
 
 
 @pytest.fixture
@@ -41,20 +41,20 @@ def predict(folder, tmp_path, capsys):
 
 def records(text):
     """JSON lines, whose numbers have to be 1, 2, 3 …"""
-    found = [json.loads(line) for line in text.split("\n")[:-1]]
-    assert [record.pop("line") for record in found] == list(range(1, len(found) + 1))
-    return found
+    rows = [json.loads(line) for line in text.split("\n")[:-1]]
+    assert [record.pop("line") for record in rows] == list(range(1, len(rows) + 1))
+    return rows
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_line_has_the_record_and_the_line_of_tsv_that_python_gives(predict, folder, kind):
     wanted = EncT5.from_pretrained(folder / f"{kind}.pt").predict(ODD.split("\n"))
-    found = records(predict(kind)[0])
-    assert [list(one) for one in found] == [list(one.to_dict()) for one in wanted]
-    assert_same(found, wanted)
+    predicted = records(predict(kind)[0])
+    assert [list(record) for record in predicted] == [list(record.to_dict()) for record in wanted]
+    assert_same(predicted, wanted)
     lines = predict(kind, "--format", "tsv")[0].split("\n")[:-1]
     sign = " " if kind == "tagging" else ","
-    for line, record in zip(lines, found, strict=True):
+    for line, record in zip(lines, predicted, strict=True):
         if kind == "regression":
             assert float(line) == record["value"]
             continue
@@ -62,7 +62,7 @@ def test_every_line_has_the_record_and_the_line_of_tsv_that_python_gives(predict
         several = record.get("tags", record.get("labels"))
         assert names == (record["label"] if several is None else sign.join(several))
         numbers = [record["score"]] if several is None else record["scores"]
-        assert [float(one) for one in scores.split(sign) if one] == numbers
+        assert [float(score) for score in scores.split(sign) if score] == numbers
 
 
 def test_what_was_not_read_at_once_is_told(predict):
@@ -73,10 +73,10 @@ def test_what_was_not_read_at_once_is_told(predict):
 
 
 def test_pairs_are_divided_by_a_tab(predict):
-    found = records(predict("pairs", "--top-k", "9", text="one\ttwo\n\t\n\tb\ntwo\tone")[0])
-    assert [record["texts"] for record in found[:3]] == [["one", "two"], ["", ""], ["", "b"]]
-    assert found[0]["score"] != found[3]["score"], "the order of the texts is lost"
-    assert all(len(record["top"]) == len(LABELS) for record in found)
+    predicted = records(predict("pairs", "--top-k", "9", text="one\ttwo\n\t\n\tb\ntwo\tone")[0])
+    assert [record["texts"] for record in predicted[:3]] == [["one", "two"], ["", ""], ["", "b"]]
+    assert predicted[0]["score"] != predicted[3]["score"], "the order of the texts is lost"
+    assert all(len(record["top"]) == len(LABELS) for record in predicted)
 
 
 def test_streams_give_what_files_give_or_one_line_and_a_status(
@@ -98,7 +98,7 @@ def test_streams_give_what_files_give_or_one_line_and_a_status(
 
 
 @pytest.mark.parametrize(
-    "name, more, said",
+    "name, more, message",
     [
         ("gone", "", "gone.pt"),
         ("pairs", "--input pairs.tsv", "pairs.tsv: line 2"),
@@ -114,13 +114,15 @@ def test_streams_give_what_files_give_or_one_line_and_a_status(
         ("tagging", "--input latin.txt --output latin.txt", "--output"),
     ],
 )
-def test_a_mistake_is_told_and_nothing_is_written(folder, tmp_path, monkeypatch, name, more, said):
+def test_a_mistake_is_told_and_nothing_is_written(
+    folder, tmp_path, monkeypatch, name, more, message
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("a\tb\n")
     (tmp_path / "pairs.tsv").write_text("a\tb\nc\td\te\n")
     (tmp_path / "latin.txt").write_bytes(b"a\n\xe4\n")
     words = ["--path", folder / f"{name}.pt", "--input", "text", "--output", "out"]
-    assert said in refusal(main, *words, *more.split())
+    assert message in refusal(main, *words, *more.split())
 
 
 WORDS = (
@@ -146,14 +148,14 @@ def test_conllu_comes_out_as_it_was_with_the_tags_of_python(predict, folder):
 
 def test_columns_come_out_with_other_tags_and_their_comments(predict, folder):
     model = EncT5.from_pretrained(folder / "tagging.pt")
-    (found,) = model.predict_tags([["#", "a b"]])
+    (prediction,) = model.predict_tags([["#", "a b"]])
     options = "--input-format", "columns", "--format", "columns"
     lines = predict("tagging", *options, text="# id 1 x\n#\tO\na b\tO\n\n")[0]
-    assert lines == f"# id 1 x\n#\t{found.tags[0]}\na b\t{found.tags[1]}\n\n"
+    assert lines == f"# id 1 x\n#\t{prediction.tags[0]}\na b\t{prediction.tags[1]}\n\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "said"),
+    ("name", "flags", "message"),
     [
         ("classification", "--input-format conllu", "does not tag words"),
         ("words", "--input-format conllu --format conllu", "'dark blue'"),
@@ -163,6 +165,6 @@ def test_columns_come_out_with_other_tags_and_their_comments(predict, folder):
         ("tagging", "--input-format conllu --format conllu --top-k 2", "--top-k"),
     ],
 )
-def test_formats_that_do_not_fit_are_refused(predict, name, flags, said):
-    with refuses(said):
+def test_formats_that_do_not_fit_are_refused(predict, name, flags, message):
+    with refuses(message):
         predict(name, *flags.split(), text=WORDS)

@@ -30,8 +30,8 @@ def test_validating_gives_the_loss_that_training_saw_last(commands, triples):
 
     flags = f"--path {triples.checkpoint} --cpu --batch-size 4 --log-format simple"
     command = f"fairseq-validate {triples.data} {triples.flags} --valid-subset valid {flags}"
-    found = losses(commands.done(command, triples.folder).out)
-    assert found == losses((triples.folder / "train.log").read_text()) and len(found) == 7
+    validated = losses(commands.done(command, triples.folder).out)
+    assert validated == losses((triples.folder / "train.log").read_text()) and len(validated) == 7
 
 
 def test_generating_from_drafts_edits_each_of_them_and_keeps_their_order(commands, triples):

@@ -64,8 +64,8 @@ def translation(tmp_path_factory: pytest.TempPathFactory, succeed: Succeed) -> P
 @pytest.mark.slow
 def test_levt_translates(translation, succeed):
     succeed("translation/train.sh", translation, "levt", *BOTH, **TWO)
-    said = succeed("translation/evaluate.sh", translation, SYSTEMS="levt")
-    assert "11 sentences" in said and re.search(r"^bleu ↑ +[\d.]+$", said, re.M), said
+    output = succeed("translation/evaluate.sh", translation, SYSTEMS="levt")
+    assert "11 sentences" in output and re.search(r"^bleu ↑ +[\d.]+$", output, re.M), output
 
 
 @LONG
@@ -75,8 +75,8 @@ def test_translation_goes_the_whole_way(translation, succeed):
     succeed("translation/distill.sh", translation, "--max-len-b", "20")
     assert len(read(translation / "distilled-text" / "train.de")) == 80
     succeed("translation/train.sh", translation, "distilled", *BOTH, "--max-update=2", MINUTES="1")
-    said = succeed("translation/evaluate.sh", translation, LATENCY="3")
-    assert re.search(r"ar-greedy +ar-beam-4 +stock +levt +distilled$", said, re.M), said
+    output = succeed("translation/evaluate.sh", translation, LATENCY="3")
+    assert re.search(r"ar-greedy +ar-beam-4 +stock +levt +distilled$", output, re.M), output
 
 
 @pytest.mark.slow
@@ -92,10 +92,10 @@ def test_drafts_are_post_edited(tmp_path, succeed, ways):
     for way in ways:
         succeed("post_editing/train.sh", work, way, *BOTH, **TWO)
     flags = [] if way == "concat" else ["--iter-decode-max-iter", "2"]
-    said = succeed("post_editing/evaluate.sh", work, way, *flags)
-    assert "11 sentences" in said and "no-edit baseline" in said, said
+    output = succeed("post_editing/evaluate.sh", work, way, *flags)
+    assert "11 sentences" in output and "no-edit baseline" in output, output
     systems = json.loads((work / f"report.{way}.json").read_text())["systems"]
-    assert [one["name"] for one in systems][-1] == way
+    assert [system["name"] for system in systems][-1] == way
 
 
 @pytest.mark.slow
@@ -104,21 +104,21 @@ def test_a_denoiser_is_scored_with_and_without_a_dictionary(tmp_path, succeed):
     data, work = write_text(tmp_path / "data", parts, ("clean",)), tmp_path / "work"
     other = put(tmp_path / "other.txt", ["one two three", "four zebra six"])
     lexicon = put(tmp_path / "words.txt", ["zebra 3", "four"])
-    given = {"WORDS": "2", "TEST_LINES": "3", "ELSEWHERE": str(other)}
-    succeed("denoising/prepare.sh", data, work, **given)
+    settings = {"WORDS": "2", "TEST_LINES": "3", "ELSEWHERE": str(other)}
+    succeed("denoising/prepare.sh", data, work, **settings)
     sizes = {"WIDTH": "16", "LAYERS": "1", "RUN": "1", **TWO}
     succeed("denoising/train.sh", work, "mask,copy,generate", *ENCODER, **sizes)
-    said = succeed("denoising/evaluate.sh", work, "--lexicon", lexicon, BEAM="1")
+    output = succeed("denoising/evaluate.sh", work, "--lexicon", lexicon, BEAM="1")
     name = "mask-copy-generate-pointer-1"
     noisy, clean = (read(work / "data" / f"test-swap.{side}") for side in ("noisy", "clean"))
     assert len(noisy) == 3 and noisy != clean
     assert "zebra" in " ".join(read(work / "data" / "test-elsewhere-swap.clean"))
-    for one in ("test", "test-elsewhere"):  # three lines of each kind of noise
-        systems = json.loads((work / "output" / f"{one}.json").read_text())["systems"]
+    for split in ("test", "test-elsewhere"):  # three lines of each kind of noise
+        systems = json.loads((work / "output" / f"{split}.json").read_text())["systems"]
         named = ["no-edit baseline", "symspellpy", name, f"{name}+lexicon"]
         assert [system["name"] for system in systems] == named
-        assert len(read(work / "output" / f"{name}.{one}")) == 12
-    assert re.search(r"^wrr ↑ ", said, re.M), said
+        assert len(read(work / "output" / f"{name}.{split}")) == 12
+    assert re.search(r"^wrr ↑ ", output, re.M), output
 
 
 KINDS = ("tagging", "multilabel", "classification")
@@ -155,10 +155,10 @@ def test_tags_labels_and_classes_are_learnt_and_scored(kind, tmp_path, succeed):
     length = ["--max-length", str(checkpoints.PLACES)]
     succeed("classification/prepare.sh", kind, data, work, *length, **start)
     succeed("classification/train.sh", work, "--num-workers=0", "--cpu", **sizes, RUN="1")
-    said = succeed("classification/evaluate.sh", work)
+    output = succeed("classification/evaluate.sh", work)
     systems = json.loads((work / "output" / "scores.json").read_text("utf-8"))["systems"]
     count = len(read(work / "text" / "test.tsv"))
-    assert f"## {kind}: {count} test examples" in said and list(systems)[-1] == f"{kind}-1"
+    assert f"## {kind}: {count} test examples" in output and list(systems)[-1] == f"{kind}-1"
     assert systems[f"{kind}-1"]["updates"] in (1, 2, 3)
     assert len(read(work / "output" / f"{kind}-1.jsonl")) == count
     if kind == "classification":  # of train every tenth line chooses
@@ -180,10 +180,10 @@ def test_ocr_is_corrected_and_ranked(words, unit, tmp_path, succeed):
     assert rows and all(noisy.replace("x", "a", 1) == clean for noisy, clean in rows)
     sizes = ["--encoder-embed-dim=24", "--encoder-ffn-embed-dim=16", "--disable-validation"]
     succeed(f"{spelling}/train_ocr.sh", work, "pbd", *sizes, LAYERS="1", NOISE="0.5", **TWO)
-    said = succeed(f"{spelling}/evaluate_ocr.sh", work, BEAM="2", NBEST="3", DEV_LINES="5")
+    output = succeed(f"{spelling}/evaluate_ocr.sh", work, BEAM="2", NBEST="3", DEV_LINES="5")
     systems = json.loads((work / "output" / "report.json").read_text())["systems"]
     named = ["no-edit baseline", "look-up", "symspellpy", "pbd", "pbd-ranked"]
-    assert [one["name"] for one in systems] == named, said
+    assert [system["name"] for system in systems] == named, output
     assert len(read(work / "output" / "dev.noisy")) == 5
     tuned = settings.read(str(work / "pbd" / settings.NAME))
     assert (tuned.unit, tuned.window) == ("window", int(words) or 1)  # with capitals, as trained
@@ -208,15 +208,17 @@ def test_the_quickstart_trains_with_a_budget_of_seconds(tmp_path, commands):
 
 
 def test_help_of_a_person_is_worth_something(commands, triples):
-    sources, references, drafts = (triples.folder / f"valid.{one}" for one in ("src", "tgt", "mt"))
+    sources, references, drafts = (
+        triples.folder / f"valid.{side}" for side in ("src", "tgt", "mt")
+    )
     script = f"python {EXAMPLES / 'interactive_editing' / 'simulate.py'} {triples.checkpoint}"
-    given = f"{script} --sources {sources} --references {references}"
-    said = commands.ok(f"{given} --drafts {drafts}", triples.folder).out
-    rows = {line[:28].strip(): line[28:].split() for line in said.splitlines()}
+    command = f"{script} --sources {sources} --references {references}"
+    output = commands.ok(f"{command} --drafts {drafts}", triples.folder).out
+    rows = {line[:28].strip(): line[28:].split() for line in output.splitlines()}
     assert rows["no-edit baseline"][3] == rows["right words locked"][3] == "100.0%"
     assert float(rows["right words locked"][0]) > float(rows["no-edit baseline"][0])
-    said = commands.ok(f"{given} --terms 1", triples.folder).out
-    assert re.search(r"^1 hard terms .* 100.0%$", said, re.M)
+    output = commands.ok(f"{command} --terms 1", triples.folder).out
+    assert re.search(r"^1 hard terms .* 100.0%$", output, re.M)
 
 
 # ---------------------------------------------------------------- what is computed by hand
@@ -225,11 +227,11 @@ def test_help_of_a_person_is_worth_something(commands, triples):
 def test_labels_and_classes_are_scored(tmp_path):
     (evaluate,) = modules("classification", "evaluate")
     file = put(tmp_path / "test.tsv", ["joy, anger\tx  y "])
-    (one,) = evaluate.read(file, "multilabel")
-    assert (one.labels, one.words) == (["joy", "anger"], ["x", "y"])
+    (example,) = evaluate.read(file, "multilabel")
+    assert (example.labels, example.words) == (["joy", "anger"], ["x", "y"])
     texts = [evaluate.Example("text", labels) for labels in (["a"], ["b", "a"], ["c"], [])]
-    found = evaluate.label_scores([["a"], ["b"], ["b"], []], texts)
-    assert found == pytest.approx(
+    figures = evaluate.label_scores([["a"], ["b"], ["b"], []], texts)
+    assert figures == pytest.approx(
         {"micro-F1": 200 * 2 / 7, "macro-F1": 100 * 4 / 9, "texts right": 50}
     )
     assert evaluate.class_scores(["a", "b", "c"], texts[:3]) == {"accuracy": 100, "Matthews": 100}
@@ -237,12 +239,12 @@ def test_labels_and_classes_are_scored(tmp_path):
 
 def test_pairs_of_segments_lose_nothing_on_either_side():
     (ocr,) = modules("spelling_and_ocr", "prepare_ocr")
-    some = [" ".join(words) for words in itertools.product(["a", "bc", ""], repeat=3)]
-    for noisy, clean, size in itertools.product(some, some[::5], (0, 1, 2)):
-        found = ocr.paired_pieces(noisy, clean, size)
-        assert " ".join(piece for piece, _ in found) == noisy
-        assert " ".join(piece for _, piece in found) == clean
-        assert all(len(piece.split(" ")) >= size for piece, _ in found[:-1])
+    segments = [" ".join(words) for words in itertools.product(["a", "bc", ""], repeat=3)]
+    for noisy, clean, size in itertools.product(segments, segments[::5], (0, 1, 2)):
+        pieces = ocr.paired_pieces(noisy, clean, size)
+        assert " ".join(piece for piece, _ in pieces) == noisy
+        assert " ".join(piece for _, piece in pieces) == clean
+        assert all(len(piece.split(" ")) >= size for piece, _ in pieces[:-1])
 
 
 def test_a_translation_that_cannot_be_right_gives_way():
@@ -290,20 +292,20 @@ campaign.sh {work} tagging | bash examples/campaign.sh
 
 @pytest.mark.parametrize("row", [row for row in REFUSED.splitlines() if row])
 def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
-    command, _, said = row.partition(" | ")
+    command, _, message = row.partition(" | ")
     work, empty = tmp_path / "work", tmp_path / "empty"
     put(work / "kind", ["classification"])
     for file in ("dict.clean.txt", "train.src-tgt.src.idx"):
         put(work / "data" / file, [])
     empty.mkdir()
-    put((mine := tmp_path / "mine") / "text" / "train.src", ["somebody's"])
-    put(mine / "long.txt", ["eins zwei drei"] * 200)
-    folders = {"tmp": empty, "work": work, "mine": mine, "long": mine / "long.txt"}
+    put((own_folder := tmp_path / "mine") / "text" / "train.src", ["somebody's"])
+    put(own_folder / "long.txt", ["eins zwei drei"] * 200)
+    folders = {"tmp": empty, "work": work, "mine": own_folder, "long": own_folder / "long.txt"}
     words = command.format(**folders).split()
     environ = dict(words.pop(0).split("=") for word in list(words) if "=" in word)
     before = sorted(tmp_path.rglob("*"))
     line = refusal(*words, **environ)
-    assert re.match(said, line), line
+    assert re.match(message, line), line
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -319,18 +321,18 @@ def test_another_optimizer_has_a_rate_and_no_noise_is_none(tmp_path):
         ("classification/train.sh {} --optimizer adam", "--kind tagging"),
     ):
         command = ["bash", *f"{EXAMPLES}/{words.format(tmp_path)}".split()]
-        said = subprocess.check_output(command, env=environ, text=True)
-        assert there in said and ("adam" not in words or "muon" not in said)
+        output = subprocess.check_output(command, env=environ, text=True)
+        assert there in output and ("adam" not in words or "muon" not in output)
 
 
 def test_the_campaign_runs_the_commands_of_a_row(succeed):
     listed = [line.split("\t") for line in succeed("campaign.sh").splitlines()]
     assert ["tagging", "most frequent tag"] in listed
-    said = succeed("campaign.sh", "-n", "W", "tagging", "most frequent tag", DATA="my/ewt")
-    assert said.splitlines()[0] == "bash examples/classification/prepare.sh tagging my/ewt W"
+    output = succeed("campaign.sh", "-n", "W", "tagging", "most frequent tag", DATA="my/ewt")
+    assert output.splitlines()[0] == "bash examples/classification/prepare.sh tagging my/ewt W"
     rows = (ROOT / "benchmarks" / "results.jsonl").read_text(encoding="utf-8")
     scripts = set(re.findall(r"(?:examples|benchmarks)/[\w/]+\.(?:sh|py)", rows))
-    assert scripts and all((ROOT / one).is_file() for one in scripts)
+    assert scripts and all((ROOT / script).is_file() for script in scripts)
 
 
 # ---------------------------------------------------------------- configurations

@@ -21,14 +21,14 @@ def test_a_training_starts_from_the_parameters_it_is_given(
         triples.train(f"{flags} --lr 0 --max-update 1 --save-dir {tmp_path}/still"), tmp_path
     )
     assert f"Loaded checkpoint {start}" in still.out
-    made = parameters(tmp_path / "still" / "checkpoint_last.pt")
+    tuned = parameters(tmp_path / "still" / "checkpoint_last.pt")
     if origin == "stock":
-        assert not made.pop("source_copy"), "fairseq's model has learnt without it"
-    assert_equal(made, expected)
+        assert not tuned.pop("source_copy"), "fairseq's model has learnt without it"
+    assert_equal(tuned, expected)
     moved = commands.done(triples.train(f"{flags} --max-update 3 --save-dir moved"), tmp_path)
     assert "num_updates: 3 >= max_update: 3" in moved.out
-    made = parameters(tmp_path / "moved" / "checkpoint_last.pt")
-    assert not torch.equal(made["decoder_embed.weight"], expected["decoder_embed.weight"])
+    tuned = parameters(tmp_path / "moved" / "checkpoint_last.pt")
+    assert not torch.equal(tuned["decoder_embed.weight"], expected["decoder_embed.weight"])
 
 
 def test_embeddings_that_the_model_lacks_are_named(commands, triples, stock, tmp_path):
@@ -39,9 +39,9 @@ def test_embeddings_that_the_model_lacks_are_named(commands, triples, stock, tmp
 
 def test_a_training_that_resumes_without_its_drafts_says_so(commands, triples, tmp_path):
     train = triples.train(f"--restore-file {triples.checkpoint} --max-update 1 --save-dir on")
-    said = commands.done(train.replace("--draft-lang mt", ""), tmp_path)
+    result = commands.done(train.replace("--draft-lang mt", ""), tmp_path)
     note = f"the training of {triples.checkpoint} resumes without drafts"
-    assert note in said.err and "Give --draft-lang mt" in said.err
+    assert note in result.err and "Give --draft-lang mt" in result.err
     assert note not in commands.done(train, tmp_path).err
 
 

@@ -138,7 +138,7 @@ HYDRA = (
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(one, marks=pytest.mark.long if one in LONG else ()) for one in PAGES]
+    "page", [pytest.param(page, marks=pytest.mark.long if page in LONG else ()) for page in PAGES]
 )
 def test_the_commands_of_a_guide_run(page, commands, prepared, tmp_path):
     home = tmp_path / "home"

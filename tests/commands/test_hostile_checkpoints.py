@@ -24,19 +24,19 @@ LANGUAGES = "--source-lang src --target-lang tgt"
 @pytest.fixture(scope="module")
 def folder(commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``bin``, good checkpoints of an editor and of one that writes, and examples for EncT5."""
-    made = tmp_path_factory.mktemp("untrusted")
+    checkpoints = tmp_path_factory.mktemp("untrusted")
     lines = [" ".join(LETTERS[i:] + LETTERS[:i]) for i in range(8)]
     for language in ("src", "tgt", "mt"):
-        put(made / f"text.{language}", lines)
+        put(checkpoints / f"text.{language}", lines)
     prefixes = "".join(f" --{split}pref text" for split in ("train", "valid", "test"))
     drafts = f"{LANGUAGES} --draft-lang mt --joined-dictionary --destdir bin"
-    commands.preprocess(drafts + prefixes, made)
+    commands.preprocess(drafts + prefixes, checkpoints)
     for kind in ("editor", "stock"):
-        save(made / f"{kind}.pt", made / "bin", kind)
-    put(made / "examples", [f"{line[0]}\t{line}" for line in lines])
-    flags = f"--kind classification --train {made}/examples --bytes --destdir {made}/enct5"
-    enct5_prepare.main(flags.split())
-    return made
+        save(checkpoints / f"{kind}.pt", checkpoints / "bin", kind)
+    put(checkpoints / "examples", [f"{line[0]}\t{line}" for line in lines])
+    flags = f"--kind classification --train {checkpoints}/examples --bytes"
+    enct5_prepare.main(f"{flags} --destdir {checkpoints}/enct5".split())
+    return checkpoints
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def places(folder: Path, tmp_path: Path) -> dict[str, Path]:
     torch.save({"shared.weight": Malicious(victim)}, t5 / "pytorch_model.bin")
     good = {"data": "bin", "lines": "text.src", "examples": "examples", "enct5": "enct5"}
     good |= {"editor": "editor.pt", "stock": "stock.pt"}
-    found = {name: folder / path for name, path in good.items()}
-    return {**found, "victim": victim, "evil": home / "evil.pt", "home": home, "t5": t5}
+    paths = {name: folder / path for name, path in good.items()}
+    return {**paths, "victim": victim, "evil": home / "evil.pt", "home": home, "t5": t5}
 
 
 def hub(at: dict[str, Path]) -> None:
@@ -98,13 +98,13 @@ def test_no_way_in_runs_a_pickle(entry, places, commands, monkeypatch, tmp_path)
     if callable(entry):
         with pytest.raises(UserError) as raised:
             entry(places)
-        said = str(raised.value)
+        message = str(raised.value)
     else:
         words = entry.format(**places)
         words += f" --user-dir {PACKAGE}" if words.startswith("fairseq") else ""
         words = words if words.startswith("fairseq") else f"python -m lev_plugins {words}"
-        said = commands(words, tmp_path, stdin=b"a b\n", environ=environ).error
+        message = commands(words, tmp_path, stdin=b"a b\n", environ=environ).error
     assert not places["victim"].exists(), "it was run"
-    assert "system" in said, "refused, but for another reason"
-    assert any(str(places[name]) in said for name in ("evil", "home", "t5"))
+    assert "system" in message, "refused, but for another reason"
+    assert any(str(places[name]) in message for name in ("evil", "home", "t5"))
     assert not list(tmp_path.glob("new*")) or not list((tmp_path / "new").glob("*"))

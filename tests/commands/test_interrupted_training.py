@@ -100,16 +100,16 @@ def remains(path: Path) -> dict[str, Any]:
     return {**{name: state[name] for name in kept}, **extra, **now}
 
 
-def differences(one: Any, other: Any, where: str = "") -> list[str]:
+def differences(ours: Any, other: Any, where: str = "") -> list[str]:
     """Where two states differ, bit for bit."""
-    if torch.is_tensor(one) and torch.is_tensor(other):
-        return [] if one.dtype == other.dtype and torch.equal(one, other) else [where]
-    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
-        return [x for name in one for x in differences(one[name], other[name], f"{where}/{name}")]
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        both = enumerate(zip(one, other, strict=True))
+    if torch.is_tensor(ours) and torch.is_tensor(other):
+        return [] if ours.dtype == other.dtype and torch.equal(ours, other) else [where]
+    if isinstance(ours, Mapping) and isinstance(other, Mapping) and ours.keys() == other.keys():
+        return [x for name in ours for x in differences(ours[name], other[name], f"{where}/{name}")]
+    if isinstance(ours, list) and isinstance(other, list) and len(ours) == len(other):
+        both = enumerate(zip(ours, other, strict=True))
         return [x for place, pair in both for x in differences(*pair, f"{where}/{place}")]
-    return [] if type(one) is type(other) and one == other else [where]
+    return [] if type(ours) is type(other) and ours == other else [where]
 
 
 def updates(folder: Path) -> int:
@@ -144,16 +144,16 @@ class Runs:
 
     def assert_resumes(self, saved: Path, reached: int) -> None:
         """The files of a training that nobody stopped, and in each the same, bit for bit."""
-        whole = self.folder / "whole"
-        said = self.done(saved)
-        assert f"@ {reached} updates)" in said and "Loaded checkpoint" in said
-        names = sorted(path.name for path in whole.iterdir())
+        uninterrupted = self.folder / "whole"
+        result = self.done(saved)
+        assert f"@ {reached} updates)" in result and "Loaded checkpoint" in result
+        names = sorted(path.name for path in uninterrupted.iterdir())
         assert sorted(path.name for path in saved.iterdir()) == names
         assert {"checkpoint_last.pt", "checkpoint_best.pt"} < set(names)
         for name in names:
-            found, expected = remains(saved / name), remains(whole / name)
+            resumed, expected = remains(saved / name), remains(uninterrupted / name)
             assert len(expected["model"]) > 20 and expected["last_optimizer_state"]["state"]
-            assert differences(found, expected) == [], name
+            assert differences(resumed, expected) == [], name
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +162,9 @@ def runs(commands, tmp_path_factory):
 
     @cache
     def make(name: str) -> Runs:
-        made = Runs(name, commands, tmp_path_factory.mktemp("interrupted"))
-        made.done(made.folder / "whole")
-        return made
+        training = Runs(name, commands, tmp_path_factory.mktemp("interrupted"))
+        training.done(training.folder / "whole")
+        return training
 
     return make
 
@@ -186,7 +186,7 @@ def test_a_training_killed_within_a_save_ends_as_if_it_never_had_been(
 ):
     run, saved = runs(name), tmp_path / "saved"
     state = remains(run.folder / "whole" / "checkpoint_last.pt")["model"].values()
-    rounded = all(torch.equal(one, one.bfloat16().float()) for one in state)
+    rounded = all(torch.equal(tensor, tensor.bfloat16().float()) for tensor in state)
     assert rounded == ("bf16" in name)
     killed = run(saved, CUT_SHORT=cut)
     assert killed.code == -(signal.SIGKILL if cut.endswith("-1") else signal.SIGXFSZ)
@@ -223,15 +223,15 @@ def test_a_training_stopped_from_outside_in_the_second_epoch_ends_as_if_it_never
     """Between updates; processes that read ahead are killed with it, or left alone to the end."""
     run, saved, end = runs("gated_transformer"), tmp_path / "saved", time.monotonic() + 300
     pid, (_, log, _) = started = run.start(saved)
-    while not (told := re.findall(r"num_updates=(\d+)", log.read_text())) or int(told[-1]) < 11:
+    while not (counts := re.findall(r"num_updates=(\d+)", log.read_text())) or int(counts[-1]) < 11:
         assert is_alive(pid) and time.monotonic() < end, log.read_text()[-3000:]
         time.sleep(0.002)
     workers = descendants(pid)
     assert workers, "nothing is tested"
-    for one in (*(workers if number == signal.SIGTERM else ()), pid):
-        os.kill(one, number)
-    told = run.commands.finish(started).code
-    assert told == (-number if number == signal.SIGKILL else 128 + number)
+    for process in (*(workers if number == signal.SIGTERM else ()), pid):
+        os.kill(process, number)
+    counts = run.commands.finish(started).code
+    assert counts == (-number if number == signal.SIGKILL else 128 + number)
     assert are_gone(workers, 30)
     reached = updates(saved)
     assert 8 < reached < 17

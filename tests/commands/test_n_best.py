@@ -6,12 +6,12 @@ RANK = "--iter-decode-with-external-reranker --iter-decode-with-beam 4 --noise-s
 def answers(result) -> list[list[tuple[float, str]]]:
     """Score to base 2 and text of all H- lines of every sentence, in the order printed; the
     sentences in theirs."""
-    found: dict[int, list[tuple[float, str]]] = {}
+    answers_of: dict[int, list[tuple[float, str]]] = {}
     for line in result.out.splitlines():
         if line.startswith("H-"):
             name, score, text = line.split("\t")
-            found.setdefault(int(name[2:]), []).append((float(score), text))
-    return [found[i] for i in range(len(found))]
+            answers_of.setdefault(int(name[2:]), []).append((float(score), text))
+    return [answers_of[i] for i in range(len(answers_of))]
 
 
 def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(

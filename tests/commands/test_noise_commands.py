@@ -17,9 +17,9 @@ SHORT = "--bpe characters --beam 2 --max-len-a 0 --max-len-b 12"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """Text of three splits in ``data``."""
-    made = tmp_path_factory.mktemp("noisy")
-    write_fruit(made / "data", train=90, valid=9, test=11)
-    return made
+    data = tmp_path_factory.mktemp("noisy")
+    write_fruit(data / "data", train=90, valid=9, test=11)
+    return data
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +54,11 @@ def test_a_test_set_is_decoded_in_full_with_the_noise_of_the_command(
     noise = "--noise keyboard,swap --noise-seed 4 --noise-word-rate 0.5"
     result = noisy("fairseq-generate", f"--path {checkpoint} {SHORT} {noise} --max-tokens 200")
     flags = "--kind keyboard,swap --seed 4 --word-rate 0.5 --input data/test.clean"
-    made = commands(f"python -m lev_plugins noise {flags}", folder)
+    by_command = commands(f"python -m lev_plugins noise {flags}", folder)
     clean = read(folder / "data/test.clean")
-    assert made.code == 0 and made.out.splitlines() != clean
+    assert by_command.code == 0 and by_command.out.splitlines() != clean
     # the commands print what they read, joined by --bpe
-    assert result.texts("S") == made.out.splitlines() and result.texts("T") == clean
+    assert result.texts("S") == by_command.out.splitlines() and result.texts("T") == clean
     assert len(result.texts("D")) == 11
 
 
@@ -72,6 +72,6 @@ def test_validation_is_the_same_every_time_and_counts_text(noisy, checkpoint, lo
     more = f"--path {checkpoint} --batch-size 16 --log-format simple"
     first = noisy("fairseq-validate", more)
     scores = r"loss ([\d.]+) .*bleu ([\d.]+) .*accuracy ([\d.]+)"
-    found = re.findall(rf"\| valid \| .*{scores}", first.out)
+    validated = re.findall(rf"\| valid \| .*{scores}", first.out)
     in_training = re.findall(rf"'valid' subset \| {scores}", log)
-    assert len(in_training) == 3 and found == in_training[-1:]
+    assert len(in_training) == 3 and validated == in_training[-1:]

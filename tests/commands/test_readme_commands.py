@@ -40,8 +40,8 @@ def readme() -> dict[str, list[str]]:
     text = (ROOT / "README.md").read_text("utf-8")
     block = text.partition("## One command per system")[2].partition("\nThen ")[0]
     lines = re.sub(r"\\\n", " ", block).splitlines()
-    found = [shlex.split(line) for line in lines if line.lstrip().startswith("fairseq-train")]
-    return {words[words.index("--save-dir") + 1].removeprefix("my/"): words for words in found}
+    trainings = [shlex.split(line) for line in lines if line.lstrip().startswith("fairseq-train")]
+    return {words[words.index("--save-dir") + 1].removeprefix("my/"): words for words in trainings}
 
 
 def binarised(commands: Commands, text: Path, data: Path, sides: str) -> None:
@@ -145,7 +145,7 @@ def test_a_command_trains_in_other_precisions(name, flag, commands, folders):
     words = [*small(name, 1, f"{flag} --max-update 2 --save-dir {saved}")]
     commands.ok(words, folders[name], environ=noting(folders[name] / f"{saved}.txt"))
     kept = state(folders[name] / saved / "checkpoint_last.pt")["model"].values()
-    rounded = all(torch.equal(one, one.bfloat16().float()) for one in kept)
+    rounded = all(torch.equal(tensor, tensor.bfloat16().float()) for tensor in kept)
     assert rounded == (flag == "--bf16")
 
 
@@ -167,13 +167,13 @@ def test_fp16_steps_as_on_a_gpu(name, folders, monkeypatch):
     trainer.begin_epoch(1)
     trainer.lr_scheduler.started -= 400  # seconds: at the highest learning rate
     trainer.lr_step_update()
-    before = [one.clone() for one in trainer.model.parameters()]
-    assert {one.dtype for one in before} == {torch.float16}
+    before = [parameter.clone() for parameter in trainer.model.parameters()]
+    assert {parameter.dtype for parameter in before} == {torch.float16}
     for batch in itertools.islice(batches.next_epoch_itr(shuffle=False), 2):
         assert trainer.train_step([batch])["loss"] > 0
     moved = [not torch.equal(*pair) for pair in zip(before, trainer.model.parameters())]
     assert sum(moved) > len(moved) / 2 and trainer.get_num_updates() == 2
-    assert all(one.isfinite().all() for one in trainer.model.parameters())
+    assert all(parameter.isfinite().all() for parameter in trainer.model.parameters())
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def made(
+def built(
     commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], System]:
     """Systems by their names, each trained once."""
@@ -101,8 +101,8 @@ def made(
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def system(made: Callable[[str], System], request: pytest.FixtureRequest) -> System:
-    return made(request.param)
+def system(built: Callable[[str], System], request: pytest.FixtureRequest) -> System:
+    return built(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +125,8 @@ def test_no_sentence_is_lost(system, generated):
     if system.drafted:  # source and draft are read as one
         sources = [line.replace("\t", " ").strip() for line in system.lines]
     printed = generated.lines("S")
-    found = [" ".join(printed[number]) for number in range(len(sources))]
-    assert found == [re.sub("xyz|Xyz", "<unk>", source) for source in sources]
+    texts = [" ".join(printed[number]) for number in range(len(sources))]
+    assert texts == [re.sub("xyz|Xyz", "<unk>", source) for source in sources]
     assert sorted(generated.lines("H")) == sorted(generated.lines("T")) == list(range(len(targets)))
     assert len(set(generated.texts("H"))) > 2
     assert re.search(r"Generate test with beam=4: TER = \d+\.\d+", generated.out)
@@ -161,9 +161,9 @@ def test_validation_counts_every_sentence_and_a_prefix_is_scored_as_it_is(system
         for flags in ("--score-reference", "--prefix-size 99")
     )
     assert led.texts("H") == scored.texts("H") == system.corpus.text("valid", "tgt")
-    values = [[float(one) for one in row[-1].split()] for row in scored.lines("P").values()]
+    values = [[float(score) for score in row[-1].split()] for row in scored.lines("P").values()]
     for row, expected in zip(led.lines("P").values(), values, strict=True):
-        assert [float(one) for one in row[-1].split()] == pytest.approx(expected, abs=2e-4)
+        assert [float(score) for score in row[-1].split()] == pytest.approx(expected, abs=2e-4)
     result = system.done(
         f"fairseq-validate {system.corpus.data} --path {system.checkpoint} --batch-size 4"
     )
@@ -187,24 +187,24 @@ def gates_of(system: System, more: str, stdin: str) -> Result:
     return system.commands(f"{command} --bpe none --json {more}", system.folder, stdin=stdin)
 
 
-def test_the_gates_are_those_of_what_beam_search_writes(made, tmp_path):
-    gated, page = made("gated"), tmp_path / "gates.html"
+def test_the_gates_are_those_of_what_beam_search_writes(built, tmp_path):
+    gated, page = built("gated"), tmp_path / "gates.html"
     lines = "".join(f"{line}\n" for line in gated.lines)
     result = gates_of(gated, f"--html {page} --batch-size 4", stdin=lines)
     assert result.code == 0, result.err
-    found = [json.loads(line) for line in result.out.splitlines()]
+    records = [json.loads(line) for line in result.out.splitlines()]
     generated = gated.done(gated.generate("--max-len-a 1"))
-    assert [one["line"] for one in found] == list(range(1, 12))
-    assert [one["source"] for one in found] == gated.lines
-    assert [one["target"] for one in found] == generated.texts("H")
-    for number, one in enumerate(found):
+    assert [record["line"] for record in records] == list(range(1, 12))
+    assert [record["source"] for record in records] == gated.lines
+    assert [record["target"] for record in records] == generated.texts("H")
+    for number, record in enumerate(records):
         (printed,) = generated.lines("P")[number]
         scores = [math.log(2) * float(score) for score in printed.split()]
-        assert one["log_probability"] == pytest.approx(scores, abs=1e-4)
-        for copied, written in zip(one["copy"], one["generate"], strict=True):
+        assert record["log_probability"] == pytest.approx(scores, abs=1e-4)
+        for copied, written in zip(record["copy"], record["generate"], strict=True):
             assert copied + written == pytest.approx(1, abs=1e-5)
-        assert one["skip"] is None
-        assert len(one["mask"]) == len(one["source_tokens"])
+        assert record["skip"] is None
+        assert len(record["mask"]) == len(record["source_tokens"])
     assert page.read_text().count("<article>") == 11
     for lines in ("a\nb\tc\n", "a\n" + "a " * 1100 + "\n"):
         assert "line 2: " in gates_of(gated, f"--html {tmp_path}/no.html", stdin=lines).error

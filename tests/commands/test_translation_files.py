@@ -107,8 +107,8 @@ def test_a_fuzzy_text_is_replaced_however_the_file_is_written(name, tmp_path):
     path = written(tmp_path, VARIANTS[name])
     content = path.read_bytes()
     assert po.read_po(path).with_proposals({}) == content
-    said = fill(path, proposer(Editor()))
-    assert said.startswith("1 proposed (1 edited by the model), 0 kept, 0 left")
+    report = fill(path, proposer(Editor()))
+    assert report.startswith("1 proposed (1 edited by the model), 0 kept, 0 left")
     after = path.read_bytes()
     (unit,) = (unit for unit in po.read_po(path).units if unit.state == "fuzzy")
     assert (unit.target, unit.old) == ("Chiudi il file 4", "Close the file 3")
@@ -146,8 +146,8 @@ msgstr[1] ""
 """
     path = written(tmp_path, HEADER + entry)
     fill(path, proposer(Editor(("vecchi", "nuovi"))))
-    (found,) = [one for one in polib.pofile(str(path)) if one.msgid]
-    assert [*found.msgstr_plural.values()] == ["%d nuovio\n", "%d nuovi\n"] and found.fuzzy
+    (filled,) = [entry for entry in polib.pofile(str(path)) if entry.msgid]
+    assert [*filled.msgstr_plural.values()] == ["%d nuovio\n", "%d nuovi\n"] and filled.fuzzy
     assert '#  was[1]: "%d vecchi\\n"' in path.read_text()
 
 
@@ -160,7 +160,7 @@ def test_a_text_is_written_so_that_it_is_read_again(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (HEADER + 'msgid "no end\nmsgstr "x"\n', "a.po:5"),
         (HEADER + 'msgid "a"\n', "no msgstr"),
@@ -170,8 +170,8 @@ def test_a_text_is_written_so_that_it_is_read_again(text):
         (HEADER.replace("UTF-8", "nothing"), "nothing"),
     ],
 )
-def test_a_damaged_file_is_named_with_its_line(text, said, tmp_path):
-    with refuses(said, tmp_path):
+def test_a_damaged_file_is_named_with_its_line(text, message, tmp_path):
+    with refuses(message, tmp_path):
         po.read_po(written(tmp_path, text))
 
 
@@ -241,7 +241,7 @@ def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path, capsys):
         if place.name == "none":
             with refuses("none"):
                 files.files_in(place, [".po"])
-    assert [one.name for one in files.files_in(tmp_path, [".po"])] == ["es.po", "it.po", "z.po"]
+    assert [file.name for file in files.files_in(tmp_path, [".po"])] == ["es.po", "it.po", "z.po"]
 
 
 @pytest.mark.parametrize(
@@ -484,9 +484,9 @@ def test_the_best_match_is_the_most_similar_source(texts):
     known = memory.Memory([(text, "t") for text in texts])
     words = [(text.split(), asked.split()) for text, _ in known.pairs]
     similar = [1 - editdistance.eval(*pair) / max(map(len, pair)) for pair in words]
-    found = [*known.matches([asked], 1, itself=True)][0]
+    matches = [*known.matches([asked], 1, itself=True)][0]
     best = max(similar, default=0)
-    assert [one.similarity for one in found] == pytest.approx([best] if best >= 0.4 else [])
+    assert [match.similarity for match in matches] == pytest.approx([best] if best >= 0.4 else [])
 
 
 @pytest.mark.parametrize(("words", "same"), [(5, 2), (10, 4), (15, 6), (20, 8)])

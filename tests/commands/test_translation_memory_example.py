@@ -75,13 +75,13 @@ def work(programs, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "po").mkdir()
     (folder / "po/all.po").write_text("\n".join([HEADER, *entries]), "utf-8")
     (folder / "po/broken.po").write_text("nothing of the kind", "utf-8")
-    made = folder / "work"
-    assert step("prepare", made, "--po", folder / "po", "--vocabulary", 90) == 2
+    folder_of_work = folder / "work"
+    assert step("prepare", folder_of_work, "--po", folder / "po", "--vocabulary", 90) == 2
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", programs)
-        assert step("train", made, "--minutes", 600, *SIZES) == 0
-        assert step("train", made, "--minutes", 600, "--concat", *SIZES) == 0
-    return made
+        assert step("train", folder_of_work, "--minutes", 600, *SIZES) == 0
+        assert step("train", folder_of_work, "--minutes", 600, "--concat", *SIZES) == 0
+    return folder_of_work
 
 
 @pytest.mark.slow
@@ -166,8 +166,8 @@ def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys)
     assert (tmp_path / "broken.po").read_bytes() == content[tmp_path / "broken.po"]
     assert (tmp_path / "two.po.bak").read_bytes() == content[tmp_path / "two.po"]
     before, after = polib.pofile(HEADER + MESSAGES), polib.pofile(str(tmp_path / "a/one.po"))
-    for one, other in zip(before, after, strict=True):
-        assert (one.msgid, one.flags, one.previous_msgid) == (
+    for line, other in zip(before, after, strict=True):
+        assert (line.msgid, line.flags, line.previous_msgid) == (
             (other.msgid, other.flags, other.previous_msgid)
         )
     assert after[0].msgstr.count("%s") == 1 and after[1].msgstr == "Abrir el fichero {x1} ya"
@@ -210,6 +210,8 @@ def test_an_outcome_is_better_than_the_text_and_no_worse_than_the_rule():
     row = prepare.Row("s", "a b c d", "a b c x", "n", "o", "a x x x", "0.5")
     texts = "a b c d", "a b x d", "a b x x", "a x x x", "x x x x"
     for draft, better in ((row.raw, [1, 1, 1, 0]), (row.draft, [1, 1, 0, 0])):
-        made = [proposals.Proposal(text, 0.5) for text in texts]
-        known = evaluate.outcomes([row] * 5, made, [draft] * 5)
-        assert known == [(0.5, bool(one)) for one in better], "unchanged ones say nothing"
+        proposed = [proposals.Proposal(text, 0.5) for text in texts]
+        known = evaluate.outcomes([row] * 5, proposed, [draft] * 5)
+        assert known == [(0.5, bool(is_better)) for is_better in better], (
+            "unchanged ones say nothing"
+        )

@@ -39,12 +39,12 @@ SYSTEMS = {
 }
 
 
-def assert_alike(one, two):
-    first, second = (parameters(folder / "checkpoint_last.pt") for folder in (one, two))
+def assert_alike(single, two):
+    first, second = (parameters(folder / "checkpoint_last.pt") for folder in (single, two))
     assert first.keys() == second.keys()
     for name, value in first.items():
         torch.testing.assert_close(second[name], value, rtol=1e-5, atol=1e-5)
-    start = parameters(one / "checkpoint_1_1.pt")
+    start = parameters(single / "checkpoint_1_1.pt")
     moved = [name for name in first if (first[name] - start[name]).abs().max() > 2e-3]
     assert len(moved) > 20, "hardly anything was learnt: nothing was tested"
 
@@ -71,36 +71,36 @@ def test_two_processes_of_the_default_backend_train_what_one_does(
 
     The backend stops where a parameter gets no gradient.
     """
-    task, one, two = SYSTEMS[system][0], tmp_path / "one", tmp_path / "two"
+    task, single, two = SYSTEMS[system][0], tmp_path / "one", tmp_path / "two"
     command = f"{training_of(system, commands, triples, tmp_path)} --max-update 7"
     command += f" --batch-size {40 if system == 'enct5' else 56} --save-dir"
-    commands.done(f"{command} {one} --update-freq 2", tmp_path, task=task)
+    commands.done(f"{command} {single} --update-freq 2", tmp_path, task=task)
     plugged = f"--user-dir {conftest.PACKAGE} --task {task}"
     several = "--distributed-backend gloo --ddp-backend pytorch_ddp"
     for rank in commands.ranks(f"{command} {two} {plugged} {several}", root, None):
         assert rank.code == 0, rank.err
-    assert_alike(one, two)
+    assert_alike(single, two)
 
 
 def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_path, root):
-    one, two = tmp_path / "one", tmp_path / "two"
+    single, two = tmp_path / "one", tmp_path / "two"
     flags = "--roll-in-tokens sample --alpha 0 --max-update 6"
-    commands.done(pairs.train(f"{FLAGS} {one} {flags} --update-freq 2"), tmp_path)
+    commands.done(pairs.train(f"{FLAGS} {single} {flags} --update-freq 2"), tmp_path)
     for rank in commands.ranks(pairs.train(f"{FLAGS} {two} {flags}"), root):
         assert rank.code == 0, rank.err
-    assert_alike(one, two)
+    assert_alike(single, two)
 
 
 def asked_to_end(commands, command, cwd, all_processes, number=signal.SIGTERM):
     """How a training ends that gets a signal after three updates, alone or all its processes."""
     words = f"{command} --user-dir {conftest.PACKAGE} --task translation_edit"
-    pid, (_, *told) = started = commands.start(words, cwd)
+    pid, (_, *logs) = started = commands.start(words, cwd)
     end = time.monotonic() + conftest.TIMEOUT
-    while not any("num_updates=3," in one.read_text() for one in told):
+    while not any("num_updates=3," in log.read_text() for log in logs):
         assert time.monotonic() < end and is_alive(pid)
         time.sleep(0.05)
-    for one in (pid, *(descendants(pid) if all_processes else ())):
-        os.kill(one, number)
+    for process in (pid, *(descendants(pid) if all_processes else ())):
+        os.kill(process, number)
     return commands.finish(started)
 
 
@@ -109,7 +109,7 @@ def test_torchrun_asked_to_end_saves_one_state_and_two_processes_resume_as_one_t
     commands, triples, tmp_path, root
 ):
     """The signal reaches all processes of the job, and those of torchrun once more by torchrun."""
-    one, two = tmp_path / "one", tmp_path / "two"
+    single, two = tmp_path / "one", tmp_path / "two"
     command = triples.train(f"{FLAGS} {two} --log-interval 1")
     torchrun = f"torchrun --standalone --nproc_per_node 2 {BIN}/fairseq-train"
     asked = f"{command} {TWO} --max-update 4000".replace("fairseq-train", torchrun)
@@ -120,8 +120,8 @@ def test_torchrun_asked_to_end_saves_one_state_and_two_processes_resume_as_one_t
     first, second = commands.ranks(f"{command} {last}", root)
     assert first.code == second.code == 0, first.err + second.err
     assert f"@ {reached} updates)" in first.out
-    commands.done(triples.train(f"{FLAGS} {one} --update-freq 2 {last}"), tmp_path)
-    assert_alike(one, two)
+    commands.done(triples.train(f"{FLAGS} {single} --update-freq 2 {last}"), tmp_path)
+    assert_alike(single, two)
 
 
 SPAWNING = """
@@ -135,8 +135,8 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("told", [2, 1])
-def test_ctrl_c_ends_processes_together_in_a_line(commands, pairs, tmp_path, told):
+@pytest.mark.parametrize("message", [2, 1])
+def test_ctrl_c_ends_processes_together_in_a_line(commands, pairs, tmp_path, message):
     """Also where one of them alone has got it."""
     flags = FLAGS.replace("--save-interval-updates 1 ", "")
     command = pairs.train(f"{flags} {tmp_path}/saved --max-update 4000 --log-interval 1")
@@ -146,9 +146,9 @@ def test_ctrl_c_ends_processes_together_in_a_line(commands, pairs, tmp_path, tol
     while "num_updates=3," not in started[0][1][1].read_text():
         assert time.monotonic() < end and is_alive(started[0][0])
         time.sleep(0.05)
-    for pid, _ in started[-told:]:
+    for pid, _ in started[-message:]:
         os.kill(pid, signal.SIGINT)
-    results = [commands.finish(one) for one in started]
+    results = [commands.finish(process) for process in started]
     assert [result.code for result in results] == [128 + signal.SIGINT] * 2
     assert [result.err.count("Ctrl-C: ") for result in results] == [1, 0]
     assert not any("Traceback" in result.err + result.out for result in results)
@@ -164,7 +164,7 @@ def test_processes_that_fairseq_spawns_end_as_they_do(commands, pairs, tmp_path,
     command = command.replace("fairseq-train", "python -m spawning")
     result = asked_to_end(commands, command, tmp_path, False, number)
     assert result.code == 128 + number and "Traceback" not in result.err
-    said = {signal.SIGTERM: "SIGTERM: the training ends after", signal.SIGINT: "Ctrl-C: "}
-    assert result.err.count(said[number]) == 1
+    messages = {signal.SIGTERM: "SIGTERM: the training ends after", signal.SIGINT: "Ctrl-C: "}
+    assert result.err.count(messages[number]) == 1
     saved = (tmp_path / "saved" / "checkpoint_last.pt").exists()
     assert saved == (number == signal.SIGTERM)

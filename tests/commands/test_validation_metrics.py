@@ -39,12 +39,12 @@ def test_two_processes_give_the_scores_of_one(commands, pairs, best, tmp_path, r
     """Eleven sentences in batches of three: the second process runs out first."""
     start = f"--finetune-from-model {best[0]} --lr 0 --max-update 1 --batch-size 3"
     flags = f"{start} --eval-metrics {ALL} --save-dir {tmp_path}"
-    one = commands.done(pairs.train(f"{flags}/one"), tmp_path).out
+    single = commands.done(pairs.train(f"{flags}/one"), tmp_path).out
     first, second = commands.ranks(pairs.train(f"{flags}/two"), root)
     assert first.code == second.code == 0, first.err + second.err
     assert "training on 2 devices" in first.out
-    scores = {name: values(one, name) for name in METRICS}
+    scores = {name: values(single, name) for name in METRICS}
     assert {name: values(first.out, name) for name in METRICS} == scores
-    assert all(len(found) == 1 for found in scores.values())
+    assert all(len(values) == 1 for values in scores.values())
     assert scores["ter"][0] == best[1]
     assert all(scores[name][0] < 100 for name in METRICS if not name.startswith("ter"))

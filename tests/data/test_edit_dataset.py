@@ -47,7 +47,7 @@ def test_every_draft_stays_beside_its_source_and_target(left):
     lengths = batch["net_input"]["src_lengths"].tolist()
     assert lengths == sorted(lengths, reverse=True) and lengths[0] > lengths[-1]
     for number, *sides in zip(batch["id"].tolist(), source, target, draft, strict=True):
-        assert tuple(tiny.letters(one, SYMBOLS) for one in sides) == ROWS[number]
+        assert tuple(tiny.letters(side, SYMBOLS) for side in sides) == ROWS[number]
     # drafts are padded on the right, sources as asked for
     for side in (draft, target):
         assert side[:, 0].eq(SYMBOLS.bos()).all()

@@ -70,7 +70,7 @@ def test_what_is_written_is_read(text, plain, marks):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a [=b", "'[=b'"),
         ("[+b\\+]", "'[+b"),
@@ -80,8 +80,8 @@ def test_what_is_written_is_read(text, plain, marks):
         ("[-a \\[= b [+c-]", "'[-a"),
     ],
 )
-def test_a_mark_that_cannot_be_read_is_refused_by_its_text(text, said):
-    with refuses(said):
+def test_a_mark_that_cannot_be_read_is_refused_by_its_text(text, message):
+    with refuses(message):
         parse_markup(text)
 
 
@@ -95,7 +95,7 @@ def test_any_text_is_read_or_refused_in_one_line(text):
         return
     for mark in marks:
         assert plain[mark.start : mark.end].strip() and mark.kind in SIGNS
-    assert all(one.end <= other.start for one, other in itertools.pairwise(marks))
+    assert all(mark.end <= other.start for mark, other in itertools.pairwise(marks))
 
 
 # tokens --------------------------------------------------------------------------------------
@@ -114,14 +114,14 @@ class Encoder(NamedTuple):
     inner: str = ""
 
     def spans(self, text: str) -> list[tuple[str, int, int]]:
-        found = []
+        spans = []
         for word in re.finditer(self.word, text):
             for piece in re.finditer(self.pieces, word[0]):
                 front = self.begin if piece.start() == 0 else ""
                 back = self.inner if piece.end() < len(word[0]) else ""
                 token = f"{front}{piece[0].replace(' ', '▁')}{back}"
-                found.append((token, *(word.start() + place for place in piece.span())))
-        return found
+                spans.append((token, *(word.start() + place for place in piece.span())))
+        return spans
 
     def __call__(self, text: str) -> str:
         return " ".join(token for token, _, _ in self.spans(text))
@@ -214,6 +214,6 @@ def test_tokens_join_where_no_space_stands_between_letters(symbols, joined, apar
     joining = Joining(["<s>", "<unk>", *symbols, "<plh>"])
     for pairs, wanted in ((joined, True), (apart, False)):
         for before, behind in pairs:
-            one = joining.edges(before)[1] and joining.edges(behind)[0]
-            assert one == wanted, (before, behind)
+            joins = joining.edges(before)[1] and joining.edges(behind)[0]
+            assert joins == wanted, (before, behind)
     assert joining.edges("<unk>") == (False, False)

@@ -10,5 +10,5 @@ WORD = st.text("abcAá", min_size=1, max_size=10)  # a, A and á share a bit
 
 @given(st.sets(WORD, min_size=1, max_size=30), WORD)
 def test_every_word_that_is_near_is_found_and_no_other(words, word):
-    near = {one: edits for one in words if (edits := distance(word, one)) <= DISTANCE}
+    near = {other: edits for other in words if (edits := distance(word, other)) <= DISTANCE}
     assert dict(NearWords(sorted(words)).find(word)) == near

@@ -41,8 +41,8 @@ def test_built_in_confusions_replace_pieces_of_the_table():
     ],
 )
 def test_learned_rates_are_those_of_the_text(pairs, table, left_out):
-    made, total, rest = learn(pairs, least=1)
-    assert made == table and rest == left_out
+    learned, total, rest = learn(pairs, least=1)
+    assert learned == table and rest == left_out
     assert learn(pairs) == ({}, total, total), "each was seen once"
 
 
@@ -57,17 +57,17 @@ def test_noise_from_a_learned_table_has_its_rates_and_is_learned_back():
         return [ocr(line, number, **options) for number, line in enumerate(text)]
 
     once = read(1.0)
-    found, *_ = learn(zip(once, text, strict=True), least=5)
+    learned, *_ = learn(zip(once, text, strict=True), least=5)
     for clean, ways in true.items():
-        assert found[clean] == pytest.approx(ways, rel=0.25)
+        assert learned[clean] == pytest.approx(ways, rel=0.25)
     assert read(0.0) == text
-    twice, errors = (sum(map(editdistance.eval, made, text)) for made in (read(2.0), once))
+    twice, errors = (sum(map(editdistance.eval, noisy, text)) for noisy in (read(2.0), once))
     assert twice > 1.5 * errors
     assert ocr("a ab aaa", confusions=Confusions({"a": {"": 1.0}})) == "a b aaa", "never nothing"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         *((text, "") for text in ("{", "[1]", '{"rates": {}}', '{"rates": {"a": 0.5}}')),
         ('{"rates": {"a": {"b": "x"}}}', ""),
@@ -78,10 +78,10 @@ def test_noise_from_a_learned_table_has_its_rates_and_is_learned_back():
         ('{"rates": {"abcd": {"b": 0.1}}}', "'abcd'"),
     ],
 )
-def test_a_table_that_cannot_be_is_named(tmp_path, text, said):
+def test_a_table_that_cannot_be_is_named(tmp_path, text, message):
     path = tmp_path / "table.json"
     with refuses(f"{path} does not exist"):
         load_confusions(str(path))
     path.write_text(text)
-    with refuses(f"{path}: ", said):
+    with refuses(f"{path}: ", message):
         load_confusions(str(path))

@@ -48,12 +48,14 @@ def words(line: str) -> list[str]:
 def changed(before: str, after: str) -> list[int]:
     """Numbers of the words that differ."""
     pairs = zip(words(before), words(after), strict=True)
-    return [i for i, (one, other) in enumerate(pairs) if one != other]
+    return [i for i, (word, other) in enumerate(pairs) if word != other]
 
 
 def swapped(before: list[str], after: list[str]) -> int:
     """How many neighbours changed places; all else is as it was."""
-    moved = [i for i, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    moved = [
+        i for i, (letter, other) in enumerate(zip(before, after, strict=True)) if letter != other
+    ]
     for i, j in zip(moved[::2], moved[1::2], strict=True):
         assert j == i + 1 and after[i : j + 1] == before[i : j + 1][::-1]
     return len(moved) // 2
@@ -77,7 +79,7 @@ def test_short_words_stay_and_others_are_changed_no_oftener_than_asked(line, kin
     touched = changed(line, noisy(line, kind, number=number, word_rate=0.5))
     assert len(touched) <= min(10, max(1, len(line.split()) // 2))
     for i in touched:
-        assert sum(one[0].isalnum() for one in clusters(words(line)[i])) >= 4
+        assert sum(cluster[0].isalnum() for cluster in clusters(words(line)[i])) >= 4
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,10 +130,12 @@ def test_random_noise_inserts_deletes_and_substitutes_as_often():
 def test_keyboard_noise_hits_a_key_beside_in_its_case_and_leaves_unknown_keys(line, kind, number):
     keys = NEIGHBOURS[kind]
     after = noisy(line, kind, number=number, word_rate=1, char_rate=1, min_length=1)
-    for one, other in zip(line, after, strict=True):
-        assert other == one or other in keys[one] and one in keys[other]
-        assert one.isupper() == other.isupper()
-    assert (after != line) == any(one in keys for word in words(line) for one in clusters(word))
+    for letter, other in zip(line, after, strict=True):
+        assert other == letter or other in keys[letter] and letter in keys[other]
+        assert letter.isupper() == other.isupper()
+    assert (after != line) == any(
+        cluster in keys for word in words(line) for cluster in clusters(word)
+    )
     assert set(NEIGHBOURS["keyboard"]["s"]) == set("awedxz")
     assert set(NEIGHBOURS["qwertz"]["Ö"]) == set("PÜÄL")
 
@@ -141,12 +145,12 @@ BARE = {"e\u0301": {"e"}, "Ä": {"A", "Ae"}, "ß": {"ss"}, "ł": {"l"}, "ё": {"
 
 @pytest.mark.parametrize(
     ("letter", "typed"),
-    [*BARE.items(), *((one, set()) for one in ("e", "й", "한", "नि", "が", "1", "\u0301"))],
+    [*BARE.items(), *((letter, set()) for letter in ("e", "й", "한", "नि", "が", "1", "\u0301"))],
 )
 def test_marks_are_left_out_or_spelt(letter, typed):
     assert set(without_marks(letter)) == typed
     seen = {noisy(letter * 4, "diacritics", number=number) for number in range(40)}
-    rest = {letter * place + one + letter * (3 - place) for one in typed for place in range(4)}
+    rest = {letter * place + mark + letter * (3 - place) for mark in typed for place in range(4)}
     assert seen == (rest or {letter * 4})
 
 
@@ -169,7 +173,7 @@ def test_a_word_without_letters_that_sound_like_others_stays():
 def test_swapping_moves_letters_to_the_next_place_as_often_as_asked(line, count, number):
     for word in map(clusters, words(line)):
         after = kinds.swap(word, count, sentence_random(1, 1, number))
-        assert swapped(*([one.casefold() for one in side] for side in (word, after))) <= count
+        assert swapped(*([letter.casefold() for letter in side] for side in (word, after))) <= count
 
 
 def test_letters_swap_with_the_next_that_differs_and_a_capital_stays_in_its_place():
@@ -194,24 +198,26 @@ def test_swapping_words_moves_neighbours_only(chosen, number, rate):
 def test_words_are_dropped_and_replaced_as_often_as_asked(line, number):
     count, text = min(10, max(1, len(line) // 2)), f"  {' '.join(line)} "
 
-    def made(kind: str) -> list[str]:
+    def noisy_line(kind: str) -> list[str]:
         after = noisy(text, kind, number=number, word_rate=0.5)
         assert after == f"  {' '.join(after.split())} "
         return after.split()
 
-    rest, dropped, replaced = iter(line), made("drop-words"), made("replace-words")
+    rest, dropped, replaced = iter(line), noisy_line("drop-words"), noisy_line("replace-words")
     assert all(word in rest for word in dropped)
     assert len(dropped) == len(line) - min(count, len(line) - 1), "one is left"
-    differ = sum(one != other for one, other in zip(line, replaced, strict=True))
+    differ = sum(word != other for word, other in zip(line, replaced, strict=True))
     assert differ == (count if len(set(line)) > 1 else 0) and set(replaced) <= set(line)
 
 
 def test_marks_and_joined_emoji_are_never_torn_and_new_letters_are_of_their_script():
-    whole = ["e\u0301", "नि", "👩\u200d👩\u200d👧", "한", "g\u0308\u0301"]
-    assert clusters("".join(whole)) == whole
+    clusters_ = ["e\u0301", "नि", "👩\u200d👩\u200d👧", "한", "g\u0308\u0301"]
+    assert clusters("".join(clusters_)) == clusters_
     for number in range(20):
         for kind in (kinds.delete, kinds.swap):
-            assert not Counter(kind(whole, 2, sentence_random(1, 1, number))) - Counter(whole)
+            assert not Counter(kind(clusters_, 2, sentence_random(1, 1, number))) - Counter(
+                clusters_
+            )
         after = noisy("наблюдение", "random", number=number, char_rate=1)
         assert re.fullmatch(r"[\u0400-\u047f]*", after), after
     assert "z" in alphabet("é") and "é" not in alphabet("é")
@@ -223,12 +229,12 @@ def test_marks_and_joined_emoji_are_never_torn_and_new_letters_are_of_their_scri
 
 
 def test_what_happens_depends_on_seed_epoch_sentence_and_run():
-    line, made = " ".join(ORDINARY), Noise(PAPER)
+    line, noise = " ".join(ORDINARY), Noise(PAPER)
     keys = [(1, 1, number, 0) for number in range(40)] + [(2, 1, 0, 0), (1, 2, 0, 0), (1, 1, 0, 7)]
-    found = [made(line, sentence_random(*key)) for key in keys]
-    assert len(set(found)) > 38, "no two are the same, but by chance"
-    assert len({*found[-3:], found[0]}) == 4
-    lengths = Counter(len(one) - len(line) for one in found)
+    noisy = [noise(line, sentence_random(*key)) for key in keys]
+    assert len(set(noisy)) > 38, "no two are the same, but by chance"
+    assert len({*noisy[-3:], noisy[0]}) == 4
+    lengths = Counter(len(line_) - len(line) for line_ in noisy)
     assert 5 < lengths[0] < 38, "one kind is sampled for each line; some keep its length"
 
 

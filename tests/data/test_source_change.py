@@ -20,8 +20,8 @@ TEXT = st.text(" ab1.`\n", max_size=12)
 @given(TEXT, TEXT)
 def test_without_what_went_and_the_marks_the_source_comes_back(old, new):
     parts = segments(old, new)
-    assert "".join(one.old for one in parts) == old
-    assert "".join(one.new for one in parts) == new
+    assert "".join(part.old for part in parts) == old
+    assert "".join(part.new for part in parts) == new
     marked = mark_change(new, old)
     assert re.sub("<del>.*?</del>|</?ins>", "", marked, flags=re.S) == new
 
@@ -65,10 +65,14 @@ def test_interactive_reads_an_old_source_where_the_model_was_trained_so():
 
 
 def test_an_editor_reads_old_sources_as_the_marked_source():
-    made = editor()
+    old_source_editor = editor()
     with refuses("sentence 1", "--old-source"):
-        made.edit(["a b"], ["c"], old_sources=["a d"])
-    assert made.edit(["a b"], ["c"], old_sources=[None]) == made.edit(["a b"], ["c"])
-    made.task.cfg.old_source = True
-    (marked,) = made.edit([mark_change("a b", "a d")], ["c"])
-    assert made.edit(["a b"], ["c"], old_sources=["a d"])[0].score == pytest.approx(marked.score)
+        old_source_editor.edit(["a b"], ["c"], old_sources=["a d"])
+    assert old_source_editor.edit(["a b"], ["c"], old_sources=[None]) == old_source_editor.edit(
+        ["a b"], ["c"]
+    )
+    old_source_editor.task.cfg.old_source = True
+    (marked,) = old_source_editor.edit([mark_change("a b", "a d")], ["c"])
+    assert old_source_editor.edit(["a b"], ["c"], old_sources=["a d"])[0].score == pytest.approx(
+        marked.score
+    )

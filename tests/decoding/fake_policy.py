@@ -49,13 +49,15 @@ def batch(
 ) -> dict[str, Any]:
     """Sources and drafts; marks: bits of the drafts' letters."""
     sources, drafts = (list(map(sentence, side)) for side in zip(*pairs, strict=True))
-    made: dict[str, Any] = {
+    sample: dict[str, Any] = {
         "net_input": {"src_tokens": tiny.stack(sources, PAD, left, extra)},
         "draft": tiny.stack(drafts, PAD, extra=extra),
     }
     if marks is not None:
-        made["marks"] = tiny.stack([torch.tensor([0, *bits, 0]) for bits in marks], 0, extra=extra)
-    return made
+        sample["marks"] = tiny.stack(
+            [torch.tensor([0, *bits, 0]) for bits in marks], 0, extra=extra
+        )
+    return sample
 
 
 def decode(policies: Any, pairs: Iterable[tuple[str, str]], **values: Any) -> list[list]:
@@ -68,7 +70,7 @@ def decode(policies: Any, pairs: Iterable[tuple[str, str]], **values: Any) -> li
 
 def single(policy: Any, pairs: Iterable[tuple[str, str]], **values: Any) -> list[Hypothesis]:
     """:func:`decode` where there is one for each."""
-    return [one for (one,) in decode(policy, pairs, **values)]
+    return [hypothesis for (hypothesis,) in decode(policy, pairs, **values)]
 
 
 #: the sources, as a memory that can be selected

@@ -44,7 +44,7 @@ PAIRS = PAIRS[:10]
 
 def noise(count=4, scale=1.0, seed=1, key=5, answer=1, stream=0, position=3, classes=4) -> Tensor:
     options = RefinementOptions(candidates=count, noise_scale=scale, seed=seed)
-    keys, rows, places = (torch.tensor([one]) for one in (key, answer, position))
+    keys, rows, places = (torch.tensor([number]) for number in (key, answer, position))
     return gumbel_noise(options, keys, rows, stream, places, classes)[0]
 
 
@@ -64,10 +64,10 @@ class LargestTensor(TorchDispatchMode):
     largest = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        if isinstance(made, Tensor) and made.dtype == torch.long:
-            self.largest = max(self.largest, made.numel() * made.element_size())
-        return made
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and result.dtype == torch.long:
+            self.largest = max(self.largest, result.numel() * result.element_size())
+        return result
 
 
 def test_noise_is_made_in_parts_of_limited_size_and_is_the_same():
@@ -99,8 +99,8 @@ def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():
 
 
 def keys_of(pairs: list[tuple[str, str]], **layout) -> list[int]:
-    made = batch(pairs, **layout)
-    return sentence_keys(made["net_input"]["src_tokens"], made["draft"], PAD).tolist()
+    sample = batch(pairs, **layout)
+    return sentence_keys(sample["net_input"]["src_tokens"], sample["draft"], PAD).tolist()
 
 
 WORDS = st.text(LETTERS, max_size=6)
@@ -115,7 +115,7 @@ def test_sentences_have_keys_of_their_own_whatever_the_batch_and_its_padding(pai
 
 
 def test_keys_tell_the_order_of_words():
-    words = ["".join(one) for n in range(5) for one in itertools.product(LETTERS, repeat=n)]
+    words = ["".join(letters) for n in range(5) for letters in itertools.product(LETTERS, repeat=n)]
     assert len(set(keys_of([(word, "") for word in words]))) == len(words)
 
 
@@ -128,14 +128,23 @@ def candidates(seed: int = 3, pairs=PAIRS, count: int = 1, **values) -> list[lis
     return decode(RandomPolicy(seed), pairs, **{**fixed, **values})
 
 
-def outcomes(found: list[list[Hypothesis]]) -> list[list[tuple]]:
+def outcomes(groups: list[list[Hypothesis]]) -> list[list[tuple]]:
     """What may not depend on a batch; scores may, in their last digits."""
-    return [[(text(one["tokens"]), one["steps"], one["terminated"]) for one in g] for g in found]
+    return [
+        [
+            (text(hypothesis["tokens"]), hypothesis["steps"], hypothesis["terminated"])
+            for hypothesis in g
+        ]
+        for g in groups
+    ]
 
 
-def exact(found: list[list[Hypothesis]]) -> list[list[tuple]]:
+def exact(groups: list[list[Hypothesis]]) -> list[list[tuple]]:
     names = "tokens", "positional_scores", "origin"
-    return [[tuple(one[name].tolist() for name in names) for one in group] for group in found]
+    return [
+        [tuple(hypothesis[name].tolist() for name in names) for hypothesis in group]
+        for group in groups
+    ]
 
 
 def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch):
@@ -163,13 +172,13 @@ def test_candidates_belong_to_the_sentence_and_not_to_the_batch():
 
 
 def test_the_best_come_first_and_none_comes_twice():
-    found = candidates(count=5)
-    assert {len(group) for group in found} != {5}, "no candidate was there twice"
-    for group in found:
-        scores = [one["score"] for one in group]
+    groups = candidates(count=5)
+    assert {len(group) for group in groups} != {5}, "no candidate was there twice"
+    for group in groups:
+        scores = [hypothesis["score"] for hypothesis in group]
         assert scores == sorted(scores, reverse=True)
-        assert 1 <= len(group) == len({text(one["tokens"]) for one in group}) <= 5
-    assert exact(candidates(count=5, nbest=2)) == [group[:2] for group in exact(found)]
+        assert 1 <= len(group) == len({text(hypothesis["tokens"]) for hypothesis in group}) <= 5
+    assert exact(candidates(count=5, nbest=2)) == [group[:2] for group in exact(groups)]
 
 
 def test_every_candidate_keeps_to_the_orders():
@@ -178,10 +187,10 @@ def test_every_candidate_keeps_to_the_orders():
         asked = {"noise_scale": 2.0, "marks": [[KEEP, DROP, KEEP]]}
         (group,) = candidates(seed, [("ab", "abc")], 4, **asked)
         different += len(group) - 1
-        for one in group:
-            places = one["origin"].tolist()
+        for hypothesis in group:
+            places = hypothesis["origin"].tolist()
             assert [place for place in places if place >= 0] == [0, 1, 3, 4]
-            written = zip(text(one["tokens"]), places[1:-1], strict=True)
+            written = zip(text(hypothesis["tokens"]), places[1:-1], strict=True)
             assert not any(letter == "b" for letter, place in written if place < 0)
     assert different >= 4
 
@@ -214,11 +223,13 @@ def log_probability(policy: RandomPolicy, source: str, hypothesis: Hypothesis) -
 @pytest.mark.parametrize("draft", ["", "abca"])
 def test_the_score_is_that_of_all_deletions_and_tokens_and_of_the_answer_as_final(draft):
     for seed in range(3):
-        (found,) = candidates(seed, [("ab", draft)], 5, max_len_b=200)
+        (group,) = candidates(seed, [("ab", draft)], 5, max_len_b=200)
         with torch.device("cpu"):  # hypotheses leave the device
-            expected = [log_probability(RandomPolicy(seed), "ab", one) for one in found]
+            expected = [
+                log_probability(RandomPolicy(seed), "ab", hypothesis) for hypothesis in group
+            ]
         # sums of up to a few hundred nats in single precision
-        assert [one["score"] for one in found] == pytest.approx(expected, rel=1e-5)
+        assert [hypothesis["score"] for hypothesis in group] == pytest.approx(expected, rel=1e-5)
     nothing = {"tokens": sentence(""), "actions": 0.0}
     sure, source = ConstantPolicy(counts=(0.0, 4.0)), sentence("a").unsqueeze(0)
     rate(sure, sure.encode(source), [nothing], SYMBOLS, source.device)

@@ -52,12 +52,12 @@ class Case(NamedTuple):
     @property
     def runs(self) -> list[str]:
         """The sequences that have to go."""
-        found, run = [], ""
+        runs, run = [], ""
         for letter, bit in zip(self.draft, self.bits, strict=True):
             run += letter if bit & DROP else ""
             if run and not bit & JOINED:
-                found, run = [*found, run], ""
-        return found
+                runs, run = [*runs, run], ""
+        return runs
 
     @property
     def unmarked(self) -> "Case":
@@ -79,23 +79,23 @@ KINDS = st.sampled_from(["", "keep", "term", "drop"])
 SEGMENTS = st.lists(st.tuples(st.text(LETTERS, min_size=1, max_size=3), KINDS), max_size=4)
 CASES = st.builds(case, st.text(LETTERS, max_size=3), SEGMENTS).filter(
     # under stock's rules more are refused than its length limit has room for
-    lambda one: sum(bool(bit & KEEP) for bit in one.bits) <= 8
+    lambda case: sum(bool(bit & KEEP) for bit in case.bits) <= 8
 )
 
 
 def edited(
     policy: Any, cases: Sequence[Case], marked: bool = True, **values: Any
 ) -> list[Hypothesis]:
-    marks = [one.bits for one in cases] if marked else None
-    pairs = [(one.source, one.draft) for one in cases]
+    marks = [case.bits for case in cases] if marked else None
+    pairs = [(case.source, case.draft) for case in cases]
     return single(policy, pairs, marks=marks, **{"max_len_b": 14, **values})
 
 
 def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
     policy = ConstantPolicy(token=torch.eye(len(SYMBOLS))[SYMBOLS.index("b")])
     for bit, stock, written in ((0, True, "ab"), (KEEP, True, "a_"), (0, False, "a_")):
-        (found,) = edited(policy, [Case("a", "a_", [0, bit])], stock=stock)
-        assert text(found["tokens"]) == written
+        (hypothesis,) = edited(policy, [Case("a", "a_", [0, bit])], stock=stock)
+        assert text(hypothesis["tokens"]) == written
 
 
 # whatever the policy --------------------------------------------------------------------------
@@ -109,11 +109,11 @@ class TamePolicy(RandomPolicy):
         return logits.index_fill(1, torch.tensor(FORBIDDEN), -99.0)
 
 
-def told(hypothesis: Hypothesis) -> tuple:
+def result_of(hypothesis: Hypothesis) -> tuple:
     """All that must not change; stock's history has the phases of the batch, also idle ones."""
     states = (step["tokens"].tolist() for step in hypothesis["history"])
     ending = hypothesis["steps"], hypothesis["terminated"], hypothesis["origin"].tolist()
-    return *ending, [one for one, _ in itertools.groupby(states)]
+    return *ending, [state for state, _ in itertools.groupby(states)]
 
 
 @given(st.lists(CASES, min_size=1, max_size=4), st.integers(0, 10**6), st.booleans())
@@ -122,15 +122,17 @@ def test_neither_the_batch_nor_padding_nor_marks_that_order_nothing_change_anyth
 ):
     policy = TamePolicy(seed)
     together = edited(policy, cases, stock=stock)
-    alone = [edited(policy, [one], stock=stock)[0] for one in cases]
+    alone = [edited(policy, [case], stock=stock)[0] for case in cases]
     turned = edited(policy, cases[::-1], extra=3, stock=stock)[::-1]
     other = case("a", [("a", "keep"), ("b", "drop")])
     unmarked = edited(policy, cases, marked=False, stock=stock)
-    nothing = edited(policy, [*(one.unmarked for one in cases), other], stock=stock)[:-1]
-    for one, *others in (*zip(together, alone, turned), *zip(unmarked, nothing)):
+    nothing = edited(policy, [*(case.unmarked for case in cases), other], stock=stock)[:-1]
+    for hypothesis, *others in (*zip(together, alone, turned), *zip(unmarked, nothing)):
         for same in others:
-            assert told(one) == told(same)
-            assert one["positional_scores"].tolist() == near(same["positional_scores"].tolist())
+            assert result_of(hypothesis) == result_of(same)
+            assert hypothesis["positional_scores"].tolist() == near(
+                same["positional_scores"].tolist()
+            )
 
 
 # against Algorithm 2 with orders, one sentence at a time -----------------------------------------
@@ -208,12 +210,14 @@ class Slow:
         ranked = tiny.logits(self.policy, "token", tokens, self.memory, where).argsort(
             1, descending=True
         )
-        choices = iter([[one for one in row if one not in FORBIDDEN] for row in ranked.tolist()])
+        choices = iter(
+            [[token for token in row if token not in FORBIDDEN] for row in ranked.tolist()]
+        )
         options = [next(choices) if token == PLH else [token] for token, _ in opened]
         new = where[0].tolist()
-        while (again := self.again([one[0] for one in options], new)) is not None:
+        while (again := self.again([option[0] for option in options], new)) is not None:
             options[again] = options[again][1:]
-        return [(one[0], origin) for one, (_, origin) in zip(options, opened, strict=True)]
+        return [(option[0], origin) for option, (_, origin) in zip(options, opened, strict=True)]
 
     def again(self, tokens: list[int], new: list[bool]) -> int | None:
         """The first new token of a sequence that had to go."""
@@ -249,8 +253,8 @@ def test_outputs_are_those_of_algorithm_2_with_orders_or_without(
     (hypothesis,) = edited(policy, [wanted], marked, **values)
     options = RefinementOptions(**{"max_len_b": 14, "max_iter": 6, **values})
     expected = Slow(policy, options, wanted if marked else wanted.unmarked).run()
-    found = text(hypothesis["tokens"]), hypothesis["steps"], hypothesis["terminated"]
-    assert found == expected
+    outcome = text(hypothesis["tokens"]), hypothesis["steps"], hypothesis["terminated"]
+    assert outcome == expected
 
 
 # whole words --------------------------------------------------------------------------------------
@@ -274,19 +278,19 @@ def test_nothing_is_written_onto_or_into_a_word_that_stays(name):
     bits = [0, *whole_words(draft, keep, joining), 0]
     generator = RefinementGenerator(dictionary, placeholder, RefinementOptions(max_iter=3))
 
-    def grown(seed: int, whole: bool) -> list[tuple[str, str]]:
+    def grown(seed: int, keep_words: bool) -> list[tuple[str, str]]:
         """Neighbours that are written as one where a word that stays begins or ends."""
         sample = {
             "net_input": {"src_tokens": torch.tensor([[0, 2]])},
             "draft": torch.tensor([[0, *map(ids.get, draft), 2]]),
-            "marks": torch.tensor([bits if whole else [0, *keep, 0]]),
+            "marks": torch.tensor([bits if keep_words else [0, *keep, 0]]),
         }
         policy = RandomPolicy(seed, 1.0, len(dictionary))
-        ((found,),) = generator.generate([policy], sample)
-        words = [dictionary[token] for token in found["tokens"].tolist()]
-        origin = found["origin"].tolist()
+        ((hypothesis,),) = generator.generate([policy], sample)
+        words = [dictionary[token] for token in hypothesis["tokens"].tolist()]
+        origin = hypothesis["origin"].tolist()
         assert {i + 1 for i in kept} <= set(origin)
-        if whole:  # no word is torn apart
+        if keep_words:  # no word is torn apart
             joined = [i for i, bit in enumerate(bits) if bit & JOINED]
             assert all(origin[origin.index(i) + 1] == i + 1 for i in joined)
         return [
@@ -296,6 +300,6 @@ def test_nothing_is_written_onto_or_into_a_word_that_stays(name):
             if joining.edges(pair[0])[1] and joining.edges(pair[1])[0]
         ]
 
-    assert not any(grown(seed, whole=True) for seed in range(40))
-    without = sum(bool(grown(seed, whole=False)) for seed in range(40))
+    assert not any(grown(seed, keep_words=True) for seed in range(40))
+    without = sum(bool(grown(seed, keep_words=False)) for seed in range(40))
     assert without > 5, "no policy wanted to: nothing was tested"

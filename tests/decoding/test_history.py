@@ -70,9 +70,9 @@ def test_net_leads_from_the_first_tokens_to_the_last(steps: tuple[Iteration, ...
     assert sum(net.inserted) <= sum(sum(step.inserted) for step in steps)
     if len(steps) == 1:
         assert net == steps[0]
-    told = json.loads(json.dumps(trace(*steps).to_dict()))["iterations"]
-    again = [{name: tuple(values) for name, values in one.items()} for one in told]
-    assert tuple(Iteration(**one) for one in again) == steps
+    records = json.loads(json.dumps(trace(*steps).to_dict()))["iterations"]
+    again = [{name: tuple(values) for name, values in record.items()} for record in records]
+    assert tuple(Iteration(**fields) for fields in again) == steps
 
 
 @given(st.permutations("abcdef"), st.lists(st.booleans(), min_size=6, max_size=6), st.text("xy"))
@@ -84,7 +84,7 @@ def test_tokens_that_moved_show_as_deleted_and_inserted_as_few_as_can_be(order, 
         deleted=tuple(letter not in after for letter in before),
         after=tuple(after),
         inserted=tuple(letter not in before for letter in after),
-        origins=tuple(before.index(one) if one in before else None for one in after),
+        origins=tuple(before.index(token) if token in before else None for token in after),
     )
     merged = step.merged()
     assert [token for mark, token in merged if mark != "inserted"] == before
@@ -92,8 +92,8 @@ def test_tokens_that_moved_show_as_deleted_and_inserted_as_few_as_can_be(order, 
     kept = [token for mark, token in merged if mark == "kept"]
     old = [letter for letter in after if letter in before]
     longest = max(
-        len(some) for size in range(len(old) + 1) for some in combinations(old, size)
-        if sorted(some) == list(some)
+        len(subset) for size in range(len(old) + 1) for subset in combinations(old, size)
+        if sorted(subset) == list(subset)
     )  # fmt: skip
     assert len(kept) == longest
     assert step.changed == (after != before)

@@ -78,8 +78,10 @@ def test_words_go_or_stay_as_a_whole_by_the_mean_of_their_tokens(tokens, thresho
         "draft": torch.tensor([[0, *indices, 2], [0, indices[2], 2, *[1] * 5]]),
     }
     how = RefinementOptions(delete_threshold=threshold, delete_words=words, max_iter=1)
-    (found,), (other,) = RefinementGenerator(symbols, placeholder, how).generate([Known()], sample)
-    assert found["tokens"].tolist() == [0, *(indices[i] for i in left), 2]
+    (hypothesis,), (other,) = RefinementGenerator(symbols, placeholder, how).generate(
+        [Known()], sample
+    )
+    assert hypothesis["tokens"].tolist() == [0, *(indices[i] for i in left), 2]
     assert len(other["tokens"]) == (2 if threshold < 0.65 else 3)
 
 
@@ -103,8 +105,11 @@ def test_the_unknown_penalty_is_taken_from_the_logit_of_the_unknown_symbol(penal
 def test_the_limit_counts_the_words_of_the_source_without_padding(a, b, source, longest):
     pairs, grows = [(source, ""), ("abcdabcd", "")], ConstantPolicy(counts=(0.0, 1.0))
     layout = {"left": True, "extra": 2}
-    found = single(grows, pairs, **layout, max_len_a=a, max_len_b=b, max_iter=30)
-    assert [len(text(one["tokens"])) for one in found] == [longest, int(8 * a) + b]
+    hypotheses = single(grows, pairs, **layout, max_len_a=a, max_len_b=b, max_iter=30)
+    assert [len(text(hypothesis["tokens"])) for hypothesis in hypotheses] == [
+        longest,
+        int(8 * a) + b,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -138,12 +143,12 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
         "lenpen": 0.7,
     }
     task = tiny.task(delete_threshold=0.6, noise_scale=0.4, stock_decoding=True, delete_words=True)
-    found = task.build_generator([], Namespace(**flags)).options
-    told = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, 0.7, True, True)
-    assert found == RefinementOptions(*told)
+    options_ = task.build_generator([], Namespace(**flags)).options
+    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, 0.7, True, True)
+    assert options_ == RefinementOptions(*values)
     for seed in (0, 1):
-        found = tiny.task(seed=seed).build_generator([], Namespace()).options
-        assert found == RefinementOptions(seed=seed)
+        options_ = tiny.task(seed=seed).build_generator([], Namespace()).options
+        assert options_ == RefinementOptions(seed=seed)
 
 
 # what comes back ------------------------------------------------------------------------------
@@ -176,8 +181,8 @@ def check_history(hypothesis: Hypothesis, draft: str) -> None:
 
 @pytest.mark.parametrize(("seed", "growth"), [(0, -2.0), (1, 2.0)])
 def test_whatever_a_policy_does_the_result_is_sound(seed, growth):
-    found = single(RandomPolicy(seed, growth), PAIRS, max_len_b=7, max_iter=8)
-    for (_, draft), hypothesis in zip(PAIRS, found, strict=True):
+    hypotheses = single(RandomPolicy(seed, growth), PAIRS, max_len_b=7, max_iter=8)
+    for (_, draft), hypothesis in zip(PAIRS, hypotheses, strict=True):
         tokens, scores = hypothesis["tokens"], hypothesis["positional_scores"]
         assert len(tokens) - 2 <= max(7, -(-3 * len(draft) // 2))
         assert 0 <= hypothesis["steps"] <= 8
@@ -203,11 +208,11 @@ def test_a_score_is_the_log_probability_of_what_put_or_kept_the_token():
 def test_hypotheses_share_no_memory():
     # fairseq-generate divides positional_scores in place
     for policy in (ConstantPolicy(), ConstantPolicy(counts=(0.0, 1.0))):
-        found = single(policy, [("a", "ab")] * 3, max_iter=2)
-        before = [one["positional_scores"].clone() for one in found]
-        found[0]["positional_scores"].div_(math.log(2))
-        found[0]["tokens"].fill_(5)
-        for other, scores in zip(found[1:], before[1:], strict=True):
+        hypotheses = single(policy, [("a", "ab")] * 3, max_iter=2)
+        before = [hypothesis["positional_scores"].clone() for hypothesis in hypotheses]
+        hypotheses[0]["positional_scores"].div_(math.log(2))
+        hypotheses[0]["tokens"].fill_(5)
+        for other, scores in zip(hypotheses[1:], before[1:], strict=True):
             assert torch.equal(other["positional_scores"], scores)
             assert not other["tokens"].eq(5).all()
 
@@ -224,7 +229,7 @@ def test_probabilities_are_the_mean_of_the_members():
         for seed, size in enumerate(sizes, start=1)
     ]
     sources, states = (
-        tiny.stack([tiny.sentence(one, task.tgt_dict, task.placeholder) for one in side], 1)
+        tiny.stack([tiny.sentence(draft, task.tgt_dict, task.placeholder) for draft in side], 1)
         for side in (("ab", "h", "efg"), ("a?bc?", "??", "abcde"))
     )
 
@@ -238,10 +243,10 @@ def test_probabilities_are_the_mean_of_the_members():
 
     members = list(map(outputs, models))
     for logits, *own in zip(outputs(EnsemblePolicy(models)), *members, strict=True):
-        classes = max(one.size(-1) for one in own)
+        classes = max(logits.size(-1) for logits in own)
         expected = torch.zeros(*logits.shape[:-1], classes)
-        for one in own:
-            expected[..., : one.size(-1)] += one.softmax(-1) / len(models)
+        for step_logits in own:
+            expected[..., : step_logits.size(-1)] += step_logits.softmax(-1) / len(models)
         assert logits.size(-1) == classes
         assert torch.allclose(logits.exp(), expected, atol=1e-5)
 
@@ -249,9 +254,11 @@ def test_probabilities_are_the_mean_of_the_members():
 def test_a_batch_of_one_is_a_batch_of_many_to_an_ensemble():
     # the fake policies notice a memory that is out of step with its sentences
     policy = EnsemblePolicy([RandomPolicy(seed) for seed in (3, 4, 5)])
-    together = [(text(one["tokens"]), one["steps"]) for one in single(policy, PAIRS)]
+    together = [
+        (text(hypothesis["tokens"]), hypothesis["steps"]) for hypothesis in single(policy, PAIRS)
+    ]
     alone = [single(policy, [pair])[0] for pair in PAIRS]
-    assert together == [(text(one["tokens"]), one["steps"]) for one in alone]
+    assert together == [(text(hypothesis["tokens"]), hypothesis["steps"]) for hypothesis in alone]
     assert len({steps for _, steps in together}) > 2
 
 

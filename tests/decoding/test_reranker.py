@@ -79,17 +79,17 @@ def scored_by_fairseq(model: nn.Module) -> list[list[float]]:
         source, target = ([sentence(pair[side])[1:] for pair in pairs] for side in (0, 1))
         sizes = list(map(len, source)), list(map(len, target))
         data = LanguagePairDataset(source, sizes[0], WITHOUT, target, sizes[1], WITHOUT)
-        made = data.collater([data[i] for i in range(len(pairs))])
-    made = tiny.moved(made)
-    found = SequenceScorer(WITHOUT).generate([model], made)
-    scores = dict(zip(made["id"].tolist(), found, strict=True))
+        sample = data.collater([data[i] for i in range(len(pairs))])
+    sample = tiny.moved(sample)
+    scored = SequenceScorer(WITHOUT).generate([model], sample)
+    scores = dict(zip(sample["id"].tolist(), scored, strict=True))
     in_order = iter([float(scores[i][0]["score"]) for i in range(len(pairs))])
     return [[next(in_order) for _ in row] for row in CANDIDATES]
 
 
 def together(rows: list[list[float]]) -> list[float]:
     assert list(map(len, rows)) == list(map(len, CANDIDATES))
-    return [one for row in rows for one in row]
+    return [item for row in rows for item in row]
 
 
 @pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
@@ -99,19 +99,19 @@ def test_scores_are_those_of_fairseqs_own_scorer_whatever_the_batch(build, monke
     assert scores == near(together(scored_by_fairseq(model)))
     for max_tokens in (1, 30):
         monkeypatch.setattr(candidates, "MAX_TOKENS", max_tokens)
-        found = score(Reranker(model, SYMBOLS, PLH), left=True, extra=2)
-        assert together(found) == near(scores)
+        padded = score(Reranker(model, SYMBOLS, PLH), left=True, extra=2)
+        assert together(padded) == near(scores)
     assert len(set(scores)) == 12, "two are there twice"
 
 
 def test_a_length_penalty_divides_by_a_power_of_the_length_as_in_beam_search():
     model = transformer()
     means = together(score(Reranker(model, SYMBOLS, PLH)))
-    lengths = [len(one) + 1 for row in CANDIDATES for one in row]
+    lengths = [len(tokens) + 1 for row in CANDIDATES for tokens in row]
     for penalty in (0.0, 1.5):
         wanted = [mean * n ** (1 - penalty) for mean, n in zip(means, lengths, strict=True)]
-        found = score(Reranker(model, SYMBOLS, PLH, length_penalty=penalty))
-        assert together(found) == near(wanted)
+        scores = score(Reranker(model, SYMBOLS, PLH, length_penalty=penalty))
+        assert together(scores) == near(wanted)
 
 
 @torch.no_grad()
@@ -124,7 +124,7 @@ def test_the_baseline_for_post_editing_reads_the_draft_and_others_do_not():
     source, typed = tiny.stack([sentence("abc")], 1, left=True, extra=1), torch.tensor(typed)
 
     def expected(read: str, written: str) -> float:
-        sides = [sentence(one)[1:] for one in ("abc", read)]
+        sides = [sentence(word)[1:] for word in ("abc", read)]
         tokens, target = torch.cat(sides).unsqueeze(0), sentence(written)[1:]
         previous = torch.cat([target[-1:], target[:-1]]).unsqueeze(0)
         out = model(tokens, torch.tensor([tokens.size(1)]), previous)[0].log_softmax(-1)[0]
@@ -133,8 +133,8 @@ def test_the_baseline_for_post_editing_reads_the_draft_and_others_do_not():
     scorer = Reranker(model, SYMBOLS, PLH)
     for draft, read in ((None, ""), (sentence("bd"), "bd"), (typed, "cba__")):
         rows = None if draft is None else draft.unsqueeze(0)
-        (found,) = scorer.score(source, rows, [[sentence("dc"), typed]])
-        assert found == near([expected(read, "dc"), expected(read, "cba__")])
+        (scored,) = scorer.score(source, rows, [[sentence("dc"), typed]])
+        assert scored == near([expected(read, "dc"), expected(read, "cba__")])
     plain, written = Reranker(transformer(), SYMBOLS, PLH), [[sentence("dc")]]
     drafted = plain.score(source, sentence("bd").unsqueeze(0), written)
     assert drafted == plain.score(source, None, written)
@@ -162,15 +162,21 @@ def test_the_last_model_ranks_the_candidates():
     policy, model = RandomPolicy(3), transformer()
     how = {"candidates": 4, "nbest": 4, "max_iter": 3, "length_penalty": 1.2}
     own, ranked = (
-        decode(some, PAIRS[:10], external_reranker=len(some) > 1, **how)
-        for some in ([policy], [policy, model])
+        decode(models, PAIRS[:10], external_reranker=len(models) > 1, **how)
+        for models in ([policy], [policy, model])
     )
-    tokens, sample = [[one["tokens"] for one in group] for group in ranked], batch(PAIRS[:10])
+    tokens, sample = (
+        [[hypothesis["tokens"] for hypothesis in group] for group in ranked],
+        batch(PAIRS[:10]),
+    )
     judge = Reranker(model, SYMBOLS, PLH, length_penalty=1.2)
     scored = judge.score(sample["net_input"]["src_tokens"], sample["draft"], tokens)
     for group, scores, before in zip(ranked, scored, own, strict=True):
-        assert [one["score"] for one in group] == near(scores)
+        assert [hypothesis["score"] for hypothesis in group] == near(scores)
         assert scores == sorted(scores, reverse=True)
-        written = [sorted(one["tokens"].tolist() for one in some) for some in (group, before)]
+        written = [
+            sorted(hypothesis["tokens"].tolist() for hypothesis in hypotheses)
+            for hypotheses in (group, before)
+        ]
         assert written[0] == written[1]
     assert [group[0]["tokens"].tolist() for group in own] != [row[0].tolist() for row in tokens]

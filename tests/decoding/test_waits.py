@@ -68,8 +68,8 @@ def test_sentences_that_leave_one_after_the_other_cost_no_more_waits():
         task.target_dictionary, task.placeholder, RefinementOptions(max_iter=8, max_len_b=20)
     )
     with present() as count:
-        found = generator.generate([net], utils.apply_to_sample(to_gpu, batch))
-    steps = [hypothesis["steps"] for (hypothesis,) in found]
+        hypotheses = generator.generate([net], utils.apply_to_sample(to_gpu, batch))
+    steps = [hypothesis["steps"] for (hypothesis,) in hypotheses]
     assert len(set(steps)) > 2, "not all of them at the same time"
     outside = 10  # to read what came in, and in the end what was written
     assert sum(count.waits.values()) <= MOST_WAITS * (max(steps) + 1) + outside

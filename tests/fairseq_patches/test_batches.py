@@ -108,7 +108,7 @@ def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up():
     assert batches(later) == batches(first) and len(batches(first)) == 7
     assert batches(first) == batches(begun(1, STOCK_BATCHES)[1]), "as if nothing had stopped it"
     assert later.epoch == 4 and later.next_epoch_idx == 4
-    orders = [[x["id"].tolist() for x in one.next_epoch_itr()] for one in (first, later)]
+    orders = [[x["id"].tolist() for x in iterator.next_epoch_itr()] for iterator in (first, later)]
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1], "epochs differ"
     assert FairseqTask.get_batch_iterator(task, later.dataset, epoch=5) is later
 
@@ -176,11 +176,11 @@ def test_a_program_that_stops_reading_early_ends_well_and_one_that_is_stopped_as
         [sys.executable, "-c", ENDINGS], cwd=tmp_path, check=True,
         env=os.environ | {"PYTHONPATH": home}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    *early, (status, said) = json.loads(done.stdout)
+    *early, (status, message) = json.loads(done.stdout)
     assert early == [[0, ""]] * 2
     # Ctrl-C reaches the processes that load data too
-    assert status == -signal.SIGINT and said.endswith("KeyboardInterrupt\n")
-    assert said.count("Traceback") == 1 and "atexit" not in said
+    assert status == -signal.SIGINT and message.endswith("KeyboardInterrupt\n")
+    assert message.count("Traceback") == 1 and "atexit" not in message
 
 
 def test_batches_that_were_read_as_one_belong_to_one_update():

@@ -58,19 +58,19 @@ def killed_within(write: Callable[[Path], None], path: Path, size: int) -> int:
 
 def holds(path: Path, state: dict[str, torch.Tensor]) -> bool:
     """And nothing half written is beside it."""
-    names = sorted(one.name for one in path.parent.iterdir())
-    found = torch.load(path, weights_only=True)["parameter"]
-    return names == ["checkpoint_last.pt", "new.pt"] and torch.equal(found, state["parameter"])
+    names = sorted(file.name for file in path.parent.iterdir())
+    parameter = torch.load(path, weights_only=True)["parameter"]
+    return names == ["checkpoint_last.pt", "new.pt"] and torch.equal(parameter, state["parameter"])
 
 
 @WAYS
 def test_a_kill_at_any_byte_leaves_the_last_good_checkpoint(path, write):
     before = path.read_bytes()
-    whole = path.with_name("new.pt").stat().st_size
-    for size in sorted({0, 1, whole // 3, whole - 1, *range(64, whole, 2999)}):
+    full_size = path.with_name("new.pt").stat().st_size
+    for size in sorted({0, 1, full_size // 3, full_size - 1, *range(64, full_size, 2999)}):
         assert killed_within(write, path, size) == -signal.SIGXFSZ
         assert path.read_bytes() == before
-    assert killed_within(write, path, whole) == 0, "what was left behind is in nobody's way"
+    assert killed_within(write, path, full_size) == 0, "what was left behind is in nobody's way"
     assert holds(path, NEW)
 
 
@@ -80,7 +80,7 @@ def test_all_of_it_is_on_the_disk_before_it_has_its_name(path, write, monkeypatc
     done: list[object] = []
     sync, name = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda n: (done.append(os.fstat(n).st_size), sync(n)))
-    monkeypatch.setattr(os, "replace", lambda one, to: (done.append("name"), name(one, to)))
+    monkeypatch.setattr(os, "replace", lambda source, to: (done.append("name"), name(source, to)))
     write(path)
     assert done == [path.stat().st_size, "name"]
 

@@ -71,9 +71,9 @@ def test_as_many_lines_are_read_as_end_or_the_first_that_is_not_utf8_is_named(
         with refuses(scratch, f"line {bad[0]}: byte "):
             list(read_interactive_lines(str(scratch), 2))
         return
-    found = [line for buffer in read_interactive_lines(str(scratch), 2) for line in buffer]
+    lines_read = [line for buffer in read_interactive_lines(str(scratch), 2) for line in buffer]
     text = [line.decode().removeprefix("\ufeff" if n == 0 else "") for n, line in enumerate(lines)]
-    assert found == [line.removesuffix("\r") for line in text]
+    assert lines_read == [line.removesuffix("\r") for line in text]
 
 
 # text for --bpe -----------------------------------------------------------------------------------

@@ -48,12 +48,16 @@ def test_a_training_of_pairs_says_it_in_its_checkpoints():
     """fairseq asks a task so for what a checkpoint is to hold besides."""
     symbols = tiny.dictionary("a")
     pairs = SimpleNamespace(src=[torch.tensor([4, 4, 900, 2])], src_dict=symbols)
-    for data, told in ((None, None), (SimpleNamespace(src=[], src_dict=symbols), None), (pairs, 3)):
+    for data, num_words in (
+        (None, None),
+        (SimpleNamespace(src=[], src_dict=symbols), None),
+        (pairs, 3),
+    ):
         task = SimpleNamespace(datasets={"train": data, "valid": pairs})
         cfg = SimpleNamespace(dataset=SimpleNamespace(train_subset="train"))
         keep_lengths(SimpleNamespace(cfg=cfg, task=task))
-        said = getattr(task, "get_checkpoint_dict", lambda: None)()
-        assert said == (told and {WORDS_LEARNT: told}), "900 is of another dictionary"
+        kept = getattr(task, "get_checkpoint_dict", lambda: None)()
+        assert kept == (num_words and {WORDS_LEARNT: num_words}), "900 is of another dictionary"
 
 
 # symbols ------------------------------------------------------------------------------------------

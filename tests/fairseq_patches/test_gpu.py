@@ -62,10 +62,10 @@ def test_adam_steps_all_parameters_at_once_as_fairseq_does_and_reads_its_checkpo
             theirs.step()
             count.clear()
             ours.step()
-            made = 2 * len(gradients(0)) if number == 0 else 0  # the state
-            assert sum(count.operations.values()) <= 4 + made and not count.waits
+            created = 2 * len(gradients(0)) if number == 0 else 0  # the state
+            assert sum(count.operations.values()) <= 4 + created and not count.waits
         assert_near([p.values for p in device.parameters()], list(host.parameters()))
-        steps = [{one["step"] for one in kept.state.values()} for kept in (ours, theirs)]
+        steps = [{state["step"] for state in kept.state.values()} for kept in (ours, theirs)]
         assert steps[0] == steps[1] == {5, 6}
         ours.state_dict()
 
@@ -144,15 +144,17 @@ def test_logs_are_fetched_together_when_a_meter_is_read(meters):
                 shown.append(dict(metrics.get_smoothed_values("train_inner")))
                 metrics.reset_meters("train_inner")
         shown += [dict(metrics.get_smoothed_values("train")), metrics.state_dict().keys()]
-        return [{k: v for k, v in one.items() if k != "ups"} for one in shown[:-1]] + shown[-1:]
+        return [{k: v for k, v in figures.items() if k != "ups"} for figures in shown[:-1]] + shown[
+            -1:
+        ]
 
     expected = updates(False)
     metrics.reset()
     with present() as count:
-        found = updates(True)
+        logged = updates(True)
         # the first update, and twice what was read: a kind of number each
         assert sum(count.waits.values()) == 3 * 2, count.waits
-    assert found == expected
+    assert logged == expected
 
 
 @pytest.mark.parametrize(

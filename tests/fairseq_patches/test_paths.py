@@ -76,7 +76,7 @@ def test_data_that_do_not_exist_are_said_not_to(here):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "flags",
     [
         {"restore_file": "gone.pt"},
         {"restore_file": "gone/checkpoint_last.pt"},
@@ -84,11 +84,11 @@ def test_data_that_do_not_exist_are_said_not_to(here):
         {"continue_once": "gone.pt"},
     ],
 )
-def test_a_training_does_not_begin_with_what_does_not_exist(here, given):
+def test_a_training_does_not_begin_with_what_does_not_exist(here, flags):
     cfg = OmegaConf.create({"dataset": {"train_subset": "train"}, "model": {"_name": "x"}})
-    ((name, path),) = given.items()
+    ((name, path),) = flags.items()
     with refuses(f"{flag(name)} {path} does not exist"):
-        begin(cfg, Namespace(datasets={}), save_dir="new", **given)
+        begin(cfg, Namespace(datasets={}), save_dir="new", **flags)
 
 
 def test_a_training_with_subwords_that_do_not_exist_does_not_begin():
@@ -109,13 +109,13 @@ def test_a_training_keeps_its_files_from_the_root_on(here):
     cfg.task.text_bpe = "${bpe}"
     cfg.model.encoder_embed_path = "gone.vec"  # may be no path
     kept_paths.make_absolute(cfg)
-    found: Any = OmegaConf.to_container(cfg, resolve=True)
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
     for section, named in TYPED.items():
         for name, value in named.items():
-            assert found[section][name] == str(here / value), name
-    assert found["task"]["text_bpe"]["sentencepiece_model"] == str(here / "my/spm.model")
-    assert found["task"]["data"] == f"{here}/my/bin:gone"
-    assert found["model"]["encoder_embed_path"] == "gone.vec"
+            assert settings[section][name] == str(here / value), name
+    assert settings["task"]["text_bpe"]["sentencepiece_model"] == str(here / "my/spm.model")
+    assert settings["task"]["data"] == f"{here}/my/bin:gone"
+    assert settings["model"]["encoder_embed_path"] == "gone.vec"
     cfg.bpe = Namespace(bpe_codes="my/codes")  # of an old command line
     kept_paths.make_absolute(cfg)
     assert cfg.bpe.bpe_codes == str(here / "my/codes")
@@ -149,22 +149,22 @@ def test_what_a_checkpoint_names_is_found_under_its_last_name_where_the_folder_h
 def test_a_name_without_a_folder_is_not_that_of_a_file_somewhere_else(here):
     (here / "spm.model").touch()  # somebody else's, in the current folder
     shutil.copy(here / "my/spm.model", here / "my/run/spm.model")
-    found = origin_of(here / "my/run/model.pt").file("sentencepiece_model", "spm.model")
-    assert found == str(here / "my/run/spm.model")
+    path = origin_of(here / "my/run/model.pt").file("sentencepiece_model", "spm.model")
+    assert path == str(here / "my/run/spm.model")
 
 
 @pytest.mark.parametrize("form", [Namespace, dict, OmegaConf.create])
 def test_settings_of_subwords_are_those_of_the_file_that_was_found(here, form):
     settings = form({"_name": "sentencepiece"}) if form is not Namespace else Namespace(bpe="x")
-    said = "/gone/spm.model"
+    path = "/gone/spm.model"
     if form is Namespace:
-        settings.sentencepiece_model = said
+        settings.sentencepiece_model = path
     else:
-        settings["sentencepiece_model"] = said
-    found = origin_of(here / "my/run/model.pt").encoder("bpe", settings)
-    assert found.sentencepiece_model == str(here / "my/spm.model")
+        settings["sentencepiece_model"] = path
+    encoder = origin_of(here / "my/run/model.pt").encoder("bpe", settings)
+    assert encoder.sentencepiece_model == str(here / "my/spm.model")
     kept = settings.sentencepiece_model if form is Namespace else settings["sentencepiece_model"]
-    assert kept == said, "what the caller has was changed"
+    assert kept == path, "what the caller has was changed"
 
 
 # dictionaries -------------------------------------------------------------------------------------

@@ -85,8 +85,8 @@ def test_a_line_tells_the_time_left_in_the_midst_of_an_update(caplog, monkeypatc
     running = trainer(7, 0.25, stop_time_hours=1.0)
     with progress.Course(running, None).telling():
         time.sleep(1.0)  # an update that takes so long
-    told = [line for line in caplog.messages if "45.0 minutes left" in line]
-    assert len(told) >= 2 and told[0].startswith("7 updates")
+    messages = [line for line in caplog.messages if "45.0 minutes left" in line]
+    assert len(messages) >= 2 and messages[0].startswith("7 updates")
     caplog.clear()
     time.sleep(0.5)
     assert not caplog.messages, "behind its end"
@@ -100,26 +100,26 @@ def test_the_time_left_of_a_number_of_updates_is_estimated_from_those_made():
 
 def test_processes_agree_on_time_and_signals_with_one_wait(monkeypatch):
     """In fairseq the host waits for the device whenever it compares the time with its limit."""
-    one = object.__new__(Trainer)
-    one.cfg = OmegaConf.create({"distributed_training": {"distributed_world_size": 2}})
-    one._lr_scheduler = Clock()
-    one._optimizer = SimpleNamespace(clip_grad_norm=lambda norm, aggregate_norm_fn: norm)
+    trainer = object.__new__(Trainer)
+    trainer.cfg = OmegaConf.create({"distributed_training": {"distributed_world_size": 2}})
+    trainer._lr_scheduler = Clock()
+    trainer._optimizer = SimpleNamespace(clip_grad_norm=lambda norm, aggregate_norm_fn: norm)
     monkeypatch.setattr(Trainer, "data_parallel_world_size", 2)
     monkeypatch.setattr(Trainer, "is_fsdp", False)
-    one.task, one._criterion = FairseqTask(None), CrossEntropyCriterion(None, True)
+    trainer.task, trainer._criterion = FairseqTask(None), CrossEntropyCriterion(None, True)
 
     def summed(outputs: Any, *sums: float, ignore: bool) -> Any:
         """What two processes have, of which the other has received SIGTERM."""
         others = [100.0, 0.0, 7200.0, 1.0, 0.0, 0.0]
         return outputs, [to_gpu(torch.tensor(a + b).double()) for a, b in zip(sums, others)]
 
-    one._fast_stat_sync_sum = summed
+    trainer._fast_stat_sync_sum = summed
     with present() as count:
-        _, sums = one._aggregate_logging_outputs([{}], 50.0, 0.0, 3600.0)
+        _, sums = trainer._aggregate_logging_outputs([{}], 50.0, 0.0, 3600.0)
         assert len(sums) == 3
         waits = count.waits.total()
-        assert one.clip_grad_norm(1.0) == 1.0
+        assert trainer.clip_grad_norm(1.0) == 1.0
         assert count.waits.total() == waits + 1
-        assert one.cumulative_training_time() == 5400.0 == one.lr_scheduler.agreed[0]
+        assert trainer.cumulative_training_time() == 5400.0 == trainer.lr_scheduler.agreed[0]
         assert count.waits.total() == waits + 1
-    assert signals.asked_by(one) == signal.SIGTERM
+    assert signals.asked_by(trainer) == signal.SIGTERM

@@ -32,14 +32,14 @@ LOAD = checkpoint_utils.load_model_ensemble_and_task
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Checkpoints, their dictionaries in ``bin``, and a sentencepiece model in a folder apart."""
-    made = tmp_path_factory.mktemp("trust")
-    (made / "apart").mkdir()
-    tiny.dictionaries(made / "bin")
+    paths = tmp_path_factory.mktemp("trust")
+    (paths / "apart").mkdir()
+    tiny.dictionaries(paths / "bin")
     for kind in ("editor", "stock", "concat"):
-        save(made / "run" / f"{kind}.pt", made / "bin", kind)
+        save(paths / "run" / f"{kind}.pt", paths / "bin", kind)
     lines = ["abcdefgh", "hgfedcba"]
-    tiny.sentencepiece_model(made / "apart" / "spm.model", lines, model_type="char", vocab_size=12)
-    return made
+    tiny.sentencepiece_model(paths / "apart" / "spm.model", lines, model_type="char", vocab_size=12)
+    return paths
 
 
 @pytest.fixture
@@ -52,18 +52,18 @@ def evil(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses that fairseq fetches; there is no network in a test."""
-    found: list[str] = []
+    packages: list[str] = []
 
     def get(url: str, cache_dir: Any = None) -> str:
-        found.append(url)
+        packages.append(url)
         raise OSError("no network")
 
     monkeypatch.setattr(file_utils, "get_from_cache", get)
-    return found
+    return packages
 
 
 _opened: set[str] = set()
-sys.addaudithook(lambda event, given: event == "open" and _opened.add(str(given[0])))
+sys.addaudithook(lambda event, arguments: event == "open" and _opened.add(str(arguments[0])))
 
 
 def forged(folder: Path, outcome: Path, kind: str, section: str, **settings: Any) -> Path:
@@ -145,8 +145,8 @@ def unexpected(registry: dict[str, Any], kind: str, alias: dict[str, str]) -> li
     assert set(trust.EXPECTED[kind]) <= set(alias or registry)
     return [
         name
-        for name, one in registry.items()
-        if one.__module__.startswith("fairseq.")
+        for name, component in registry.items()
+        if component.__module__.startswith("fairseq.")
         and not {name, alias.get(name, name)} & set(trust.EXPECTED[kind])
     ]
 
@@ -172,7 +172,9 @@ def test_a_checkpoint_brings_its_embeddings(folder, evil, kind):
     _opened.clear()
     (model,), _, _ = LOAD([str(evil)], {"data": str(folder / "bin")})
     assert str(evil) in _opened and str(embeddings) not in _opened
-    assert all(torch.equal(state["model"][name], one) for name, one in model.named_parameters())
+    assert all(
+        torch.equal(state["model"][name], parameter) for name, parameter in model.named_parameters()
+    )
 
 
 def test_tasks_that_are_not_expected_are_not_set_up(folder, evil):
@@ -254,8 +256,8 @@ def test_noisy_text_is_cut_by_files_of_the_checkpoint_alone(folder, evil):
         data=str(evil.parent), text_bpe=chosen, text_tokenizer=None, **noise
     )
 
-    def task(path: Path, **given: Any) -> NoisyTranslationTask:
-        with trust.loading_checkpoint([str(path)], given):
+    def task(path: Path, **overrides: Any) -> NoisyTranslationTask:
+        with trust.loading_checkpoint([str(path)], overrides):
             return NoisyTranslationTask(cfg, tiny.dictionary(), tiny.dictionary())
 
     with refuses("--sentencepiece-model"):
@@ -267,8 +269,8 @@ def test_noisy_text_is_cut_by_files_of_the_checkpoint_alone(folder, evil):
 
 
 def test_data_lie_in_the_data_folder(folder, evil):
-    said = {"source_lang": "/../../x", "target_lang": "${x}", "data": "s3://a/b"}
-    for name, value in said.items():
+    settings = {"source_lang": "/../../x", "target_lang": "${x}", "data": "s3://a/b"}
+    for name, value in settings.items():
         forged(folder, evil, "stock", "task", **{name: value})
         for load in (corrector, lambda path: LOAD([str(path)])):
             with refuses(value, evil):

@@ -34,9 +34,9 @@ def texts(traces: list[EditTrace]) -> list[str]:
     return [trace.text for trace in traces]
 
 
-def assert_same(one: list[EditTrace], other: list[EditTrace]) -> None:
+def assert_same(ours: list[EditTrace], other: list[EditTrace]) -> None:
     """The same traces; scores may differ in their last digits."""
-    for first, second in zip(one, other, strict=True):
+    for first, second in zip(ours, other, strict=True):
         assert first.score == near(second.score)
         assert dataclasses.replace(first, score=0.0) == dataclasses.replace(second, score=0.0)
 
@@ -62,12 +62,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_checkpoint_needs_not_its_data_and_has_the_options_of_its_training(folder, monkeypatch):
     path = folder / "ck" / "checkpoint_last.pt"
-    whole = LevenshteinEditor.from_pretrained(path)
-    assert whole.task.src_dict.symbols[4:12] == list(tiny.LETTERS)
+    editor = LevenshteinEditor.from_pretrained(path)
+    assert editor.task.src_dict.symbols[4:12] == list(tiny.LETTERS)
     saved.changed(path, path, "task", data="/nowhere/bin")
     monkeypatch.chdir(folder)
     moved = LevenshteinEditor.from_pretrained("ck")
-    assert_same(moved.edit(SOURCES, DRAFTS), whole.edit(SOURCES, DRAFTS))
+    assert_same(moved.edit(SOURCES, DRAFTS), editor.edit(SOURCES, DRAFTS))
     saved.changed(path, path, "task", delete_threshold=1.0)
     changed = LevenshteinEditor.from_pretrained(path)
     cautious = changed.edit(SOURCES, DRAFTS, max_iter=1)
@@ -75,8 +75,8 @@ def test_a_checkpoint_needs_not_its_data_and_has_the_options_of_its_training(fol
     bold = changed.edit(SOURCES, DRAFTS, max_iter=1, delete_threshold=0.0)
     drafted = [trace for trace in bold if trace.draft]
     assert drafted and all(all(trace.iterations[0].deleted) for trace in drafted)
-    given = LevenshteinEditor.from_pretrained(path, data=folder / "bin")
-    assert_same(given.edit(SOURCES, DRAFTS), changed.edit(SOURCES, DRAFTS))
+    editor = LevenshteinEditor.from_pretrained(path, data=folder / "bin")
+    assert_same(editor.edit(SOURCES, DRAFTS), changed.edit(SOURCES, DRAFTS))
 
 
 def test_what_cannot_be_loaded_is_named(folder):
@@ -138,11 +138,11 @@ def test_traces_lead_from_the_draft_to_the_text(editor):
 
 def test_iterations_are_read_only_where_they_are_asked_for(editor):
     sources, drafts = ["abc", "", "hgfedc", "aa"], ["abd", "hh", None, "aa"]
-    whole, short = (
+    full, short = (
         editor.edit(sources, drafts, max_iter=4, history=history) for history in (True, False)
     )
-    assert any(trace.iterations for trace in whole)
-    for trace, alike in zip(whole, short, strict=True):
+    assert any(trace.iterations for trace in full)
+    for trace, alike in zip(full, short, strict=True):
         assert alike == dataclasses.replace(trace, iterations=())
         assert alike.steps == trace.steps
         assert alike.to_dict() == trace.to_dict() | {"iterations": []}
@@ -162,12 +162,14 @@ def test_candidates_depend_on_the_seed_alone_and_the_first_is_the_answer(editor)
     plain = editor.edit(SOURCES, DRAFTS)
     groups = editor.edit_nbest(SOURCES, DRAFTS, **NOISE)
     for group, single in zip(groups, plain, strict=True):
-        assert all((one.source, one.draft) == (single.source, single.draft) for one in group)
+        assert all((trace.source, trace.draft) == (single.source, single.draft) for trace in group)
     assert max(map(len, groups)) == 3 and texts(plain) != texts([group[0] for group in groups])
-    assert_same(editor.edit(SOURCES, DRAFTS, **{**NOISE, "nbest": 1}), [one[0] for one in groups])
+    assert_same(
+        editor.edit(SOURCES, DRAFTS, **{**NOISE, "nbest": 1}), [group[0] for group in groups]
+    )
     again = editor.edit_nbest(SOURCES, DRAFTS, batch_size=5, **NOISE)
-    for one, two in zip(groups, again, strict=True):
-        assert_same(one, two)
+    for first, two in zip(groups, again, strict=True):
+        assert_same(first, two)
     other = editor.edit_nbest(SOURCES, DRAFTS, seed=2, **NOISE)
     assert list(map(texts, other)) != list(map(texts, groups))
 
@@ -180,8 +182,8 @@ TERMS = [["a b"], ["h", "g f"], None, ["c c c"], [], ["b", "b"], ["e"], ["a b c 
 def test_terms_are_in_the_output_whole_and_in_their_order(editor):
     sources = SOURCES[: len(TERMS)]
     for options in ({}, {"delete_threshold": 0.0}, NOISE):
-        found = editor.edit_nbest(sources, terms=TERMS, **options)
-        for group, terms in zip(found, TERMS, strict=True):
+        groups = editor.edit_nbest(sources, terms=TERMS, **options)
+        for group, terms in zip(groups, TERMS, strict=True):
             assert all(holds(trace.text, terms or []) for trace in group)
     traces = editor.edit(sources, terms=iter(TERMS))
     assert all(trace.draft is None for trace in traces)

@@ -90,6 +90,6 @@ def test_parallel_files_have_as_many_lines(write):
     assert list(read_parallel(paths)) == [("1", "1", ""), ("2", "2", "")]
     paths = [write("a.src", "1\n2\n3\n"), write("a.pe", "1\n2\n"), write("a.mt", "1\n2\n3\n4\n")]
     for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
-        told = (f"{path} has {count}" for path, count in zip(paths, (3, 2, 4)))
-        with refuses(*told):
+        counts = (f"{path} has {count}" for path, count in zip(paths, (3, 2, 4)))
+        with refuses(*counts):
             list(read_parallel([paths[i] for i in order]))

@@ -42,12 +42,12 @@ def worth(pairs: Pairs, a: Words, b: Words) -> tuple[int, int]:
 
 def rights(words: Words, reference: Words) -> set[frozenset[int]]:
     """Words of the reference that are right, by each of the best alignments."""
-    every = [(worth(pairs, words, reference), pairs) for pairs in alignments(words, reference)]
-    best = min(found for found, _ in every)
+    rated = [(worth(pairs, words, reference), pairs) for pairs in alignments(words, reference)]
+    best = min(value for value, _ in rated)
     return {
         frozenset(j for i, j in pairs if words[i] == reference[j])
-        for found, pairs in every
-        if found == best
+        for value, pairs in rated
+        if value == best
     }
 
 
@@ -57,19 +57,21 @@ def rights(words: Words, reference: Words) -> set[frozenset[int]]:
 def test_an_alignment_has_the_fewest_errors_and_of_these_the_most_equal_words(a, b):
     pairs = aligned(a, b)
     assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:]))
-    assert worth(tuple(pairs), a, b) == min(worth(one, a, b) for one in alignments(a, b))
+    assert worth(tuple(pairs), a, b) == min(
+        worth(alignment_, a, b) for alignment_ in alignments(a, b)
+    )
     assert worth(tuple(pairs), a, b)[0] == editdistance.eval(a, b)
     assert right_words(a, b) in rights(a, b)
 
 
 @given(ABC, ABC, ABC)
 def test_a_word_is_corrected_or_miscorrected_by_one_alignment_of_either_side(before, after, ref):
-    found = [
+    totals = [
         CorrectionCounts(len(ref), len(first), len(second - first), len(first - second))
         for first in rights(before, ref)
         for second in rights(after, ref)
     ]
-    assert line_counts(" ".join(before), " ".join(after), " ".join(ref)) in found
+    assert line_counts(" ".join(before), " ".join(after), " ".join(ref)) in totals
 
 
 def test_counts_by_hand():
@@ -124,21 +126,21 @@ def test_scores_by_hand():
 
 @given(LINES)
 def test_the_no_edit_baseline_is_worth_nothing_and_miscorrects_nothing(lines):
-    found = scores([(source, source, reference) for source, _, reference in lines])
+    figures = scores([(source, source, reference) for source, _, reference in lines])
     needed = any(source.split() != reference.split() for source, _, reference in lines)
-    assert found["words_broken"] == found["correction_rate"] == 0
-    assert found["edit_precision"] == 100, "no edit is wrong"
-    assert found["edit_recall"] == found["edit_f05"] == (0 if needed else 100)
+    assert figures["words_broken"] == figures["correction_rate"] == 0
+    assert figures["edit_precision"] == 100, "no edit is wrong"
+    assert figures["edit_recall"] == figures["edit_f05"] == (0 if needed else 100)
 
 
 @given(LINES)
 def test_the_reference_is_worth_all(lines):
-    found = scores([(source, reference, reference) for source, _, reference in lines])
-    assert found["words_broken"] == 0
-    assert found["edit_precision"] == found["edit_recall"] == found["edit_f05"] == 100
+    figures = scores([(source, reference, reference) for source, _, reference in lines])
+    assert figures["words_broken"] == 0
+    assert figures["edit_precision"] == figures["edit_recall"] == figures["edit_f05"] == 100
     counts = totals(CORRECTION_METRICS["correction_rate"], lines)
-    assert found["correction_rate"] == (100 if counts[0] > counts[1] else 0)
-    assert all(one.score([0.0] * one.size) == 0 for one in CORRECTION_METRICS.values())
+    assert figures["correction_rate"] == (100 if counts[0] > counts[1] else 0)
+    assert all(metric.score([0.0] * metric.size) == 0 for metric in CORRECTION_METRICS.values())
 
 
 # edits of words -----------------------------------------------------------------------------------
@@ -148,13 +150,13 @@ FEW = st.lists(st.sampled_from("abcd"), max_size=7)
 
 @given(FEW, FEW)
 def test_edits_make_the_target_and_touch_nothing_twice(source, target):
-    edits, made = word_edits(source, target), list(source)
+    edits, rewritten = word_edits(source, target), list(source)
     for edit in reversed(edits):
-        made[edit.start : edit.end] = edit.words
-    assert made == target
-    assert all(one.end <= other.start for one, other in zip(edits, edits[1:]))
+        rewritten[edit.start : edit.end] = edit.words
+    assert rewritten == target
+    assert all(edit.end <= other.start for edit, other in zip(edits, edits[1:]))
     assert len(set(edits)) == len(edits)
-    assert all(tuple(source[one.start : one.end]) != one.words for one in edits)
+    assert all(tuple(source[edit.start : edit.end]) != edit.words for edit in edits)
 
 
 @pytest.mark.parametrize(

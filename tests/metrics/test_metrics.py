@@ -57,9 +57,9 @@ def test_what_every_metric_promises(name):
 @given(pairs=PAIRS)
 def test_sums_give_sacrebleus_corpus_score_exactly(name, pairs):
     seen = [("the cat sat on the mat .", "The cat sat on a mat ."), ("it's 3.5", "it's 3 , 5")]
-    for some in (pairs, seen):
-        expected = SACREBLEU[name](*(list(side) for side in zip(*some))).score
-        assert score(name, some) == expected
+    for rows in (pairs, seen):
+        expected = SACREBLEU[name](*(list(side) for side in zip(*rows))).score
+        assert score(name, rows) == expected
     assert 0 < expected < 100
 
 
@@ -95,8 +95,8 @@ def test_error_rates_are_all_operations_over_the_length_of_all_references(pairs)
     ],
 )
 def test_scores_by_hand(output, reference, expected):
-    found = [score(name, [(output, reference)]) for name in (*WORD_METRICS, "accuracy")]
-    assert found == [pytest.approx(one, abs=1e-6) for one in expected]
+    values = [score(name, [(output, reference)]) for name in (*WORD_METRICS, "accuracy")]
+    assert values == [pytest.approx(value, abs=1e-6) for value in expected]
 
 
 # scorers ------------------------------------------------------------------------------------------

@@ -87,9 +87,9 @@ def test_results_and_gradients_are_torchs(shape, inputs, outputs, biased, slante
     leaves = [x, weight, bias][: 2 + biased]
     wanted = F.linear(given_x, *leaves[1:])
     with whatever_the_size():
-        found = linear(given_x, *leaves[1:])
-        slopes = gradients(found, leaves)
-    assert_near(found, wanted)
+        actual = linear(given_x, *leaves[1:])
+        slopes = gradients(actual, leaves)
+    assert_near(actual, wanted)
     assert_near(slopes, gradients(wanted, leaves), least=10)
 
 
@@ -119,7 +119,7 @@ SINGLE, HALF = {torch.float32, torch.bfloat16}, {torch.bfloat16}
 
 
 @pytest.mark.parametrize(
-    ("said", "vendor", "wanted"),
+    ("variable", "vendor", "wanted"),
     [
         ("", "GenuineIntel", HALF),
         ("", "AuthenticAMD", SINGLE),
@@ -128,13 +128,13 @@ SINGLE, HALF = {torch.float32, torch.bfloat16}, {torch.bfloat16}
     ],
 )
 def test_one_dnn_multiplies_single_precision_where_mkl_would_and_the_cpu_is_not_intels(
-    monkeypatch, tmp_path, said, vendor, wanted
+    monkeypatch, tmp_path, variable, vendor, wanted
 ):
-    monkeypatch.setenv(cpu.ONEDNN_ENV, said)
+    monkeypatch.setenv(cpu.ONEDNN_ENV, variable)
     monkeypatch.setattr(cpu, "CPUINFO", tmp_path / "cpuinfo")
     cpu.CPUINFO.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n")
-    for one in (torch.backends.mkldnn, torch.backends.mkl):
-        monkeypatch.setattr(one, "is_available", lambda: True)
+    for backend in (torch.backends.mkldnn, torch.backends.mkl):
+        monkeypatch.setattr(backend, "is_available", lambda: True)
     assert cpu.default_onednn_dtypes() == wanted
 
 
@@ -149,12 +149,12 @@ def test_a_weight_that_lies_ready_gives_torchs_products(one_dnn, rows, dtype):
     prepack_weight(layer.weight)
     x = torch.randn(2, rows, 48, dtype=dtype)
     with Operators() as ran:
-        found = layer(x)
+        actual = layer(x)
     wanted = F.linear(x.double(), layer.weight.double(), layer.bias.double())
     # bfloat16 has steps of 2**-7 for values up to 2
     atol = 1e-4 if dtype == torch.float32 else 2e-2
-    torch.testing.assert_close(found.double(), wanted, rtol=0, atol=atol)
-    assert found.dtype == dtype and torch.equal(layer(x, relu=True), found.relu())
+    torch.testing.assert_close(actual.double(), wanted, rtol=0, atol=atol)
+    assert actual.dtype == dtype and torch.equal(layer(x, relu=True), actual.relu())
     if dtype == torch.float32 or cpu.supports_bf16_matmul():
         assert ran.ready == [True]
 
@@ -199,9 +199,9 @@ def test_decoders_have_their_weights_ready_and_are_sent_and_copied_as_ever(one_d
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_near(again(x), model(x))
     with torch.inference_mode():  # whose changes are not counted
-        made = Linear(64, 64)
-        prepare_for_decoding([made], "fp32")
-        assert cpu.prepacked(made.weight) is None
+        linear = Linear(64, 64)
+        prepare_for_decoding([linear], "fp32")
+        assert cpu.prepacked(linear.weight) is None
 
 
 # CPUs without bfloat16 ------------------------------------------------------------------------
@@ -217,12 +217,12 @@ def test_bfloat16_is_multiplied_in_single_precision_where_the_cpu_does_not_know_
     layer, x = optimize(Linear(16, 24).bfloat16()), torch.randn(3, 16).bfloat16().requires_grad_()
     prepack_weight(layer.weight)
     leaves = [x, layer.weight, layer.bias]
-    found = layer(x)
+    actual = layer(x)
     wanted = F.linear(x.float(), layer.weight.float(), layer.bias.float())
-    assert torch.equal(found, wanted.bfloat16())
-    for one, other in zip(gradients(found, leaves), gradients(wanted, leaves), strict=True):
-        assert one.dtype == torch.bfloat16
-        torch.testing.assert_close(one, other, rtol=2**-6, atol=2**-6)
+    assert torch.equal(actual, wanted.bfloat16())
+    for gradient, other in zip(gradients(actual, leaves), gradients(wanted, leaves), strict=True):
+        assert gradient.dtype == torch.bfloat16
+        torch.testing.assert_close(gradient, other, rtol=2**-6, atol=2**-6)
 
 
 # attention in bfloat16 ------------------------------------------------------------------------
@@ -247,19 +247,19 @@ def test_its_results_and_gradients_are_torchs(queries, keys, scale, masked):
     slope, mask = torch.randn(3, queries, 2 * 8), masks[masked]
 
     def through(attend, change) -> tuple[Tensor, tuple[Tensor, ...]]:
-        leaves = [change(one).requires_grad_() for one in (query, both)]
-        (q,), (k, v) = (one.permute(2, 0, 3, 1, 4).unbind(0) for one in leaves)
+        leaves = [change(tensor).requires_grad_() for tensor in (query, both)]
+        (q,), (k, v) = (tensor.permute(2, 0, 3, 1, 4).unbind(0) for tensor in leaves)
         out = attend(q, k, v).transpose(1, 2).flatten(2)
         return out, torch.autograd.grad(out, leaves, change(slope))
 
-    found = through(lambda *a: attention(*a, mask, 0.0, scale), lambda x: x.bfloat16())
+    actual = through(lambda *a: attention(*a, mask, 0.0, scale), lambda x: x.bfloat16())
     wanted = through(
         lambda *a: F.scaled_dot_product_attention(*a, attn_mask=mask, scale=scale),
         lambda x: x.bfloat16().double(),
     )
-    assert found[0].dtype == torch.bfloat16
-    for one, other in ((found[0], wanted[0]), *zip(found[1], wanted[1], strict=True)):
-        assert (one.double() - other).norm() <= CLOSE * other.norm()
+    assert actual[0].dtype == torch.bfloat16
+    for tensor, other in ((actual[0], wanted[0]), *zip(actual[1], wanted[1], strict=True)):
+        assert (tensor.double() - other).norm() <= CLOSE * other.norm()
 
 
 def test_it_is_for_short_sequences_without_a_bias(monkeypatch):
@@ -288,13 +288,13 @@ def test_a_layer_in_eight_bits_does_what_its_rounded_weights_do(monkeypatch, til
     small, scale = Int8Linear(layer.weight, layer.bias), layer.weight.abs().amax(1, True) / 127
     weight = (layer.weight / scale).round().clamp(-127, 127) * scale
     # what comes in is rounded as well, to a 127th or so of its range
-    wanted, found = x @ weight.T + layer.bias, small(x)
+    wanted, actual = x @ weight.T + layer.bias, small(x)
     spread = float(x.max() - x.min()) / 127
-    assert (found - wanted).abs().max() < spread * float(weight.abs().sum(1).max())
-    assert (found - layer(x)).abs().mean() < 0.05 * layer(x).abs().mean()
-    assert not torch.equal(found, layer(x)), "it was rounded"
-    assert torch.equal(small(x, relu=True), found.relu())
-    torch.testing.assert_close(copy.deepcopy(small)(x), found, rtol=0, atol=spread)
+    assert (actual - wanted).abs().max() < spread * float(weight.abs().sum(1).max())
+    assert (actual - layer(x)).abs().mean() < 0.05 * layer(x).abs().mean()
+    assert not torch.equal(actual, layer(x)), "it was rounded"
+    assert torch.equal(small(x, relu=True), actual.relu())
+    torch.testing.assert_close(copy.deepcopy(small)(x), actual, rtol=0, atol=spread)
     for shape in ((2, 3, 64), (0, 64)):
         assert small(torch.randn(shape).bfloat16()).shape == (*shape[:-1], 96)
     assert small(x.bfloat16()).dtype == torch.bfloat16

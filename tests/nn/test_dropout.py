@@ -27,9 +27,9 @@ def test_the_share_that_goes_is_p_each_by_itself_and_the_mean_stays(p):
 def test_gradients_go_where_values_went_and_a_seed_gives_the_same_elements_again():
     x = torch.randn(5, 7, 3, dtype=torch.float64, requires_grad=True)
 
-    def once(one: torch.Tensor) -> torch.Tensor:
+    def once(tensor: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(4)
-        return dropout(one, 0.4, True)
+        return dropout(tensor, 0.4, True)
 
     assert gradcheck(once, x)
     assert torch.equal(once(x).eq(0), torch.autograd.grad(once(x).sum(), x)[0].eq(0))
@@ -50,7 +50,7 @@ def test_shares_too_near_nothing_or_all_are_left_to_torch():
     x = torch.ones(200_000)
     for p in (1.0, 0.2 / LEVELS, 1 - 0.2 / LEVELS, 1 / LEVELS):
         torch.manual_seed(6)
-        found = dropout(x, p, True)
+        dropped = dropout(x, p, True)
         torch.manual_seed(6)
         ours = p == 1 / LEVELS and x.device.type == "cpu"
-        assert torch.equal(found, F.dropout(x, p, True)) != ours
+        assert torch.equal(dropped, F.dropout(x, p, True)) != ours

@@ -13,7 +13,7 @@ from lev_plugins.nn.packing import Packing, round_up_rows
 LENGTHS = st.lists(st.integers(0, 6), min_size=1, max_size=5).filter(any)
 
 
-def made(lengths: list[int], left: bool) -> tuple[Tensor, Tensor]:
+def padding_and_layout(lengths: list[int], left: bool) -> tuple[Tensor, Tensor]:
     """Which positions are real, and a batch of two channels."""
     place = torch.arange(6)
     ends = torch.tensor(lengths).unsqueeze(1)
@@ -23,14 +23,14 @@ def made(lengths: list[int], left: bool) -> tuple[Tensor, Tensor]:
 
 @given(lengths=LENGTHS, left=st.booleans())
 def test_what_is_packed_comes_back_and_its_gradients(lengths, left):
-    real, x = made(lengths, left)
+    real, x = padding_and_layout(lengths, left)
     # at padding, which nobody looks at, there is none
     packing, slope = Packing(real), torch.randn(x.shape) * real.unsqueeze(2)
     assert torch.equal(packing.pack(x), x[real])
     rows = x[real].requires_grad_()
-    found = packing.unpack(rows)
-    assert found.shape == x.shape and torch.equal(found[real], x[real])
-    (back,) = torch.autograd.grad(found, rows, slope)
+    unpacked = packing.unpack(rows)
+    assert unpacked.shape == x.shape and torch.equal(unpacked[real], x[real])
+    (back,) = torch.autograd.grad(unpacked, rows, slope)
     assert torch.equal(back, slope[real])
 
 
@@ -42,10 +42,10 @@ def test_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
     assert len(Packing(real).pack(x)) == 101, "who counts on as many rows gets them"
     rows = packing.pack(x)
     assert len(rows) == (104 if dtype == torch.bfloat16 else 101)
-    found = packing.unpack(2 * rows)
+    unpacked = packing.unpack(2 * rows)
     slope = torch.randn(x.shape, dtype=dtype) * real.unsqueeze(2)
-    assert torch.equal(found[real], 2 * x[real])
-    gradients = torch.autograd.grad(found, (rows, x), slope)
+    assert torch.equal(unpacked[real], 2 * x[real])
+    gradients = torch.autograd.grad(unpacked, (rows, x), slope)
     assert torch.equal(gradients[0][:101], 2 * slope[real]) and not gradients[0][101:].any()
     assert torch.equal(gradients[1], 2 * slope * real.unsqueeze(2))
 
@@ -58,8 +58,8 @@ def test_a_sixteenth_more_rows_at_most_and_sixteen_numbers_of_rows_to_an_octave(
 
 
 def test_a_batch_is_packed_where_a_tenth_of_it_is_padding():
-    found = {(9, 9): (False, False), (9, 8): (True, False), (9, 7): (True, True)}
-    for lengths, (mask, packed) in found.items():
+    expected = {(9, 9): (False, False), (9, 8): (True, False), (9, 7): (True, True)}
+    for lengths, (mask, packed) in expected.items():
         real = torch.arange(9) < torch.tensor(lengths).unsqueeze(1)
         layout = CPUKernels().layout(real)
         assert (layout.mask is not None, layout.packing is not None) == (mask, packed)

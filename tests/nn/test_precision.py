@@ -29,28 +29,28 @@ def test_bfloat16_is_rounded_to_where_the_cpu_does_not_know_it(monkeypatch):
 
 def test_large_layers_are_replaced_small_ones_are_not_and_full_precision_changes_nothing():
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), Linear(64, 64), nn.Linear(64, 2))
-    before = [one.clone() for one in model.parameters()]
+    before = [parameter.clone() for parameter in model.parameters()]
     prepare_for_decoding([model], "fp32")
     assert all(torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
     prepare_for_decoding([model], "int8")
-    assert [type(one) for one in model] == [Int8Linear, nn.ReLU, Int8Linear, nn.Linear]
+    assert [type(module) for module in model] == [Int8Linear, nn.ReLU, Int8Linear, nn.Linear]
 
 
 @pytest.mark.parametrize(
-    ("model", "precision", "said"),
+    ("model", "precision", "message"),
     [
         (nn.Linear(2, 2), "int4", "int4"),
         (nn.Linear(64, 64, device="meta"), "int8", "int8"),
         (nn.Sequential(MultiheadAttention(64, 4)), "int8", "bf16"),
     ],
 )
-def test_what_cannot_be_done_is_refused(model, precision, said):
-    with refuses(said):
+def test_what_cannot_be_done_is_refused(model, precision, message):
+    with refuses(message):
         prepare_for_decoding([model], precision)
 
 
 @pytest.mark.parametrize(
-    ("command", "wanted", "bf16", "found"),
+    ("command", "wanted", "bf16", "precision"),
     [
         ("fairseq-generate", "int8", False, "int8"),
         ("fairseq-generate", "fp32", True, "bf16"),
@@ -59,8 +59,8 @@ def test_what_cannot_be_done_is_refused(model, precision, said):
         ("fairseq-interactive", "int8", True, None),
     ],
 )
-def test_the_command_says_what_to_compute_in(command, wanted, bf16, found, monkeypatch):
+def test_the_command_says_what_to_compute_in(command, wanted, bf16, precision, monkeypatch):
     monkeypatch.setattr(sys, "argv", [command])
     cfg = Namespace(task=Namespace(decode_precision=wanted), common=Namespace(bf16=bf16))
-    with refuses("--decode-precision", "--bf16") if found is None else nullcontext():
-        assert decoding_precision(cfg) == found
+    with refuses("--decode-precision", "--bf16") if precision is None else nullcontext():
+        assert decoding_precision(cfg) == precision

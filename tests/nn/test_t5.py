@@ -97,8 +97,8 @@ def test_half_precision_holds_what_outgrows_it_and_norms_sum_in_single():
         block.fc2.weight.data.mul_(3e4)
     half = encoder.half().eval()((torch.randn(2, 4, 8) * 30).half(), real)
     assert half.dtype == torch.float16 and bool(half[real].isfinite().all())
-    found = RMSNorm(4).half()(torch.full((1, 4), 1000.0).half())
-    torch.testing.assert_close(found, torch.ones(1, 4).half())
+    normed = RMSNorm(4).half()(torch.full((1, 4), 1000.0).half())
+    torch.testing.assert_close(normed, torch.ones(1, 4).half())
 
 
 def test_the_end_of_a_sentence_is_read_as_the_start_and_two_dictionaries_have_two_tables():

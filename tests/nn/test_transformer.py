@@ -28,16 +28,16 @@ def test_rotary_positions_turn_pairs_of_channels_by_their_place():
     attention, x, width = randomised(Attention(DIM, HEADS)), inputs(), DIM // HEADS
     real = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
     plain = attention.project(x, NOTHING_HIDDEN)
-    found = attention.project(x, Layout(None, None, rotary_angles(real, width)))
+    projected = attention.project(x, Layout(None, None, rotary_angles(real, width)))
     for b, t in real.nonzero().tolist():
         place = int(real[b, :t].sum())
         angles = [place * 10000 ** (-2 * i / width) for i in range(width // 2)]
         turn = torch.block_diag(*(torch.tensor([[0.0, -a], [a, 0.0]]) for a in angles)).matrix_exp()
-        for before, after in zip(plain[:2], found[:2], strict=True):
+        for before, after in zip(plain[:2], projected[:2], strict=True):
             torch.testing.assert_close(
                 after[b, :, t], before[b, :, t] @ turn.T.double(), rtol=1e-5, atol=1e-5
             )
-    assert torch.equal(plain[2], found[2])
+    assert torch.equal(plain[2], projected[2])
 
 
 @pytest.mark.parametrize("where", ["dropout", "self_attention.dropout", "activation_dropout"])
@@ -49,8 +49,8 @@ def test_dropout_acts_in_training_only(where):
     setattr(block.get_submodule(owner), name, 0.5)
     for training in (False, True):
         block.train(training)
-        one, other = (block(x, NOTHING_HIDDEN, memory) for _ in "ab")
-        assert torch.equal(one, other) != training
+        first, other = (block(x, NOTHING_HIDDEN, memory) for _ in "ab")
+        assert torch.equal(first, other) != training
 
 
 @pytest.mark.parametrize(("dim", "left"), [(8, True), (7, False)])

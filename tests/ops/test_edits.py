@@ -145,10 +145,10 @@ def test_both_sides_keep_one_longest_common_subsequence(masks, pairs, extra_x, e
     x, y = pad_right(xs, extra_x), pad_right(ys, extra_y)
     keep_x, keep_y = masks(x, y, PAD)
     assert keep_x.dtype == keep_y.dtype == torch.bool
-    for i, (one, other) in enumerate(pairs):
+    for i, (first, other) in enumerate(pairs):
         assert x[i][keep_x[i]].tolist() == y[i][keep_y[i]].tolist()
-        assert int(keep_x[i].sum()) == LCSseq.similarity(one, other)
-        assert not keep_x[i, len(one) :].any() and not keep_y[i, len(other) :].any()
-        alone = lcs_masks(pad_right([one]), pad_right([other]), PAD)
-        assert torch.equal(alone[0][0], keep_x[i, : len(one)])
+        assert int(keep_x[i].sum()) == LCSseq.similarity(first, other)
+        assert not keep_x[i, len(first) :].any() and not keep_y[i, len(other) :].any()
+        alone = lcs_masks(pad_right([first]), pad_right([other]), PAD)
+        assert torch.equal(alone[0][0], keep_x[i, : len(first)])
         assert torch.equal(alone[1][0], keep_y[i, : len(other)])

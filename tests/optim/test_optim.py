@@ -75,8 +75,8 @@ def train(model, optimizer, seeds) -> None:
 def test_an_orthogonalized_matrix_is_near_to_that_of_its_singular_vectors(shape):
     matrices = tiny.normal(1, 3, *shape)
     u, _, v = torch.linalg.svd(matrices, full_matrices=False)
-    found = orthogonalized(matrices)
-    inner = u.transpose(1, 2) @ found @ v.transpose(1, 2)  # diagonal where the vectors are kept
+    result = orthogonalized(matrices)
+    inner = u.transpose(1, 2) @ result @ v.transpose(1, 2)  # diagonal where the vectors are kept
     diagonal = inner.diagonal(dim1=1, dim2=2)
     if matrices.device.type == "cpu":
         assert_near(inner, torch.diag_embed(diagonal))
@@ -93,14 +93,14 @@ def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
         pytest.skip("a GPU always computes it in bf16")
     monkeypatch.setattr(muon, "has_amx", lambda: tiles)
     matrices = torch.randn(2, 24, 40)
-    whole, found = orthogonalized(matrices), orthogonalized(matrices, bf16)
-    assert torch.equal(found, whole) == (not (bf16 and tiles))
+    full, rounded = orthogonalized(matrices), orthogonalized(matrices, bf16)
+    assert torch.equal(rounded, full) == (not (bf16 and tiles))
     # bf16 has 8 bits, and five iterations of two products each round
-    assert (found - whole).norm() < 10 * 2**-8 * whole.norm() and found.dtype == torch.float32
+    assert (rounded - full).norm() < 10 * 2**-8 * full.norm() and rounded.dtype == torch.float32
     models = Model(), Model()
     for model, asked in zip(models, (bf16, False)):
         train(model, Muon(config(bf16=asked), model.parameters()), [1])
-    assert torch.equal(*(one.wide.weight for one in models)) == (not (bf16 and tiles))
+    assert torch.equal(*(model.wide.weight for model in models)) == (not (bf16 and tiles))
 
 
 def test_learned_positions_are_no_hidden_matrix():
@@ -128,7 +128,7 @@ def test_each_group_is_trained_as_by_an_adam_of_its_own_rate(ratio):
     optimizer = BackboneAdam(backbone(ratio), list(ours.parameters()))
     loaded = [other.get_parameter(name) for name in LOADED]
     new = [p for n, p in other.named_parameters() if n not in LOADED]
-    adams = [(Adam(some, betas=(0.9, 0.98)), by) for some, by in ((new, 1.0), (loaded, ratio))]
+    adams = [(Adam(model, betas=(0.9, 0.98)), by) for model, by in ((new, 1.0), (loaded, ratio))]
     for seed, lr in enumerate([0.01, 0.02, 0.005]):
         optimizer.set_lr(lr)
         assert optimizer.get_lr() == lr
@@ -138,10 +138,10 @@ def test_each_group_is_trained_as_by_an_adam_of_its_own_rate(ratio):
         for adam, share in adams:
             adam.param_groups[0]["lr"] = lr * share
             adam.step()
-    for (name, one), same in zip(ours.named_parameters(), other.parameters(), strict=True):
-        assert torch.allclose(one, same, atol=1e-6), name
+    for (name, parameter), same in zip(ours.named_parameters(), other.parameters(), strict=True):
+        assert torch.allclose(parameter, same, atol=1e-6), name
         if name in LOADED and not ratio:
-            assert torch.equal(one, Model().get_parameter(name)), "0 freezes them"
+            assert torch.equal(parameter, Model().get_parameter(name)), "0 freezes them"
 
 
 def test_a_training_that_is_taken_up_has_the_ratio_given_now_and_bf16_keeps_the_groups():
@@ -177,8 +177,8 @@ class Clock:
         return self.now
 
 
-def schedule(clock: Clock | None, **given: Any) -> TimeBudget:
-    values = {"lr": [1.0], "stop_time_hours": 1.0, **given}
+def schedule(clock: Clock | None, **options: Any) -> TimeBudget:
+    values = {"lr": [1.0], "stop_time_hours": 1.0, **options}
     cfg = OmegaConf.merge(OmegaConf.structured(TimeBudgetConfig), values)
     adam = OmegaConf.merge(OmegaConf.structured(FairseqAdamConfig), {"lr": [1.0], "tpu": False})
     parameters = [torch.nn.Parameter(torch.zeros(1))]
@@ -189,10 +189,10 @@ def schedule(clock: Clock | None, **given: Any) -> TimeBudget:
     ("share", "rate"), [(0, 0), (0.1, 0.5), (0.2, 1), (0.6, 0.55), (1, 0.1), (3, 0.1)]
 )
 def test_the_rate_rises_and_falls_in_straight_lines(share: float, rate: float) -> None:
-    made = schedule(Clock(), warmup_share=0.2, end_learning_rate=0.1)
-    made.clock.now += share * HOUR
-    assert made.step_update(1) == made.optimizer.get_lr() == pytest.approx(rate)
-    assert made.optimizer.time_share == pytest.approx(min(share, 1))
+    time_budget = schedule(Clock(), warmup_share=0.2, end_learning_rate=0.1)
+    time_budget.clock.now += share * HOUR
+    assert time_budget.step_update(1) == time_budget.optimizer.get_lr() == pytest.approx(rate)
+    assert time_budget.optimizer.time_share == pytest.approx(min(share, 1))
 
 
 def test_time_before_a_break_counts_and_the_break_does_not() -> None:
@@ -214,30 +214,30 @@ def test_time_before_a_break_counts_and_the_break_does_not() -> None:
 @pytest.mark.parametrize(("processor", "counted"), [(False, 0.25), (True, 0.75)])
 def test_several_processes_follow_the_time_that_they_agree_on(processor, counted) -> None:
     """Each counts its own; the work of all processors is as many times as much."""
-    made = schedule(Clock(), processor_time=processor)
-    made.begin_training(SimpleNamespace(data_parallel_world_size=3, lr_step_update=list))
-    made.clock.now += 0.25 * HOUR
-    made.step_update(1)
-    assert made.optimizer.time_share == made.seconds == 0, "nothing is agreed on yet"
-    assert made.own_seconds() == made.state_dict()["seconds"] == counted * HOUR
-    made.agree(0.5 * HOUR)
-    made.step_update(2)
-    assert made.optimizer.time_share == 0.5 and made.seconds == 0.5 * HOUR
+    time_budget = schedule(Clock(), processor_time=processor)
+    time_budget.begin_training(SimpleNamespace(data_parallel_world_size=3, lr_step_update=list))
+    time_budget.clock.now += 0.25 * HOUR
+    time_budget.step_update(1)
+    assert time_budget.optimizer.time_share == time_budget.seconds == 0, "nothing is agreed on yet"
+    assert time_budget.own_seconds() == time_budget.state_dict()["seconds"] == counted * HOUR
+    time_budget.agree(0.5 * HOUR)
+    time_budget.step_update(2)
+    assert time_budget.optimizer.time_share == 0.5 and time_budget.seconds == 0.5 * HOUR
     alone = schedule(Clock(), processor_time=processor)
-    alone.load_state_dict(made.state_dict())
+    alone.load_state_dict(time_budget.state_dict())
     assert alone.seconds == counted * HOUR
 
 
 @pytest.mark.parametrize("processor", [False, True])
 def test_time_is_that_of_the_clock_or_of_the_processor(processor: bool) -> None:
-    made = schedule(None, processor_time=processor)
-    before = made.seconds
+    time_budget = schedule(None, processor_time=processor)
+    before = time_budget.seconds
     time.sleep(0.5)  # in which the processor does nothing for us
-    assert (made.seconds - before < 0.4) is processor
+    assert (time_budget.seconds - before < 0.4) is processor
 
 
-def on(model: nn.Module, made: Any, cfg: Any) -> Any:
-    return lambda: made(cfg, list(model.parameters()))
+def on(model: nn.Module, optimizer: Any, cfg: Any) -> Any:
+    return lambda: optimizer(cfg, list(model.parameters()))
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def loaded(folder: Path, tie: bool = False) -> tuple[Backbone, Dictionary]:
 
 def inspect(folder: Path) -> None:
     """All that lev-backbone looks at."""
-    found = Pretrained(str(folder))
-    both = found.vocabulary.dictionary()
-    found.backbone(both, both)
+    pretrained = Pretrained(str(folder))
+    both = pretrained.vocabulary.dictionary()
+    pretrained.backbone(both, both)
 
 
 def changed(folder: Path, **changes: Any) -> None:
@@ -100,17 +100,17 @@ def test_a_tied_bert_is_one_encoder_with_a_new_cross_attention(tmp_path):
 
 
 def test_a_dictionary_takes_the_rows_of_its_symbols_and_of_the_mask(folder, kind):
-    whole, symbols = loaded(folder)
+    tensors, symbols = loaded(folder)
     symbol = {"bert": "[MASK]", "bart": "<mask>", "t5": "<extra_id_0>"}[kind]
-    assert whole.mask == symbols.index(symbol) > 3
-    assert whole.max_source == (None if kind == "t5" else checkpoints.PLACES)
+    assert tensors.mask == symbols.index(symbol) > 3
+    assert tensors.max_source == (None if kind == "t5" else checkpoints.PLACES)
     few = Dictionary()
     for word in ("sat", "cat"):
         few.add_symbol(word)
-    found = checkpoints.load(folder, few, few)
+    loaded_tensors = checkpoints.load(folder, few, few)
     rows = [symbols.index("sat"), symbols.index("cat")]
-    assert torch.equal(found.source.table.weight[4:], whole.source.table.weight[rows])
-    assert found.mask is None
+    assert torch.equal(loaded_tensors.source.table.weight[4:], tensors.source.table.weight[rows])
+    assert loaded_tensors.mask is None
     few.add_symbol("dog")
     with refuses(folder, "'dog'", "lev-backbone"):
         checkpoints.load(folder, few, few)
@@ -151,9 +151,9 @@ FAULTS: list[tuple[Spoil, str]] = [
 
 
 def test_what_is_wrong_with_a_folder_is_told(kind, tmp_path):
-    for number, (spoil, said) in enumerate(FAULTS):
+    for number, (spoil, message) in enumerate(FAULTS):
         spoil(folder := checkpoints.KINDS[kind](tmp_path / str(number)))
-        with refuses(folder, said):
+        with refuses(folder, message):
             inspect(folder)
     if kind != "bert":
         with refuses(f"--tie-backbone: {kind}"):
@@ -162,15 +162,15 @@ def test_what_is_wrong_with_a_folder_is_told(kind, tmp_path):
 
 def test_of_every_tensor_it_is_told_that_it_is_missing_or_of_another_shape(folder):
     path = str(folder / WEIGHTS)
-    whole = load_file(path)
-    for name, value in whole.items():
+    tensors = load_file(path)
+    for name, value in tensors.items():
         if "pooler" in name or ".1." in name or name == "final_logits_bias":
             continue  # a second block is as the first
-        save_file({**whole, name: torch.cat([value, value], -1)}, path)
+        save_file({**tensors, name: torch.cat([value, value], -1)}, path)
         with refuses(folder):
             inspect(folder)
         if name != "lm_head.weight":
-            save_file({other: value for other, value in whole.items() if other != name}, path)
+            save_file({other: value for other, value in tensors.items() if other != name}, path)
             with refuses(folder, name.removeprefix("model."), "missing"):
                 inspect(folder)
 
@@ -178,12 +178,12 @@ def test_of_every_tensor_it_is_told_that_it_is_missing_or_of_another_shape(folde
 def test_another_table_is_refused_and_heads_for_classes_are_left_out(tmp_path):
     for kind, table in (("t5", "shared.weight"), ("bart", "model.shared.weight")):
         folder = checkpoints.KINDS[kind](tmp_path / kind)
-        side, whole = table.replace("shared", "decoder.embed_tokens"), load_file(folder / WEIGHTS)
-        save_file({**whole, side: whole[table] + 1}, folder / WEIGHTS)
+        side, tensors = table.replace("shared", "decoder.embed_tokens"), load_file(folder / WEIGHTS)
+        save_file({**tensors, side: tensors[table] + 1}, folder / WEIGHTS)
         with refuses(folder, "decoder.embed_tokens.weight"):
             loaded(folder)
-        more = {side: whole[table].clone(), "classification_head.dense.weight": torch.ones(2)}
-        save_file({**whole, **more}, folder / WEIGHTS)
+        more = {side: tensors[table].clone(), "classification_head.dense.weight": torch.ones(2)}
+        save_file({**tensors, **more}, folder / WEIGHTS)
         loaded(folder)  # a copy
 
 
@@ -191,18 +191,18 @@ def test_another_table_is_refused_and_heads_for_classes_are_left_out(tmp_path):
 def test_code_that_lies_in_a_folder_does_not_run_and_nothing_is_fetched(
     folder, named, capsys, monkeypatch
 ):
-    def refuse(*given: object) -> None:
+    def refuse(*arguments: object) -> None:
         raise AssertionError("a connection was made")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr("builtins.input", lambda *given: "y")  # asked whether to trust it
+    monkeypatch.setattr("builtins.input", lambda *arguments: "y")  # asked whether to trust it
     (folder / "evil.py").write_text("print('code of a folder has run')\nclass Evil: ...\n")
     classes = ["AutoConfig", "AutoModel", "AutoTokenizer"]
     known = json.loads((folder / "config.json").read_text())["model_type"]
     for kind in (known, "evil"):
         changed(folder, model_type=kind, auto_map=dict.fromkeys(classes, named))
-        told = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": [named, named]}}
-        (folder / "tokenizer_config.json").write_text(json.dumps(told))
+        settings = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": [named, named]}}
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
         damage.outcome(lambda: inspect(folder), folder)
     assert "has run" not in capsys.readouterr().out
     assert "evil" not in sys.modules

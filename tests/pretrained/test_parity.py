@@ -74,13 +74,13 @@ class Compared:
     def check(self, encoded: Tensor, decoded: Tensor, logits: Tensor) -> None:
         with torch.no_grad():
             ours = self.ours.encode(self.tokens)
-            states, found = self.ours.decode(self.tokens, self.before)
+            states, read = self.ours.decode(self.tokens, self.before)
             steps = self.ours.step_by_step(self.tokens, self.before)
         written = self.written
         assert_near(ours[self.real], encoded[self.real])
         assert_near(states[written], decoded[written])
         expected = logits[..., self.rows[1]]
-        assert_near(found[written], expected[written])
+        assert_near(read[written], expected[written])
         assert_near(steps[written], expected[written])
 
 
@@ -144,8 +144,8 @@ T5S: dict[str, tuple[str, dict[str, Any], bool]] = {
 @pytest.mark.parametrize("name", T5S)
 def test_t5(transformers, tmp_path, name):
     class_, config, own = T5S[name]
-    made = getattr(transformers, f"{class_}Config")(**settings(config, num_decoder_layers=3))
-    model = getattr(transformers, f"{class_}ForConditionalGeneration")(made)
+    config_ = getattr(transformers, f"{class_}Config")(**settings(config, num_decoder_layers=3))
+    model = getattr(transformers, f"{class_}ForConditionalGeneration")(config_)
     if own:  # the library ties it whatever it is told
         model.lm_head.weight = torch.nn.Parameter(torch.empty(len(model.shared.weight), 8))
     form = {"1.0": "shards", "1.1": "bfloat16"}.get(name, "whole")
@@ -166,11 +166,11 @@ def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transform
     segments = torch.tensor([[1] * 7 + [2] * 5 + [0] * 2])
     mask = (segments.unsqueeze(2) == segments.unsqueeze(1)).unsqueeze(1)
     with torch.no_grad():
-        found = encoder(table(tokens), segments.ne(0), mask)
+        encoded = encoder(table(tokens), segments.ne(0), mask)
         for segment in (1, 2):
-            mine = tokens[segments == segment]
-            expected = model(input_ids=rows[mine][None]).last_hidden_state
-            assert_near(found[segments == segment], expected[0])
+            own = tokens[segments == segment]
+            expected = model(input_ids=rows[own][None]).last_hidden_state
+            assert_near(encoded[segments == segment], expected[0])
 
 
 @pytest.mark.parametrize(
@@ -211,13 +211,13 @@ def test_bert(transformers, tmp_path, tie, tied, form):
 
 def cross_attention(block: Any, name: str) -> dict[str, Tensor]:
     """A decoder block's, which no BERT has, under the library's names."""
-    cross, found = block.cross_attention, {}
+    cross, tensors = block.cross_attention, {}
     key_value = [part.chunk(2) for part in (cross.inputs.weight, cross.inputs.bias)]
     for part, name_of in enumerate(("key", "value")):
-        found[f"{name}.self.{name_of}.weight"] = key_value[0][part].detach()
-        found[f"{name}.self.{name_of}.bias"] = key_value[1][part].detach()
+        tensors[f"{name}.self.{name_of}.weight"] = key_value[0][part].detach()
+        tensors[f"{name}.self.{name_of}.bias"] = key_value[1][part].detach()
     layers = {"self.query": cross.query, "output.dense": cross.output}
     for theirs, ours in {**layers, "output.LayerNorm": block.cross_norm}.items():
-        found[f"{name}.{theirs}.weight"] = ours.weight.detach()
-        found[f"{name}.{theirs}.bias"] = ours.bias.detach()
-    return found
+        tensors[f"{name}.{theirs}.weight"] = ours.weight.detach()
+        tensors[f"{name}.{theirs}.bias"] = ours.bias.detach()
+    return tensors

@@ -36,19 +36,19 @@ def config(folder: Path, kind: str) -> Path:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """WordPiece, pairs of bytes, sentencepiece, and Unigram in ``tokenizer.json``."""
     place = tmp_path_factory.mktemp("tokenizers")
-    made = {name: config(place / name, name) for name in ("bert", "bart", "t5")}
-    checkpoints.tokenizer(made["bert"], "bert")
+    opened_folders = {name: config(place / name, name) for name in ("bert", "bart", "t5")}
+    checkpoints.tokenizer(opened_folders["bert"], "bert")
     trained = tokenizers.ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained.train_from_iterator(LINES, vocab_size=300, special_tokens=special, show_progress=False)
-    trained.save_model(str(made["bart"]))
+    trained.save_model(str(opened_folders["bart"]))
     options = {"vocab_size": 24, **checkpoints.T5_ORDER}
-    tiny.sentencepiece_model(made["t5"] / "spiece.model", LINES, **options)
-    made["unigram"] = config(place / "unigram", "t5")
+    tiny.sentencepiece_model(opened_folders["t5"] / "spiece.model", LINES, **options)
+    opened_folders["unigram"] = config(place / "unigram", "t5")
     letters = dict.fromkeys("▁thecatson</s>unkpadxri_0[MASK]m")
     pieces = ["<pad>", "</s>", "<unk>", *letters, "▁the", "<extra_id_0>"]
-    checkpoints.unigram(made["unigram"], pieces, extra_ids=1)
-    return made
+    checkpoints.unigram(opened_folders["unigram"], pieces, extra_ids=1)
+    return opened_folders
 
 
 @pytest.fixture(scope="module")
@@ -87,19 +87,19 @@ def test_tokens_that_a_line_cannot_hold_are_written_so_that_it_can(tmp_path):
     vocabulary = Vocabulary("x", rows, specials)
     path = tmp_path / "dict.txt"
     path.write_text("".join(f"{symbol} 1\n" for symbol in vocabulary.ordinary()), "utf-8")
-    found = Dictionary.load(str(path))
-    assert sorted(vocabulary.rows_of(found.symbols).tolist()) == list(range(len(rows)))
+    dictionary = Dictionary.load(str(path))
+    assert sorted(vocabulary.rows_of(dictionary.symbols).tolist()) == list(range(len(rows)))
     line = " ".join(vocabulary.symbols[token] for token in odd)
-    indices = found.encode_line(line, add_if_not_exist=False, append_eos=False)
+    indices = dictionary.encode_line(line, add_if_not_exist=False, append_eos=False)
     assert len(indices) == len(odd) and not set(indices.tolist()) & {0, 1, 2, 3}
 
 
 def test_cutting_off_and_filling_up_are_switched_off(opened, tmp_path):
     folder = config(tmp_path / "x", "bert")
-    whole = tokenizers.Tokenizer.from_str(opened["bert"].decoder.to_str())
-    whole.enable_truncation(2)
-    whole.enable_padding(length=9, pad_token="[PAD]")
-    whole.save(str(folder / "tokenizer.json"))
+    tokenizer = tokenizers.Tokenizer.from_str(opened["bert"].decoder.to_str())
+    tokenizer.enable_truncation(2)
+    tokenizer.enable_padding(length=9, pad_token="[PAD]")
+    tokenizer.save(str(folder / "tokenizer.json"))
     assert build(folder).encode("the cat sat on a mat") == "the cat sat on a mat"
 
 

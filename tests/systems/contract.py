@@ -84,16 +84,17 @@ class System:
 
     def same(self, first: Sequence[Tensor], second: Sequence[Tensor]) -> None:
         """Equal but for what the last digits of this system's precision are."""
-        for one, other in zip(first, second, strict=True):
+        for first_answer, other in zip(first, second, strict=True):
             if self.exact:
-                torch.testing.assert_close(one, other, **EXACT)
+                torch.testing.assert_close(first_answer, other, **EXACT)
             else:
-                assert_near(one, other)
+                assert_near(first_answer, other)
 
     def loss(self, model: nn.Module, sample: dict[str, Any]) -> Tensor:
         """The summed cross-entropy of all heads, in the precision of the logits."""
         parts = [
-            F.cross_entropy(*one, reduction="sum") for one in self.answers(model, sample).values()
+            F.cross_entropy(*answer, reduction="sum")
+            for answer in self.answers(model, sample).values()
         ]
         return torch.stack(parts).sum()
 
@@ -103,7 +104,7 @@ class System:
         self.loss(model.train(), sample).backward()
         for name, parameter in model.named_parameters():
             assert parameter.grad is not None and parameter.grad.isfinite().all(), name
-        return {name: one.grad.clone() for name, one in model.named_parameters()}
+        return {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
 
 
 def flat(answers: Answers) -> list[Tensor]:
@@ -121,9 +122,9 @@ class ModelContract:
 
     def test_every_batch_trains_every_parameter_with_finite_gradients(self, system):
         model = system.model()
-        for said, rows in EXTREME.items():
+        for claim, rows in EXTREME.items():
             sample = system.sample(rows)
-            assert system.gradients(model, sample) and system.loss(model, sample).isfinite(), said
+            assert system.gradients(model, sample) and system.loss(model, sample).isfinite(), claim
         for name, gradient in system.gradients(model, system.sample(system.rows)).items():
             assert gradient.abs().sum() > 0, name
 
@@ -159,16 +160,16 @@ class ModelContract:
                 sample = system.sample(rows, **layout)
                 system.same(flat(system.answers(model.eval(), sample)), expected)
                 system.same(flat(system.answers(model.train(), sample)), expected)
-                found = system.gradients(model, sample)
-                system.same([*found.values()], [*slopes.values()])
+                gradients_ = system.gradients(model, sample)
+                system.same([*gradients_.values()], [*slopes.values()])
 
     def test_a_sentence_alone_is_answered_as_in_a_batch_of_any_order(self, system):
         model, order = system.model(), list(range(len(system.rows)))
         alone = [system.answers(model, system.sample([system.rows[i]], ids=[i])) for i in order]
-        for some in (order, order[::-1]):
-            together = system.sample([system.rows[i] for i in some], ids=some)
-            parts = zip(*(flat(alone[i]) for i in some), strict=True)
-            system.same(flat(system.answers(model, together)), [torch.cat(one) for one in parts])
+        for rows_ in (order, order[::-1]):
+            together = system.sample([system.rows[i] for i in rows_], ids=rows_)
+            parts = zip(*(flat(alone[i]) for i in rows_), strict=True)
+            system.same(flat(system.answers(model, together)), [torch.cat(part) for part in parts])
 
     # checkpoints ------------------------------------------------------------------------------
 
@@ -180,8 +181,8 @@ class ModelContract:
         other.load_state_dict(state, strict=True)
         assert same_parameters(model, other)
         sample = system.sample(system.rows)
-        for one, same in zip(*(flat(system.answers(net, sample)) for net in (model, other))):
-            assert torch.equal(one, same)
+        for answer, same in zip(*(flat(system.answers(net, sample)) for net in (model, other))):
+            assert torch.equal(answer, same)
 
     def test_parameters_named_as_in_version_0_5_are_loaded(self, system):
         model, other = system.model(seed=1), system.model(seed=2)
@@ -200,12 +201,21 @@ class ModelContract:
         alone = [system.decoded(model, [row])[0] for row in system.rows]
         for layout in ({"left": True}, {"extra": 3}):
             together = system.decoded(model, system.rows, **layout)
-            for one, other in zip(alone, together, strict=True):
-                for single, among in zip(one, other, strict=True):
+            for hypotheses, other in zip(alone, together, strict=True):
+                for single, among in zip(hypotheses, other, strict=True):
                     assert torch.equal(single["tokens"], among["tokens"])
                     assert single.get("steps") == among.get("steps")
                     assert_near(single["positional_scores"], among["positional_scores"])
-        assert len({tuple(one["tokens"].tolist()) for some in alone for one in some}) > 3
+        assert (
+            len(
+                {
+                    tuple(hypothesis["tokens"].tolist())
+                    for hypotheses in alone
+                    for hypothesis in hypotheses
+                }
+            )
+            > 3
+        )
 
     def test_decoding_draws_nothing_drops_nothing_and_leaves_the_model_alone(self, system):
         model = system.model()
@@ -215,10 +225,10 @@ class ModelContract:
             if hasattr(module, "dropout") and isinstance(module.dropout, float):
                 module.dropout = 0.9
         state = tiny.random_state()
-        found = system.decoded(model.train(), system.rows)
+        decoded = system.decoded(model.train(), system.rows)
         assert torch.equal(tiny.random_state(), state)
-        for one, other in zip(found, expected, strict=True):
-            assert torch.equal(one[0]["positional_scores"], other[0]["positional_scores"])
+        for hypotheses, other in zip(decoded, expected, strict=True):
+            assert torch.equal(hypotheses[0]["positional_scores"], other[0]["positional_scores"])
         assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
         assert all(parameter.grad is None for parameter in model.parameters())
 

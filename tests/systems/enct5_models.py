@@ -82,23 +82,25 @@ def answers(model: EncT5Model, rows: Sequence[Row], kind: ProblemType) -> Tensor
 
 def loss(model: EncT5Model, rows: Sequence[Row], kind: ProblemType) -> Tensor:
     """The summed loss of all examples, of whose words none was cut off."""
-    targets = kind.targets([one.labels for row in rows for one in row], NUMBER)
+    targets = kind.targets([example.labels for row in rows for example in row], NUMBER)
     return kind.loss(answers(model, rows, kind), targets)
 
 
 def slow_answers(model: EncT5Model, kind: ProblemType, examples: Sequence[Example]) -> Tensor:
     """Logits of examples from the paper's definition, one after the other."""
-    return torch.cat([slow_answer(model, kind, one) for one in examples])
+    return torch.cat([slow_answer(model, kind, example) for example in examples])
 
 
-def slow_answer(model: EncT5Model, kind: ProblemType, one: Example) -> Tensor:
+def slow_answer(model: EncT5Model, kind: ProblemType, example: Example) -> Tensor:
     """P × C, or 1 × N × 2 for multilabel, from what encoder and decoder make of one text."""
-    states = model.encoder(model.embed(one.pieces[None]), torch.ones(1, len(one.pieces)).bool())
-    words = one.num_words if kind is ProblemType.TAGGING else 1
+    states = model.encoder(
+        model.embed(example.pieces[None]), torch.ones(1, len(example.pieces)).bool()
+    )
+    words = example.num_words if kind is ProblemType.TAGGING else 1
     latents = list(range(NUMBER)) if kind is ProblemType.MULTILABEL else [0] * words
-    reads = torch.ones(len(latents), len(one.pieces), dtype=torch.bool)
+    reads = torch.ones(len(latents), len(example.pieces), dtype=torch.bool)
     if kind is ProblemType.TAGGING:
-        reads = torch.arange(1, words + 1).unsqueeze(1) == one.word_ids
+        reads = torch.arange(1, words + 1).unsqueeze(1) == example.word_ids
     chosen = torch.tensor([latents])
     x, head = model.decoder(chosen, torch.ones_like(chosen), states, reads[None]), model.head
     if kind is not ProblemType.MULTILABEL:

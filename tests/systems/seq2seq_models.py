@@ -130,9 +130,9 @@ class Seq2Seq:
 
     def under(self, **values: Any) -> Writer:
         """These options under the contract."""
-        layouts = [one for one in LAYOUTS if self.left_target or not one["left_target"]]
+        layouts = [layout for layout in LAYOUTS if self.left_target or not layout["left_target"]]
         build = partial(self.build, **values)
-        return Writer(self, build, self.sample, self.said, self.exact, self.rows, layouts)
+        return Writer(self, build, self.sample, self.probabilities, self.exact, self.rows, layouts)
 
     # batches ----------------------------------------------------------------------------------
 
@@ -160,22 +160,22 @@ class Seq2Seq:
         self, rows: Sequence[Triple], ids: Sequence[int] | None = None, **layout: Any
     ) -> dict[str, Any]:
         """A batch as fairseq's task ``translation`` makes it."""
-        made, pad = self.batch(rows, **layout), self.symbols.pad()
+        sample, pad = self.batch(rows, **layout), self.symbols.pad()
         return {
             "id": torch.tensor(ids or list(range(len(rows)))),
             "nsentences": len(rows),
-            "ntokens": int(made.target.ne(pad).sum()),
+            "ntokens": int(sample.target.ne(pad).sum()),
             "net_input": {
-                "src_tokens": made.source,
-                "src_lengths": made.source.ne(pad).sum(1),
-                "prev_output_tokens": made.before,
+                "src_tokens": sample.source,
+                "src_lengths": sample.source.ne(pad).sum(1),
+                "prev_output_tokens": sample.before,
             },
-            "target": made.target,
+            "target": sample.target,
         }
 
     # what a model says ------------------------------------------------------------------------
 
-    def said(self, model: Any, sample: dict[str, Any]) -> Answers:
+    def probabilities(self, model: Any, sample: dict[str, Any]) -> Answers:
         """Logits and labels of a batch."""
         target = sample["target"]
         real = target.ne(self.symbols.pad())
@@ -188,21 +188,21 @@ class Seq2Seq:
 
         ``stepwise``: written one token after the other with a state.
         """
-        made, pad = self.batch(rows, **layout), self.symbols.pad()
-        encoder_out, width = model.encoder(made.source), made.before.size(1)
+        sample, pad = self.batch(rows, **layout), self.symbols.pad()
+        encoder_out, width = model.encoder(sample.source), sample.before.size(1)
         state: dict[str, Any] | None = {} if stepwise else None
         steps = []
         for end in range(1, width + 1) if stepwise else [width]:
-            before = made.before[:, :end]
-            found, extra = model.decoder(before, encoder_out, incremental_state=state)
-            assert found.shape[:2] == (len(rows), 1 if stepwise else width)
-            steps.append(torch.cat([found, *([extra["gates"]] if "gates" in extra else [])], 2))
-        real = made.target.ne(pad)
-        return [one[some] for one, some in zip(torch.cat(steps, 1), real, strict=True)]
+            before = sample.before[:, :end]
+            logits_, extra = model.decoder(before, encoder_out, incremental_state=state)
+            assert logits_.shape[:2] == (len(rows), 1 if stepwise else width)
+            steps.append(torch.cat([logits_, *([extra["gates"]] if "gates" in extra else [])], 2))
+        real = sample.target.ne(pad)
+        return [logits_[mask] for logits_, mask in zip(torch.cat(steps, 1), real, strict=True)]
 
     def logits(self, model: Any, rows: Sequence[Triple], **layout: Any) -> list[Tensor]:
         """Without the gates."""
-        return [one[:, : len(self.symbols)] for one in self.answers(model, rows, **layout)]
+        return [logits_[:, : len(self.symbols)] for logits_ in self.answers(model, rows, **layout)]
 
     def searched(
         self,
@@ -222,8 +222,10 @@ class Seq2Seq:
         before = hypothesis.roll(1)[None]
         source = self.source(row)[None]
         lengths = torch.tensor([source.size(1)])
-        said = [model(source, lengths, before)[0][0].double().softmax(-1) for model in models]
-        return torch.stack(said).mean(0).log().gather(1, hypothesis[:, None])[:, 0].float()
+        probabilities = [
+            model(source, lengths, before)[0][0].double().softmax(-1) for model in models
+        ]
+        return torch.stack(probabilities).mean(0).log().gather(1, hypothesis[:, None])[:, 0].float()
 
     def same(self, first: Sequence[Tensor], second: Sequence[Tensor]) -> None:
         """Equal but for what the last digits of this system's precision are."""
@@ -278,10 +280,10 @@ PBD = Seq2Seq(
 
 def masked(letters: str = tiny.LETTERS, mask: str | None = "<mask>") -> Dictionary:
     """Letters, and behind them the mask symbol."""
-    made = tiny.dictionary(letters)
+    symbols = tiny.dictionary(letters)
     if mask is not None:
-        made.add_symbol(mask)
-    return made
+        symbols.add_symbol(mask)
+    return symbols
 
 
 VARIANTS = ("paper", "pointer")

@@ -51,7 +51,7 @@ def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
     deleted = torch.zeros_like(tokens, dtype=torch.bool)
     deleted[0, 2:4] = deleted[0, 6] = True  # a [bc] d e [f]
     trace = Trace(tokens, deleted)
-    found = tiny.logits(model, "placeholder", compact(trace), memory, trace=trace)
+    logits = tiny.logits(model, "placeholder", compact(trace), memory, trace=trace)
     h = model.features(tokens, memory, "placeholder", deleted)
     heads = model.placeholder_head, model.deleted.what, model.deleted.count
     both, what, count = (head.weight for head in heads)
@@ -62,8 +62,8 @@ def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
         return logits + what @ between.mean(0) + count[len(between) - 1] if len(between) else logits
 
     expected = [slot(0, *ends) for ends in ((0, 1), (1, 4), (4, 5), (5, 7))]
-    assert_near(found[0], torch.stack(expected))
-    assert_near(found[1, :3], torch.stack([slot(1, i, i + 1) for i in range(3)]))
+    assert_near(logits[0], torch.stack(expected))
+    assert_near(logits[1, :3], torch.stack([slot(1, i, i + 1) for i in range(3)]))
 
 
 def test_deleted_tokens_are_read_as_such():
@@ -120,7 +120,7 @@ def test_only_the_experts_deletions_from_drafts_leave_a_trace():
             if counting.deleted[i].any():
                 assert torch.equal(tokens[tokens.ne(PAD)], draft[draft.ne(PAD)])
         assert bool(counting.deleted.any()) == (beta > 0)
-    pairs = {name: one for name, one in sample.items() if name != "draft"}
+    pairs = {name: tensor for name, tensor in sample.items() if name != "draft"}
     assert not traced_states(model, tiny.expert(task, pairs))[0].deleted.any()
 
 
@@ -172,8 +172,8 @@ def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
     counting, writing = traced_states(model, tiny.expert(task, sample, beta=1.0))
     policy = Editing(sample["target"], task.placeholder)
     generator = System(task, None, None, None, {}).generator(policy)
-    found = generator.generate([policy], sample)
-    for row, (hypothesis,) in enumerate(found):
+    hypotheses = generator.generate([policy], sample)
+    for row, (hypothesis,) in enumerate(hypotheses):
         target = sample["target"][row]
         assert hypothesis["tokens"].tolist() == target[target.ne(PAD)].tolist()
     for phase, trace in (("count", counting), ("write", writing)):
@@ -189,9 +189,9 @@ def test_in_an_ensemble_those_read_it_that_can():
     sample = tiny.batch(task, [tiny.Triple("abc", "", "abcdef")])
     trace = Trace(sample["draft"], sample["draft"].eq(sample["draft"][0, 2]))
     stands, memory = compact(trace), both.encode(sample["net_input"]["src_tokens"])
-    found = tiny.logits(both, "placeholder", stands, memory, trace=trace).exp()[..., :6]
+    probabilities = tiny.logits(both, "placeholder", stands, memory, trace=trace).exp()[..., :6]
     parts = (
         tiny.logits(model, "placeholder", stands, memory[0], trace=trace).softmax(-1)[..., :6],
         tiny.logits(plain, "placeholder", stands, memory[1]).softmax(-1),
     )
-    assert_near(found, sum(parts) / 2)
+    assert_near(probabilities, sum(parts) / 2)

@@ -64,8 +64,8 @@ def test_logits_and_beam_search_of_what_writes_from_left_to_right(system: Seq2Se
     generator = SequenceGenerator([model], system.symbols, beam_size=4, max_len_b=14)
 
     def search(move: Move) -> list[list[list[int]]]:
-        found = generator.generate([model], move(sample))
-        return [[one["tokens"].tolist() for one in some] for some in found]
+        groups = generator.generate([model], move(sample))
+        return [[hypothesis["tokens"].tolist() for hypothesis in group] for group in groups]
 
     host, device = both([model], search)
     assert device == host
@@ -76,7 +76,7 @@ def test_losses_of_labels(kind):
     model = enct5_models.opinionated(enct5_models.build(kind, decoder_layers=2)).float()
     texts = [enct5_models.example(kind, length) for length in (4, 2, 9)]
     batch = collate([texts[:2], texts[2:]], kind, 3)
-    labels = [one.labels[: one.num_words] if one.num_words else one.labels for one in texts]
+    labels = [text.labels[: text.num_words] if text.num_words else text.labels for text in texts]
     targets = kind.targets(labels, 3)
     host, device = both([model], lambda move: kind.loss(model(**move(batch)), move(targets)))
     assert_near(device.values, host)
@@ -122,40 +122,45 @@ def test_edits(members, marked, options):
     generator = RefinementGenerator(task.target_dictionary, task.placeholder, refinement)
 
     def answers(move: Move) -> list[Any]:
-        found = sum(generator.generate(models, move(batch)), [])
-        return [(one["tokens"].tolist(), one["terminated"], len(one["history"])) for one in found]
+        hypotheses = sum(generator.generate(models, move(batch)), [])
+        return [
+            (hypothesis["tokens"].tolist(), hypothesis["terminated"], len(hypothesis["history"]))
+            for hypothesis in hypotheses
+        ]
 
     host, device = both(models, answers)
     assert device == host
 
 
-def editor_on(made: LevenshteinEditor, move: bool) -> list[str]:
-    for model in made.models if move else []:
+def editor_on(editor: LevenshteinEditor, move: bool) -> list[str]:
+    for model in editor.models if move else []:
         module_to_gpu(model)
     drafts = ["ab", "hge", "a", "abdcefhg"]
-    return [one.text for one in made.edit(["abc", "hg fe", "", "abcdefgh"], drafts)]
+    return [trace.text for trace in editor.edit(["abc", "hg fe", "", "abcdefgh"], drafts)]
 
 
-def corrector_on(made: Corrector, move: bool) -> Any:
-    backend: Any = made.backend
+def corrector_on(corrector: Corrector, move: bool) -> Any:
+    backend: Any = corrector.backend
     if move:
         for model in [backend.model] if hasattr(backend, "model") else backend.editor.models:
             module_to_gpu(model)
         backend.device = torch.device(DEVICE)
-    texts = [one.text for one in made.correct(["abc hg", "feda", "aaabb", "xyz"])]
+    texts = [
+        correction.text for correction in corrector.correct(["abc hg", "feda", "aaabb", "xyz"])
+    ]
     if not hasattr(backend, "nbest"):  # an edit model
         return texts
     backend.words, units = ["abc", "fade", "bed"], [tuple("abd"), tuple("fed")]
     pairs = [(unit, tuple(word)) for unit in units for word in ("abc", "fade", "bed")]
-    scores = [round(one, 3) for one in backend.score(pairs, 4)]
+    scores = [round(score, 3) for score in backend.score(pairs, 4)]
     return texts, scores, list(map(list, backend.nbest(units, 2)))
 
 
-def labels_on(made: Any, move: bool) -> str:
+def labels_on(model: Any, move: bool) -> str:
     if move:
-        module_to_gpu(made.model)
-    predict = made.predict_tags if made.task.cfg.kind == "tagging" else made.predict
-    return str([getattr(one, "tags", one) for one in predict(["a b c", "de"])])
+        module_to_gpu(model.model)
+    predict = model.predict_tags if model.task.cfg.kind == "tagging" else model.predict
+    return str([getattr(prediction, "tags", prediction) for prediction in predict(["a b c", "de"])])
 
 
 INTERFACES: dict[str, tuple[Callable[[], Any], Callable[[Any, bool], Any]]] = {
@@ -163,16 +168,19 @@ INTERFACES: dict[str, tuple[Callable[[], Any], Callable[[Any, bool], Any]]] = {
     "edit corrector": (editors.edit_corrector, corrector_on),
     "corrector": (editors.writing_corrector, corrector_on),
     "concat corrector": (lambda: editors.writing_corrector("concat"), corrector_on),
-    **{one.value: (functools.partial(editors.enct5, one.value), labels_on) for one in ProblemType},
+    **{
+        kind.value: (functools.partial(editors.enct5, kind.value), labels_on)
+        for kind in ProblemType
+    },
 }
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_the_python_interface(interface):
     make, ask = INTERFACES[interface]
-    host, made = ask(make(), False), make()
+    host, product = ask(make(), False), make()
     with present():
-        assert ask(made, True) == host
+        assert ask(product, True) == host
 
 
 def test_tensors_of_two_devices_do_not_go_together():

@@ -90,11 +90,11 @@ def hostile(text: list[int], size: int, rng: random.Random) -> list[int]:
     )
 
 
-def assert_same(found: Any, expected: Any) -> None:
-    for (one,), (other,) in zip(found, expected, strict=True):
-        assert one["tokens"].tolist() == other["tokens"].tolist()
-        assert_near(one["positional_scores"].float(), other["positional_scores"].float())
-        assert_near(one["score"].float(), other["score"].float())
+def assert_same(actual: Any, expected: Any) -> None:
+    for (hypothesis,), (other,) in zip(actual, expected, strict=True):
+        assert hypothesis["tokens"].tolist() == other["tokens"].tolist()
+        assert_near(hypothesis["positional_scores"].float(), other["positional_scores"].float())
+        assert_near(hypothesis["score"].float(), other["score"].float())
 
 
 @each_model
@@ -107,10 +107,10 @@ def test_whatever_the_drafts_it_writes_what_greedy_decoding_writes(system, make)
         expected = greedy(system, [model], rows, **options)
         texts = [best["tokens"].tolist() for best, *_ in expected]
         drafts = [hostile(text, len(system.symbols), rng) for text in texts]
-        found = guided(system, [model], rows, drafts, **options)
-        assert_same(found, expected)
+        guided_groups = guided(system, [model], rows, drafts, **options)
+        assert_same(guided_groups, expected)
         tokens += sum(map(len, texts))
-        passes += sum(one[0]["steps"] for one in found)
+        passes += sum(group[0]["steps"] for group in guided_groups)
     assert passes < tokens
 
 
@@ -120,9 +120,9 @@ def test_its_own_text_as_a_draft_takes_one_pass(system, make):
     for row in system.rows:
         expected = greedy(system, [model], [row], max_len_b=12)
         drafts = [best["tokens"].tolist()[:-1] for best, *_ in expected]
-        found = guided(system, [model], [row], drafts, max_len_b=12)
-        assert_same(found, expected)
-        assert found[0][0]["steps"] == 1
+        guided_groups = guided(system, [model], [row], drafts, max_len_b=12)
+        assert_same(guided_groups, expected)
+        assert guided_groups[0][0]["steps"] == 1
 
 
 @pytest.mark.parametrize("learned", [True, False])
@@ -182,7 +182,7 @@ def test_a_draft_that_is_joined_to_the_source_is_the_draft():
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"beam": 5}, "--beam 1"),
         ({"sampling": True}, "--sampling"),
@@ -198,8 +198,8 @@ def test_a_draft_that_is_joined_to_the_source_is_the_draft():
         ({"nbest": 2}, "--nbest"),
     ],
 )
-def test_what_greedy_decoding_does_not_do_is_refused_by_name(values, said):
-    with refuses("--draft-guided", said):
+def test_what_greedy_decoding_does_not_do_is_refused_by_name(values, message):
+    with refuses("--draft-guided", message):
         translation().build_generator([PBD.build()], options(**values))
 
 

@@ -133,20 +133,20 @@ def test_it_is_learnt_and_logged_by_its_name(learnt):
 
 
 def test_it_is_decoded(learnt):
-    for (found,), row in zip(edited(learnt[0]), ROWS, strict=True):
-        assert letters(found["tokens"]) == row.target
-        assert found["terminated"] == "unchanged"
-        assert found["steps"] == (row.draft != row.target)
+    for (hypothesis,), row in zip(edited(learnt[0]), ROWS, strict=True):
+        assert letters(hypothesis["tokens"]) == row.target
+        assert hypothesis["terminated"] == "unchanged"
+        assert hypothesis["steps"] == (row.draft != row.target)
         order = [row.draft.index(letter) + 1 for letter in row.target]
-        assert found["origin"].tolist() == [0, *order, len(order) + 1]
+        assert hypothesis["origin"].tolist() == [0, *order, len(order) + 1]
 
 
 def test_it_is_traced_as_tokens_that_move(learnt):
-    for (found,), row in zip(edited(learnt[0])[:-1], ROWS[:-1], strict=True):
+    for (hypothesis,), row in zip(edited(learnt[0])[:-1], ROWS[:-1], strict=True):
         tokens = tiny.sentence(row.draft, TASK.target_dictionary)
         coded = Draft(tokens, torch.zeros_like(tokens))
         sentence = Sentence(row.source, row.draft, row.draft, tokens, coded, TASK.tgt_dict)
-        trace = sentence.trace(row.target, found)
+        trace = sentence.trace(row.target, hypothesis)
         net = trace.net()
         assert "".join(net.after) == row.target and "".join(net.before) == row.draft
         assert [row.draft[place] for place in net.origins] == list(row.target)
@@ -161,7 +161,7 @@ def test_it_is_traced_as_tokens_that_move(learnt):
 
 def test_candidates_are_rated_with_it(learnt):
     for group in edited(learnt[0], candidates=3, nbest=2, noise_scale=0.1):
-        assert all(found["score"] <= 0 for found in group)
+        assert all(hypothesis["score"] <= 0 for hypothesis in group)
 
 
 def test_it_stands_beside_deletion():
@@ -219,8 +219,8 @@ def test_lists_that_do_not_work_are_refused_in_one_line(names):
 def test_a_list_without_revisions_writes_from_nothing():
     model = tiny.sharpen(tiny.model(TASK, edit_operations="insert,fill"), 2.0).eval()
     CRITERION(model, TASK.with_expert(tiny.batch(TASK, ROWS), 1, (0.5, 0.5)))[0].backward()
-    for (found,) in edited(model):
-        phases = {step["phase"] for step in found["history"]}
+    for (hypothesis,) in edited(model):
+        phases = {step["phase"] for step in hypothesis["history"]}
         assert phases <= {"draft", "placeholder", "token"}
 
 

@@ -69,16 +69,16 @@ def test_the_gradient_does_not_depend_on_the_split_of_a_batch():
             tokens += size
         return [parameter.grad / tokens for parameter in model.parameters()]
 
-    whole, split = gradient(range(12)), gradient(range(3), range(3, 4), range(4, 12))
-    for one, other in zip(whole, split, strict=True):
+    together, split = gradient(range(12)), gradient(range(3), range(3, 4), range(4, 12))
+    for tensor, other in zip(together, split, strict=True):
         # in double precision: single loses a hundredth in a model with such large parameters
-        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9 * float(one.abs().max()))
+        torch.testing.assert_close(tensor, other, rtol=1e-9, atol=1e-9 * float(tensor.abs().max()))
 
 
 def reduced(logs: list[dict[str, Any]]) -> dict[str, float]:
-    with metrics.aggregate(new_root=True) as found:
+    with metrics.aggregate(new_root=True) as logged:
         EditPolicyLoss.reduce_metrics(logs)
-    return dict(found.get_smoothed_values())
+    return dict(logged.get_smoothed_values())
 
 
 def test_reports_are_in_bits_per_target_token_and_per_action_and_in_percent():

@@ -34,10 +34,10 @@ def groupings(draw: Any) -> tuple[int, list[int], list[list[int]]]:
     lengths = draw(st.lists(st.integers(1, 12), min_size=1, max_size=7))
     order = draw(st.permutations(range(len(lengths))))
     rows: list[list[int]] = []
-    for one in order:
+    for place in order:
         if not rows or draw(st.booleans()):
             rows.append([])
-        rows[-1].append(one)
+        rows[-1].append(place)
     return draw(st.integers(0, 2**16)), lengths, rows
 
 
@@ -46,8 +46,8 @@ def groupings(draw: Any) -> tuple[int, list[int], list[list[int]]]:
 def test_each_answer_reads_its_text_or_word_and_has_its_head(kind, layers):
     """What encoder and decoder compute: ``test_enct5_directories.py``."""
     model, texts = exact(kind, layers), examples(kind, 1, 12, 2, 7, 4)
-    found = answers(model, [[one] for one in texts], kind)
-    torch.testing.assert_close(found, slow_answers(model, kind, texts), **EXACT)
+    answers_together = answers(model, [[text] for text in texts], kind)
+    torch.testing.assert_close(answers_together, slow_answers(model, kind, texts), **EXACT)
 
 
 @each_kind
@@ -57,14 +57,17 @@ def test_packed_rows_answer_as_rows_of_their_own(kind, grouping, layers, wide):
     seed, lengths, rows = grouping
     torch.manual_seed(seed)
     model, texts = exact(kind, layers), examples(kind, *lengths)
-    alone = [answers(model, [[one]], kind) for one in texts]
+    alone = [answers(model, [[text]], kind) for text in texts]
     packed = collate([[texts[i] for i in row] for row in rows], kind, NUMBER)
     # on padding anything may stand but segment and span 0
-    found = model(
-        **{name: F.pad(one, (0, wide), value=name == "tokens") for name, one in packed.items()}
+    padded = model(
+        **{
+            name: F.pad(tensor, (0, wide), value=name == "tokens")
+            for name, tensor in packed.items()
+        }
     )
     expected = torch.cat([alone[i] for row in rows for i in row])
-    torch.testing.assert_close(found, expected, **EXACT)
+    torch.testing.assert_close(padded, expected, **EXACT)
 
 
 @each_kind
@@ -89,8 +92,8 @@ def test_dropout_falls_on_each_position_by_itself_and_evaluation_draws_nothing()
     text = enct5_models.example(ProblemType.CLASSIFICATION, 5)
     state = tiny.random_state()
     for different in (1, 6):
-        found = answers(model.train(different > 1), [[text]] * 6, ProblemType.CLASSIFICATION)
-        assert len({tuple(one) for one in found.round(decimals=4).tolist()}) == different
+        logits = answers(model.train(different > 1), [[text]] * 6, ProblemType.CLASSIFICATION)
+        assert len({tuple(row) for row in logits.round(decimals=4).tolist()}) == different
         assert torch.equal(state, tiny.random_state()) is (different == 1)
 
 

@@ -60,7 +60,7 @@ def test_packed_rows_hold_every_example_once_and_nothing_that_is_left_over_fits(
         later = [examples[i] for others in rows[number + 1 :] for i in others]
         for more, needs in [min(later), max(later)] if later else []:
             assert pieces + more > row or latents + needs > most
-        assert all(examples[inside[0]] >= one for one in later), "the longest is next"
+        assert all(examples[inside[0]] >= example for example in later), "the longest is next"
 
 
 def test_packing_leaves_little_padding_in_long_and_short_texts():
@@ -72,18 +72,18 @@ def test_packing_leaves_little_padding_in_long_and_short_texts():
 
 def examples(kind: ProblemType, count: int, longest: int) -> list[Example]:
     """Random ones as enct5_prepare writes them; some taggers' words were cut off."""
-    made = []
+    examples_ = []
     for length in torch.randint(1, longest + 1, (count,)).tolist():
-        one = enct5_models.example(kind, length, LABELS)
-        lost = one.labels[:1] if kind is TAGGING and length % 2 else one.labels[:0]
-        made.append(one._replace(labels=torch.cat([one.labels, lost])))
-    return made
+        example = enct5_models.example(kind, length, LABELS)
+        lost = example.labels[:1] if kind is TAGGING and length % 2 else example.labels[:0]
+        examples_.append(example._replace(labels=torch.cat([example.labels, lost])))
+    return examples_
 
 
-def dataset(kind: ProblemType, made: Sequence[Example], **options: Any) -> EncT5Dataset:
+def dataset(kind: ProblemType, examples: Sequence[Example], **options: Any) -> EncT5Dataset:
     pieces, spans, labels = (
         ListDataset(column, np.array(list(map(len, column)), np.int32))
-        for column in zip(*(one[:3] for one in made))
+        for column in zip(*(example[:3] for example in examples))
     )
     return EncT5Dataset(pieces, spans if kind is TAGGING else None, labels, kind, LABELS, **options)
 
@@ -95,27 +95,30 @@ def dataset(kind: ProblemType, made: Sequence[Example], **options: Any) -> EncT5
 )
 def test_a_batch_is_as_large_as_its_rows_say_and_has_the_targets_in_order(kind, limits, seed):
     torch.manual_seed(seed)
-    made = examples(kind, 25, 12)
-    data = dataset(kind, made, limits=limits)
+    examples_ = examples(kind, 25, 12)
+    data = dataset(kind, examples_, limits=limits)
     assert sorted(i for inside in data.rows for i in inside) == list(range(25))
     numbers = torch.randperm(len(data))[:4].tolist()
     batch = data.collater([data[i] for i in numbers])
     columns = batch["net_input"]
-    assert all(one.dtype == torch.long for one in columns.values())
+    assert all(column.dtype == torch.long for column in columns.values())
     filled = torch.stack(
         [columns[name].ne(0).sum(1) for name in ("example_ids", "latent_example_ids")]
     )
     assert filled.T.tolist() == data.sizes[numbers].tolist()
     assert data.num_tokens_vec(numbers).tolist() == [data.num_tokens(i) for i in numbers]
     assert data.num_tokens_vec(numbers).tolist() == filled.max(0).values.tolist()
-    inside = [made[i] for number in numbers for i in data.rows[number]]
-    pieces = torch.cat([one.pieces for one in inside])
+    inside = [examples_[i] for number in numbers for i in data.rows[number]]
+    pieces = torch.cat([example.pieces for example in inside])
     assert columns["tokens"][columns["example_ids"].ne(0)].equal(pieces)
-    reached = [one.labels[: one.num_words] if kind is TAGGING else one.labels for one in inside]
+    reached = [
+        example.labels[: example.num_words] if kind is TAGGING else example.labels
+        for example in inside
+    ]
     assert batch["target"].equal(kind.targets(reached, LABELS))
     assert batch["id"].tolist() == [i for number in numbers for i in data.rows[number]]
-    assert batch["labels"] == [kind.plain_labels(one.labels) for one in inside]
-    seen = [one.num_words if kind is TAGGING else 1 for one in inside]
+    assert batch["labels"] == [kind.plain_labels(example.labels) for example in inside]
+    seen = [example.num_words if kind is TAGGING else 1 for example in inside]
     assert batch["num_predictions"] == seen and batch["nsentences"] == len(inside)
     assert batch["ntokens"] == len(pieces)
 

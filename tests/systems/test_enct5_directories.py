@@ -69,31 +69,33 @@ def build(folder: Path | None, option: str = "t5_dir", **values: Any) -> EncT5Mo
 
 @pytest.mark.parametrize("init", ["scratch", "t5"])
 def test_what_is_not_asked_for_is_sampled(folder, init):
-    found = []
+    results = []
     for seed in (1, 2):
         torch.manual_seed(seed)
         model = build(folder, decoder_init=init)
-        found.append({**dict(model.decoder.named_parameters()), "head": model.head.weight})
-    marked = {n for n, one in model.named_parameters() if hasattr(one, "param_group")}
+        results.append({**dict(model.decoder.named_parameters()), "head": model.head.weight})
+    marked = {n for n, parameter in model.named_parameters() if hasattr(parameter, "param_group")}
     loaded = ("embed.", "encoder.") + (("decoder.b", "decoder.n") if init == "t5" else ())
     assert marked == {n for n, _ in model.named_parameters() if n.startswith(loaded)}
-    sampled = {name for name in found[0] if not torch.equal(found[0][name], found[1][name])}
-    norms = {name for name in found[0] if "norm" in name}
-    assert sampled == ({"table.weight", "head"} if init == "t5" else found[0].keys() - norms)
+    sampled = {name for name in results[0] if not torch.equal(results[0][name], results[1][name])}
+    norms = {name for name in results[0] if "norm" in name}
+    assert sampled == ({"table.weight", "head"} if init == "t5" else results[0].keys() - norms)
     if init == "scratch":
-        assert all(bool((found[0][name] == 1).all()) for name in norms)
+        assert all(bool((results[0][name] == 1).all()) for name in norms)
 
 
 def test_an_encoder_alone_is_enough(folder, tmp_path):
     """With the head of a classifier."""
-    expected, whole = build(folder), load_file(str(folder / "model.safetensors"))
-    parts = {name: one for name, one in whole.items() if name.startswith(("encoder", "shared"))}
-    tensors = {f"transformer.{name}": one for name, one in parts.items()}
+    expected, state = build(folder), load_file(str(folder / "model.safetensors"))
+    parts = {
+        name: tensor for name, tensor in state.items() if name.startswith(("encoder", "shared"))
+    }
+    tensors = {f"transformer.{name}": tensor for name, tensor in parts.items()}
     tensors["classifier.weight"] = torch.randn(2, 8)
     config = {**T5_1, "layer_norm_epsilon": 1e-3, "is_encoder_decoder": False}
     alone = checkpoints.write(tmp_path / "encoder", config, tensors)
     real = torch.ones(1, len(TEXT)).bool()
-    states = [one.encoder(one.embed(TEXT[None]), real) for one in (build(alone), expected)]
+    states = [model.encoder(model.embed(TEXT[None]), real) for model in (build(alone), expected)]
     assert torch.equal(*states)
     with refuses(alone, "decoder.block.0"):
         build(alone, decoder_init="t5")
@@ -139,8 +141,8 @@ def test_a_t5_has_its_pieces_with_the_extra_ids_behind_them(tmp_path):
     assert pieces[24] == "<extra_id_99>" and pieces[-1] == "<extra_id_0>"
     task = enct5_models.task(TAGGING, pieces=pieces)
     model = EncT5Model.build_model(settled("t5_dir", folder), task)
-    whole = load_file(str(folder / "model.safetensors"))["shared.weight"]  # has rows to spare
-    assert torch.equal(model.embed.table.weight, whole[:124])
+    table = load_file(str(folder / "model.safetensors"))["shared.weight"]  # has rows to spare
+    assert torch.equal(model.embed.table.weight, table[:124])
     plain = sentencepiece.SentencePieceProcessor(str(folder / "spiece.model"))
     cutter = directory.tokenizer()
     for text in ("the cat sat", "", "mats!", "\ud83d", "x</s> <extra_id_0>"):
@@ -152,12 +154,14 @@ def test_a_t5_has_its_pieces_with_the_extra_ids_behind_them(tmp_path):
 @pytest.fixture
 def cutter(bert: Path) -> FolderTokenizer:
     """A BERT's, as the description of data brings it back without the folder."""
-    made = EncoderDirectory(str(bert), "bert_dir").tokenizer()
-    kept = Metadata("classification", ["A", "B"], made.pieces, hf_tokenizer=made.hf_tokenizer)
+    tokenizer = EncoderDirectory(str(bert), "bert_dir").tokenizer()
+    kept = Metadata(
+        "classification", ["A", "B"], tokenizer.pieces, hf_tokenizer=tokenizer.hf_tokenizer
+    )
     shutil.rmtree(bert)
     values = json.loads(json.dumps(dataclasses.asdict(kept)))
     again = Metadata.from_state({"description": values}, "here").tokenizer("here")
-    assert isinstance(again, FolderTokenizer) and again.pieces == made.pieces == PIECES
+    assert isinstance(again, FolderTokenizer) and again.pieces == tokenizer.pieces == PIECES
     return again
 
 
@@ -175,15 +179,15 @@ def cutter(bert: Path) -> FolderTokenizer:
 def test_a_text_begins_with_the_cls_token_and_special_tokens_in_it_are_text(
     cutter, texts, most, expected
 ):
-    found = cutter.encode_texts(texts, most)
-    assert [PIECES[piece] for piece in found.pieces] == expected.split()
+    pieces = cutter.encode_texts(texts, most)
+    assert [PIECES[piece] for piece in pieces.pieces] == expected.split()
 
 
 def test_the_first_symbol_belongs_to_no_word(cutter):
-    found = cutter.encode_words(["unhappy", "", "cats"], 9)
-    symbols = [PIECES[piece] for piece in found.pieces]
+    pieces = cutter.encode_words(["unhappy", "", "cats"], 9)
+    symbols = [PIECES[piece] for piece in pieces.pieces]
     assert symbols == "<s> un ##happy <unk> cat ##s </s>".split()
-    assert found.word_ids == [0, 1, 1, 2, 3, 3, 0]
+    assert pieces.word_ids == [0, 1, 1, 2, 3, 3, 0]
     short = cutter.encode_words(["unhappy", "cats"], 3)
     assert (short.word_ids, short.num_kept, short.truncated) == ([0, 1, 0], 1, True)
 
@@ -196,7 +200,7 @@ def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(
         checkpoints.unigram(t5(tmp_path / f"other{number}"), tokens)
     odd = {**checkpoints.bert_tensors(), "adapter": torch.ones(1)}
     checkpoints.write(tmp_path / "odd", checkpoints.BERT_CONFIG, odd)
-    for option, place, values, said in (
+    for option, place, values, message in (
         ("bert_dir", bert, {"t5_dir": "t5"}, "--t5-dir and --bert-dir"),
         ("bert_dir", bert, {"decoder_init": "t5"}, "--decoder-init t5"),
         ("t5_dir", None, {"decoder_init": "t5", "backbone_plan": "{}"}, "--decoder-init t5"),
@@ -208,7 +212,7 @@ def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(
         ("t5_dir", tmp_path / "other1", {}, "other1"),
         ("bert_dir", tmp_path / "odd", {}, "adapter"),
     ):
-        with refuses(said):
+        with refuses(message):
             build(place, option, **values)
 
 
@@ -226,8 +230,8 @@ def test_encoder_and_decoder_do_as_in_transformers(transformers, tmp_path, layer
     tokens = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)
     real = torch.arange(len(TEXT)) < torch.tensor([[11], [4]])
     states = theirs.encoder(input_ids=tokens, attention_mask=real.long()).last_hidden_state
-    found = ours.encoder(ours.embed(tokens), real)
-    assert_near(found[real], states[real])
+    encoded = ours.encoder(ours.embed(tokens), real)
+    assert_near(encoded[real], states[real])
     chosen = torch.arange(7)[None] if kind is MULTILABEL else torch.zeros(1, 7).long()
     for row, text in enumerate(texts):
         expected = theirs.decoder(

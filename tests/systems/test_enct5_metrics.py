@@ -39,7 +39,7 @@ def metrics_of(problem_type: ProblemType) -> Metrics:
 def scored(predictions: Sequence[Any], labels: Sequence[Any]) -> list[ScoredExample]:
     """A single class or value an example."""
     pairs = zip(predictions, labels, strict=True)
-    return [ScoredExample(np.array([given]), np.array([right])) for given, right in pairs]
+    return [ScoredExample(np.array([predicted]), np.array([right])) for predicted, right in pairs]
 
 
 def sampled(problem_type: ProblemType, count: int, seed: int) -> list[ScoredExample]:
@@ -88,10 +88,10 @@ def test_classes_are_scored_as_scikit_learn_scores_them(seed):
 
 def test_words_that_were_cut_off_are_errors():
     metrics = Metrics(TAGGING, LABELS)
-    whole = ScoredExample(np.array([0, 1, 2, 3]), np.array([0, 1, 2, 5]))
-    assert metrics.compute([whole]) == {"word_accuracy": 75.0}
+    exact = ScoredExample(np.array([0, 1, 2, 3]), np.array([0, 1, 2, 5]))
+    assert metrics.compute([exact]) == {"word_accuracy": 75.0}
     cut = ScoredExample(np.array([4]), np.array([4, 5, 6, 0, 0]))
-    assert metrics.compute([whole, cut]) == {"word_accuracy": pytest.approx(400 / 9)}
+    assert metrics.compute([exact, cut]) == {"word_accuracy": pytest.approx(400 / 9)}
     assert metrics.compute([cut._replace(predictions=np.array([]))]) == {"word_accuracy": 0.0}
 
 

@@ -31,7 +31,7 @@ HEADS = {"encoder_attention_heads": 2, "attention_head_dim": 4, "dropout": 0.0}
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """Kind → prepared data: ten times four examples to train, and two validation sets."""
-    made = {}
+    paths = {}
     for kind, (lines, _) in DATA.items():
         folder = tmp_path_factory.mktemp(kind)
         train = lines * 10
@@ -42,16 +42,16 @@ def folders(tmp_path_factory):
         files = f"--train {folder}/train --valid {folder}/valid,{folder}/valid1"
         words = f"--kind {kind} --bytes {files} --destdir {folder}/data"
         enct5_prepare.main(words.split())
-        made[kind] = folder / "data"
-    return made
+        paths[kind] = folder / "data"
+    return paths
 
 
 @pytest.fixture
 def task(folders):
     def make(wanted: str = "multilabel", **settings) -> EncT5Task:
         plain = wanted.removesuffix("_pooled")
-        given = {"data": str(folders[plain]), "kind": wanted if wanted != plain else None}
-        return EncT5Task.setup_task(EncT5TaskConfig(**{**given, **settings}))
+        options = {"data": str(folders[plain]), "kind": wanted if wanted != plain else None}
+        return EncT5Task.setup_task(EncT5TaskConfig(**{**options, **settings}))
 
     return make
 
@@ -66,9 +66,9 @@ def criterion(task):
 
 @pytest.mark.parametrize("kind", DATA)
 def test_a_split_is_read_as_it_was_written(task, kind):
-    made = task(kind)
-    made.load_dataset("valid")
-    data = made.dataset("valid")
+    enct5_task = task(kind)
+    enct5_task.load_dataset("valid")
+    data = enct5_task.dataset("valid")
     batch = data.collater([data[i] for i in range(len(data))])
     assert batch["target"].tolist() == DATA[kind][1]
     assert (batch["nsentences"], batch["ntokens"]) == (3, 12)
@@ -76,15 +76,21 @@ def test_a_split_is_read_as_it_was_written(task, kind):
 
 def test_rows_are_packed_in_training_only(task):
     packed = {"pack": True, "pack_length": 12}
-    for made, rows in ((task("tagging", **packed), 4), (task(**packed, train_subset="valid1"), 2)):
-        made.load_dataset("valid1")
-        assert len(made.dataset("valid1")) == rows
-    made.load_dataset("train")
-    assert made.dataset("train").sizes[:, 0].max() <= 12 and len(made.dataset("train")) < 40
+    for enct5_task, rows in (
+        (task("tagging", **packed), 4),
+        (task(**packed, train_subset="valid1"), 2),
+    ):
+        enct5_task.load_dataset("valid1")
+        assert len(enct5_task.dataset("valid1")) == rows
+    enct5_task.load_dataset("train")
+    assert (
+        enct5_task.dataset("train").sizes[:, 0].max() <= 12
+        and len(enct5_task.dataset("train")) < 40
+    )
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings", "said"),
+    ("kind", "settings", "message"),
     [
         ("multilabel", {"data": "/nowhere"}, "/nowhere/enct5.json"),
         ("multilabel", {"data": None}, "no data folder"),
@@ -95,20 +101,24 @@ def test_rows_are_packed_in_training_only(task):
         ("multilabel", {"pack": True, "pack_length": 600}, "--max-source-positions 512"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(task, kind, settings, said):
-    with refuses(said):
+def test_settings_that_cannot_be_are_refused(task, kind, settings, message):
+    with refuses(message):
         task(kind, **settings)
 
 
 def test_another_split_architecture_criterion_or_command_is_refused(task, monkeypatch):
-    made = task()
-    for said, call, given in (
-        ("test2", made.load_dataset, "test2"),
-        ("--arch transformer", made.build_model, SimpleNamespace(_name="transformer")),
-        ("--criterion cross_entropy", made.build_criterion, SimpleNamespace(_name="cross_entropy")),
+    enct5_task = task()
+    for message, call, arguments in (
+        ("test2", enct5_task.load_dataset, "test2"),
+        ("--arch transformer", enct5_task.build_model, SimpleNamespace(_name="transformer")),
+        (
+            "--criterion cross_entropy",
+            enct5_task.build_criterion,
+            SimpleNamespace(_name="cross_entropy"),
+        ),
     ):
-        with refuses(said):
-            call(given)
+        with refuses(message):
+            call(arguments)
     monkeypatch.setattr(sys, "argv", ["fairseq-generate"])
     with refuses("lev-predict"):
         task()
@@ -130,7 +140,7 @@ def test_a_selection_that_cannot_be_is_refused_before_training(task, kind, best,
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         ("classification", ("no", "accuracy 50.00")),
         ("tagging", ("O", "word_accuracy 57.14")),
@@ -139,16 +149,16 @@ def test_a_selection_that_cannot_be_is_refused_before_training(task, kind, best,
     ],
 )
 def test_validation_begins_with_the_figures_of_no_model_and_of_a_linear_one(
-    task, caplog, kind, said
+    task, caplog, kind, message
 ):
-    made = task(kind)
-    for made.is_training_run in (False, True):
+    enct5_task = task(kind)
+    for enct5_task.is_training_run in (False, True):
         caplog.clear()
         with caplog.at_level("INFO"):
-            made.load_dataset("valid1")
-        fits = made.is_training_run and kind in ("classification", "multilabel")
-        assert len(caplog.messages) == bool(said) + bool(fits)
-        assert all(f" {part}" in caplog.text for part in said)
+            enct5_task.load_dataset("valid1")
+        fits = enct5_task.is_training_run and kind in ("classification", "multilabel")
+        assert len(caplog.messages) == bool(message) + bool(fits)
+        assert all(f" {part}" in caplog.text for part in message)
         assert not fits or "a linear model of the subwords: " in caplog.messages[1]
 
 
@@ -159,12 +169,12 @@ def test_one_label_alone_needs_no_linear_model(kind):
 
 
 def test_examples_that_are_too_long_are_named(task, caplog):
-    made = task("tagging")
+    enct5_task = task("tagging")
 
     def batches(split, most, **options):
-        made.load_dataset(split)
-        given = {"max_sentences": 4, "max_positions": most, "seed": 3, **options}
-        return made.get_batch_iterator(made.dataset(split), **given).frozen_batches
+        enct5_task.load_dataset(split)
+        settings = {"max_sentences": 4, "max_positions": most, "seed": 3, **options}
+        return enct5_task.get_batch_iterator(enct5_task.dataset(split), **settings).frozen_batches
 
     with refuses("example 3 ", "(6, 3)", "(5, 9)"):
         batches("train", (5, 9), ignore_invalid_inputs=True)
@@ -196,18 +206,22 @@ def validated(task, size):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_are_of_the_whole_set_however_it_is_cut_into_batches(task, kind):
-    whole = validated(task(kind), 40)
-    assert set(whole) == {"loss", *task(kind).validation.metrics.names}
-    assert kind != "tagging" or whole.keys() >= {"entity_f1", "entity_precision", "entity_recall"}
-    assert validated(task(kind), 7) == pytest.approx(whole, rel=1e-5)
+    together = validated(task(kind), 40)
+    assert set(together) == {"loss", *task(kind).validation.metrics.names}
+    assert kind != "tagging" or together.keys() >= {
+        "entity_f1",
+        "entity_precision",
+        "entity_recall",
+    }
+    assert validated(task(kind), 7) == pytest.approx(together, rel=1e-5)
 
 
 def test_in_training_the_loss_alone_is_counted_in_bits(task):
-    made = task()
-    made.load_dataset("train")
-    data = made.dataset("train")
+    enct5_task = task()
+    enct5_task.load_dataset("train")
+    data = enct5_task.dataset("train")
     batch = data.collater([data[0], data[1]])
-    loss, size, logged = criterion(made)(model(made).train(), batch)
+    loss, size, logged = criterion(enct5_task)(model(enct5_task).train(), batch)
     assert set(logged) == {"loss", "nsentences", "ntokens", "sample_size"}
     assert size == 6 and loss.requires_grad and not logged["loss"].requires_grad
     assert logged["loss"].item() == pytest.approx(loss.item() / np.log(2))
@@ -222,10 +236,12 @@ def begun(task, finetuned, **changes):
     kept = task.state_dict()
     state = {"description": {**kept["description"], **changes}, "threshold": 0.23}
     net = model(task)
-    whole = {"model": {name: one + 1 for name, one in net.state_dict().items()}}
-    task.begin_from(Start("some.pt", {**whole, "task_state": state}, net, finetuned))
+    checkpoint = {"model": {name: tensor + 1 for name, tensor in net.state_dict().items()}}
+    task.begin_from(Start("some.pt", {**checkpoint, "task_state": state}, net, finetuned))
     own = net.state_dict().items()
-    return {name.rpartition(".")[0] for name, one in own if one.equal(whole["model"][name])}
+    return {
+        name.rpartition(".")[0] for name, tensor in own if tensor.equal(checkpoint["model"][name])
+    }
 
 
 @pytest.mark.parametrize(
@@ -238,26 +254,26 @@ def begun(task, finetuned, **changes):
     ],
 )
 def test_what_belongs_to_other_labels_begins_anew_and_is_not_resumed(task, kind, changes, anew):
-    made = task(kind)
-    assert begun(made, True, **changes) == anew
-    assert made.threshold == (0.5 if changes else 0.23)
+    enct5_task = task(kind)
+    assert begun(enct5_task, True, **changes) == anew
+    assert enct5_task.threshold == (0.5 if changes else 0.23)
     if not changes:
         resumed = task(kind)
         assert begun(resumed, False) == anew and resumed.threshold == 0.23
         return
     with refuses("kind" if "kind" in changes else "labels"):
-        begun(made, False, **changes)
+        begun(enct5_task, False, **changes)
     with refuses("pieces", "--subwords-of"):
-        begun(made, True, pieces=["a"], **changes)
+        begun(enct5_task, True, pieces=["a"], **changes)
     with refuses("description"):
-        made.load_state_dict({})
+        enct5_task.load_state_dict({})
 
 
 def test_pairs_of_texts_may_begin_from_a_model_of_single_ones_and_are_not_its_data(task):
-    made = task("multilabel")
-    assert begun(made, True, texts=2) == set()
+    enct5_task = task("multilabel")
+    assert begun(enct5_task, True, texts=2) == set()
     with refuses("other texts"):
-        begun(made, False, texts=2)
-    state = made.state_dict()
+        begun(enct5_task, False, texts=2)
+    state = enct5_task.state_dict()
     with refuses("other texts"):
-        made.load_state_dict({**state, "description": {**state["description"], "texts": 2}})
+        enct5_task.load_state_dict({**state, "description": {**state["description"], "texts": 2}})

@@ -44,21 +44,21 @@ def tokenizer(order: str | None) -> Tokenizer:
 @given(text=ANY_TEXT)
 def test_pieces_are_those_of_the_model_whatever_its_order(text):
     for order in ORDERS:
-        made = tokenizer(order)
-        own = [made.processor.id_to_piece(i) for i in range(len(made.processor))]
-        assert made.pieces == [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
-        wanted = made.processor.encode(text.encode("utf-8", "replace").decode("utf-8"))
-        unknown = made.processor.unk_id()
-        found = made.encode(text)
-        assert [made.pieces[index] for index in found] == [
+        cutter = tokenizer(order)
+        own = [cutter.processor.id_to_piece(i) for i in range(len(cutter.processor))]
+        assert cutter.pieces == [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
+        wanted = cutter.processor.encode(text.encode("utf-8", "replace").decode("utf-8"))
+        unknown = cutter.processor.unk_id()
+        pieces = cutter.encode(text)
+        assert [cutter.pieces[index] for index in pieces] == [
             "<unk>" if i == unknown else own[i] for i in wanted
         ]
-        assert not {PAD, EOS} & set(found), order
+        assert not {PAD, EOS} & set(pieces), order
 
 
-def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
+def slow_texts(cutter: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
     """One subword after the other is taken off the longest text, of equal ones off the last."""
-    parts = [made.encode(text) for text in texts]
+    parts = [cutter.encode(text) for text in texts]
     while sum(len(part) + 1 for part in parts) > most and any(parts):
         longest = max(map(len, parts))
         next(part for part in reversed(parts) if len(part) == longest).pop()
@@ -71,23 +71,23 @@ def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
 @example(texts=["", ""], most=5)
 def test_of_several_texts_the_longer_one_is_cut_first(texts, most):
     for name in ("its own", None):
-        made = tokenizer(name)
-        found = made.encode_texts(texts, most)
-        assert found.pieces == slow_texts(made, texts, most)
-        cut_off = sum(len(made.encode(text)) + 1 for text in texts) > most
-        assert found == Encoding(found.pieces, [], len(texts), cut_off)
+        cutter = tokenizer(name)
+        pieces = cutter.encode_texts(texts, most)
+        assert pieces.pieces == slow_texts(cutter, texts, most)
+        cut_off = sum(len(cutter.encode(text)) + 1 for text in texts) > most
+        assert pieces == Encoding(pieces.pieces, [], len(texts), cut_off)
 
 
-def slow_words(made: Tokenizer, words: Sequence[str], most: int) -> tuple[list[list[int]], bool]:
+def slow_words(cutter: Tokenizer, words: Sequence[str], most: int) -> tuple[list[list[int]], bool]:
     """The subwords of each word that is reached, and whether something is missing."""
     kept: list[list[int]] = []
     for number, word in enumerate(words):
-        space = " " if made.processor is None and number else ""
-        kept.append((made.encode(space + word) or [UNK]) if word else [UNK])
+        space = " " if cutter.processor is None and number else ""
+        kept.append((cutter.encode(space + word) or [UNK]) if word else [UNK])
     while sum(map(len, kept)) + 1 > most and len(kept) > 1:
         kept.pop()
-    whole = len(kept) == len(words) and sum(map(len, kept)) + 1 <= most
-    return [part[: most - 1] for part in kept], not whole
+    complete = len(kept) == len(words) and sum(map(len, kept)) + 1 <= most
+    return [part[: most - 1] for part in kept], not complete
 
 
 @given(words=st.lists(ANY_TEXT, max_size=8), most=st.integers(2, 30))

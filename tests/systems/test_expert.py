@@ -78,7 +78,7 @@ def test_equal_random_numbers_are_ranked_alike_with_and_without_padding():
 def test_beta_zero_never_looks_at_the_draft():
     sample = tiny.batch(TASK, ROWS)
     pairs = {name: value for name, value in sample.items() if name != "draft"}
-    with_drafts, without = (tiny.expert(TASK, one, beta=0.0) for one in (sample, pairs))
+    with_drafts, without = (tiny.expert(TASK, sample_, beta=0.0) for sample_ in (sample, pairs))
     pairs = zip(with_drafts.insertion, without.insertion, strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
     assert with_drafts.draft_kept is None
@@ -133,28 +133,28 @@ def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(share,
 
 def facts(rows=ROWS, options: dict | None = None, **layout: Any) -> dict[int, tuple]:
     """Everything random about each sentence, keyed by its number and without padding."""
-    sample, found = tiny.batch(TASK, rows, **layout), {}
+    sample, experts = tiny.batch(TASK, rows, **layout), {}
     state = tiny.expert(TASK, sample, tokens="sample", **options or {})
     for i, number in enumerate(sample["id"].tolist()):
         size = int(sample["target"][i].ne(1).sum())
-        found[number] = (
+        experts[number] = (
             tiny.letters(state.insertion.before[i], SYMBOLS),
             bool(state.delete_draft[i]),
             state.token_noise[i, :size].tolist(),
         )
-    return found
+    return experts
 
 
 def test_noise_belongs_to_seed_epoch_and_sentence_whatever_the_batch_or_process():
-    whole, order = facts(), list(reversed(range(len(ROWS))))
+    expert_facts, order = facts(), list(reversed(range(len(ROWS))))
     torch.manual_seed(99)
-    assert whole == facts() == facts(extra=7)
-    assert whole == facts([ROWS[i] for i in order], ids=order)
+    assert expert_facts == facts() == facts(extra=7)
+    assert expert_facts == facts([ROWS[i] for i in order], ids=order)
     for i, row in enumerate(ROWS):
-        assert facts([row], ids=[i])[i] == whole[i]
+        assert facts([row], ids=[i])[i] == expert_facts[i]
     for change in ({"epoch": 2}, {"seed": 2}):
         other = facts(options=change)
-        assert sum(other[i] != whole[i] for i in whole) > len(ROWS) * 0.8
+        assert sum(other[i] != expert_facts[i] for i in expert_facts) > len(ROWS) * 0.8
 
 
 # t̃ ------------------------------------------------------------------------------------------
@@ -193,14 +193,14 @@ LOGITS = torch.linspace(-1, 1, 13)
 )
 def test_tokens_are_sampled_from_the_policy_or_by_how_often_they_are_met(tokens, counts):
     state = gaps(counting(counts), [Triple("a", "abc", "")] * 7000, tokens)
-    found = predicted(state, LOGITS)
+    predictions = predicted(state, LOGITS)
     expected = LOGITS.exp()
     expected[NEVER] = 0
     if tokens == "random":  # the denoising autoencoder of Table 2b: nothing of the model
         expected = torch.tensor([0.0] * 4 + (counts[4:] if any(counts[4:]) else [1] * 8) + [0])
-    met = torch.bincount(found, minlength=13)
-    assert chi_square(met, expected / expected.sum() * len(found)) < 26.2
-    rows = found.view(-1, 3)
+    met = torch.bincount(predictions, minlength=13)
+    assert chi_square(met, expected / expected.sum() * len(predictions)) < 26.2
+    rows = predictions.view(-1, 3)
     assert (rows[:, 0] == rows[:, 1]).double().mean() < 0.4, "neighbours draw for themselves"
 
 
@@ -246,15 +246,15 @@ def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     plain, other = (tiny.task(token_masking=masking) for masking in ("none", "uniform"))
     rows = [Triple("ab", "abcdefgh", "abxdefg")] * MANY
     sample = tiny.batch(plain, rows)
-    before, found = (task.with_expert(sample, 1)["expert"] for task in (plain, other))
+    before, expert = (task.with_expert(sample, 1)["expert"] for task in (plain, other))
     assert before.where.equal(before.insertion.missing)
-    for one, same in zip(before.insertion, found.insertion, strict=True):
-        assert torch.equal(one, same)
-    missing = found.insertion.missing
-    masked = found.where & ~missing
-    assert torch.equal(found.where, missing | masked)
-    assert torch.equal(found.state.eq(other.placeholder), found.where)
-    assert torch.equal(found.state[~found.where], found.target[~found.where])
+    for tensor, same in zip(before.insertion, expert.insertion, strict=True):
+        assert torch.equal(tensor, same)
+    missing = expert.insertion.missing
+    masked = expert.where & ~missing
+    assert torch.equal(expert.where, missing | masked)
+    assert torch.equal(expert.state.eq(other.placeholder), expert.where)
+    assert torch.equal(expert.state[~expert.where], expert.target[~expert.where])
     shares = masked.sum(1) / (8 - missing.sum(1)).clamp(min=1)
     assert abs(float(shares[missing.sum(1) < 8].mean()) - 0.5) < 0.02
     model, few = tiny.model(other).eval(), tiny.batch(other, ROWS, drafted=False)

@@ -105,10 +105,10 @@ def test_each_variant_is_its_equations(variant, gates, target):
         encoder_out = model.encoder(source[None])
         (memory,) = encoder_out["memory"]
         states, extra = model.decoder.extract_features(before[None], encoder_out=encoder_out)
-        logits, given = model.decoder(before[None], encoder_out=encoder_out)
+        logits, net_extra = model.decoder(before[None], encoder_out=encoder_out)
         for place, state in enumerate(states[0]):
             weights = gates_by_hand(model, state, place, memory)
-            torch.testing.assert_close(given["gates"][0, place], weights, **EXACT)
+            torch.testing.assert_close(net_extra["gates"][0, place], weights, **EXACT)
             named = dict(zip(model.decoder.gates.names, weights))
             if variant == "paper":
                 expected = paper_by_hand(model, named, state, before[place])
@@ -128,7 +128,7 @@ def test_chances_that_round_to_nothing_have_a_finite_logarithm():
     model = build(gate_variant="pointer", factor=40.0).float()
     for dtype in (torch.float32, torch.bfloat16):
         scores = GATED.logits(model.to(dtype), ROWS)
-        assert all(one.isfinite().all() for one in scores)
+        assert all(score.isfinite().all() for score in scores)
 
 
 # fresh gates and other gates ------------------------------------------------------------------
@@ -171,9 +171,12 @@ def test_a_training_is_resumed_with_the_gates_it_began_with():
     """No parameter tells the variant, and the defaults of 0.5.0 were others."""
     check, cfg = GatedTransformerModel.check_resumed, GatedTransformerConfig()
     check(cfg, OmegaConf.create(gated("pointer", "generate,copy,mask")), "last.pt")
-    for gates, told in (("mask,copy,generate", "--gate-variant paper"), ("none", "--gates none")):
+    for gates, message in (
+        ("mask,copy,generate", "--gate-variant paper"),
+        ("none", "--gates none"),
+    ):
         old = OmegaConf.create(gated("paper", gates))
-        with refuses("last.pt: ", told):
+        with refuses("last.pt: ", message):
             check(cfg, old, "last.pt")
         check(GatedTransformerConfig(**old), old, "last.pt")
 
@@ -190,7 +193,7 @@ def test_a_training_is_resumed_with_the_gates_it_began_with():
     ],
 )
 def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, table):
-    theirs, ours = (build(seed, source=table, **one) for seed, one in enumerate((old, new)))
+    theirs, ours = (build(seed, source=table, **options) for seed, options in enumerate((old, new)))
     learnt, fresh = (
         {name: value.clone() for name, value in model.state_dict().items()}
         for model in (theirs, ours)

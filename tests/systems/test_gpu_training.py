@@ -61,7 +61,7 @@ def labels(kind: ProblemType) -> Training:
     texts = [enct5_models.example(kind, length) for length in (4, 2, 9)]
     batch = collate([texts[:2], texts[2:]], kind, 3)
     targets = kind.targets(
-        [one.labels[: one.num_words] if one.num_words else one.labels for one in texts], 3
+        [text.labels[: text.num_words] if text.num_words else text.labels for text in texts], 3
     )
     return model, lambda move: kind.loss(model(**move(batch)), move(targets))
 
@@ -104,11 +104,11 @@ GRADIENTS: dict[str, Callable[[], Training]] = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_are_those_of_the_cpu(name):
-    (host, expected), (device, found) = GRADIENTS[name](), GRADIENTS[name]()
+    (host, expected), (device, gradients) = GRADIENTS[name](), GRADIENTS[name]()
     module_to_gpu(device.train())
     expected(lambda batch: batch).backward()
     with present():
-        found(lambda batch: utils.apply_to_sample(to_gpu, batch)).backward()
+        gradients(lambda batch: utils.apply_to_sample(to_gpu, batch)).backward()
         learnt = [p for p in host.parameters() if p.grad is not None]
         assert len(learnt) > 20
         pairs = zip(host.named_parameters(), device.parameters(), strict=True)

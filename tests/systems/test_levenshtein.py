@@ -101,15 +101,15 @@ def test_the_pointer_adds_where_it_looks_to_the_logits_of_the_sources_tokens():
     source, tokens = sample["net_input"]["src_tokens"], sample["draft"]
     memory, where = model.encode(source), tokens.gt(2)
     h = model.features(tokens, memory, "token")
-    found = iter(tiny.logits(model, "token", tokens, memory, where))
+    logits = iter(tiny.logits(model, "token", tokens, memory, where))
     pointer, dim = model.pointer, h.size(2)
     for row, column in where.nonzero().tolist():
-        one, real = h[row, column], source[row].ne(1)
-        looks = pointer.key(memory.states[row, real]) @ pointer.query(one) / dim**0.5
-        expected = model.output_weight() @ one
+        state, real = h[row, column], source[row].ne(1)
+        looks = pointer.key(memory.states[row, real]) @ pointer.query(state) / dim**0.5
+        expected = model.output_weight() @ state
         for token, share in zip(source[row, real], looks.softmax(0), strict=True):
-            expected[token] += pointer.scale(one)[0] * share
-        assert_near(next(found), expected)
+            expected[token] += pointer.scale(state)[0] * share
+        assert_near(next(logits), expected)
 
 
 LABELS = {  # target, draft → d*, p*, t*; of several minimal scripts the leftmost
@@ -154,10 +154,10 @@ def test_deletion_learns_from_what_the_model_itself_would_insert():
 def test_a_placeholder_is_read_beside_the_sources_state_at_its_relative_place(left):
     task, model = sharp()
     rows = {"abcdefgh": "a?c??", "": "???", "e": "ab"}
-    triples = [tiny.Triple(one, "", "") for one in rows]
+    triples = [tiny.Triple(row, "", "") for row in rows]
     sample = tiny.batch(task, triples, left=left, extra=2)
     symbols = task.target_dictionary
-    holes = [tiny.sentence(one, symbols, task.placeholder) for one in rows.values()]
+    holes = [tiny.sentence(row, symbols, task.placeholder) for row in rows.values()]
     tokens = tiny.stack(holes, symbols.pad())
     source = sample["net_input"]["src_tokens"]
     memory = model.encode(source)
@@ -211,14 +211,19 @@ def test_outputs_are_those_of_a_policy_that_remembers_nothing(policies, options)
     for seed in range(3, 11, policies):
         chosen = [sharp(seed + n, **options)[1].double() for n in range(policies)]
         generator = task.build_generator(chosen, limits)
-        found, expected = (
-            [one for (one,) in generator.generate(some, tiny.batch(task, rows))]
-            for some in (chosen, list(map(Forgetful, chosen)))
+        actual, expected = (
+            [hypothesis for (hypothesis,) in generator.generate(models, tiny.batch(task, rows))]
+            for models in (chosen, list(map(Forgetful, chosen)))
         )
-        deleted += sum(bool(one["actions"]) and one["steps"] > 1 for one in found)
-        for one, other in zip(found, expected, strict=True):
-            assert torch.equal(one["tokens"], other["tokens"]) and one["steps"] == other["steps"]
-            torch.testing.assert_close(one["positional_scores"], other["positional_scores"])
+        deleted += sum(
+            bool(hypothesis["actions"]) and hypothesis["steps"] > 1 for hypothesis in actual
+        )
+        for hypothesis, other in zip(actual, expected, strict=True):
+            assert (
+                torch.equal(hypothesis["tokens"], other["tokens"])
+                and hypothesis["steps"] == other["steps"]
+            )
+            torch.testing.assert_close(hypothesis["positional_scores"], other["positional_scores"])
     assert deleted > 5
 
 
@@ -275,8 +280,8 @@ def test_a_training_resumes_with_the_positions_that_it_has_learnt_with(of):
     for cfg, stored in ((plain, rotary), (rotary, plain), (rotary, object())):
         with refuses("last.pt", "--rotary-positions"):
             of.check_resumed(cfg, stored, "last.pt")
-    for one in (plain, rotary):
-        of.check_resumed(one, one, "last.pt")
+    for model in (plain, rotary):
+        of.check_resumed(model, model, "last.pt")
     with refuses("--encoder-attention-heads 2;"):
         of.check_resumed(plain, OURS[of](encoder_attention_heads=2), "last.pt")
 

@@ -26,12 +26,12 @@ def test_the_loss_makes_nothing_large_but_the_gradient(on_gpu, dtype, monkeypatc
     owner, name = (backends, "GPU_CHUNK_BYTES") if on_gpu else (cpu, "CHUNK_BYTES")
     monkeypatch.setattr(owner, name, CHUNK)
     logits, labels = torch.randn(ROWS, SYMBOLS).to(dtype), torch.arange(ROWS)
-    with Allocations() as made, fake_gpu.present() if on_gpu else contextlib.nullcontext():
+    with Allocations() as allocations, fake_gpu.present() if on_gpu else contextlib.nullcontext():
         if on_gpu:
             logits, labels = fake_gpu.to_gpu(logits), fake_gpu.to_gpu(labels)
         loss, _, _ = smoothed(logits.requires_grad_(), labels, 0.1)
         torch.autograd.grad(loss, logits)
-    large = [size for size in made.sizes if size > MOST]
+    large = [size for size in allocations.sizes if size > MOST]
     assert large == [ROWS * SYMBOLS * dtype.itemsize], "the gradient alone"
 
 
@@ -40,10 +40,10 @@ def test_nothing_large_is_made_to_choose_tokens_and_they_are_the_same(tokens, mo
     state, logits = state_of(tokens), torch.randn(ROWS, SYMBOLS)
     together = token_predictions(logits, state, [0, 1, 2])
     monkeypatch.setattr(cpu, "CHUNK_BYTES", CHUNK)
-    with Allocations() as made:
+    with Allocations() as allocations:
         apart = token_predictions(logits, state, [0, 1, 2])
     assert torch.equal(apart, together) and len(together) == ROWS
-    assert max(made.sizes) <= MOST
+    assert max(allocations.sizes) <= MOST
 
 
 def state_of(tokens: str) -> Expert:

@@ -41,17 +41,17 @@ def batches(draw):
 
 @pytest.mark.kernels
 @given(batches())
-def test_masks_are_what_loops_make_of_the_definition(made):
-    target, source, first = made
+def test_masks_are_what_loops_make_of_the_definition(masks):
+    target, source, first = masks
     real, others = torch.tensor(target), torch.tensor(source)
     generated, ahead = causal_mask(real, first), future_mask(real, others, first)
     for row, own, other in zip(range(len(target)), target, source, strict=True):
         for query in range(first, len(own)):
-            seen = [k == query or (one and k <= query) for k, one in enumerate(own)]
+            seen = [k == query or (is_real and k <= query) for k, is_real in enumerate(own)]
             assert generated[row, query - first].tolist() == seen
             # padding is of no meaning but for being finite: it goes on from the last real token
             place = sum(own[:query]) - (not own[query])
-            seen = [one and sum(other[:j]) > place for j, one in enumerate(other)]
+            seen = [is_real and sum(other[:j]) > place for j, is_real in enumerate(other)]
             assert ahead[row, query - first].tolist() == seen
 
 
@@ -112,7 +112,9 @@ def test_one_block_computes_what_the_paper_says(norm):
 def test_all_but_the_attention_to_the_source_and_the_segments_is_shared():
     model = build(encoder_learned_pos=True, encoder_normalize_before=True)
     encoder = set(map(id, model.encoder.parameters()))
-    own = {name for name, one in model.decoder.named_parameters() if id(one) not in encoder}
+    own = {
+        name for name, parameter in model.decoder.named_parameters() if id(parameter) not in encoder
+    }
     assert encoder < set(map(id, model.decoder.parameters())) | encoder
     parts = ("cross_attention", "cross_norm", "self_attention.segment")
     assert own and all(any(part in name for part in parts) for name in own)

@@ -33,9 +33,9 @@ def flattened(value: object) -> list[object]:
     if isinstance(value, Tensor):
         return [round(number, 9) for number in value.tolist()]
     if isinstance(value, dict):
-        return [flattened(one) for one in value.values()]
+        return [flattened(item) for item in value.values()]
     if isinstance(value, list):
-        return [flattened(one) for one in value]
+        return [flattened(item) for item in value]
     return [round(value, 9) if isinstance(value, float) else value]
 
 

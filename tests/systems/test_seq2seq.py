@@ -53,8 +53,8 @@ class TestOurs(ModelContract):
         model, writer = system.model(), system.task
         expected = writer.answers(model, system.rows)
         for layout in ({}, *system.layouts):
-            found = writer.answers(model, system.rows, stepwise=True, **layout)
-            system.same(found, expected)
+            logits = writer.answers(model, system.rows, stepwise=True, **layout)
+            system.same(logits, expected)
 
 
 class TestConcat(TestOurs):
@@ -84,13 +84,15 @@ def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq, precision):
         pytest.skip("8 bits are for a CPU")
     less = copy.deepcopy(model)
     prepare_for_decoding([less], precision)
-    full, found = (torch.cat(system.logits(one, system.rows[:4])).double() for one in (model, less))
+    full, reduced = (
+        torch.cat(system.logits(model_, system.rows[:4])).double() for model_ in (model, less)
+    )
     # all but the symbols that cannot be written
     seen = torch.isfinite(full) & (full > -50)
-    full, found = full[seen], found[seen]
-    assert torch.isfinite(found).all() and not torch.equal(full, found)
+    full, reduced = full[seen], reduced[seen]
+    assert torch.isfinite(reduced).all() and not torch.equal(full, reduced)
     # the largest difference, as a share of the spread of what it should be
-    assert (full - found).abs().max() / full.std() < (0.2 if system is PBD else 0.3)
+    assert (full - reduced).abs().max() / full.std() < (0.2 if system is PBD else 0.3)
     if system is PBD and precision == "int8":
         assert isinstance(less.decoder.output, Int8Linear), "the vocabulary's product too"
 
@@ -110,19 +112,19 @@ def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq, precision):
 def test_the_scores_of_beam_search_are_those_of_its_hypotheses_forced(system: Seq2Seq, kind, left):
     model = system.lively(kind)
     lengths = set()
-    found = system.searched([model], system.rows, left)
-    for row, hypotheses in zip(system.rows, found, strict=True):
-        scores = [float(one["score"]) for one in hypotheses]
+    groups = system.searched([model], system.rows, left)
+    for row, hypotheses in zip(system.rows, groups, strict=True):
+        scores = [float(hypothesis["score"]) for hypothesis in hypotheses]
         assert len(scores) == 4 and scores == sorted(scores, reverse=True)
-        assert len({tuple(one["tokens"].tolist()) for one in hypotheses}) == 4
-        for one in hypotheses:
+        assert len({tuple(hypothesis["tokens"].tolist()) for hypothesis in hypotheses}) == 4
+        for hypothesis in hypotheses:
             # the search adds up single precision, and takes differences of the sums
-            forced = system.forced([model], row, one["tokens"])
-            assert_near(one["positional_scores"].float(), forced)
-            lengths.add(len(one["tokens"]))
+            forced = system.forced([model], row, hypothesis["tokens"])
+            assert_near(hypothesis["positional_scores"].float(), forced)
+            lengths.add(len(hypothesis["tokens"]))
             # where it looked is a distribution over the source
-            looks, length = one["attention"].float(), len(system.source(row))
-            assert_near(looks.sum(0), torch.ones(len(one["tokens"])))
+            looks, length = hypothesis["attention"].float(), len(system.source(row))
+            assert_near(looks.sum(0), torch.ones(len(hypothesis["tokens"])))
             padding = looks[:-length] if left else looks[length:]
             assert not padding.any(), "padding was looked at"
     assert len(lengths) > 3, "sentences end at different times"
@@ -132,15 +134,15 @@ def test_the_scores_of_beam_search_are_those_of_its_hypotheses_forced(system: Se
 def test_an_ensemble_averages_probabilities_and_one_of_equals_is_one(system: Seq2Seq):
     """Two models, or one of each variant."""
     options = [{"gate_variant": name} for name in VARIANTS] if system is GATED else [{}, {}]
-    models = [system.build(6 - seed, 1.5, **one) for seed, one in enumerate(options)]
+    models = [system.build(6 - seed, 1.5, **options_) for seed, options_ in enumerate(options)]
     single = system.searched(models[:1], system.rows)
-    for one, other in zip(system.searched(models[:1] * 2, system.rows), single, strict=True):
-        assert torch.equal(one[0]["tokens"], other[0]["tokens"])
-    found = system.searched(models, system.rows)
-    for row, hypotheses in zip(system.rows, found, strict=True):
-        for one in hypotheses:
-            forced = system.forced(models, row, one["tokens"])
-            assert_near(one["positional_scores"].float(), forced)
+    for group, other in zip(system.searched(models[:1] * 2, system.rows), single, strict=True):
+        assert torch.equal(group[0]["tokens"], other[0]["tokens"])
+    groups = system.searched(models, system.rows)
+    for row, hypotheses in zip(system.rows, groups, strict=True):
+        for group in hypotheses:
+            forced = system.forced(models, row, group["tokens"])
+            assert_near(group["positional_scores"].float(), forced)
 
 
 @pytest.mark.parametrize(("system", "learned"), [(PBD, True), (GATED, False)], ids=["pbd", "gated"])
@@ -155,8 +157,8 @@ def test_sentences_of_the_longest_length_pass_and_longer_ones_are_named(system, 
     for row, length in [(Triple("a" * 9, "", ""), 10), *targets]:
         with pytest.raises(ValueError, match=f"a sequence of {length} tokens is longer than"):
             system.answers(model, [row])
-    (found,) = system.searched([model], longest[:1], max_len_b=99, min_len=6)
-    assert {len(one["tokens"]) for one in found} == {7}
+    (group,) = system.searched([model], longest[:1], max_len_b=99, min_len=6)
+    assert {len(hypothesis["tokens"]) for hypothesis in group} == {7}
 
 
 # options --------------------------------------------------------------------------------------
@@ -169,8 +171,8 @@ def test_each_kind_of_dropout_is_at_work_in_training_alone(system: Seq2Seq):
         model = system.build(**{name: 0.5})
         system.same(system.logits(model, system.rows), expected)
         noisy = system.logits(model.train(), system.rows)
-        for one, other in zip(noisy, expected, strict=True):
-            assert (one - other).abs().max() > 1e-3, name
+        for logits, other in zip(noisy, expected, strict=True):
+            assert (logits - other).abs().max() > 1e-3, name
 
 
 def test_a_checkpoint_holds_nothing_twice():
@@ -203,10 +205,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("system", "values", "named"), REFUSED)
 def test_options_that_contradict_each_other_are_refused_by_name(system: Seq2Seq, values, named):
-    given = dict(values)
-    target = tiny.dictionary("xyz") if given.pop("two", False) else None
+    options = dict(values)
+    target = tiny.dictionary("xyz") if options.pop("two", False) else None
     with pytest.raises(UserError, match=named):
-        system.new(target=target, **given)
+        system.new(target=target, **options)
 
 
 def test_dropout_that_is_to_be_kept_is_refused():
@@ -254,7 +256,7 @@ NAMES = {
 def stock(symbols, **values):
     """fairseq's Transformer with the options of ours; its decoder has its own."""
     ours = {"decoder_layers": 2, **SIZES, **values}
-    theirs = {name.replace("encoder", "decoder"): one for name, one in ours.items()}
+    theirs = {name.replace("encoder", "decoder"): tensor for name, tensor in ours.items()}
     args = Namespace(**theirs | ours)
     base_architecture(args)
     torch.manual_seed(4)
@@ -263,19 +265,19 @@ def stock(symbols, **values):
 
 def converted(theirs, system):
     """The parameters of fairseq's Transformer under the names of ours."""
-    made = {}
+    renamed = {}
     state = dict(theirs.named_parameters(remove_duplicate=False))
     # so that of an attention the queries' come first, then the keys', then the values'
-    for name in sorted(state, key=lambda one: "qkv".find(one.partition("_proj")[0][-1])):
+    for name in sorted(state, key=lambda name_: "qkv".find(name_.partition("_proj")[0][-1])):
         ours = name
         for old, new in NAMES.items():
             ours = re.sub(old, new, ours)
         if system is GATED:
             ours = ours.replace("encoder.blocks", "encoder.body.stack.blocks")
             ours = ours.replace("encoder.norm", "encoder.body.norm")
-        before = [made[ours]] if ours in made else []
-        made[ours] = torch.cat([*before, state[name].detach()])
-    return made
+        before = [renamed[ours]] if ours in renamed else []
+        renamed[ours] = torch.cat([*before, state[name].detach()])
+    return renamed
 
 
 @pytest.fixture(params=itertools.product(PLAIN, OPTIONS), ids=", ".join, scope="module")
@@ -303,10 +305,10 @@ def test_without_its_ideas_it_is_fairseqs_transformer(twins, left):
     inputs = system.sample(system.rows, left=left)
     real = inputs["target"].ne(system.symbols.pad())
     for training in (False, True):
-        expected, found = (
+        expected, actual = (
             model.train(training)(**inputs["net_input"])[0][real].detach() for model in models
         )
-        assert_near(found, expected)
+        assert_near(actual, expected)
         assert float(expected.std()) > 0.1
     for model in models:
         model.eval()
@@ -315,9 +317,9 @@ def test_without_its_ideas_it_is_fairseqs_transformer(twins, left):
 @pytest.mark.kernels
 def test_beam_search_finds_what_it_finds_with_fairseqs(twins):
     system, *models = twins
-    found = [system.searched([model], system.rows, max_len_b=12) for model in models]
-    for one, other in zip(*found, strict=True):
-        for theirs, ours in zip(one, other, strict=True):
+    searches = [system.searched([model], system.rows, max_len_b=12) for model in models]
+    for hypotheses, other in zip(*searches, strict=True):
+        for theirs, ours in zip(hypotheses, other, strict=True):
             assert torch.equal(ours["tokens"], theirs["tokens"])
             assert_near(ours["positional_scores"], theirs["positional_scores"])
             assert_near(ours["attention"], theirs["attention"])

@@ -167,12 +167,16 @@ def by_us(
     sample = batch(sources(stock))
     if drafts:
         sample["draft"] = tiny.stack(drafts, 1)
-    hypotheses = [one for (one,) in generator(task, model, flags).generate([model], sample)]
-    deletions = [
-        one for each in hypotheses for one in each["history"] if one["phase"] == "deletion"
+    hypotheses = [
+        hypothesis for (hypothesis,) in generator(task, model, flags).generate([model], sample)
     ]
-    deleted = sum(int((~one["mask"]).sum()) for one in deletions)
-    return [(one["tokens"].tolist(), one["steps"]) for one in hypotheses], deleted
+    deletions = [
+        step for each in hypotheses for step in each["history"] if step["phase"] == "deletion"
+    ]
+    deleted = sum(int((~step["mask"]).sum()) for step in deletions)
+    return [
+        (hypothesis["tokens"].tolist(), hypothesis["steps"]) for hypothesis in hypotheses
+    ], deleted
 
 
 def varied(flags: str) -> Stock:
@@ -279,20 +283,20 @@ def test_an_autoregressive_transformer_is_a_start(flags, sharing):
     cfg = editor_config(args)
     cfg.weight_sharing = sharing
     model = task.build_model(OmegaConf.structured(cfg)).eval()
-    heads = [one.weight.clone() for one in (model.deletion_head, model.placeholder_head)]
+    heads = [head.weight.clone() for head in (model.deletion_head, model.placeholder_head)]
     model.load_state_dict(dict(teacher.state_dict()))
     rows = torch.tensor([[4, 5, 6, 2], [7, 8, 2, 1]])
     read = teacher.encoder(rows, torch.tensor([4, 3]))
-    given = torch.tensor([[0, 9, 10, 11, 2], [0, 12, 2, 1, 1]])
-    wanted, _ = teacher.decoder(given, read, full_context_alignment=True)
-    real = given.ne(1)
-    found = tiny.logits(model, "token", given, model.encode(rows), real)
-    assert found.size(1) == wanted.size(2) + 1, "the placeholder"
-    torch.testing.assert_close(found[:, :-1], wanted[real], rtol=1e-4, atol=1e-5)
+    tokens = torch.tensor([[0, 9, 10, 11, 2], [0, 12, 2, 1, 1]])
+    wanted, _ = teacher.decoder(tokens, read, full_context_alignment=True)
+    real = tokens.ne(1)
+    logits = tiny.logits(model, "token", tokens, model.encode(rows), real)
+    assert logits.size(1) == wanted.size(2) + 1, "the placeholder"
+    torch.testing.assert_close(logits[:, :-1], wanted[real], rtol=1e-4, atol=1e-5)
     if sharing == "none":
-        made = model.state_dict()
-        for name in (name for name in made if name.startswith("decoder.deletion.")):
-            assert torch.equal(made[name], made[name.replace(".deletion.", ".token.")])
+        state = model.state_dict()
+        for name in (name for name in state if name.startswith("decoder.deletion.")):
+            assert torch.equal(state[name], state[name.replace(".deletion.", ".token.")])
     assert torch.equal(model.deletion_head.weight, heads[0])
     assert torch.equal(model.placeholder_head.weight, heads[1])
 
@@ -305,11 +309,11 @@ def test_a_pbd_transformer_that_reads_no_future_is_a_start():
     task, options = tiny.task(joined=True), {**options, "decoder_layers": 1}
     model = tiny.model(task, share_all_embeddings=True, decoder_normalize_before=True, **options)
     model.double().eval().load_state_dict(dict(pbd.state_dict()))
-    rows, given = torch.tensor([[4, 5, 6, 2]]), torch.tensor([[2, 7, 8, 9]])
-    wanted = pbd(rows, None, given)[0][:, -1]
+    rows, tokens = torch.tensor([[4, 5, 6, 2]]), torch.tensor([[2, 7, 8, 9]])
+    wanted = pbd(rows, None, tokens)[0][:, -1]
     last = torch.tensor([[False, False, False, True]])
-    found = tiny.logits(model, "token", given, model.encode(rows), last)
-    torch.testing.assert_close(found[:, :-1], wanted, rtol=1e-9, atol=1e-9)
+    logits = tiny.logits(model, "token", tokens, model.encode(rows), last)
+    torch.testing.assert_close(logits[:, :-1], wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_what_the_model_does_not_have_is_refused_by_name():

@@ -65,8 +65,8 @@ def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, 
     tokens = tiny.stack(sources, PAD, left)
     _, before, _ = batch(ROWS)
     lengths = tokens.ne(PAD).sum(1)
-    mine, theirs = model.encoder(tokens), other.encoder(tokens)
-    assert torch.equal(mine["encoder_out"][0], theirs["encoder_out"][0])
+    ours, theirs = model.encoder(tokens), other.encoder(tokens)
+    assert torch.equal(ours["encoder_out"][0], theirs["encoder_out"][0])
     assert torch.equal(model(tokens, lengths, before)[0], other(tokens, lengths, before)[0])
     drafted, before, _ = batch(ROWS, left=left)
     lengths = drafted.ne(PAD).sum(1)
@@ -83,7 +83,7 @@ def test_the_limit_of_learned_positions_holds_for_each_part_and_sinusoids_have_n
     for row in (Triple(longest + "h", "a", ""), Triple("a", "a", longest + "h")):
         with pytest.raises(IndexError):
             logits(model, [row, ROWS[0]])
-        assert all(one.isfinite().all() for one in logits(build(**short), [row]))
+        assert all(row_logits.isfinite().all() for row_logits in logits(build(**short), [row]))
 
 
 # parts and positions --------------------------------------------------------------------------
@@ -100,9 +100,11 @@ def test_parts_and_positions_are_those_of_counting_token_by_token(sentences, lef
     ]
     tokens = tiny.stack(rows, PAD, left=left, extra=extra)
     found_parts, found_positions = parts_and_positions(tokens, PAD, EOS)
-    for row, *found in zip(tokens, found_parts, found_positions, strict=True):
+    for row, *part_and_positions in zip(tokens, found_parts, found_positions, strict=True):
         part = position = 0
-        for token, found_part, found_position in zip(row.tolist(), *found, strict=True):
+        for token, found_part, found_position in zip(
+            row.tolist(), *part_and_positions, strict=True
+        ):
             if token == PAD:
                 assert found_position == PAD
                 continue
@@ -123,7 +125,7 @@ def data_set(drafted=True):
     sides = []
     for texts in zip(*TYPED, strict=True):
         side = [tokens(text, SYMBOLS) for text in texts]
-        sides.append(ListDataset(side, np.array([len(one) for one in side])))
+        sides.append(ListDataset(side, np.array([len(sentence) for sentence in side])))
     return TASK.make_dataset(*sides[:2], sides[2] if drafted else None, shuffle=False)
 
 
@@ -140,7 +142,11 @@ def test_data_and_typed_lines_are_sources_and_drafts_joined_and_without_drafts_t
     expected = [CONCAT.source(row).tolist() for row in TYPED]
     assert read(data_set()) == read(typed(*map("\t".join, sides))) == expected
     expected = [CONCAT.source(row._replace(draft="")).tolist() for row in TYPED]
-    assert read(data_set(drafted=False)) == read(typed(*(one for one, _ in sides))) == expected
+    assert (
+        read(data_set(drafted=False))
+        == read(typed(*(sentence for sentence, _ in sides)))
+        == expected
+    )
 
 
 def test_source_and_draft_count_together():
@@ -160,8 +166,8 @@ def test_source_and_draft_count_together():
     ],
 )
 def test_source_and_draft_are_each_held_to_the_sources_limit(limits, kept):
-    found, ignored = data_set().filter_indices_by_size(np.arange(4), limits)
-    assert found.tolist() == kept and sorted([*found, *ignored]) == [0, 1, 2, 3]
+    indices, ignored = data_set().filter_indices_by_size(np.arange(4), limits)
+    assert indices.tolist() == kept and sorted([*indices, *ignored]) == [0, 1, 2, 3]
 
 
 def test_pairs_that_fill_more_than_a_batch_are_left_out():

@@ -41,12 +41,12 @@ def sides(folder, lang, **splits):
 
 
 def task_of(folder, **options):
-    given = {"data": str(folder), "source_lang": "noisy", "target_lang": "clean"}
+    settings = {"data": str(folder), "source_lang": "noisy", "target_lang": "clean"}
     # what the commands take from another part of their configuration
-    given |= {"train_subset": "train", "dataset_impl": None, "required_seq_len_multiple": 1}
-    given |= {"text_bpe": "characters", "text_tokenizer": None, "seed": 1}
-    given |= {"best_checkpoint_metric": "loss", "maximize_best_checkpoint_metric": False}
-    return NoisyTranslationTask.setup_task(NoisyTranslationConfig(**{**given, **options}))
+    settings |= {"train_subset": "train", "dataset_impl": None, "required_seq_len_multiple": 1}
+    settings |= {"text_bpe": "characters", "text_tokenizer": None, "seed": 1}
+    settings |= {"best_checkpoint_metric": "loss", "maximize_best_checkpoint_metric": False}
+    return NoisyTranslationTask.setup_task(NoisyTranslationConfig(**{**settings, **options}))
 
 
 def loaded(task, split="train", **options):
@@ -59,7 +59,9 @@ def texts(data, side="source", epoch=None):
     if epoch is not None:
         data.set_epoch(epoch)
     tokens = (data[i][side] for i in range(len(data)))
-    return [data.src_dict.string(one).replace(" ", "").replace("▁", " ") for one in tokens]
+    return [
+        data.src_dict.string(sentence).replace(" ", "").replace("▁", " ") for sentence in tokens
+    ]
 
 
 # what is read -------------------------------------------------------------------------------------
@@ -72,11 +74,11 @@ def test_a_share_of_real_pairs_has_noise_made_anew_from_the_target(folder):
     assert texts(data, "target") == LINES
     first, second, again = (texts(data, epoch=epoch) for epoch in (1, 2, 1))
     assert first == again != second
-    for made in (first, second):
-        real = [one == line for one, line in zip(made, UPPER, strict=True)]
+    for noisy in (first, second):
+        real = [text == line for text, line in zip(noisy, UPPER, strict=True)]
         assert 0 < sum(real) < 6
-        for one, line, same in zip(made, LINES, real, strict=True):
-            assert same or one.islower() and len(one) < len(line)
+        for text, line, same in zip(noisy, LINES, real, strict=True):
+            assert same or text.islower() and len(text) < len(line)
     assert data.size(0) == (len(LINES[0]) + 1, len(LINES[0]) + 1)
     assert texts(loaded(task, "valid")) == UPPER[:5]
 
@@ -96,11 +98,11 @@ def test_noise_stays_below_the_limit_and_the_clean_text_is_held_to_it(folder):
     rates = {"noise_char_rate": 1.0, "noise_word_rate": 1.0}
     task = task_of(folder, noise="random", **rates)
     data, longest = loaded(task), len(LINES[0]) + 1
-    made = {one for epoch in range(1, 20) for one in texts(data, epoch=epoch)}
-    assert max(map(len, made)) >= longest and LINES[0] not in made
+    noisy = {text for epoch in range(1, 20) for text in texts(data, epoch=epoch)}
+    assert max(map(len, noisy)) >= longest and LINES[0] not in noisy
     assert len(task.filter_indices_by_size(np.arange(12), data, (longest, 100))) == 12
-    made = {one for epoch in range(1, 20) for one in texts(data, epoch=epoch)}
-    assert max(map(len, made)) < longest and LINES[0] in made and len(made) > 100
+    noisy = {text for epoch in range(1, 20) for text in texts(data, epoch=epoch)}
+    assert max(map(len, noisy)) < longest and LINES[0] in noisy and len(noisy) > 100
     kept = task.filter_indices_by_size(np.arange(12), data, (longest - 4, 100), True)
     assert kept.tolist() == list(range(4, 12))
 
@@ -117,8 +119,8 @@ def test_a_source_beside_the_target_is_read_and_without_noise_as_it_is(folder):
     task = task_of(folder)
     data = loaded(task)
     assert texts(data) == UPPER and texts(data, "target") == LINES
-    made = texts(loaded(task_of(folder, noise="keyboard")), epoch=1)
-    assert all(line.isupper() and line != clean for line, clean in zip(made, UPPER))
+    noisy = texts(loaded(task_of(folder, noise="keyboard")), epoch=1)
+    assert all(line.isupper() and line != clean for line, clean in zip(noisy, UPPER))
     data = loaded(task, "new")  # without a target
     assert data.tgt is None and texts(data) == LINES
     assert data.size(0) == (len(LINES[0]) + 1, 0)
@@ -224,12 +226,12 @@ def many(folder, monkeypatch):
     lines = [" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(600)]
     sides(folder, "clean", train=lines)
 
-    def made(encoder=Pairs, **options):
+    def noisy_pairs(encoder=Pairs, **options):
         task = task_of(folder, noise="swap", **options)
         task.encoders = [encoder]
         return task
 
-    return made
+    return noisy_pairs
 
 
 def lengths(data):
@@ -284,13 +286,13 @@ def test_lines_that_are_too_long_after_all_are_told_once_and_others_are_kept(man
     for _ in range(2):
         batch = data.collater([data[number] for number in range(10)])
         assert set(batch["id"].tolist()) == set(range(10)) - late
-    told = [text for text in caplog.messages if "is skipped" in text]
-    assert len(told) == len(late)
+    messages = [text for text in caplog.messages if "is skipped" in text]
+    assert len(messages) == len(late)
     assert data.collater([data[number] for number in late]) == {}
 
 
 @pytest.mark.parametrize(
-    ("split", "options", "said"),
+    ("split", "options", "messages"),
     [
         ("train", {}, ["DATA/train.clean", "train.noisy", "--noise all"]),
         ("valid", {"noise": "all", "noise_valid": "none"}, ["--noise-valid all"]),
@@ -307,9 +309,9 @@ def test_lines_that_are_too_long_after_all_are_told_once_and_others_are_kept(man
         ("train", {"num_batch_buckets": 2}, ["--num-batch-buckets"]),
     ],
 )
-def test_what_cannot_be_is_named(folder, split, options, said):
+def test_what_cannot_be_is_named(folder, split, options, messages):
     binarised(folder, "bin")
     sides(folder, "noisy", short=LINES[:4])
     sides(folder, "clean", short=LINES)
-    with refuses(*(one.replace("DATA", str(folder)) for one in said)):
+    with refuses(*(message.replace("DATA", str(folder)) for message in messages)):
         loaded(task_of(folder, **options), split)

@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "bin"
 
 
-def made(folder: Path | str, **options: Any) -> TranslationEditTask:
+def task_of(folder: Path | str, **options: Any) -> TranslationEditTask:
     values = {"data": str(folder), "source_lang": "src", "target_lang": "tgt", "draft_lang": "mt"}
     # what the commands take from another part of their configuration
     elsewhere = {"dataset_impl": None, "train_subset": "train", "required_seq_len_multiple": 1}
@@ -45,7 +45,7 @@ def made(folder: Path | str, **options: Any) -> TranslationEditTask:
 
 def loaded(folder: Path | str, epoch: int = 1, **options: Any) -> TranslationEditTask:
     """A task that has read its training set."""
-    task = made(folder, **options)
+    task = task_of(folder, **options)
     task.load_dataset("train", epoch)
     return task
 
@@ -53,17 +53,17 @@ def loaded(folder: Path | str, epoch: int = 1, **options: Any) -> TranslationEdi
 def rows_of(task: TranslationEditTask) -> list[tuple[str, ...]]:
     """What the training set holds, as strings."""
     data = task.dataset("train")
-    found = [(data[i]["source"], data[i]["target"]) for i in range(len(data))]
+    pairs = [(data[i]["source"], data[i]["target"]) for i in range(len(data))]
     if data.draft is not None:
-        found = [(*sides, data.draft[i]) for i, sides in enumerate(found)]
-    return [tuple(tiny.letters(one, task.src_dict) for one in sides) for sides in found]
+        pairs = [(*sides, data.draft[i]) for i, sides in enumerate(pairs)]
+    return [tuple(tiny.letters(side, task.src_dict) for side in sides) for sides in pairs]
 
 
 # data ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"alpha": 1.5}, "--alpha 1.5"),
         ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
@@ -73,14 +73,14 @@ def rows_of(task: TranslationEditTask) -> list[tuple[str, ...]]:
         ({"data": ""}, "dict.src.txt"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(folder, options, said):
-    with refuses(said):
+def test_settings_that_cannot_be_are_refused(folder, options, message):
+    with refuses(message):
         loaded(folder, **options)
 
 
 def test_triples_are_read_side_by_side_from_folders_that_take_turns(folder):
-    told = loaded(folder, source_lang=None, target_lang=None)  # by the files' names
-    assert rows_of(loaded(folder)) == rows_of(told) == ROWS
+    edit_task = loaded(folder, source_lang=None, target_lang=None)  # by the files' names
+    assert rows_of(loaded(folder)) == rows_of(edit_task) == ROWS
     assert rows_of(loaded(folder, draft_lang=None)) == [row[:2] for row in ROWS]
     write(tiny.dictionaries(folder / "more"), "train", ROWS[:4])
     task = loaded(f"{folder}:{folder}/more", epoch=2)
@@ -131,7 +131,7 @@ def test_lines_above_a_limit_are_named_or_skipped_aloud_and_never_all(folder, ca
 
 def test_a_training_says_what_the_drafts_have_as_they_are(folder, caplog):
     write(folder, "valid", [("ab", "ab", "ab"), ("c", "c", "ca"), ("b", "b", "b")])
-    task = made(folder)
+    task = task_of(folder)
     task.validation.metrics = [make_metric("accuracy"), make_metric("wer")]
     caplog.set_level("INFO")
     task.load_dataset("valid")  # to decode
@@ -185,20 +185,20 @@ def test_marks_reach_the_decoder_and_other_lines_have_none(size):
     lines = ["a b\ta [=b=] h", "a b\ta h", "a b", "a\t[+a b+] [-h-]", "a\t[=x=] a", "a b c\t\\[=a"]
     data = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths(lines, str))
     generator = task.build_generator([model], Namespace(iter_decode_max_iter=1, max_len_b=3))
-    found = {}
+    outputs = {}
     batches = task.get_batch_iterator(data, max_sentences=size).next_epoch_itr(shuffle=False)
     for batch in batches:  # as fairseq-interactive goes
         hypotheses = task.inference_step(
             generator, [model], {"net_input": batch["net_input"]}, constraints=batch["constraints"]
         )
-        for number, (one,) in zip(batch["id"].tolist(), hypotheses, strict=True):
-            sides = zip(one["tokens"].tolist(), one["origin"].tolist(), strict=True)
-            found[number] = [task.target_dictionary[token] for token, o in sides if o >= 0][1:-1]
-    assert [found[i] for i in range(6)] == [["b"], [], [], ["a", "b"], ["<unk>"], []]
+        for number, (hypothesis,) in zip(batch["id"].tolist(), hypotheses, strict=True):
+            sides = zip(hypothesis["tokens"].tolist(), hypothesis["origin"].tolist(), strict=True)
+            outputs[number] = [task.target_dictionary[token] for token, o in sides if o >= 0][1:-1]
+    assert [outputs[i] for i in range(6)] == [["b"], [], [], ["a", "b"], ["<unk>"], []]
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("a\tb [=a", "[=a"),
         ("a\t[=b [-a-]=]", "[=b [-a-]=]"),
@@ -208,10 +208,10 @@ def test_marks_reach_the_decoder_and_other_lines_have_none(size):
         ("a\tb\ta", "2 tabs"),
     ],
 )
-def test_a_line_that_cannot_be_read_is_named_by_its_number(line, said):
+def test_a_line_that_cannot_be_read_is_named_by_its_number(line, message):
     task = tiny.task(markup=True)
     for number, lines in ((1, [line]), (4, ["b", "b\t[=a=]", line])):
-        with refuses(f"input line {number}", said):
+        with refuses(f"input line {number}", message):
             task.get_interactive_tokens_and_lengths(lines, str)
     draft = task.encode_draft("[=xyz=] [+a+] [-uvw-]", str)  # unknown words may be kept
     assert draft.marks.tolist() == [0, KEEP, KEEP, DROP, 0]
@@ -291,17 +291,17 @@ def test_the_mixture_moves_with_the_updates_or_the_time():
 
 
 @pytest.mark.parametrize(
-    ("side", "letters", "said"),
+    ("side", "letters", "message"),
     [
         ("source", "abxdefgh", "symbol 6 is 'x' there and 'c' in"),
         ("target", "abcdefghi", "symbol 12 is 'i' there and '<plh>' in"),
     ],
 )
-def test_a_checkpoint_of_another_dictionary_or_task_is_refused(side, letters, said):
+def test_a_checkpoint_of_another_dictionary_or_task_is_refused(side, letters, message):
     sides = {"source": tiny.dictionary(), "target": tiny.dictionary()}
     sides[side] = tiny.dictionary(letters)
     saved = TranslationEditTask(TranslationEditConfig(), sides["source"], sides["target"])
-    with refuses(said, f"another {side} dictionary"):
+    with refuses(message, f"another {side} dictionary"):
         tiny.task().load_state_dict(saved.state_dict())
 
 

@@ -77,9 +77,9 @@ def task(**options: Any) -> Scripted:
 
 def training(**options: Any) -> Scripted:
     """A task that has built its model for a training."""
-    made = task(**options)
-    made.build_model(None)
-    return made
+    edit_task = task(**options)
+    edit_task.build_model(None)
+    return edit_task
 
 
 def logged(of: PostEditingTask, rows: list[tuple[str, str]]) -> dict[str, Any]:
@@ -93,29 +93,29 @@ def logged(of: PostEditingTask, rows: list[tuple[str, str]]) -> dict[str, Any]:
 
 def stats(of: PostEditingTask, *steps: list[dict[str, Any]]) -> dict[str, Any]:
     """What a validation gives; each step has the logging outputs of its processes."""
-    with metrics.aggregate(new_root=True) as found:
+    with metrics.aggregate(new_root=True) as logged_metrics:
         for outputs in steps:
             of.reduce_metrics(outputs, Loss(of))
-    return found.get_smoothed_values()
+    return logged_metrics.get_smoothed_values()
 
 
 def of_rows(rows: list[tuple[str, str]], **options: Any) -> dict[str, Any]:
-    made = training(**options)
-    return stats(made, [logged(made, rows)])
+    edit_task = training(**options)
+    return stats(edit_task, [logged(edit_task, rows)])
 
 
 # what is counted ----------------------------------------------------------------------------------
 
 
 def test_scores_are_those_of_the_whole_text():
-    found = of_rows(ROWS, eval_metrics=ALL, eval_bleu=True)
+    figures = of_rows(ROWS, eval_metrics=ALL, eval_bleu=True)
     written, expected = (list(side) for side in zip(*ROWS))
     bleu = sacrebleu.corpus_bleu(written, [expected], force=True).score
     ter = sacrebleu.corpus_ter(written, [expected]).score
-    assert found["bleu"] == round(bleu, 2) and 0 < bleu < 100
-    assert found["ter"] == round(ter, 2) and 0 < ter < 100
-    assert found["accuracy"] == 20
-    assert found.keys() == {*METRICS, *FAIRSEQ}
+    assert figures["bleu"] == round(bleu, 2) and 0 < bleu < 100
+    assert figures["ter"] == round(ter, 2) and 0 < ter < 100
+    assert figures["accuracy"] == 20
+    assert figures.keys() == {*METRICS, *FAIRSEQ}
 
 
 SENTENCE = st.lists(st.sampled_from("the cat sat on mat .".split()), max_size=6).map(" ".join)
@@ -128,30 +128,32 @@ SENTENCE = st.lists(st.sampled_from("the cat sat on mat .".split()), max_size=6)
 )
 @settings(max_examples=25)
 def test_batches_and_processes_change_nothing(rows, cuts, tensors):
-    made = task(eval_metrics=ALL)
-    whole = stats(made, [logged(made, rows)])
+    edit_task = task(eval_metrics=ALL)
+    expected = stats(edit_task, [logged(edit_task, rows)])
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     parts = [rows[a:b] for a, b in zip(edges, edges[1:]) if a < b]
-    outputs = [logged(made, part) for part in parts]
-    summed = {key: sum(one[key] for one in outputs) for key in outputs[0]}
+    outputs = [logged(edit_task, part) for part in parts]
+    summed = {key: sum(output[key] for output in outputs) for key in outputs[0]}
     if tensors:
         summed = {key: torch.tensor(value, dtype=torch.double) for key, value in summed.items()}
     # batch after batch; a batch in each process, gathered; the same, summed as fairseq does
-    one, gathered, added = [[o] for o in outputs], [outputs], [[summed]]
-    for found in (stats(made, *steps) for steps in (one, gathered, added)):
-        assert {name: found[name] for name in METRICS} == {name: whole[name] for name in METRICS}
+    alone, gathered, added = [[o] for o in outputs], [outputs], [[summed]]
+    for figures in (stats(edit_task, *steps) for steps in (alone, gathered, added)):
+        assert {name: figures[name] for name in METRICS} == {
+            name: expected[name] for name in METRICS
+        }
 
 
 def test_what_is_asked_for_is_logged_and_nothing_else():
     asked = {"eval_bleu": True, "eval_metrics": "ter, bleu"}
     assert of_rows(ROWS, **asked).keys() == {"bleu", "ter", *FAIRSEQ}
     assert of_rows(ROWS).keys() == {*FAIRSEQ}
-    made = training(eval_metrics=ALL)
-    trained = stats(made, [{"loss": 1.0, "nsentences": 1, "ntokens": 1}])
+    edit_task = training(eval_metrics=ALL)
+    trained = stats(edit_task, [{"loss": 1.0, "nsentences": 1, "ntokens": 1}])
     assert not METRICS.keys() & trained.keys(), "training decodes nothing"
-    nothing = {key: 0 * value for key, value in logged(made, ROWS).items()}
-    found = stats(made, [nothing])
-    assert {found[name] for name in METRICS} == {0}, "where nothing was counted all are nought"
+    nothing = {key: 0 * value for key, value in logged(edit_task, ROWS).items()}
+    figures = stats(edit_task, [nothing])
+    assert {figures[name] for name in METRICS} == {0}, "where nothing was counted all are nought"
 
 
 def test_eval_tokenized_bleu_leaves_tokens_as_they_are():
@@ -165,19 +167,19 @@ def test_eval_tokenized_bleu_leaves_tokens_as_they_are():
 
 def test_subwords_are_joined_before_counting():
     rows = [("a@@ b dog", "a@@ b dog .")]  # one edit, of fewer words where subwords are joined
-    found = of_rows(rows, eval_metrics="ter", eval_bleu_remove_bpe="@@ ")
-    assert found["ter"] > of_rows(rows, eval_metrics="ter")["ter"] > 0
+    figures = of_rows(rows, eval_metrics="ter", eval_bleu_remove_bpe="@@ ")
+    assert figures["ter"] > of_rows(rows, eval_metrics="ter")["ter"] > 0
 
 
 def test_text_is_detokenised_and_examples_are_shown(caplog):
     options = {"eval_bleu_args": '{"iter_decode_max_iter": 3}'}
-    made = training(eval_bleu=True, eval_bleu_print_samples=True, **options)
-    assert made.options.iter_decode_max_iter == 3, "generation options reach the generator"
-    made.validation.tokenizer = SimpleNamespace(decode=lambda text: text.replace(" .", "."))
+    edit_task = training(eval_bleu=True, eval_bleu_print_samples=True, **options)
+    assert edit_task.options.iter_decode_max_iter == 3, "generation options reach the generator"
+    edit_task.validation.tokenizer = SimpleNamespace(decode=lambda text: text.replace(" .", "."))
     with caplog.at_level(logging.INFO):
-        logged(made, [("the zebra sat .", "the cat sat .")])
-    said = [record.getMessage() for record in caplog.records]
-    assert said == ["example hypothesis: the <unk> sat.", "example reference: the cat sat."]
+        logged(edit_task, [("the zebra sat .", "the cat sat .")])
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["example hypothesis: the <unk> sat.", "example reference: the cat sat."]
 
 
 # what cannot be, and selection --------------------------------------------------------------------
@@ -224,7 +226,7 @@ def test_metrics_of_the_criterion_are_none_of_our_business():
 
 
 def test_a_checkpoint_may_be_validated_by_other_metrics_than_it_was_selected_by():
-    made = task(best_checkpoint_metric="ter", eval_metrics="accuracy")
-    made.build_model(None, from_checkpoint=True)
-    made.build_criterion(None)
-    assert stats(made, [logged(made, ROWS)])["accuracy"] == 20  # as fairseq-validate does
+    edit_task = task(best_checkpoint_metric="ter", eval_metrics="accuracy")
+    edit_task.build_model(None, from_checkpoint=True)
+    edit_task.build_criterion(None)
+    assert stats(edit_task, [logged(edit_task, ROWS)])["accuracy"] == 20  # as fairseq-validate does
