@@ -78,7 +78,7 @@ def build_backbone(
     kind, config, mask = read_description(description)
     if tie and kind != "bert":
         raise UserError(
-            f"--tie-backbone only works with BERT, and {kind} has its own decoder; leave it out"
+            f"--tie-backbone only works with BERT; {kind} has a decoder of its own, so leave it out"
         )
     backbone: Backbone = config.build(source, target, tie, dropouts)
     backbone.mask = source.indices.get(mask)
