@@ -93,4 +93,4 @@ def test_a_trained_model_works_from_any_folder_and_wherever_it_is_moved(
     assert corrected(alone, there) == corrected(there / "moved" / "run", tmp_path) == wanted
     os.remove(alone / "spm.model")
     refused = commands(f"lev-correct --path {alone}", there, stdin="abc\n", environ=INSTALLED)
-    assert "is not there" in refused.error and "spm.model" in refused.error
+    assert "does not exist" in refused.error and "spm.model" in refused.error

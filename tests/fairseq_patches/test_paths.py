@@ -139,7 +139,7 @@ def test_what_a_checkpoint_names_is_found_under_its_last_name_where_the_folder_h
     assert origin_of(path).file(*asked) == str(moved / "bin" / "spm.model"), "beside its data"
     alone = here / "alone"
     alone.mkdir()
-    with refuses("--sentencepiece-model", "is not there", str(named)) as caught:
+    with refuses("--sentencepiece-model", "does not exist", str(named)) as caught:
         origin_of(alone / "model.pt").file(*asked)
     assert "trust" not in str(caught.value)
     shutil.copy(moved / "bin" / "spm.model", alone)
