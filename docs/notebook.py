@@ -1,0 +1,66 @@
+"""Runs the cells of examples/python/edits.ipynb and stores what they show.
+
+    LEV_MODEL=CHECKPOINT python docs/notebook.py
+
+Cells with the tag ``needs-model`` need a Levenshtein editor that was trained with ``--old-source``,
+as by examples/translation_memory. A test runs the others and compares their outputs.
+"""
+
+import ast
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+NOTEBOOK = Path(__file__).resolve().parents[1] / "examples" / "python" / "edits.ipynb"
+NEEDS_MODEL = "needs-model"
+Cell = dict[str, Any]
+
+
+def needs_model(cell: Cell) -> bool:
+    """Whether a cell is tagged as one that needs a trained editor."""
+    return NEEDS_MODEL in cell["metadata"].get("tags", ())
+
+
+def run_cell(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    """The outputs of a code cell, as a notebook stores them: printed text, and its last value."""
+    body = ast.parse(source, f"cell {number}")
+    last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
+    printed, value = io.StringIO(), None
+    with redirect_stdout(printed):
+        exec(compile(body, f"cell {number}", "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
+    outputs: list[dict[str, Any]] = []
+    if printed.getvalue():
+        text = printed.getvalue().splitlines(keepends=True)
+        outputs.append({"output_type": "stream", "name": "stdout", "text": text})
+    if value is not None:
+        shown = {"output_type": "execute_result", "execution_count": number, "metadata": {}}
+        outputs.append({**shown, "data": shown_value(value)})
+    return outputs
+
+
+def shown_value(value: Any) -> dict[str, list[str]]:
+    """What a notebook keeps of a value: text, and HTML where the value has it."""
+    to_html: Callable[[], str] | None = getattr(value, "_repr_html_", None)
+    data = {"text/plain": repr(value).splitlines(keepends=True)}
+    return data | {"text/html": to_html().splitlines(keepends=True)} if to_html else data
+
+
+def main() -> None:
+    """Run all cells in order and write the notebook with their outputs."""
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    names: dict[str, Any] = {}
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for number, cell in enumerate(code, start=1):
+        cell["execution_count"] = number
+        cell["outputs"] = run_cell("".join(cell["source"]), names, number)
+    text = json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
+    NOTEBOOK.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
