@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..corrector.checked_files import checked_files
 from ..corrector.ignore import IgnoreComments
+from ..corrector.markdown import is_markdown
 from ..corrector.packaged import ENGLISH_SPELLING
 from ..corrector.page import html_sink
 from ..corrector.report import Report, Sink, diff, json_sink
@@ -203,7 +204,8 @@ class Run:
     ) -> Iterator[tuple[list["Correction"], list[bytes]]]:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
-        document, told = self.corrector.document(path=path), False
+        text = read_file(path).lines if is_markdown(path) and not is_stream(path) else ()
+        document, told = self.corrector.document(path=path, text=text), False
         comments = IgnoreComments()
         read = progress(raw_lines(path), "lines", output, path)
         for chunk in chunks(read, path, self.args.buffer, PAUSE):

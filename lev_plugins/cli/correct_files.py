@@ -53,7 +53,8 @@ def corrected_files(
     """All files, in order; words that return in any of them count for all. Progress is shown."""
     documents: list[Document | None] = []
     for text in texts:
-        documents.append(corrector.document(documents[-1] if documents else None, text.path))
+        others = documents[-1] if documents else None
+        documents.append(corrector.document(others, text.path, text.lines))
 
     def parts() -> Iterator[tuple[Sequence[str], "Document | None", Sequence[bool]]]:
         files = zip(texts, documents, strict=True)

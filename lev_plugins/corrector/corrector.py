@@ -15,13 +15,23 @@ from ..io.text_files import require_files
 from . import spacing
 from .backends import Answer, Backend
 from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
-from .evidence import Evidence, Run
+from .evidence import Evidence, Run, judged
 from .fitting import calibrated
 from .known_words import KnownWords
 from .languages import Languages
 from .markup import as_asked, is_shouted
 from .packaged import ENGLISH_SPELLING, installed_misspellings
-from .protection import SURE, CodeProtection, Document, Protection, covered, joined, touched
+from .protection import (
+    SURE,
+    CodeProtection,
+    Document,
+    Protection,
+    covered,
+    differing,
+    joined,
+    protected_spans,
+    touched,
+)
 from .settings import DEFAULTS, Settings, chosen
 from .units import (
     HYPHENS,
@@ -49,10 +59,12 @@ _CODE = CodeProtection()
 
 @dataclass(frozen=True)
 class _Reading:
-    """A text that was read: its lines, which of them are code, which stay, the units of each and
-    its parts in other languages, and what tells how sure an edit has to be."""
+    """A text that was read: its lines, how each is shown (:meth:`.Document.shown`), which of them
+    are code, which stay, the units of each and its parts in other languages, and what tells how
+    sure an edit has to be."""
 
     lines: Sequence[str]
+    shown: Sequence[str]
     code: Sequence[bool]
     skipped: Sequence[bool]
     units: Sequence[Sequence[Unit]]
@@ -230,22 +242,23 @@ class Corrector:
 
     def _reading(
         self, lines: Sequence[str], document: Document | None, ignored: Sequence[bool]
-    ) -> "_Reading":
+    ) -> _Reading:
         ignored = ignored or [False] * len(lines)
         code = document.read(lines, ignored) if document else [False] * len(lines)
+        shown = document.shown(lines) if document and self.unit == "letters" else lines
         skipped = [*map(any, zip(code, ignored, strict=True))]
-        units = [[] if skip else [*self._units(line)] for line, skip in zip(lines, skipped)]
+        units = [[] if skip else [*self._units(line)] for line, skip in zip(shown, skipped)]
         if document and self.unit == "letters":
             document.leave_divided_words(lines, units)
         evidence = document.evidence if document else self._evidence()
         if evidence is None:
-            return _Reading(lines, code, skipped, units, [()] * len(lines), document)
-        foreign = evidence.read(lines, skipped)
+            return _Reading(lines, shown, code, skipped, units, [()] * len(lines), document)
+        foreign = evidence.read(shown, skipped)
         units = [
             [unit for unit in some if self._is_asked(unit, parts, evidence)]
             for some, parts in zip(units, foreign, strict=True)
         ]
-        return _Reading(lines, code, skipped, units, foreign, document, evidence)
+        return _Reading(lines, shown, code, skipped, units, foreign, document, evidence)
 
     def _is_asked(self, unit: Unit, foreign: Sequence[Span], evidence: Evidence) -> bool:
         """Whether the model is asked about a unit of a line with foreign parts."""
@@ -279,18 +292,21 @@ class Corrector:
             else:
                 yield self._corrected(reading, number, answers, threshold, protections)
 
-    def document(self, others: Document | None = None, path: str | None = None) -> Document | None:
+    def document(
+        self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
+    ) -> Document | None:
         """A text to correct some lines at a time, which teaches words and says what is code or
         another language (:mod:`.protection`); None where code is not protected.
 
         Args:
             others: another text of the same run: the words of both count for both.
             path: the name of its file.
+            text: all of its lines, by which one of Markdown is read (:mod:`.markdown`).
         """
         if not self.settings.protect_code:
             return None
         evidence = self._evidence(others.evidence if others else None, path)
-        return Document(self.backend.unknown, others, path, evidence)
+        return Document(self.backend.unknown, others, path, evidence, text)
 
     def _evidence(self, others: Evidence | None = None, path: str | None = None) -> Evidence | None:
         """Of a text; ``others``: of another text of the same run."""
@@ -350,19 +366,21 @@ class Corrector:
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected;
         ``answers``: of units that are written alike in the same context."""
-        line, units = reading.lines[number], reading.units[number]
+        line, shown = reading.lines[number], reading.shown[number]
+        units = reading.units[number]
         wanted = self._wanted(reading, number, answers)
         respaced: list[tuple[Patch, float]] = []
         if self.backend.spacing:
-            places = [*spans(line, "letters")]
-            wanted, respaced = self.backend.spacing.combined(line, places, wanted)
-            respaced = [_judged(line, change, reading.evidence) for change in respaced]
+            places = [*spans(shown, "letters")]
+            wanted, respaced = self.backend.spacing.combined(shown, places, wanted)
+            respaced = [judged(line, change, reading.evidence) for change in respaced]
         wanted = sorted([*wanted, *respaced])
         edits, longest = [], self.settings.longest
-        patterns = joined(span for one in protections if wanted for span in one.spans(line))
+        patterns = protected_spans(protections if wanted else (), line, shown)
         protected = joined([*patterns, *reading.foreign[number]])
         asked = [one for one in protections if one is not self.protections[0]]
-        whole = joined(span for one in asked if respaced for span in one.spans(line))
+        spans_asked = protected_spans(asked if respaced else (), line, shown)
+        whole = joined([*spans_asked, *differing(line, shown)])
         for (start, end, after), chance in whole_words(line, wanted):
             before = line[start:end]
             spaced = any(start <= first and last <= end for (first, last, _), _ in respaced)
@@ -391,7 +409,7 @@ class Corrector:
     ) -> list[tuple[Patch, float]]:
         """The changes of units that the model wants in a line, each with its probability in this
         text."""
-        line, judge = reading.lines[number], reading.evidence or reading.document
+        line, judge = reading.shown[number], reading.evidence or reading.document
         shouted = self.unit == "letters" and is_shouted(line)
         wanted: list[tuple[Patch, float]] = []
         for unit in reading.units[number]:
@@ -408,15 +426,6 @@ class Corrector:
                 after = cased if unit.text != written else after
                 wanted.append(((start, end, after), chance))
         return wanted
-
-
-def _judged(
-    line: str, change: tuple[Patch, float], evidence: Evidence | None
-) -> tuple[Patch, float]:
-    """A change of spaces with its probability in a text."""
-    patch, chance = change
-    start, end, after = patch
-    return patch, evidence.respaced(line[start:end], after, chance) if evidence else chance
 
 
 def _groups(readings: Iterable[_Reading]) -> Iterator[list[_Reading]]:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from .edits import Patch
 from .known_words import KnownWords
 from .languages import Languages, Word
 from .units import HYPHENS, Span, spans
@@ -231,6 +232,16 @@ class Evidence:
         highest = BAR + self._level(word) + COMPOUND * in_compound
         highest += BAR_OF_CODE * (not self._is_prose) + TERM * (times >= TERM_TIMES)
         return highest * self.severity + REPEATED * math.log(max(times, 1))
+
+
+def judged(
+    line: str, change: tuple[Patch, float], evidence: Evidence | None
+) -> tuple[Patch, float]:
+    """A change of spaces in a line with its probability in the text."""
+    (start, end, after), chance = change
+    if evidence:
+        chance = evidence.respaced(line[start:end], after, chance)
+    return (start, end, after), chance
 
 
 def _forms(word: str) -> tuple[str, ...]:

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from os.path import commonprefix
 
 from ..errors import printable
 from ..io.lines import json_line
 from .edits import Correction, Edit
+from .units import APOSTROPHES, HYPHENS
 
-#: What surrounds a word: of an edit, it is shown where it changes alone.
-_MARGIN = re.compile(r"[\W_]*")
+#: The word, or its beginning, that a text ends with.
+_LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}]*\Z")
 #: GitHub's escapes in messages, and those of what it reads before them.
 _IN_MESSAGE = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
@@ -53,17 +55,17 @@ def _bare(edit: Edit) -> tuple[int, str, str]:
     before, after = edit.before, edit.after
     if not before.strip() or not after.strip():
         return edit.offset + len(before) - len(before.lstrip()), before.strip(), after.strip()
-    start = _margin(before, after)
-    end = _margin(before[::-1], after[::-1])
-    if start == len(before) or start == len(after):  # there is no letter
-        return edit.offset, before, after
-    return edit.offset + start, before[start : len(before) - end], after[start : len(after) - end]
+    start = _around(before, after)
+    end = _around(before[start:][::-1], after[start:][::-1])
+    bare = before[start : len(before) - end], after[start : len(after) - end]
+    return (edit.offset + start, *bare) if all(bare) else (edit.offset, before, after)
 
 
-def _margin(before: str, after: str) -> int:
-    """How many characters stand before the first letter of two texts, if they are the same ones."""
-    margins = [match.group() for text in (before, after) if (match := _MARGIN.match(text))]
-    return len(margins[0]) if margins[0] == margins[1] else 0
+def _around(before: str, after: str) -> int:
+    """How many characters two texts begin with that are no part of a word that differs."""
+    same = commonprefix([before, after])
+    word = _LAST_WORD.search(same)
+    return word.start() if word else len(same)
 
 
 def as_text(finding: Finding) -> str:

@@ -12,6 +12,7 @@ from os.path import commonprefix
 from ..errors import UserError
 from ..inference.arguments import strings
 from .evidence import Evidence
+from .markdown import is_markdown, read_markdown
 from .markup import is_prose, is_shouted
 from .units import HYPHENS, Span, Unit, spans
 
@@ -117,6 +118,23 @@ class CodeProtection(Protection):
         return joined([*super().spans(line), *quoted, *capitals])
 
 
+def protected_spans(protections: Iterable[Protection], line: str, shown: str) -> list[Span]:
+    """All that is protected in a line, :func:`joined`; code as far as it is shown."""
+    return joined(
+        span
+        for protection in protections
+        for span in protection.spans(shown if isinstance(protection, CodeProtection) else line)
+    )
+
+
+def differing(line: str, shown: str) -> list[Span]:
+    """The characters of a line that are shown as others."""
+    if line == shown:
+        return []
+    pairs = enumerate(zip(line, shown, strict=True))
+    return [(place, place + 1) for place, (written, read) in pairs if written != read]
+
+
 def joined(spans: Iterable[Span]) -> list[Span]:
     """The same characters, in order; each once, where spans overlap."""
     found: list[Span] = []
@@ -161,6 +179,7 @@ class Document:
         others: another text of the same run: the words of both count for both.
         path: the name of its file, where it has one.
         evidence: what counts its words, where edits are judged by them.
+        text: all of its lines; one of Markdown, by its path, is then read by its grammar.
     """
 
     def __init__(
@@ -169,8 +188,11 @@ class Document:
         others: "Document | None" = None,
         path: str | None = None,
         evidence: Evidence | None = None,
+        text: Sequence[str] = (),
     ) -> None:
         self._unknown, self.path, self.evidence = unknown, path, evidence
+        self._markdown = read_markdown(text) if text and is_markdown(path) else None
+        self._read = 0  # lines, so far
         self._fence, self._blank, self._indented = "", False, False
         self._divided = False  # a word, at the end of the line before
         self._words = self._strange = 0  # in lines of several words, not in lists of single ones
@@ -180,11 +202,13 @@ class Document:
     def read(self, lines: Sequence[str], ignored: Sequence[bool] = ()) -> list[bool]:
         """Which of the next lines are code; the words of the others are counted, but for those
         that are ``ignored``."""
-        code = list(map(self._is_code, lines))
+        code = self._code_of(lines)
+        self._read += len(lines)
         if self.evidence:
             return code
         silent = [mark or skip for mark, skip in zip_longest(code, ignored, fillvalue=False)]
-        for line in (line for line, no_prose in zip(lines, silent, strict=True) if not no_prose):
+        prose = zip(self.shown(lines), silent, strict=True)
+        for line in (line for line, no_prose in prose if not no_prose):
             words = [line[start:end] for start, end in spans(line, "letters")]
             unknown = [word for word in words if self._unknown(word)]
             self._met.update(unknown)
@@ -192,6 +216,21 @@ class Document:
                 self._words += len(words)
                 self._strange += len(unknown)
         return code
+
+    def shown(self, lines: Sequence[str]) -> Sequence[str]:
+        """The lines that were read last as their words are read: each as long as it is; of
+        Markdown with spaces for its markup."""
+        if self._markdown is None:
+            return lines
+        return self._markdown.shown[self._read - len(lines) : self._read]
+
+    def _code_of(self, lines: Sequence[str]) -> list[bool]:
+        """Which of the next lines are code."""
+        if self._markdown is None:
+            return list(map(self._is_code, lines))
+        code = self._markdown.code[self._read : self._read + len(lines)]
+        prompts = map(_PROMPT.match, lines)
+        return [mark or bool(prompt) for mark, prompt in zip(code, prompts, strict=True)]
 
     def _is_code(self, line: str) -> bool:
         """Whether the next line is code in Markdown: a fence or between fences, indented by four

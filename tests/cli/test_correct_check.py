@@ -35,17 +35,17 @@ def git(*words: str) -> None:
 
 
 FORMS = {
-    "text": "in/a.md:2:6: teh -> the (0.25)\nin/a.md:3:3: teh -> the (0.25)\n",
+    "text": "in/a.md:2:6: teh -> the (0.25)\nin/a.md:3:4: teh -> the (0.25)\n",
     "github": "::warning file=in/a.md,line=2,col=6,endColumn=9,title=lev-correct::"
     "teh -> the (0.25)\n"
-    "::warning file=in/a.md,line=3,col=3,endColumn=6,title=lev-correct::teh -> the (0.25)\n",
+    "::warning file=in/a.md,line=3,col=4,endColumn=7,title=lev-correct::teh -> the (0.25)\n",
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_findings_name_file_line_and_column_and_the_word_alone(run, form):
-    words = {"(teh,": "(the,", "**teh**": "**the**"}
-    put(in__a_md="\ufeffé\nx é (teh,\r\n**teh**\n".encode())
+    words = {"(teh,": "(the,", "<i>teh</i>": "<i>the</i>"}
+    put(in__a_md="\ufeffé\nx é (teh,\r\n<i>teh</i>\n".encode())
     os.rename("in/a_md", "in/a.md")
     flags = f"--check ./in --unit word --format {form}"
     assert run(flags, words, status=1).decode() == FORMS[form]

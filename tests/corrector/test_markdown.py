@@ -1,0 +1,117 @@
+"""Of a Markdown file prose is corrected; what its grammar says is code or an address stays."""
+
+import subprocess
+import sys
+
+import pytest
+from fake_backend import Scripted, ranking
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.corrector.lexicon import Bigrams, Lexicon
+from lev_plugins.corrector.markdown import read_markdown
+from lev_plugins.corrector.protection import Document
+from lev_plugins.corrector.units import spans
+
+#: What is prose says *teh*, what is code *hte*.
+TEXT = """\
+---
+hte: hte
+summary: so the teh cat sat on mats
+---
+# Teh **teh** `hte` and __hte__ #
+
+A [teh text](http://a.example/hte "Teh title") and [hte] and [teh text][hte], ![teh](hte.png).
+Teh `hte
+hte` teh and _teh_ and ~~teh~~ and <http://a.example/hte> and **teh
+teh** <b>teh</b> <kbd>hte</kbd> <!-- teh -->
+
+[hte]: http://a.example/hte
+   "teh title"
+
+1. teh
+
+   teh, a paragraph of the list
+
+       hte
+
+> ```
+> hte
+> ```
+> teh `` ` hte ``
+
+| teh | `hte` | so \\| teh |
+|-----|-------|------------|
+| teh | **teh** | teh |
+
+<div class="hte"
+  title="hte">
+ teh <code>hte</code>
+</div>
+
+<!-- teh
+  teh -->
+
+<pre>
+hte
+
+hte</pre>
+
+teh
+	teh, for no empty line is before
+~~~
+hte"""
+
+
+def test_prose_of_markdown_is_read_and_code_is_not():
+    lines = TEXT.split("\n")
+    markdown = read_markdown(lines)
+    pairs = zip(lines, markdown.shown, markdown.code, strict=True)
+    for number, (line, shown, code) in enumerate(pairs):
+        places = [] if code else spans(shown, "letters")
+        words = [line[start:end].lower() for start, end in places]
+        assert words.count("teh") == line.lower().count("teh"), number
+        assert "hte" not in words, number
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_a_document_of_markdown_is_corrected_some_lines_at_a_time(size):
+    text = "- teh\n\n    *teh* cat\n\n[teh]: teh 'Teh'\na `teh\nteh` [teh] t*eh* teh\r"
+    lines, corrector = text.split("\n"), ranking(Scripted(likes={"the": 0.0}))
+    document = Document(lambda word: False, path="a/b.MD", text=lines)
+    corrected: list[str] = []
+    for start in range(0, len(lines), size):
+        part = lines[start : start + size]
+        corrected += [line.text for line in corrector.correct(part, document=document)]
+    assert corrected == text.replace("*teh*", "*the*").replace("- teh", "- the").replace(
+        "'Teh'", "'The'").replace("t*eh* teh", "t*eh* the").split("\n")  # fmt: skip
+
+
+def test_spaces_are_not_changed_over_markup():
+    """*wor*ld* is no *wor ld*."""
+    counts = {"the": 1000.0, "of": 900.0, "to": 800.0, "world": 50.0, "cat": 40.0}
+    bigrams = Bigrams({("the", "world"): 5.0, ("of", "the"): 90.0, ("world", "to"): 5.0})
+    corrector = ranking(lexicon=Lexicon(counts), bigrams=bigrams)
+    lines = ["of the wor ld to the cat", "of the wor*ld* to the cat"]
+    document = Document(lambda word: False, path="a.md", text=lines)
+    corrected = [line.text for line in corrector.correct(lines, document=document)]
+    assert corrected == ["of the world to the cat", lines[1]]
+
+
+@given(st.text(alphabet='ab \n*_~`[]()<>!|-#:"&/=\\\t\r\0\ufeff\ud800', max_size=40))
+def test_every_line_is_shown_as_long_as_it_is(text):
+    lines = text.split("\n")
+    markdown = read_markdown(lines)
+    assert [*map(len, markdown.shown)] == [*map(len, lines)]
+    assert len(markdown.code) == len(lines)
+
+
+def test_the_parser_is_loaded_for_the_first_markdown_alone():
+    script = """
+import sys
+from lev_plugins.corrector.protection import Document
+for path, is_loaded in (("a.txt", False), (None, False), ("a.md", True)):
+    Document(lambda word: False, path=path, text=["a *b*"]).read(["a *b*"])
+    assert ("markdown_it" in sys.modules) is is_loaded, path
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
