@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lev_plugins.nn.backbone import Backbone
 from lev_plugins.nn.seq2seq.model import TransformerDecoder
-from lev_plugins.nn.transformer import Memory
+from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.pretrained import Pretrained, Vocabulary, read_vocabulary
 from lev_plugins.pretrained.directory import Directory
 from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
@@ -205,10 +205,10 @@ class Model:
     def encode(self, tokens: Tensor) -> Tensor:
         return self.backbone.encoder(self.backbone.source(tokens), tokens.ne(self.pad))
 
-    def encoder_out(self, tokens: Tensor) -> dict[str, list[Memory]]:
+    def encoder_out(self, tokens: Tensor) -> dict[str, list[EncoderOutput]]:
         rows = torch.arange(len(tokens))
         mask = tokens.ne(self.pad)[:, None, None]
-        return {"memory": [Memory(self.encode(tokens), mask, rows=rows)]}
+        return {"memory": [EncoderOutput(self.encode(tokens), mask, rows=rows)]}
 
     def decode(self, tokens: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
         """States and logits after every prefix of ``before``."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import Positions, TokenEmbedding, token_table
 from .kernels import TORCH, Kernels
-from .packing import Layout
+from .packing import AttentionLayout
 from .transformer import Attention, BlockSize, TransformerBlock, TransformerStack
 
 
@@ -25,7 +25,7 @@ class EncoderBody(nn.Module):
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         """B × S × C embedded tokens; ``real`` B × S, bool, False at padding → B × S × C."""
-        x = self.stack(x, Layout(real[:, None, None], self.kernels.packing(real)))
+        x = self.stack(x, AttentionLayout(real[:, None, None], self.kernels.packing(real)))
         return x if self.norm is None else self.norm(x)
 
 

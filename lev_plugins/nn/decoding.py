@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from .kernels import TORCH, Kernels
-from .packing import Layout
-from .transformer import Attention, Block, Memory, TransformerBlock
+from .packing import AttentionLayout
+from .transformer import Attention, Block, EncoderOutput, TransformerBlock
 
 KVCache = tuple[Tensor, Tensor]
 
@@ -45,7 +45,7 @@ class DecoderBlock(Block):
         self.cross_attention, self.cross_norm = cross_attention, cross_norm
 
     def self_attend(
-        self, x: Tensor, layout: Layout, memory: Memory, before: KVCache | None
+        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput, before: KVCache | None
     ) -> tuple[Tensor, KVCache]:
         """The newest tokens attend to all: what ``x`` is shaped like, keys and values of all."""
         attention = self.block.self_attention
@@ -56,8 +56,8 @@ class DecoderBlock(Block):
     def forward(
         self,
         x: Tensor,
-        layout: Layout,
-        memory: Memory,
+        layout: AttentionLayout,
+        memory: EncoderOutput,
         before: KVCache | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, KVCache, Tensor | None]:

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
-from .packing import Layout, Packing
+from .packing import AttentionLayout, Unpadding
 
 #: numbers of a mask's row that kernels of attention read together
 ALIGNED = 16
@@ -64,13 +64,13 @@ class Kernels:
         """The tensor in the precision in which products of it are fast."""
         return x
 
-    def packing(self, real: Tensor) -> Packing | None:
+    def packing(self, real: Tensor) -> Unpadding | None:
         """How padding is left out of layers; None where it is kept. ``real``: B × T, bool."""
         return None
 
-    def layout(self, real: Tensor) -> Layout:
+    def layout(self, real: Tensor) -> AttentionLayout:
         """How a batch is read; ``real``: B × T, bool."""
-        return Layout(real[:, None, None, :])
+        return AttentionLayout(real[:, None, None, :])
 
 
 def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:

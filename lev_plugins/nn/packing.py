@@ -26,7 +26,7 @@ def round_up_rows(rows: int) -> int:
     return rows + -rows % max(step, 1)
 
 
-class Packing:
+class Unpadding:
     """Where the real positions (B × T, bool) of a padded batch are.
 
     ``rounds_up``: more rows than N may be packed, all readers take what :meth:`pack` gives.
@@ -52,7 +52,7 @@ class Packing:
         return x.index_select(0, self.source).unflatten(0, self.shape)
 
 
-class Layout(NamedTuple):
+class AttentionLayout(NamedTuple):
     """How a batch is read.
 
     mask: what attention sees, bool or to be added to the scores, expands to B × H × T × keys; None
@@ -61,7 +61,7 @@ class Layout(NamedTuple):
     """
 
     mask: Tensor | None = None
-    packing: Packing | None = None
+    packing: Unpadding | None = None
     rotary_angles: Tensor | None = None
 
     def pack(self, x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from .backbone import Backbone
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import TokenEmbedding, token_table
 from .kernels import TORCH, Kernels, Linear
-from .packing import Layout
+from .packing import AttentionLayout
 from .transformer import ACTIVATIONS, Attention, TransformerBlock
 
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
@@ -217,7 +217,7 @@ class T5Encoder(nn.Module):
         """
         seen = real[:, None, None] if mask is None else mask
         bias = self.bias(seen[:, 0].expand(-1, x.size(1), -1))
-        layout = Layout(bias, self.kernels.packing(real))
+        layout = AttentionLayout(bias, self.kernels.packing(real))
         x = layout.pack(x)
         for block in self.blocks:
             x = block(x, layout)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .kernels import TORCH, Kernels, Linear
-from .packing import Layout
+from .packing import AttentionLayout
 from .rotary import apply_rotary
 
 #: as configurations name them
@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 @dataclass
-class Memory:
+class EncoderOutput:
     """What the encoder leaves for the decoder.
 
     states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None allows
@@ -114,7 +114,7 @@ class Attention(nn.Module):
         several = x.view(b, t, parts, self.heads, -1).unbind(2)
         return tuple(part.transpose(1, 2) for part in several)
 
-    def keys_values(self, memory: Memory) -> tuple[Tensor, Tensor]:
+    def keys_values(self, memory: EncoderOutput) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory for this layer, B × H × S × D each."""
         if torch.compiler.is_compiling():  # with a table of layers each would need its own graph
             key, value = self._split(self.inputs(memory.states), 2)
@@ -126,7 +126,7 @@ class Attention(nn.Module):
             memory.cache[id(self)] = (key, value)
         return memory.cache[id(self)]
 
-    def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
+    def project(self, x: Tensor, layout: AttentionLayout) -> tuple[Tensor, ...]:
         """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
         query, key, value = self._split(layout.unpack(self.inputs(x)), 3)
         return (
@@ -135,7 +135,7 @@ class Attention(nn.Module):
             value,
         )
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
         if query.size(2) == 1 and not self.training:
             return self.attend_to_segments(query, [(key, value)], layout.mask)
@@ -155,7 +155,7 @@ class Attention(nn.Module):
         return self.output(self._attention_with_weights(query, parts, mask)[0])
 
     def forward_with_weights(
-        self, x: Tensor, layout: Layout, memory: Memory
+        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput
     ) -> tuple[Tensor, Tensor]:
         """:meth:`forward`, and how much each looks at each of the memory, B × T × S."""
         query, parts = self._queries(x, layout), [self.keys_values(memory)]
@@ -186,13 +186,15 @@ class Attention(nn.Module):
             out = out + look @ upcast(value)
         return out.to(query.dtype).transpose(1, 2).flatten(2), weights
 
-    def _queries(self, x: Tensor, layout: Layout, rows: int | None = None) -> Tensor:
+    def _queries(self, x: Tensor, layout: AttentionLayout, rows: int | None = None) -> Tensor:
         """B × H × T × D; with ``rows``, of the memory, those of one row stand one after another."""
         assert self.query is not None, "only cross=True reads a memory"
         x = layout.unpack(self.query(x))
         return x.view(rows or x.size(0), -1, self.heads, x.size(2) // self.heads).transpose(1, 2)
 
-    def forward(self, x: Tensor, layout: Layout, memory: Memory | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput | None = None
+    ) -> Tensor:
         """B × T × C → B × T × C, or packed, N × C → N × C; a memory has a mask of its own.
 
         Several rows may read one of the memory; they lie side by side.
@@ -259,7 +261,9 @@ class TransformerBlock(Block):
         x = self.fc1(x, relu=True) if relu else self.activation(self.fc1(x))
         return self.fc2(self.kernels.dropout(x, self.activation_dropout, self.training))
 
-    def forward(self, x: Tensor, layout: Layout, memory: Memory | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput | None = None
+    ) -> Tensor:
         """B × T × C → B × T × C, or packed, N × C → N × C."""
         x = self.residual(x, self.self_norm, lambda h: self.self_attention(h, layout))
         cross, norm = self.cross_attention, self.cross_norm
@@ -276,7 +280,11 @@ class TransformerStack(nn.Module):
         self.blocks = nn.ModuleList(blocks)
 
     def forward(
-        self, x: Tensor, layout: Layout, memory: Memory | None = None, depth: int | None = None
+        self,
+        x: Tensor,
+        layout: AttentionLayout,
+        memory: EncoderOutput | None = None,
+        depth: int | None = None,
     ) -> Tensor:
         """B × T × C → B × T × C after ``depth`` blocks, None for all; padding has no meaning."""
         x = layout.pack(x)

@@ -13,7 +13,7 @@ import tiny
 import torch
 from torch import Tensor
 
-from lev_plugins.nn.transformer import Memory
+from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 
 # few letters, so that a random policy often wants to write what was removed
@@ -74,7 +74,7 @@ def single(policy: Any, pairs: Iterable[tuple[str, str]], **values: Any) -> list
 
 
 #: the sources, as a memory that can be selected
-encoded = functools.partial(Memory, mask=None)
+encoded = functools.partial(EncoderOutput, mask=None)
 
 
 class ConstantPolicy(tiny.LevTPolicy):
@@ -113,7 +113,7 @@ class RandomPolicy(tiny.LevTPolicy):
     def __init__(self, seed: int, growth: float = 0.0, size: int = len(SYMBOLS)) -> None:
         self.seed, self.growth, self.size = seed, growth, size
 
-    def _draw(self, phase: str, tokens: Tensor, memory: Memory, classes: int) -> Tensor:
+    def _draw(self, phase: str, tokens: Tensor, memory: EncoderOutput, classes: int) -> Tensor:
         assert len(tokens) == len(memory.states), "memory and sentences went apart"
         logits = torch.full((*tokens.shape, classes), 3.0)
         for i, sides in enumerate(zip(memory.states, tokens, strict=True)):

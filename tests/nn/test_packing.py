@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lev_plugins.nn.backends.cpu import CPUKernels
 from lev_plugins.nn.kernels import TORCH
-from lev_plugins.nn.packing import Packing, round_up_rows
+from lev_plugins.nn.packing import Unpadding, round_up_rows
 
 LENGTHS = st.lists(st.integers(0, 6), min_size=1, max_size=5).filter(any)
 
@@ -25,7 +25,7 @@ def padding_and_layout(lengths: list[int], left: bool) -> tuple[Tensor, Tensor]:
 def test_what_is_packed_comes_back_and_its_gradients(lengths, left):
     real, x = padding_and_layout(lengths, left)
     # at padding, which nobody looks at, there is none
-    packing, slope = Packing(real), torch.randn(x.shape) * real.unsqueeze(2)
+    packing, slope = Unpadding(real), torch.randn(x.shape) * real.unsqueeze(2)
     assert torch.equal(packing.pack(x), x[real])
     rows = x[real].requires_grad_()
     unpacked = packing.unpack(rows)
@@ -39,7 +39,7 @@ def test_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
     real = torch.arange(50) < torch.tensor([[50], [49], [2]])
     x = torch.randn(3, 50, 2).to(dtype).requires_grad_()
     packing = CPUKernels().packing(real)
-    assert len(Packing(real).pack(x)) == 101, "who counts on as many rows gets them"
+    assert len(Unpadding(real).pack(x)) == 101, "who counts on as many rows gets them"
     rows = packing.pack(x)
     assert len(rows) == (104 if dtype == torch.bfloat16 else 101)
     unpacked = packing.unpack(2 * rows)

@@ -7,16 +7,16 @@ from test_t5 import randomised
 from torch import Tensor
 
 from lev_plugins.nn.embedding import Positions
-from lev_plugins.nn.packing import Layout
+from lev_plugins.nn.packing import AttentionLayout
 from lev_plugins.nn.rotary import rotary_angles
-from lev_plugins.nn.transformer import Attention, BlockSize, Memory, TransformerBlock
+from lev_plugins.nn.transformer import Attention, BlockSize, EncoderOutput, TransformerBlock
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 DIM, HEADS = 12, 3
 BATCH, LENGTH, SOURCE = 3, 5, 4
 PAD = 1
-NOTHING_HIDDEN = Layout(None, None)
+NOTHING_HIDDEN = AttentionLayout(None, None)
 
 
 def inputs(length: int = LENGTH) -> Tensor:
@@ -28,7 +28,7 @@ def test_rotary_positions_turn_pairs_of_channels_by_their_place():
     attention, x, width = randomised(Attention(DIM, HEADS)), inputs(), DIM // HEADS
     real = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
     plain = attention.project(x, NOTHING_HIDDEN)
-    projected = attention.project(x, Layout(None, None, rotary_angles(real, width)))
+    projected = attention.project(x, AttentionLayout(None, None, rotary_angles(real, width)))
     for b, t in real.nonzero().tolist():
         place = int(real[b, :t].sum())
         angles = [place * 10000 ** (-2 * i / width) for i in range(width // 2)]
@@ -44,7 +44,7 @@ def test_rotary_positions_turn_pairs_of_channels_by_their_place():
 def test_dropout_acts_in_training_only(where):
     size = BlockSize(DIM, HEADS, 16, True, 0.0, 0.0, 0.0, "relu")
     x, block = inputs(), randomised(TransformerBlock(size, cross=True))
-    memory = Memory(inputs(SOURCE), None)
+    memory = EncoderOutput(inputs(SOURCE), None)
     owner, _, name = where.rpartition(".")
     setattr(block.get_submodule(owner), name, 0.5)
     for training in (False, True):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.nn.transformer import Memory
+from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
 from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
@@ -139,17 +139,17 @@ class Editing(tiny.LevTPolicy):
         self.target, self.placeholder = target, placeholder
         self.seen: dict[str, dict[int, list]] = {"count": {}, "write": {}}
 
-    def encode(self, src_tokens: Tensor) -> Memory:
-        return Memory(self.target, None, rows=torch.arange(len(self.target)))
+    def encode(self, src_tokens: Tensor) -> EncoderOutput:
+        return EncoderOutput(self.target, None, rows=torch.arange(len(self.target)))
 
-    def note(self, phase: str, tokens: Tensor, memory: Memory, trace: Trace | None) -> None:
+    def note(self, phase: str, tokens: Tensor, memory: EncoderOutput, trace: Trace | None) -> None:
         if trace is None:
             trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
         assert torch.equal(compact(trace), tokens[:, : compact(trace).size(1)])
         for row, *sides in zip(memory.rows.tolist(), *trace):
             self.seen[phase].setdefault(row, [side[sides[0].ne(PAD)].tolist() for side in sides])
 
-    def deletion_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
+    def deletion_logits(self, tokens: Tensor, memory: EncoderOutput) -> Tensor:
         keep, _ = lcs_masks(tokens, memory.states, PAD)
         return torch.stack([9.0 * keep, 9.0 * ~keep], 2)
 

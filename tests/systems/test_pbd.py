@@ -16,7 +16,7 @@ from refusals import refuses
 from seq2seq_models import NORMS, PBD, shifted, task, tokens
 
 from lev_plugins.nn.decoding import causal_mask
-from lev_plugins.nn.packing import Layout
+from lev_plugins.nn.packing import AttentionLayout
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.attention import future_mask
 from lev_plugins.systems.pbd.model import pbd_transformer_big
@@ -97,7 +97,7 @@ def test_one_block_computes_what_the_paper_says(norm):
     attended = x + block.block.self_attention.output(torch.stack(rows))
     attended = attended if pre else block.block.self_norm(attended)
     normed = block.cross_norm(attended) if pre else attended
-    attended = attended + block.cross_attention(normed, Layout(None, None), memory)
+    attended = attended + block.cross_attention(normed, AttentionLayout(None, None), memory)
     attended = attended if pre else block.cross_norm(attended)
     normed = block.block.feed_norm(attended) if pre else attended
     out = attended + block.block.feed_forward(normed)

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..kernels import Kernels
-from ..packing import Layout, Packing
+from ..packing import AttentionLayout, Unpadding
 
 #: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
 ONEDNN_ENV = "LEV_PLUGINS_ONEDNN"
@@ -287,17 +287,17 @@ class CPUKernels(Kernels):
     dropout = staticmethod(dropout)  # type: ignore[assignment]
     upcast = staticmethod(upcast)  # type: ignore[assignment]
 
-    def packing(self, real: Tensor) -> Packing | None:
+    def packing(self, real: Tensor) -> Unpadding | None:
         """See :meth:`.Kernels.packing`."""
-        packing = Packing(real, rounds_up=True)
+        packing = Unpadding(real, rounds_up=True)
         is_worth_it = len(packing.index) < (1 - MIN_PADDING_SHARE) * real.numel()
         return packing if is_worth_it else None
 
-    def layout(self, real: Tensor) -> Layout:
+    def layout(self, real: Tensor) -> AttentionLayout:
         """See :meth:`.Kernels.layout`."""
         if bool(real.all()):
-            return Layout()
-        return Layout(real[:, None, None, :], self.packing(real))
+            return AttentionLayout()
+        return AttentionLayout(real[:, None, None, :], self.packing(real))
 
 
 # memory -------------------------------------------------------------------------------------------

@@ -20,10 +20,10 @@ from ..backends.int8 import Int8Linear
 from ..decoding import KVCache, TiedOutput, causal_mask
 from ..embedding import TokenEmbedding
 from ..kernels import TORCH, Kernels
-from ..packing import Layout
+from ..packing import AttentionLayout
 from ..precision import decoding_precision, prepare_for_decoding
 from ..rotary import rotary_angles
-from ..transformer import Memory, rename_old, rows_of
+from ..transformer import EncoderOutput, rename_old, rows_of
 
 IncrementalState = dict[str, dict[str, Any]]
 EncoderOut = dict[str, list[Any]]
@@ -33,8 +33,8 @@ DecoderOut = tuple[Tensor, dict[str, Any]]
 class TransformerEncoder(FairseqEncoder):
     """Embeds the source; a subclass runs it through its blocks and leaves a memory.
 
-    Its ``forward`` takes B × S tokens, padded on either side, and returns ``{"memory": [Memory]}``,
-    with ``rows``. ``limit``: the longest source, in tokens.
+    Its ``forward`` takes B × S tokens, padded on either side, and returns ``{"memory":
+    [EncoderOutput]}``, with ``rows``. ``limit``: the longest source, in tokens.
     """
 
     kernels: Kernels = TORCH
@@ -84,7 +84,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
 
         Args:
             prev_output_tokens: B × T, </s> and what was generated, padded on either side.
-            encoder_out: the encoder's, ``{"memory": [Memory]}``.
+            encoder_out: the encoder's, ``{"memory": [EncoderOutput]}``.
             incremental_state: when given, only tokens that it does not hold are computed.
 
         Returns:
@@ -99,7 +99,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         real = prev_output_tokens.ne(self.pad)
         packing = self.kernels.packing(real) if self.training else None
         by = rotary_angles(real, self.rotary, first)
-        layout = Layout(self.mask(prev_output_tokens, memory, first), packing, by)
+        layout = AttentionLayout(self.mask(prev_output_tokens, memory, first), packing, by)
         looks = self.needs_weights()
         x, generated, weights = self._run_blocks(layout.pack(x), layout, memory, saved, looks)
         self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
@@ -126,15 +126,15 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         (memory,) = encoder_out["memory"]
         x = self.embed.at_position(tokens, place)
         by = rotary_angles(seen.new_ones(1, place + 1), self.rotary, place)
-        layout = Layout(self.tree_mask(seen, place, memory), None, by)
+        layout = AttentionLayout(self.tree_mask(seen, place, memory), None, by)
         x, keys_values, _ = self._run_blocks(x, layout, memory, before)
         return x, keys_values
 
     def _run_blocks(
         self,
         x: Tensor,
-        layout: Layout,
-        memory: Memory,
+        layout: AttentionLayout,
+        memory: EncoderOutput,
         before: Sequence[KVCache],
         looks: bool = False,
     ) -> tuple[Tensor, list[KVCache], Tensor | None]:
@@ -151,7 +151,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
             x = self.norm(x)
         return x, generated, weights
 
-    def tree_mask(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
+    def tree_mask(self, seen: Tensor, place: int, memory: EncoderOutput) -> Tensor:
         """B × 1 × W × keys, the mask of :meth:`forward_tree`."""
         return seen.unsqueeze(1)
 
@@ -163,7 +163,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         """Whether the last block says where it looked; fairseq prints it as the alignment."""
         return not self.training
 
-    def mask(self, tokens: Tensor, memory: Memory, first: int) -> Tensor:
+    def mask(self, tokens: Tensor, memory: EncoderOutput, first: int) -> Tensor:
         """B × (1 or H) × T' × keys: where self-attention may look, as bool or as a bias."""
         seen = causal_mask(tokens.ne(self.pad), first)
         return seen.unsqueeze(1) if self.bias is None else self.bias(seen)

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from ...nn.decoding import DecoderBlock
 from ...nn.kernels import TORCH, Kernels, Linear
-from ...nn.packing import Layout, Packing
+from ...nn.packing import AttentionLayout, Unpadding
 from ...nn.t5 import T5Size
-from ...nn.transformer import Memory, TransformerBlock, TransformerStack
+from ...nn.transformer import EncoderOutput, TransformerBlock, TransformerStack
 from ...pretrained.bert_bart import DROPOUT_NAMES, BertBartConfig
 
 
@@ -41,7 +41,7 @@ class LatentDecoder(nn.Module):
         attention = block.block.self_attention
         num_latents = self.table.num_embeddings
         x = block.block.self_norm(self.table.weight).unsqueeze(0)
-        query, key, value = attention.project(x, Layout(None, None))
+        query, key, value = attention.project(x, AttentionLayout(None, None))
         # the bias of T5's decoder: whoever comes later is at distance 0
         bias = self.bias.places(num_latents, num_latents).unsqueeze(0).to(query.dtype)
         return attention.attend_to_segments(query, [(key, value)], bias).squeeze(0)
@@ -57,7 +57,7 @@ class LatentDecoder(nn.Module):
             states: of the encoder, B × S × C.
             cross_mask: B × L × S, bool: which subwords a position reads; one at least, padding too.
         """
-        memory = Memory(states, cross_mask.unsqueeze(1))
+        memory = EncoderOutput(states, cross_mask.unsqueeze(1))
         is_real = example_ids.ne(0)
         packing = self._packing(is_real)
         first, *others = self.blocks
@@ -67,28 +67,28 @@ class LatentDecoder(nn.Module):
         x = self._first_block(first, latents, memory, packing)
         if others:
             self_mask = example_ids.unsqueeze(2) == example_ids.unsqueeze(1)
-            layout = Layout(self.bias(self_mask), packing)
+            layout = AttentionLayout(self.bias(self_mask), packing)
             for block in others:
                 x, _, _ = block(x, layout, memory)
         x = self.norm(x)
         return x[is_real] if packing is None else x
 
     @staticmethod
-    def _packing(is_real: Tensor) -> Packing | None:
+    def _packing(is_real: Tensor) -> Unpadding | None:
         """How padding is left out; None where there is none.
 
         A single query a row is never packed: attention answers it in a way of its own.
         """
-        packing = Packing(is_real)
+        packing = Unpadding(is_real)
         has_padding = packing.index.numel() < is_real.numel()
         return packing if has_padding and is_real.size(1) > 1 else None
 
     def _first_block(
-        self, block: DecoderBlock, latents: Tensor, memory: Memory, packing: Packing | None
+        self, block: DecoderBlock, latents: Tensor, memory: EncoderOutput, packing: Unpadding | None
     ) -> Tensor:
         """The first block: B × L latents → B × L × C, or packed, P → P × C."""
         inner, cross_attention = block.block, block.cross_attention
-        layout = Layout(None, packing)
+        layout = AttentionLayout(None, packing)
         attended = F.embedding(latents, self.latent_self_attention(block))
         x = self.kernels.dropout(self.table(latents), self.dropout, self.training)
         x = inner.residual(x, nn.Identity(), lambda _: attended)
@@ -158,4 +158,4 @@ class BertEncoder(nn.Module):
         positions = sees.tril(-1).sum(2).masked_fill(~real, 0)
         x = self.norm(x + self.places(positions))
         x = self.kernels.dropout(x, self.dropout, self.training)
-        return self.stack(x, Layout(seen, self.kernels.packing(real)))
+        return self.stack(x, AttentionLayout(seen, self.kernels.packing(real)))

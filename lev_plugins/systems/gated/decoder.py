@@ -24,8 +24,8 @@ from torch import Tensor
 
 from ...nn.backbone import Backbone
 from ...nn.seq2seq.model import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
-from ...nn.transformer import Memory
-from .encoder import GatedMemory
+from ...nn.transformer import EncoderOutput
+from .encoder import GatedEncoderOutput
 from .gates import DecoderGates, MaskEmbedding, aligned_states, shift_attention
 
 
@@ -83,7 +83,9 @@ class GatedDecoder(TransformerDecoder):
             return self._pointer(x, gates, extra["attn"][0], memory), extra
         return self._paper(x, gates, prev_output_tokens[:, first:]), extra
 
-    def _aligned_source_states(self, tokens: Tensor, memory: Memory, first: int) -> Tensor | None:
+    def _aligned_source_states(
+        self, tokens: Tensor, memory: EncoderOutput, first: int
+    ) -> Tensor | None:
         """The input of the generate gate of *paper* (Eq. 4), B × T' × C; None for others."""
         assert self.gates is not None and memory.mask is not None
         if self.variant != "paper" or "generate" not in self.gates.names:
@@ -115,7 +117,9 @@ class GatedDecoder(TransformerDecoder):
         weighed = torch.stack(torch.broadcast_tensors(*parts)).sum(0)
         return self.output(weighed)
 
-    def _pointer(self, x: Tensor, gates: Tensor, attention: Tensor, memory: GatedMemory) -> Tensor:
+    def _pointer(
+        self, x: Tensor, gates: Tensor, attention: Tensor, memory: GatedEncoderOutput
+    ) -> Tensor:
         """log(g · p + c · source + s · source moved on by one), as logits.
 
         Copying writes the source token that the last block looks at; skipping passes over it

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
-from ...nn.transformer import Memory
+from ...nn.transformer import EncoderOutput
 from .gates import MaskGate
 
 
 @dataclass
-class GatedMemory(Memory):
+class GatedEncoderOutput(EncoderOutput):
     """What the encoder leaves for the decoder.
 
     tokens: B × S. masked: u of Eq. 1, B × S, None without the gate.
@@ -50,7 +50,7 @@ class GatedEncoder(TransformerEncoder):
         masked = None
         if self.mask_gate is not None:
             states, masked = self.mask_gate(states)
-        memory = GatedMemory(
+        memory = GatedEncoderOutput(
             states=states,
             mask=real[:, None, None],
             rows=torch.arange(len(src_tokens), device=src_tokens.device),

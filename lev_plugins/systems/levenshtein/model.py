@@ -23,7 +23,7 @@ from ...nn.backends import FollowsDevice, optimize
 from ...nn.backends.int8 import Int8Linear
 from ...nn.embedding import Positions, token_table
 from ...nn.kernels import TORCH, Kernels
-from ...nn.packing import Layout
+from ...nn.packing import AttentionLayout
 from ...nn.precision import decoding_precision, prepare_for_decoding
 from ...nn.rotary import rotary_angles
 from ...nn.seq2seq.config import (
@@ -35,7 +35,7 @@ from ...nn.seq2seq.config import (
     rotary_width,
     set_both_sides,
 )
-from ...nn.transformer import Memory, TransformerBlock, TransformerStack
+from ...nn.transformer import EncoderOutput, TransformerBlock, TransformerStack
 from ...ops.edits import true_places
 from ...ops.transfer import to_device
 from .config import LevenshteinEditorConfig, exit_depths, stack_of
@@ -57,7 +57,7 @@ LEVT = ("deletion", "placeholder", "token")
 
 
 @dataclass
-class EditMemory(Memory):
+class EditEncoderOutput(EncoderOutput):
     """What the encoder leaves for the policies.
 
     source: B × S, for a pointer. tokens, features: sequences, B × T, and what a head has read of
@@ -198,16 +198,16 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
 
     # what the generator asks for -------------------------------------------------------------
 
-    def encode(self, src_tokens: Tensor) -> EditMemory:
+    def encode(self, src_tokens: Tensor) -> EditEncoderOutput:
         """B × S tokens → what every decoder pass reads."""
         source = None if self.pointer is None else src_tokens
         if self.passes is not None and self.passes.serve(src_tokens, self.encoder_positions):
             mask = src_tokens.ne(self.pad)[:, None, None]
-            return EditMemory(self.passes.encode(self, src_tokens), mask, source=source)
+            return EditEncoderOutput(self.passes.encode(self, src_tokens), mask, source=source)
         layout = self._layout(src_tokens, self.rotary[0])
-        return EditMemory(self.encoded(src_tokens, layout), layout.mask, source=source)
+        return EditEncoderOutput(self.encoded(src_tokens, layout), layout.mask, source=source)
 
-    def encoded(self, src_tokens: Tensor, layout: Layout | None = None) -> Tensor:
+    def encoded(self, src_tokens: Tensor, layout: AttentionLayout | None = None) -> Tensor:
         """One encoder pass, B × S → B × S × C; ``layout``: of the tokens, if known."""
         layout = layout or self._layout(src_tokens, self.rotary[0])
         x = self.scale * self.encoder_embed(src_tokens) + self.encoder_positions(src_tokens)
@@ -219,7 +219,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         self,
         operation: EditOperation,
         tokens: Tensor,
-        memory: EditMemory,
+        memory: EditEncoderOutput,
         where: Tensor | None = None,
         trace: Trace | None = None,
         facts: Facts = UNKNOWN,
@@ -277,7 +277,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     # the passes -------------------------------------------------------------------------------
 
     def features(
-        self, tokens: Tensor, memory: EditMemory, head: str, deleted: Tensor | None = None
+        self, tokens: Tensor, memory: EditEncoderOutput, head: str, deleted: Tensor | None = None
     ) -> Tensor:
         """What a head reads, B × T → B × T × C; some tokens are ``deleted``."""
         if self.passes is not None and self.passes.serve(tokens, self.decoder_positions):
@@ -285,7 +285,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         return self.decoded(tokens, memory, head, deleted)
 
     def decoded(
-        self, tokens: Tensor, memory: Memory, head: str, deleted: Tensor | None = None
+        self, tokens: Tensor, memory: EncoderOutput, head: str, deleted: Tensor | None = None
     ) -> Tensor:
         """One decoder pass, B × T → B × T × C, to the exit of ``head``; some are ``deleted``."""
         x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
@@ -306,11 +306,13 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         readers = {operation.name for operation in self.operations if operation.reads_placeholders}
         return self.copies_source and head in readers
 
-    def _layout(self, tokens: Tensor, rotary: int | None) -> Layout:
+    def _layout(self, tokens: Tensor, rotary: int | None) -> AttentionLayout:
         real = tokens.ne(self.pad)
         return self.kernels.layout(real)._replace(rotary_angles=rotary_angles(real, rotary))
 
-    def _reuse_features(self, head: str, view: View, memory: EditMemory, facts: Facts) -> Tensor:
+    def _reuse_features(
+        self, head: str, view: View, memory: EditEncoderOutput, facts: Facts
+    ) -> Tensor:
         """Features for a head, B × T × C; no pass is made for sentences that are in the memory."""
         tokens, deleted = view.tokens, view.deleted
         before, known, width = memory.tokens, memory.features, tokens.size(1)
@@ -370,7 +372,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         return {operation.name: answers[operation.name] for operation in self.operations}
 
     def _read(
-        self, operations: Sequence[EditOperation], views: Sequence[View], memory: EditMemory
+        self, operations: Sequence[EditOperation], views: Sequence[View], memory: EditEncoderOutput
     ) -> list[Tensor]:
         """What the heads of operations read of their views, B × T × C each.
 
@@ -419,7 +421,9 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
                 )
 
 
-def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder: int) -> Tensor:
+def source_at_placeholders(
+    tokens: Tensor, memory: EncoderOutput, pad: int, placeholder: int
+) -> Tensor:
     """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
 
     B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).

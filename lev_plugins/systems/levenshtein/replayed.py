@@ -14,7 +14,7 @@ from torch import Tensor
 from ...nn.backends import cuda_graphs
 from ...nn.backends.cuda_graphs import Replay, load, padded
 from ...nn.embedding import Positions
-from ...nn.transformer import Attention, Memory
+from ...nn.transformer import Attention, EncoderOutput
 
 if TYPE_CHECKING:
     from .model import LevenshteinEditorModel
@@ -77,7 +77,7 @@ class ReplayedPasses:
         self,
         model: "LevenshteinEditorModel",
         tokens: Tensor,
-        memory: Memory,
+        memory: EncoderOutput,
         head: str,
         deleted: Tensor | None,
     ) -> Tensor:
@@ -121,7 +121,7 @@ class _Sources:
         self.keys_values = {
             id(attention): (torch.zeros_like(key), torch.zeros_like(value))
             for attention in self._attentions()
-            for key, value in [attention.keys_values(Memory(self.states, None))]
+            for key, value in [attention.keys_values(EncoderOutput(self.states, None))]
         }
         self.held: Tensor | None = None
         self.encoder = Replay(self._encoded, device, pool)
@@ -145,7 +145,7 @@ class _Sources:
         return self._project()
 
     def _project(self) -> Tensor:
-        memory = Memory(self.states, None)
+        memory = EncoderOutput(self.states, None)
         for attention in self._attentions():
             for place, values in zip(
                 self.keys_values[id(attention)], attention.keys_values(memory)
@@ -153,7 +153,7 @@ class _Sources:
                 place.copy_(values)
         return self.states
 
-    def _hold(self, memory: Memory) -> None:
+    def _hold(self, memory: EncoderOutput) -> None:
         """Has the memory's states, and what is made of them, stand here."""
         if memory.states is self.held:
             return
@@ -163,12 +163,14 @@ class _Sources:
         self.projection()
         self.held = memory.states
 
-    def memory(self) -> Memory:
+    def memory(self) -> EncoderOutput:
         """A memory of what stands here."""
         # a new mask: of one that stays somebody may have kept what is made of it
-        return Memory(self.states, self.real.clone()[:, None, None], dict(self.keys_values))
+        return EncoderOutput(self.states, self.real.clone()[:, None, None], dict(self.keys_values))
 
-    def features(self, tokens: Tensor, memory: Memory, head: str, deleted: Tensor | None) -> Tensor:
+    def features(
+        self, tokens: Tensor, memory: EncoderOutput, head: str, deleted: Tensor | None
+    ) -> Tensor:
         self._hold(memory)
         model, width = self.model, padded(tokens.size(1), LENGTHS)
         key = width, model.exits[head], model.copies_at(head), deleted is not None

@@ -13,7 +13,7 @@ S source tokens, C channels, H heads, D = C / H.
 from torch import Tensor, nn
 
 from ...nn.decoding import KVCache, append_kv
-from ...nn.packing import Layout
+from ...nn.packing import AttentionLayout
 from ...nn.transformer import Attention
 
 GENERATED, COPIED = 0, 1
@@ -46,7 +46,7 @@ class PseudoBidirectionalAttention(nn.Module):
     def _mark(self, x: Tensor, segment: int) -> Tensor:
         return x if self.segment is None else x + self.segment.weight[segment]
 
-    def copied(self, states: Tensor, layout: Layout) -> KVCache:
+    def copied(self, states: Tensor, layout: AttentionLayout) -> KVCache:
         """Keys and values of encoder states: B × S × C, or packed, → two B × H × S × D."""
         _, key, value = self.attention.project(self._mark(states, COPIED), layout)
         if not self.training:  # read at every step
@@ -56,7 +56,7 @@ class PseudoBidirectionalAttention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        layout: Layout,
+        layout: AttentionLayout,
         before: KVCache | None,
         copied: KVCache | None,
     ) -> tuple[Tensor, KVCache]:

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from ...nn.backbone import Backbone
 from ...nn.decoding import DecoderBlock, KVCache
-from ...nn.packing import Layout
+from ...nn.packing import AttentionLayout
 from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import TransformerDecoder
-from ...nn.transformer import Attention, Memory, TransformerBlock
+from ...nn.transformer import Attention, EncoderOutput, TransformerBlock
 from .attention import PseudoBidirectionalAttention, future_mask
 from .config import PBDTransformerConfig
-from .encoder import PBDMemory
+from .encoder import PBDEncoderOutput
 
 
 class PBDDecoderBlock(DecoderBlock):
@@ -37,14 +37,14 @@ class PBDDecoderBlock(DecoderBlock):
         )
 
     def self_attend(
-        self, x: Tensor, layout: Layout, memory: Memory, before: KVCache | None
+        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput, before: KVCache | None
     ) -> tuple[Tensor, KVCache]:
         """The newest tokens attend to all generated ones and to the source that is ahead."""
-        assert isinstance(memory, PBDMemory)
+        assert isinstance(memory, PBDEncoderOutput)
         copied = self._copied(memory) if self.future else None
         return self.self_attention(x, layout, before, copied)
 
-    def _copied(self, memory: PBDMemory) -> KVCache:
+    def _copied(self, memory: PBDEncoderOutput) -> KVCache:
         """Keys and values of the copied states, projected once per source."""
         # the shared attention's own key would be the encoder's too
         key = id(self.self_attention)
@@ -52,7 +52,7 @@ class PBDDecoderBlock(DecoderBlock):
             states = memory.copied[self.index]
             if self.block.pre_norm:
                 states = self.block.self_norm(states)
-            layout = Layout(None, memory.packing, memory.rotary_angles)
+            layout = AttentionLayout(None, memory.packing, memory.rotary_angles)
             memory.cache[key] = self.self_attention.copied(states, layout)
         return memory.cache[key]
 
@@ -64,20 +64,20 @@ class PBDDecoder(TransformerDecoder):
         super().__init__(dictionary, parts, cfg.max_target_positions, rotary_width(cfg))
         self.future = not cfg.no_future_modelling
 
-    def mask(self, tokens: Tensor, memory: Memory, first: int) -> Tensor:
+    def mask(self, tokens: Tensor, memory: EncoderOutput, first: int) -> Tensor:
         """B × 1 × T' × keys, bool: what was generated, then what is copied (§2.1, Figure 2)."""
         mask = super().mask(tokens, memory, first)
         if not self.future:
             return mask
-        assert isinstance(memory, PBDMemory)
+        assert isinstance(memory, PBDEncoderOutput)
         ahead = future_mask(tokens.ne(self.pad), memory.real, first)
         return torch.cat([mask, ahead.unsqueeze(1)], 3)
 
-    def tree_mask(self, seen: Tensor, place: int, memory: Memory) -> Tensor:
+    def tree_mask(self, seen: Tensor, place: int, memory: EncoderOutput) -> Tensor:
         """B × 1 × W × keys, as :meth:`mask` has them."""
         if not self.future:
             return super().tree_mask(seen, place, memory)
-        assert isinstance(memory, PBDMemory)
+        assert isinstance(memory, PBDEncoderOutput)
         ahead = memory.real & (memory.real.cumsum(1) - 1 > place)
         ahead = ahead.unsqueeze(1).expand(-1, seen.size(1), -1)
         return torch.cat([seen, ahead], 2).unsqueeze(1)

@@ -13,16 +13,16 @@ from torch import Tensor, nn
 
 from ...nn.backbone import TransformerSize
 from ...nn.embedding import TokenEmbedding
-from ...nn.packing import Layout, Packing
+from ...nn.packing import AttentionLayout, Unpadding
 from ...nn.rotary import rotary_angles
 from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
-from ...nn.transformer import Memory, TransformerBlock
+from ...nn.transformer import EncoderOutput, TransformerBlock
 from .config import PBDTransformerConfig
 
 
 @dataclass
-class PBDMemory(Memory):
+class PBDEncoderOutput(EncoderOutput):
     """What the encoder leaves for the decoder.
 
     copied: for each block the states that the decoder's block sees as its future, B × S × C, or
@@ -31,7 +31,7 @@ class PBDMemory(Memory):
     """
 
     copied: list[Tensor] = field(default_factory=list)
-    packing: Packing | None = None
+    packing: Unpadding | None = None
     rotary_angles: Tensor | None = None
     real: Tensor = field(default_factory=lambda: torch.empty(0))
 
@@ -61,12 +61,12 @@ class PBDEncoder(TransformerEncoder):
         x = self.embed(src_tokens)
         packing = self.kernels.packing(real) if self.training else None
         by = rotary_angles(real, self.rotary)
-        layout = Layout(mask, packing, by)
+        layout = AttentionLayout(mask, packing, by)
         states = [layout.pack(x)]
         for block in self.blocks:
             states.append(block(states[-1], layout))
         x = states[-1] if self.norm is None else self.norm(states[-1])
-        memory = PBDMemory(
+        memory = PBDEncoderOutput(
             states=layout.unpack(x),
             mask=mask,
             copied=states[1:] if self.copies_output else states[:-1],
