@@ -220,9 +220,16 @@ class Block(nn.Module):
     There all batches have few kinds of shapes. Decoding would need a graph for each step's.
     """
 
+    is_compiled = False
+
+    def compile(self, *args: Any, **options: Any) -> None:
+        super().compile(*args, **options)
+        self.is_compiled = True
+
     def __call__(self, *args: Any, **options: Any) -> Any:
-        call = super().__call__ if self.training else self.forward
-        return call(*args, **options)
+        if self.is_compiled and not self.training:
+            return self.forward(*args, **options)
+        return super().__call__(*args, **options)
 
 
 class TransformerBlock(Block):
