@@ -40,14 +40,27 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-seri
 
 
 class Point(NamedTuple):
-    """A system: its name, whether it is of this package, where its name stands beside the point,
-    and (mean, lowest, highest) of both measures."""
+    """A system: its name, whether it is of this package, and (mean, lowest, highest) of both
+    measures."""
 
     name: str
     ours: bool
-    above: bool
     x: tuple[float, float, float]
     y: tuple[float, float, float]
+
+
+class Box(NamedTuple):
+    """A rectangle, in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Whether they have a point in common."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
 
 
 class Axis(NamedTuple):
@@ -110,18 +123,35 @@ def chart(title: str, across: Axis, up: Axis, points: Sequence[Point]) -> str:
     shapes.append(line(LEFT, foot, WIDTH - RIGHT, foot, "axis"))
     shapes.append(text(WIDTH - RIGHT, HEIGHT - 12, across.label, "soft", "end"))
     shapes.append(text(LEFT, TOP - 4, up.label, "soft"))
+    taken = []
+    for point in points:
+        (x, left, right), (y, low, high) = map(x_of, point.x), map(y_of, point.y)
+        taken += [Box(x - 6, y - 6, x + 6, y + 6), Box(left, y - 3, right, y + 3)]
+        taken.append(Box(x - 3, high, x + 3, low))
     for point in points:
         x, y = x_of(point.x[0]), y_of(point.y[0])
         kind = "ours" if point.ours else "other"
         shapes.append(line(x_of(point.x[1]), y, x_of(point.x[2]), y, f"{kind} range"))
         shapes.append(line(x, y_of(point.y[1]), x, y_of(point.y[2]), f"{kind} range"))
         shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" class="{kind}"/>')
-        room = WIDTH - RIGHT - x - 10
-        fits = len(point.name) * ADVANCE * 13 < room
-        anchor, shift = ("start", 10) if fits else ("end", -10)
-        height = y - 8 if point.above else y + 18
-        shapes.append(text(x + shift, height, point.name, f"{kind} name", anchor))
+        name = free_box(point.name, x, y, taken)
+        taken.append(name)
+        shapes.append(text(name.left, name.bottom - 4, point.name, f"{kind} name"))
     return svg(WIDTH, HEIGHT, title, shapes)
+
+
+def free_box(name: str, x: float, y: float, taken: Sequence[Box]) -> Box:
+    """Where the name of a point stands: beside it, above or below, and over nothing else."""
+    width, height = len(name) * ADVANCE * 13, 17.0
+    right, left = (x + 10, x - 10 - width) if x + 10 + width < WIDTH else (x - 10 - width, x + 10)
+    boxes = [
+        Box(start, top, start + width, top + height)
+        for start in (right, left)
+        for top in (y - 9, y - 24, y + 7)
+        if start > LEFT
+    ]
+    free = (box for box in boxes if not any(map(box.overlaps, taken)))
+    return next(free, boxes[0])
 
 
 def measured(value: Any) -> tuple[float, float, float]:
@@ -131,33 +161,69 @@ def measured(value: Any) -> tuple[float, float, float]:
     return float(value), float(value), float(value)
 
 
-def points_of(table: str, x: str, y: str, names: dict[str, tuple[str, bool, bool]]) -> list[Point]:
-    """Rows of the list of results; ``names``: of each system the first fields of its point."""
-    rows = [json.loads(row) for row in RESULTS.read_text(encoding="utf-8").splitlines()]
+def rows_of(table: str) -> dict[str, dict[str, Any]]:
+    """System → its metrics, of a table of the list of results."""
+    rows = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())
     metrics = {
         row["system"]: row["metrics"] for row in rows if "system" in row and row["table"] == table
     }
+    if not metrics:
+        raise SystemExit(f"{RESULTS}: no rows of the table {table}")
+    return metrics
+
+
+def points_of(table: str, x: str, y: str, names: dict[str, tuple[str, bool]]) -> list[Point]:
+    """Rows of a table with both metrics. ``names``: system → its name in the chart, and whether it
+    is of this package; other rows are left out."""
+    metrics = rows_of(table)
     return [
-        Point(*name, measured(metrics[system][x]), measured(metrics[system][y]))
-        for system, name in names.items()
+        Point(name, ours, measured(metrics[system][x]), measured(metrics[system][y]))
+        for system, (name, ours) in names.items()
     ]
 
 
 def learning() -> str:
-    """BLEU of LevT after 1,000 updates against the processor's time, stock and ours."""
+    """BLEU of LevT after 1,000 updates against CPU time, stock and ours."""
     names = {
-        "stock, its recipe (Adam, 0.002)": ("fairseq's LevT, its recipe", False, True),
-        "stock, Muon at 0.004": ("fairseq's LevT with Muon", False, False),
-        "ours, Adam at 0.002": ("ours with Adam", True, True),
-        "ours, Muon at 0.004": ("ours, its recipe", True, True),
+        "stock, its recipe (Adam, 0.002)": ("fairseq's LevT, its recipe", False),
+        "stock, Muon at 0.004": ("fairseq's LevT with Muon", False),
+        "ours, Adam at 0.002": ("ours with Adam", True),
+        "ours, Muon at 0.004": ("ours, its recipe", True),
     }
-    across = Axis("processor seconds for 1,000 updates", 280, 480, (300, 350, 400, 450))
+    across = Axis("CPU seconds for 1,000 updates", 280, 480, (300, 350, 400, 450))
     up = Axis("BLEU, Multi30k en-de", 5, 25, (5, 10, 15, 20, 25))
     title = "Learning: 1,000 updates from scratch, three seeds"
     return chart(title, across, up, points_of("levt-learning", "seconds", "tuned", names))
 
 
-CHARTS = {"learning": learning}
+def latency() -> str:
+    """BLEU against the time of a sentence, of systems and peers."""
+    names = {
+        "transformer by Muon, d = 256, 3 + 3, beam 5": ("Transformer, beam 5 (the teacher)", False),
+        "LevT by Muon, rotary positions, from its parameters and text, 85 minutes, 2,650 updates": (
+            "LevT, distilled, 85 minutes",
+            True,
+        ),
+    }
+    across = Axis("median ms per sentence (log scale)", 20, 200, (20, 50, 100, 200), True)
+    up = Axis("BLEU, Multi30k en-de", 28, 40, (28, 32, 36, 40))
+    title = "Latency against quality: one sentence at a time"
+    return chart(title, across, up, points_of("translation", "ms", "bleu", names))
+
+
+def corrections() -> str:
+    """Misspellings made right against right words changed, of the corrector and its peers."""
+    ours = ("lev-correct", "lev-correct --min-confidence 0.9", "lev-correct --eager")
+    peers = ("codespell", "typos", "symspellpy", "harper")
+    names = {name: (name, name in ours) for name in (*ours, *peers)}
+    marks = (0.1, 1, 10, 100)
+    across = Axis("words changed in 1,000 words of right text (log scale)", 0.1, 200, marks, True)
+    up = Axis("learners' misspellings made right, %", 0, 100, (0, 25, 50, 75, 100))
+    title = "English correctors: more right (up), less harm (left)"
+    return chart(title, across, up, points_of("correctors", "right_text", "made_right", names))
+
+
+CHARTS = {"learning": learning, "latency": latency}
 
 
 def states(trace: dict[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:

@@ -18,6 +18,7 @@ from lev_plugins.cli import recipes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "docs"))
+import figures  # noqa: E402
 import reference  # noqa: E402
 
 PLACES = ("", "docs/**/", "examples/**/", "benchmarks/**/")
@@ -102,6 +103,12 @@ def commands(path: Path) -> Iterator[str]:
 def test_the_table_of_names_has_what_is_registered():
     text = (ROOT / "user_dir.md").read_text(encoding="utf-8")
     assert reference.with_names(text) == text, "python docs/reference.py writes it anew"
+
+
+@pytest.mark.parametrize("name", figures.CHARTS)
+def test_charts_are_drawn_from_the_results(name):
+    drawn = (figures.FIGURES / f"{name}.svg").read_text(encoding="utf-8")
+    assert figures.CHARTS[name]() == drawn, "python docs/figures.py draws them anew"
 
 
 # ---------------------------------------------------------------- one training command a task
