@@ -5,6 +5,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from string import ascii_lowercase
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ import word_list  # noqa: E402
 
 from lev_plugins.corrector.lexicon import Lexicon  # noqa: E402
 
+PARTS = ("train", "dev", "test", "known", "unknown")
 GERMAN = {"dass": 0.2, "strasse": 0.1, "masse": 0.04, "hauptstrasse": 0.02}
 GERMAN |= {"hesse": 0.01, "a1": 0.3}
 SPELLED = {"dass": 9, "straße": 5, "maße": 2, "masse": 5, "haupt": 3}
@@ -107,6 +109,15 @@ def test_a_corrector_learns_rare_words_nearly_as_often_as_frequent_ones(tmp_path
     assert counts["der"] == pytest.approx(10_000**0.4 * counts["straße"], rel=0.1)
 
 
+def test_words_to_tune_with_that_no_list_has_are_not_learnt(tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("".join(f"{a}{b} 1\n" for a in ascii_lowercase for b in ascii_lowercase))
+    training_words.main([str(words), str(tmp_path)])
+    parts = {part: (tmp_path / f"{part}.clean").read_text().split() for part in PARTS}
+    unknown = {*parts.pop("unknown")}
+    assert len(unknown) == 6 and not unknown & {word for part in parts.values() for word in part}
+
+
 def test_to_tune_a_list_lacks_the_rarest_words_of_a_text(tmp_path, capsys):
     words, text = tmp_path / "words.txt", tmp_path / "text.txt"
     words.write_text("der 90\nhund 20\nluchs 3\nyak 2\nzebu 1\n", encoding="utf-8")
@@ -114,3 +125,6 @@ def test_to_tune_a_list_lacks_the_rarest_words_of_a_text(tmp_path, capsys):
     without_rare_words.main([str(words), str(text)])
     # two of sixty words; the zebu is not met in the text, the tapir stands in no list
     assert capsys.readouterr().out == "der 90\nhund 20\nzebu 1\n"
+    (tmp_path / "out.txt").write_text("zebu\n", encoding="utf-8")
+    without_rare_words.main([str(words), str(text), "--without", str(tmp_path / "out.txt")])
+    assert capsys.readouterr().out == "der 90\nhund 20\n"

@@ -63,7 +63,8 @@ work="${work:-corrector-$language}"
 mkdir -p "$work" || fail "cannot make the folder $work: name another with --work"
 work="$(cd "$work" && pwd)"
 case "$language" in de) keyboard=qwertz ;; fr) keyboard=azerty ;; ru) keyboard=jcuken ;; *) keyboard=keyboard ;; esac
-kinds="$keyboard,swap,delete,diacritics,random" noise=(--noise "$keyboard,swap,delete,diacritics,random")
+kinds="$keyboard,swap,delete,diacritics,phonetic"
+noise=(--noise "$kinds" --noise-word-rate 1 --noise-char-rate 0.2 --noise-min-length 3)
 [ -z "$scans" ] || noise=(--noise ocr --noise-confusions "$work/confusions.json")
 run="$work/run-$seed" examples="$root/examples"
 
@@ -96,14 +97,17 @@ if [ ! -f "$work/names.txt" ]; then
   mv "$work/names.new" "$work/names.txt"
 fi
 echo "words: $(wc -l <"$work/words.txt"), names: $(wc -l <"$work/names.txt")"
-[ -d "$work/denoiser/data" ] ||
-  WORDS=3 VALID_LINES=300 logged "$work/prepare.log" bash "$examples/denoising/prepare.sh" "$work/text" "$work/denoiser"
+if [ ! -d "$work/denoiser/data" ]; then # single words in small letters: so the model is asked for them
+  logged "$work/prepare.log" python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt"
+  logged "$work/prepare.log" bash "$examples/denoising/prepare.sh" "$work/learnt" "$work/denoiser"
+  cp "$work"/denoiser/data/train.{clean,noisy} # one word in five is read as it is
+fi
 if [ ! -f "$run/checkpoint_best.pt" ]; then
   echo "== training for $minutes minutes of the processor: $run"
   logged "$work/train.log" fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
-    --source-lang noisy --target-lang clean "${noise[@]}" --bpe characters \
+    --source-lang noisy --target-lang clean "${noise[@]}" --noise-target-share 0.8 --bpe characters \
     --arch pbd_transformer_char --share-all-embeddings --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 \
-    --dropout 0.1 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
+    --dropout 0 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
     --optimizer muon --muon-update-rms 0.4 --adam-betas '(0.9, 0.98)' --lr 0.004 --clip-norm 1 --max-tokens 3000 \
     --required-batch-size-multiple 1 --lr-scheduler time_budget --processor-time --warmup-share 0.08 \
     --stop-time-hours "$(awk -v m="$minutes" 'BEGIN { print m / 60 }')" --save-interval-updates 200 \
@@ -116,29 +120,38 @@ if [ ! -f "$run/checkpoint_best.pt" ]; then
 fi
 
 echo "== tuning and scores"
-noisy() { # noisy PART SEED: slips of the fingers in one word of seven
-  lev-noise --kind "$kinds" --word-rate 0.15 --char-rate 0.1 --seed "$2" \
-    --input "$work/text/$1.clean" --output "$work/text/$1.noisy" 2>>"$work/noise.log"
+misspelt() { # misspelt FOLDER/PART SEED SHARE: misspellings in a share of the words of PART.clean
+  lev-noise --kind "$kinds" --word-rate "$3" --char-rate 0.1 --min-length 3 --seed "$2" \
+    --input "$1.clean" --output "$1.noisy" 2>>"$work/noise.log"
 }
 if [ -n "$scans" ]; then
   for side in noisy clean; do
     cp "$work/text/scans-dev.$side" "$work/text/tune.$side"
     cp "$work/text/scans-test.$side" "$work/text/test-scans.$side"
   done
+  cp "$work"/text/tune.{noisy,clean} "$work"
+  without=()
 else
   head -n 500 "$work/text/dev.clean" >"$work/text/tune.clean"
-  noisy tune 2
+  misspelt "$work/text/tune" 2 0.15
+  misspelt "$work/learnt/known" 3 1
+  for side in noisy clean; do
+    cat "$work/text/tune.$side" "$work/learnt/known.$side" "$work/learnt/unknown.clean" >"$work/tune.$side"
+  done
+  without=(--without "$work/learnt/unknown.clean")
 fi
-noisy test 7
+misspelt "$work/text/test" 7 0.15
 names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
 capitals=() # say little of a word where all nouns have one
 case "$language" in de | lb) capitals=(--weight capital=0.5) ;; esac
-# other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty
-python "$examples/spelling_and_ocr/without_rare_words.py" "$work/words.txt" "$work/text/tune.clean" >"$work/tune-words.txt"
+# other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty,
+# and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
+python "$examples/spelling_and_ocr/without_rare_words.py" "$work/words.txt" "$work/text/tune.clean" \
+  ${without[@]+"${without[@]}"} >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
   --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} ${capitals[@]+"${capitals[@]}"} \
-  --tune "$work/text/tune.noisy" "$work/text/tune.clean" --goal changed:0.2 --tune-weights
+  --tune "$work/tune.noisy" "$work/tune.clean" --goal changed:0.2 --tune-weights
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"

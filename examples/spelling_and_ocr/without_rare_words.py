@@ -1,10 +1,10 @@
 """A list of words without some rare ones of a text, to tune a corrector with.
 
-    python examples/spelling_and_ocr/without_rare_words.py WORDS TEXT > FEWER
+    python examples/spelling_and_ocr/without_rare_words.py WORDS TEXT [--without FILE] > FEWER
 
 Every word of the text that a corrector was made from stands in its list, but not every word of
 other texts. So that tuning meets right words that no list has, the rarest words of TEXT are left
-out, until they are one in thirty of its words.
+out, until they are one in thirty of its words, and so are all words of FILE.
 """
 
 import argparse
@@ -28,12 +28,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("words", help="a word and its count on each line")
     parser.add_argument("text", help="right text")
+    parser.add_argument("--without", metavar="FILE", help="words, one a line, that are left out")
     args = parser.parse_args(argv)
     counts = Lexicon.read(args.words).counts
     met: Counter[str] = Counter()
     for line in read_lines(args.text):
         met.update(line[start:end].lower() for start, end in spans(line, "letters"))
-    gone = rarest(counts, met)
+    gone = rarest(counts, met) | {*(read_lines(args.without) if args.without else ())}
     lines = (f"{word} {count:.10g}\n" for word, count in counts.items() if word not in gone)
     standard_output().writelines(lines)
 
