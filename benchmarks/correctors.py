@@ -1,28 +1,30 @@
 """Correctors of English side by side: right text that is to stay, and misspellings in context.
 
-    python benchmarks/correctors.py DATA [--systems lev-correct symspellpy …] > correctors.json
+    python benchmarks/correctors.py DATA --json correctors.json
+    python benchmarks/correctors.py DATA --systems lev-correct codespell
 
 DATA holds ``right_text/*.txt`` and ``foreign/*.txt``, which are to stay, and ``in_context/*.noisy``
 beside ``*.gold``: for each line a JSON list with an entry for each word, ``"k"`` (right), ``"?"``
 (unclear), or ``[kind, [corrections]]``; only the kind ``nonword`` is counted. Every system corrects
 every file, as its users would run it. Peers: ``pip install -r benchmarks/requirements-peers.txt``.
 
-A line of JSON for each system: words changed per 1,000 of right and of foreign text, misspelt words
-made right in percent, right words broken per 1,000, and processor seconds.
+A line for each system: words changed, of right and of foreign text and per 1,000; misspelt words
+made right, in percent; right words broken, per 1,000; processor seconds, of all files together; and
+the most memory that a process took. Each file is a command of its own, which has to start first.
 """
 
 import argparse
 import importlib.util
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -49,19 +51,47 @@ def through(*command: str) -> Callable[[Path], list[str]]:
     return lambda path: ["bash", "-c", script, str(path)]
 
 
+def ours(*options: str) -> Callable[[Path], list[str]]:
+    """This package's command."""
+    return through(sys.executable, "-m", "lev_plugins", "correct", *options)
+
+
 SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
     "no edits": lambda: in_place("true"),
-    "lev-correct": lambda: through(sys.executable, "-m", "lev_plugins", "correct"),
-    "lev-correct --eager": lambda: through(
-        sys.executable, "-m", "lev_plugins", "correct", "--eager"
-    ),
+    "codespell": lambda: in_place("codespell", "--config", os.devnull, "-w"),
+    "typos": lambda: in_place("typos", "--isolated", "--write-changes"),
     "symspellpy": lambda: through(
         sys.executable, str(ROOT / "examples/spelling_and_ocr/symspell.py"), own_dictionary()
     ),
-    "codespell": lambda: in_place("codespell", "--config", os.devnull, "-w"),
-    "typos": lambda: in_place("typos", "--isolated", "--write-changes"),
     "harper": lambda: through(sys.executable, str(ROOT / "benchmarks/harper_lines.py")),
+    "lev-correct": ours,
+    "lev-correct --min-confidence 0.9": lambda: ours("--min-confidence", "0.9"),
+    "lev-correct --eager": lambda: ours("--eager"),
 }
+
+
+class Cost(NamedTuple):
+    """Processor seconds, and the most memory, in megabytes, that a process took."""
+
+    seconds: float
+    memory: float
+
+
+#: Runs a command and prints its cost. A process of its own, and a small one: what a process took
+#: before it became the command counts as well.
+RUNNER = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
+"""
+
+
+def cost_of(command: Sequence[str]) -> Cost:
+    """What a command costs, with all that it starts."""
+    told = subprocess.check_output([sys.executable, "-S", "-c", RUNNER, *command], text=True)
+    seconds, memory = map(float, told.split())
+    return Cost(seconds, memory)
 
 
 def lines_of(path: Path) -> list[str]:
@@ -98,38 +128,53 @@ def in_context(noisy: Path, output: Path) -> Iterator[tuple[str, bool]]:
 
 
 def measure(name: str, data: Path) -> dict[str, Any]:
-    """All files through one system."""
+    """All files through one system.
+
+    Raises:
+        OSError: its command is not there.
+    """
     files = [
         *sorted(data.glob("right_text/*.txt")),
         *sorted(data.glob("foreign/*.txt")),
         *sorted(data.glob("in_context/*.noisy")),
     ]
-    counts = {"right_text": [0, 0], "foreign": [0, 0], "right": [0, 0], "misspelt": [0, 0]}
+    words, changed, costs = Counter[str](), Counter[str](), []
     command_for = SYSTEMS[name]()
-    start = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         for file in files:
             copy = Path(folder, f"{file.stem}.txt")
             shutil.copy(file, copy)
-            subprocess.run(command_for(copy), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            costs.append(cost_of(command_for(copy)))
             if file.suffix == ".txt":
-                words, changed = words_changed(file, copy)
-                counts[file.parent.name][0] += words
-                counts[file.parent.name][1] += changed
-                continue
-            for kind, right in in_context(file, copy):
-                counts[kind][0] += 1
-                counts[kind][1] += right
-    end = resource.getrusage(resource.RUSAGE_CHILDREN)
-    right, misspelt = counts["right"], counts["misspelt"]
+                numbers = words_changed(file, copy)
+                words[file.parent.name] += numbers[0]
+                changed[file.parent.name] += numbers[1]
+            else:
+                for kind, right_now in in_context(file, copy):
+                    words[kind] += 1
+                    changed[kind] += right_now if kind == "misspelt" else not right_now
     return {
         "name": name,
-        "right_text": round(1000 * counts["right_text"][1] / counts["right_text"][0], 2),
-        "foreign": round(1000 * counts["foreign"][1] / counts["foreign"][0], 2),
-        "made_right": round(100 * misspelt[1] / misspelt[0], 1),
-        "broken": round(1000 * (right[0] - right[1]) / right[0], 2),
-        "seconds": round(end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime, 1),
+        **{f"{kind} words": number for kind, number in words.items()},
+        **{f"{kind} changed": changed[kind] for kind in words},
+        "right_text": round(1000 * changed["right_text"] / words["right_text"], 2),
+        "foreign": round(1000 * changed["foreign"] / words["foreign"], 2),
+        "made_right": round(100 * changed["misspelt"] / words["misspelt"], 1),
+        "broken": round(1000 * changed["right"] / words["right"], 2),
+        "cpu_seconds": round(sum(cost.seconds for cost in costs), 1),
+        "memory": round(max(cost.memory for cost in costs)),
     }
+
+
+def line_of(measured: dict[str, Any]) -> str:
+    """What was measured of a system, to be read."""
+    return (
+        "{name}: right text {right_text changed:,} of {right_text words:,} words changed"
+        " ({right_text} per 1,000), foreign {foreign changed:,} of {foreign words:,} ({foreign});"
+        " {made_right} % of {misspelt words:,} misspelt words made right,"
+        " {right changed:,} of {right words:,} right ones broken ({broken});"
+        " {cpu_seconds} s of the processor, {memory} MB"
+    ).format(**measured)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -139,9 +184,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=list(SYSTEMS))
+    parser.add_argument("--json", type=Path, help="also writes all figures here")
     args = parser.parse_args(argv)
+    systems = []
     for name in args.systems:
-        print(json.dumps(measure(name, args.data)), flush=True)
+        systems.append(measure(name, args.data))
+        print(line_of(systems[-1]), flush=True)
+        if args.json:
+            args.json.write_text(json.dumps({"systems": systems}, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

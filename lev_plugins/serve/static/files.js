@@ -17,13 +17,10 @@ export function rowsOf(content, mode, name = "the text") {
 }
 
 export async function readRows(file, mode) {
-  let content;
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    content = text.decode(await file.arrayBuffer());
-  } catch {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const content = await file.arrayBuffer().then((bytes) => decoder.decode(bytes)).catch(() => {
     throw new Error(`${file.name} is not UTF-8; convert it: iconv -f ITS_ENCODING -t UTF-8`);
-  }
+  });
   if (!content) throw new Error(`${file.name} is empty`);
   return rowsOf(content, mode, file.name);
 }

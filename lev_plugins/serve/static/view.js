@@ -107,11 +107,10 @@ export function showPrediction(section, found) {
   const names = words?.map((word, i) => `${word}: ${tags[i]}`) ?? labels;
   const several = top?.map((one) => [one.label, one.score]) ?? names?.map((name, i) => [name, scores[i]]);
   const bars = several ?? (value === undefined ? [[label, score]] : []);
-  section.replaceChildren(
-    ...bars.map(([name, share]) =>
-      element("div", { className: "row" }, element("span", { className: "label", dir: "auto" }, visible(name)),
-        element("span", {}, element("meter", { value: share }), ` ${percent(share)}`))),
-    value === undefined ? "" : element("output", {}, `${value}`),
-    cut ? element("p", { className: "note" }, "The end of the text was cut off.") : "",
-  );
+  section.replaceChildren(...bars.map(([name, share]) => {
+    const meter = element("span", {}, element("meter", { value: share }), ` ${percent(share)}`);
+    return element("div", { className: "row" }, element("span", { className: "label", dir: "auto" }, visible(name)), meter);
+  }));
+  if (value !== undefined) section.append(element("output", {}, `${value}`));
+  if (cut) section.append(element("p", { className: "note" }, "The end of the text was cut off."));
 }
