@@ -100,6 +100,12 @@ def commands(path: Path) -> Iterator[str]:
                 yield line
 
 
+def test_the_documents_stay_short():
+    """32,000 words (CONTRIBUTING); cells of a table and dashes are none by themselves."""
+    text = " ".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+    assert sum(any(map(str.isalnum, word)) for word in text.split()) <= 32_000
+
+
 def test_the_table_of_names_has_what_is_registered():
     text = (ROOT / "user_dir.md").read_text(encoding="utf-8")
     assert reference.with_names(text) == text, "python docs/reference.py writes it anew"
