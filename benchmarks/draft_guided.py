@@ -7,12 +7,14 @@ fairseq's generator with a beam of 1; ours without any guess, which is the same 
 around it; ours guided by the drafts, or by the sources where there are none; and, with --beam N,
 fairseq's beam search. One thread. Speeds are ratios to the faster of the two greedy ones, by the
 medians of milliseconds a sentence. Outputs have to be equal token for token; where one differs, the
-two best of the model's choices are looked at, and a difference below 1e-5 is a tie.
+two best of the model's choices are looked at, and a difference below 1e-5 is a tie. --outputs
+FOLDER gets the references and what each system wrote as lines of text, for ``lev_plugins report``.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
@@ -136,7 +138,22 @@ def _measure(
     differing, ties = compare(model, data, systems[GREEDY], systems[GUIDED])
     total = len(systems[GREEDY].texts)
     print(f"differing texts: {differing} of {total}, {ties} of them at ties\n", flush=True)
+    if args.outputs:
+        texts = {name: system.texts for name, system in systems.items()}
+        numbers = systems[GREEDY].texts
+        texts["reference"] = {number: data[number]["target"].tolist() for number in numbers}
+        _write(args.outputs, task, texts)
     return differing - ties
+
+
+def _write(folder: Path, task: Any, texts: dict[str, dict[int, list[int]]]) -> None:
+    """A file for each system, in the order of the data set."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, written in texts.items():
+        with open(folder / name.replace(", ", "-").replace(" ", "-"), "w", encoding="utf-8") as out:
+            for number in sorted(written):
+                pieces = task.target_dictionary.string(torch.tensor(written[number]))
+                print(pieces.replace(" ", "").replace("▁", " ").strip(), file=out)
 
 
 def _sizes(text: str) -> list[int]:
@@ -155,6 +172,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--sentences", type=count, default=200, metavar="N", help="spread evenly (default: 200; 4 "
         "batches at least)")  # fmt: skip
     add("--beam", type=count, metavar="N", help="also fairseq's beam search of this width")
+    add("--outputs", type=Path, metavar="FOLDER", help="write texts there (one that begins its "
+        "words with ▁)")  # fmt: skip
     add("--double", action="store_true", help="in double precision, where nothing may differ")
     return parser.parse_args(argv)
 
