@@ -23,6 +23,7 @@ from lev_plugins.fairseq_patches import run_cli
 TASK = "translation_edit"
 LANGUAGES = ("source_lang", "target_lang", "draft_lang")
 WARM_UP = 5  # sentences
+GUIDED = "draft-guided"
 
 
 class System:
@@ -30,19 +31,31 @@ class System:
 
     Args:
         cfg: fairseq-generate's configuration.
-        edits: whether ``path`` is an edit model; one that is not counts written tokens, ``</s>``
-            included, as iterations.
+        edits: whether ``path`` is an edit model.
+        guided: whether it reads ahead in the drafts, or in the sources where there are none.
+
+    Iterations of an autoregressive model are the tokens it writes, ``</s>`` included; guided by
+    drafts, its passes.
     """
 
-    def __init__(self, path: str, task: Any, models: Sequence[Any], cfg: Any, edits: bool) -> None:
+    def __init__(
+        self,
+        path: str,
+        task: Any,
+        models: Sequence[Any],
+        cfg: Any,
+        edits: bool,
+        guided: bool = False,
+    ) -> None:
         from fairseq import utils
         from fairseq.sequence_generator import SequenceGenerator
 
         for model in models:
             model.eval()
             model.prepare_for_inference_(cfg)
-        self.path, self.task, self.models, self.edits = path, task, models, edits
-        self.generator = task.build_generator(models, cfg.generation)
+        self.path, self.task, self.models = path, task, models
+        options = argparse.Namespace(**cfg.generation, draft_guided=guided)
+        self.generator = task.build_generator(models, options)
         if not edits and not isinstance(self.generator, SequenceGenerator):
             raise UserError(f"{path} is not an autoregressive model; edit models go to --path")
         split = cfg.dataset.gen_subset
@@ -58,11 +71,11 @@ class System:
         found = self.task.inference_step(self.generator, self.models, sample)[0]
         if not found:
             raise UserError(f"{self.path}: no output for sentence {index}; is the model trained?")
-        self.steps.append(int(found[0]["steps"] if self.edits else len(found[0]["tokens"])))
+        self.steps.append(int(found[0].get("steps", len(found[0]["tokens"]))))
 
 
 def load(args: argparse.Namespace) -> dict[str, System]:
-    """The edit models, and the other with its own task, greedily and with a beam."""
+    """The edit models, and the other with its own task: greedily, guided, and with a beam."""
     from fairseq import checkpoint_utils, tasks
 
     systems = {}
@@ -78,9 +91,11 @@ def load(args: argparse.Namespace) -> dict[str, System]:
         models, _, task = checkpoint_utils.load_model_ensemble_and_task(
             [args.ar_path], {"data": args.data, "eval_bleu": False, **given}
         )
-        for name, beam in (("greedy", 1), (f"beam {args.beam}", args.beam)):
-            cfg.generation.beam = beam
-            systems[f"autoregressive, {name}"] = System(args.ar_path, task, models, cfg, False)
+        for name, beam in (("greedy", 1), (GUIDED, 1), (f"beam {args.beam}", args.beam)):
+            cfg.generation.beam, guided = beam, name == GUIDED
+            systems[f"autoregressive, {name}"] = System(
+                args.ar_path, task, models, cfg, edits=False, guided=guided
+            )
     return systems
 
 
