@@ -33,6 +33,7 @@ PATIENCE = 5  # validations without a better one, after which a training stops
 # passes over the data that need no dropout; each doubling needs 0.1 more
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 5, 0.3
 SAME_TIME = 1e-5  # hours
+FEW_UPDATES = 400  # of an editor, before which it does not need fewer edits than the drafts
 NEVER = 1_000_000
 _LINE = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
 _NO_EDITS = re.compile(r"valid: no edits, the drafts as they are: \S+ ([\d.]+)")
@@ -273,6 +274,11 @@ class Training:
         recipe = self.recipe(stages)
         passes = f"about {recipe.passes:.1f} passes over the matches"
         print(f"{passes} to come: dropout {recipe.dropout:g}", flush=True)
+        updates = recipe.updates[stages[-1].name]
+        if updates < FEW_UPDATES and not self.start:
+            enough = math.ceil(recipe.minutes * FEW_UPDATES / max(updates, 1))
+            print(f"about {updates} updates are too few to learn from: --minutes {enough}, or "
+                  "--start from the model of a larger memory", flush=True)  # fmt: skip
         for stage in stages:
             done, spent = self.work / stage.name / "done", self.spent(stage)
             hours = self.hours(stage, stages)

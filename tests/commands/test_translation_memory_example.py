@@ -206,6 +206,23 @@ def test_what_is_not_there_is_named(tmp_path):
         step("propose", tmp_path, tmp_path / "a.po", "--precision", 2)
 
 
+def test_a_time_too_short_to_learn_anything_is_told_with_one_that_is_not(
+    tmp_path, monkeypatch, capsys
+):
+    for name in ("data", "text"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "text/valid.tgt").write_text("un texto\n", "utf-8")
+    monkeypatch.setattr(train.Training, "run", lambda self, stage, hours, more: 0.0)
+    recipe = {"dropout": 0, "passes": 1.0, "updates": {"translation": 90, "model": 200}}
+    for name in ("translation", "model"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "model.json").write_text(json.dumps(recipe), "utf-8")
+    train.Training(tmp_path, 5, 1, None, []).train("levt")
+    assert "--minutes 10" in capsys.readouterr().out
+    train.Training(tmp_path, 10, 1, None, []).train("levt")
+    assert "too few" not in capsys.readouterr().out
+
+
 def test_an_outcome_is_better_than_the_text_and_no_worse_than_the_rule():
     row = prepare.Row("s", "a b c d", "a b c x", "n", "o", "a x x x", "0.5")
     texts = "a b c d", "a b x d", "a b x x", "a x x x", "x x x x"
