@@ -52,9 +52,9 @@ find_python() { # sets base and version
     found="${found:-$version}"
   done
   recent "$version" ||
-    fail "Python 3.11 or newer is needed, ${found:-none} was found: install one (Debian and Ubuntu: sudo apt install python3.11 python3.11-venv python3.11-dev) or name it, PYTHON=/path/to/python3.11 bash $0"
+    fail "Python 3.11 or newer is needed (found: ${found:-none}): install one (Debian and Ubuntu: sudo apt install python3.11 python3.11-venv python3.11-dev) or name it, PYTHON=/path/to/python3.11 bash $0"
   "$base" -I -c 'import ensurepip, venv' 2>/dev/null ||
-    fail "Python $version cannot make environments, its venv module is missing: on Debian and Ubuntu, sudo apt install python${version%.*}-venv"
+    fail "Python $version lacks the venv module: on Debian and Ubuntu, sudo apt install python${version%.*}-venv"
   include="$("$base" -I -c 'import sysconfig; print(sysconfig.get_path("include"))')"
   [ -f "$include/Python.h" ] ||
     fail "Python $version lacks its C headers ($include/Python.h): on Debian and Ubuntu, sudo apt install python${version%.*}-dev"
@@ -78,7 +78,7 @@ explain() { # one line from the log: what went wrong in $1, and the way out
   local last why="see the log (full disk, no network?) and run this again"
   last="$(grep -E 'fatal error: |^ *[A-Za-z]+Error: |^ *(ERROR|error):' "$log" | tail -n 1 || true)"
   last="$(tr -s '[:space:]' ' ' <<<"${last:-$(tail -n 1 "$log")}" | cut -c 1-300)"
-  printf '%s failed: %s (log: %s; its last word: %s)' "$1" "$why" "$log" "${last# }"
+  printf '%s failed: %s (log: %s; last message: %s)' "$1" "$why" "$log" "${last# }"
 }
 
 run_pip() {
@@ -113,7 +113,7 @@ if ! usable; then
 fi
 find_compiler
 if [ -e "$venv" ]; then
-  echo "[1/3] .venv is there"
+  echo "[1/3] .venv exists"
 else
   echo "[1/3] making .venv with Python $version"
   said="$("$base" -I -m venv "$venv" 2>&1)" || fail "cannot make $venv: $(tail -n 1 <<<"$said")"

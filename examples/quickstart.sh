@@ -42,7 +42,7 @@ done
 [[ "$system" =~ ^(pbd|levt|transformer)$ ]] || fail "--system must be pbd, transformer or levt, not '$system'" 2
 [[ "$work" == /* ]] || work="$PWD/$work"
 [ -f "$work/text/confusions.txt" ] || { [ ! -e "$work/text" ] && [ ! -e "$work/data" ]; } ||
-  fail "$work/text or $work/data is there already: name another folder with --work"
+  fail "$work/text or $work/data already exists: name another folder with --work"
 
 cd "$root"
 bash examples/environment.sh || exit 1
@@ -68,7 +68,7 @@ if [ ! -d "$data" ]; then
     --testpref "$text/test" --destdir "$data.new"
   mv "$data.new" "$data"
 fi
-echo "the data are there: $data"
+echo "data: $data"
 
 echo "== training for $minutes minutes: $save"
 OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)}" "$python" "$spelling/train.py" \

@@ -72,7 +72,7 @@ if [ "$kind" = multilabel ]; then
 elif [ ! -f "$text/test.tsv" ]; then
   mv "$text/valid.tsv" "$text/test.tsv"
   awk -v held="$text/valid.tsv" 'NR % 10 == 0 { print >held; next } 1' "$source/train.tsv" >"$text/train.tsv"
-  echo "dev is the test set; every tenth line of train chooses" >&2
+  echo "note: without a test set dev is the test set, and every tenth training line is used for validation" >&2
 fi
 if [ -n "$start" ]; then
   start="$(cd "$start" && pwd)" name="$([ -n "$t5" ] && echo t5 || echo bert)"

@@ -33,7 +33,7 @@ def main() -> int:
     names = ("bpe", "sentencepiece_model")
     processing = {name: value for name in names if (value := getattr(args, name))}
     editor = LevenshteinEditor.from_pretrained(args.checkpoint, **processing)
-    print(f"{len(sources)} sentences".ljust(28) + "   BLEU     TER   exact   asked for and there")
+    print(f"{len(sources)} sentences".ljust(28) + "   BLEU     TER   exact   terms present")
     if drafts:
         pairs = list(zip(*drafts, references, strict=True))
         wanted = [[word for word, right in words_of(*pair) if right] for pair in pairs]

@@ -49,7 +49,7 @@ for file in ${misspellings:+"$misspellings"} ${scans:+"$scans" "$right"}; do
   [ -f "$file" ] || fail "$file: no such file"
 done
 [ -z "$misspellings" ] || ! grep -qavP '^[^\t]+\t[^\t]+$' "$misspellings" ||
-  fail "$misspellings: line $(grep -anvP '^[^\t]+\t[^\t]+$' "$misspellings" | head -n 1 | cut -d: -f1) is no pair: wrong, tab, right"
+  fail "$misspellings: line $(grep -anvP '^[^\t]+\t[^\t]+$' "$misspellings" | head -n 1 | cut -d: -f1) is not a pair: wrong, tab, right"
 if [ -n "$scans" ]; then
   pairs=$(wc -l <"$scans")
   [ "$pairs" = "$(wc -l <"$right")" ] || fail "$scans and $right have different numbers of lines: line n must belong together"
@@ -90,7 +90,7 @@ if [ ! -f "$work/names.txt" ]; then
   if "${list[@]}" "$work/own.txt" >"$work/words.txt" 2>"$work/words.log"; then
     "${list[@]}" "$work/words.txt" --names >"$work/names.new"
   else
-    echo "note: no public list of words ($(tail -n 1 "$work/words.log" | sed 's/^error: //')): words of other texts are at risk"
+    echo "note: no public list of words ($(tail -n 1 "$work/words.log" | sed 's/^error: //')): words outside the text may be changed"
     cp "$work/own.txt" "$work/words.txt"
     : >"$work/names.new"
   fi
@@ -103,7 +103,7 @@ if [ ! -d "$work/denoiser/data" ]; then # single words in small letters: so the 
   cp "$work"/denoiser/data/train.{clean,noisy} # one word in five is read as it is
 fi
 if [ ! -f "$run/checkpoint_best.pt" ]; then
-  echo "== training for $minutes minutes of the processor: $run"
+  echo "== training for $minutes CPU minutes: $run"
   logged "$work/train.log" fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
     --source-lang noisy --target-lang clean "${noise[@]}" --noise-target-share 0.8 --bpe characters \
     --arch pbd_transformer_char --share-all-embeddings --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 \
@@ -174,5 +174,5 @@ if [ -n "$misspellings" ]; then
 fi
 [ -z "$scans" ] || score test-scans "scans, held out"
 [ -n "$misspellings$scans" ] ||
-  echo "note: slips are no misspellings of people and no errors of scans: --misspellings and --ocr measure those"
+  echo "note: typing slips are neither real misspellings nor OCR errors: --misspellings and --ocr measure those"
 echo "make_corrector: done; next: lev-correct --path $work/model FILE > CORRECTED"

@@ -17,7 +17,7 @@ shift
 teacher="${TEACHER:-$work/ar/checkpoint_last.pt}"
 [ -f "$teacher" ] || fail "no teacher $teacher: bash examples/translation/train.sh $work ar makes one"
 [ ! -e "$work/distilled-data" ] ||
-  fail "$work/distilled-data is there already: delete it and $work/distilled-text, or name another folder"
+  fail "$work/distilled-data already exists: delete it and $work/distilled-text, or name another folder"
 languages "$work/data"
 
 beam=5 nbest=1 longest=200 choose=() flags=()

@@ -283,7 +283,7 @@ SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
 classification/prepare.sh tagging {tmp} {mine} | .*/text or .*/source already exists
 spelling_and_ocr/make_corrector.sh de {mine}/long.txt --work {mine} | .* is there: name
 spelling_and_ocr/make_corrector.sh de {long} --misspellings gone.tsv | gone.tsv: no such
-spelling_and_ocr/make_corrector.sh de {long} --misspellings {long} | .*: line 1 is no pair
+spelling_and_ocr/make_corrector.sh de {long} --misspellings {long} | .*: line 1 is not a pair
 spelling_and_ocr/make_corrector.sh de {long} --ocr {long} | --ocr needs two files
 spelling_and_ocr/make_corrector.sh de {long} --ocr {long} {mine}/text/train.src | .* of lines
 campaign.sh {work} tagging | bash examples/campaign.sh
