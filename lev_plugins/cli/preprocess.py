@@ -54,21 +54,23 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _refuse_contradictions(args: argparse.Namespace) -> None:
     only_source, draft, text = args.only_source, args.draft_lang, args.trainpref
+    languages = args.source_lang, args.target_lang
     joined = args.joined_dictionary and (args.srcdict or args.tgtdict)
     need = "no text to build a dictionary from: give --trainpref or "
-    for contradicts, message in (
-        (not only_source and not (args.source_lang and args.target_lang),
+    contradictions = (
+        (not only_source and not all(languages),
          "--source-lang and --target-lang are needed (or --only-source)"),
         (joined and args.srcdict and args.tgtdict,
          "--joined-dictionary has one dictionary: give --srcdict or --tgtdict"),
         (not (args.dict_only or text or args.validpref or args.testpref),
          "nothing to do: give --trainpref, --validpref or --testpref"),
-        (draft and draft in (args.source_lang, args.target_lang),
+        (draft and draft in languages,
          f"--draft-lang {draft} is a side of the pair too; give the drafts one of their own"),
         (not text and not (joined or args.srcdict), f"{need}--srcdict"),
         (not text and not (joined or args.tgtdict or only_source), f"{need}--tgtdict"),
         (draft and only_source, "--draft-lang needs the target side: leave out --only-source"),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for contradicts, message in contradictions:
         if contradicts:
             raise UserError(message)
 

@@ -45,10 +45,15 @@ class NearWords:
 
 
 def _bits(words: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The 64 bits of each word; ``sizes``: their lengths."""
     sorts = code_points(words).astype(np.int64) % _SORTS
-    sorts += np.repeat(_SORTS * np.arange(len(words)), sizes)
-    counts = np.bincount(sorts, minlength=_SORTS * len(words)).reshape(-1, _SORTS)
-    return np.packbits(np.concatenate([counts > 0, counts > 1], 1), 1).view(np.uint64)[:, 0]
+    rows = np.repeat(np.arange(len(words)), sizes)
+    cells = _SORTS * rows + sorts
+    counts = np.bincount(cells, minlength=_SORTS * len(words))
+    counts = counts.reshape(-1, _SORTS)
+    met = np.concatenate([counts > 0, counts > 1], 1)
+    octets = np.packbits(met, 1)
+    return octets.view(np.uint64)[:, 0]
 
 
 def code_points(texts: Sequence[str]) -> NDArray[np.uint64]:

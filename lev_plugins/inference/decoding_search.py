@@ -63,8 +63,10 @@ class Search:
         """The score of outputs (subwords), and their length over that of the references."""
         outputs = [post_process(text, self.symbol) for text in texts]
         statistics = map(self.statistics, outputs, self.references)
-        sizes = [sum(len(text.split()) for text in side) for side in (outputs, self.references)]
-        return self.metric.score(add_up(self.metric, statistics)), sizes[0] / max(sizes[1], 1)
+        totals = add_up(self.metric, statistics)
+        written = sum(len(text.split()) for text in outputs)
+        wanted = sum(len(text.split()) for text in self.references)
+        return self.metric.score(totals), written / max(wanted, 1)
 
     def choices(
         self, gammas: Sequence[float], thresholds: Sequence[float], max_iter: int, batch_size: int

@@ -53,14 +53,17 @@ class Sentence(NamedTuple):
             since = after["since"].tolist()[1:-1]
             stays = set(since)
             places = range(1, len(before["tokens"]) - 1)
+            deleted = tuple(place not in stays for place in places)
+            inserted = tuple(place < 0 for place in since)
+            origins = tuple(None if place < 0 else place - 1 for place in since)
             yield Iteration(
                 before=self.symbols(before),
-                deleted=tuple(place not in stays for place in places),
+                deleted=deleted,
                 after=self.symbols(after),
-                inserted=tuple(place < 0 for place in since),
+                inserted=inserted,
                 delete_probabilities=_of_deletions(steps),
                 token_probabilities=_probabilities(after["scores"]),
-                origins=tuple(None if place < 0 else place - 1 for place in since),
+                origins=origins,
             )
 
 

@@ -67,15 +67,12 @@ def correction_counts(sources: Words, outputs: Words, references: Words) -> Corr
 
 def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:
     """The counts of one line."""
-    before, after, wanted = source.split(), output.split(), reference.split()
-    right_before, right = right_words(before, wanted), right_words(after, wanted)
-    both = len(right_before & right)
-    return CorrectionCounts(
-        words=len(wanted),
-        right_before=len(right_before),
-        corrected=len(right) - both,
-        miscorrected=len(right_before) - both,
-    )
+    wanted = reference.split()
+    right_before = right_words(source.split(), wanted)
+    right_after = right_words(output.split(), wanted)
+    corrected = len(right_after - right_before)
+    miscorrected = len(right_before - right_after)
+    return CorrectionCounts(len(wanted), len(right_before), corrected, miscorrected)
 
 
 def right_words(words: Words, reference: Words) -> set[int]:

@@ -91,16 +91,23 @@ def transformer(
     dim, learned = size.dim, size.learned_positions
     source = token_table(source_symbols, dim, pad)
     target = source if share_all else token_table(target_symbols, dim, pad)
-    tied = share_all or share_output
     stack = TransformerStack(TransformerBlock(size) for _ in range(size.encoder_layers))
-    positions = [Positions(most, dim, pad, learned) for most in (size.max_source, size.max_target)]
+    source_positions = Positions(size.max_source, dim, pad, learned)
+    target_positions = Positions(size.max_target, dim, pad, learned)
+    source_embedding = TokenEmbedding(source, source_positions, dropout=size.dropout)
+    encoder = EncoderBody(stack, size.final_norm())
+    target_embedding = TokenEmbedding(target, target_positions, dropout=size.dropout)
+    blocks = [size.decoder_block() for _ in range(size.decoder_layers)]
+    norm = size.final_norm()
+    tied = share_all or share_output
+    output = TiedOutput(target if tied else token_table(target_symbols, dim))
     return Backbone(
-        source=TokenEmbedding(source, positions[0], dropout=size.dropout),
-        encoder=EncoderBody(stack, size.final_norm()),
-        target=TokenEmbedding(target, positions[1], dropout=size.dropout),
-        blocks=[size.decoder_block() for _ in range(size.decoder_layers)],
-        norm=size.final_norm(),
-        output=TiedOutput(target if tied else token_table(target_symbols, dim)),
+        source=source_embedding,
+        encoder=encoder,
+        target=target_embedding,
+        blocks=blocks,
+        norm=norm,
+        output=output,
         max_source=size.max_source,
         max_target=size.max_target,
     )

@@ -245,15 +245,23 @@ def t5(size: T5Size, source: Any, target: Any) -> Backbone:
     """
     table = _table(source, size.dim)
     written = table if source is target else _table(target, size.dim)
-    output = written if size.tied else token_table(len(target), size.dim)
+    output_table = written if size.tied else token_table(len(target), size.dim)
+    source_embedding = TokenEmbedding(table, scale=1.0, dropout=size.dropout)
+    encoder = T5Encoder(size)
+    target_embedding = T5TargetEmbedding(written, target.eos(), target.bos(), size.dropout)
+    blocks = [size.decoder_block() for _ in range(size.decoder_layers)]
+    norm = size.last_norm()
+    scale = size.dim**-0.5 if size.scaled else 1.0
+    output = TiedOutput(output_table, scale=scale)
+    bias = size.bias(bidirectional=False)
     return Backbone(
-        source=TokenEmbedding(table, scale=1.0, dropout=size.dropout),
-        encoder=T5Encoder(size),
-        target=T5TargetEmbedding(written, target.eos(), target.bos(), size.dropout),
-        blocks=[size.decoder_block() for _ in range(size.decoder_layers)],
-        norm=size.last_norm(),
-        output=TiedOutput(output, scale=size.dim**-0.5 if size.scaled else 1.0),
-        bias=size.bias(bidirectional=False),
+        source=source_embedding,
+        encoder=encoder,
+        target=target_embedding,
+        blocks=blocks,
+        norm=norm,
+        output=output,
+        bias=bias,
     )
 
 

@@ -1,7 +1,7 @@
 """The numbers of a report, computed once: the table and the JSON show the same."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
 from typing import Any
@@ -35,31 +35,45 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
         list; where there are drafts the first is the draft itself) and ``notes``. What cannot be
         computed for want of references, drafts or ``I-`` lines is None.
     """
-    metrics = {
-        name: CORRECTION_METRICS[name] if name in CORRECTION_METRICS else make_metric(name)
-        for name in (wanted if corpus.references is not None else ())
-        if name not in CORRECTION_METRICS or corpus.drafts is not None
-    }
+    metrics = _computable(corpus, wanted)
     rows = [(name, *system) for name, system in zip(names, corpus.systems)]
     if corpus.drafts is not None:
         rows.insert(0, (NO_EDIT_BASELINE, "", corpus.drafts, []))
-    notes = {
-        "no scores: no T- lines; --references FILE": corpus.references is None,
-        "no words and edits: no drafts; --drafts FILE": corpus.drafts is None,
-        "no iterations: no I- lines; generate with --print-step": not any(
-            steps for *_, steps in corpus.systems
-        ),
-    }
+    outputs = rows[0][2]
+    about = {}
+    for name, metric in metrics.items():
+        signature = metric.signature()
+        about[name] = {"higher_is_better": metric.higher_is_better, "signature": signature}
     return {
-        "sentences": len(rows[0][2]),
+        "sentences": len(outputs),
         "origin": corpus.origin,
-        "metrics": {
-            name: {"higher_is_better": metric.higher_is_better, "signature": metric.signature()}
-            for name, metric in metrics.items()
-        },
+        "metrics": about,
         "systems": [_system(*row, corpus, metrics) for row in rows],
-        "notes": [*corpus.notes, *(note for note, holds in notes.items() if holds)],
+        "notes": [*corpus.notes, *_lacking(corpus)],
     }
+
+
+def _computable(corpus: Corpus, wanted: Sequence[str]) -> dict[str, Metric]:
+    """The metrics of these names for which the corpus has references and drafts."""
+    metrics: dict[str, Metric] = {}
+    if corpus.references is None:
+        return metrics
+    for name in wanted:
+        if name not in CORRECTION_METRICS:
+            metrics[name] = make_metric(name)
+        elif corpus.drafts is not None:
+            metrics[name] = CORRECTION_METRICS[name]
+    return metrics
+
+
+def _lacking(corpus: Corpus) -> Iterator[str]:
+    """Notes on what cannot be computed."""
+    if corpus.references is None:
+        yield "no scores: no T- lines; --references FILE"
+    if corpus.drafts is None:
+        yield "no words and edits: no drafts; --drafts FILE"
+    if not any(steps for *_, steps in corpus.systems):
+        yield "no iterations: no I- lines; generate with --print-step"
 
 
 def _system(

@@ -53,7 +53,8 @@ class Record:
         """The gates that are on: name, and tokens with the probability of each."""
         sides = dict.fromkeys(GATES, self.target_tokens) | {"mask": self.source_tokens}
         values = {name: getattr(self, name) for name in GATES}
-        return [(gate, list(zip(sides[gate], values[gate]))) for gate in GATES if values[gate]]
+        on = [gate for gate in GATES if values[gate]]
+        return [(gate, list(zip(sides[gate], values[gate]))) for gate in on]
 
 
 def render_text(record: Record, _: int = 0) -> str:
@@ -63,8 +64,9 @@ def render_text(record: Record, _: int = 0) -> str:
         labelled("", "target", printable(record.target)),
     ]
     for name, cells in record.shown():
-        values = (f"{printable(token)} {100 * value:.0f}" for token, value in cells)
-        lines.append(labelled("", name, "  ".join(values)))
+        values = [f"{printable(token)} {100 * value:.0f}" for token, value in cells]
+        text = "  ".join(values)
+        lines.append(labelled("", name, text))
     return "\n".join(lines) + "\n"
 
 

@@ -16,33 +16,41 @@ Row = tuple[str, list[str]]
 def render_table(figures: Figures) -> str:
     """The figures of :func:`.figures.compute` as text that ends in a line end."""
     systems = figures["systems"]
-    rows = [("", [printable(system["name"]) for system in systems]), *_rows(figures, systems)]
+    names = [printable(system["name"]) for system in systems]
+    rows = [("", names), *_rows(figures, systems)]
+    columns = zip(*(cells for _, cells in rows if cells))
+    widths = [max(map(len, column)) for column in columns]
     left = max(len(label) for label, _ in rows)
-    widths = [max(len(cells[i]) for _, cells in rows if cells) for i in range(len(systems))]
     lines = [counted(figures["sentences"], "sentence"), ""]
     for label, cells in rows:
-        shown = "".join(f"  {cell.rjust(width)}" for cell, width in zip(cells, widths))
-        lines.append((label.ljust(left) + shown).rstrip())
-    lines += ["", *(f"{side}: {printable(name)}" for side, name in figures["origin"].items())]
+        padded = [f"  {cell.rjust(width)}" for cell, width in zip(cells, widths)]
+        line = label.ljust(left) + "".join(padded)
+        lines.append(line.rstrip())
+    lines.append("")
+    lines += [f"{side}: {printable(name)}" for side, name in figures["origin"].items()]
     lines += [f"{name}: {about['signature']}" for name, about in figures["metrics"].items()]
     lines += [f"note: {printable(note)}" for note in figures["notes"]]
-    verdicts = [_verdict(system) for system in systems[1:] if system["against_draft"]]
-    return "\n".join([*lines, *verdicts]) + "\n"
+    lines += [_verdict(system) for system in systems[1:] if system["against_draft"]]
+    return "\n".join(lines) + "\n"
 
 
 def _verdict(system: Figures) -> str:
     """Better or worse than no edits; the confidence is that of a sign test over sentences."""
     needed, remaining, better, worse, _, empty = system["against_draft"].values()
-    apart = f", without {counted(empty, 'empty draft')}" if empty else ""
-    way = "better" if remaining < needed else "worse" if remaining > needed else "no better"
+    if remaining == needed:
+        way = "no better"
+    else:
+        way = "better" if remaining < needed else "worse"
     apart_by = max(abs(better - worse) - 1, 0)  # corrected for continuity
-    sure = NormalDist().cdf(apart_by / math.sqrt(better + worse or 1))
+    deviation = math.sqrt(better + worse or 1)
+    sure = NormalDist().cdf(apart_by / deviation)
     more = "better" if better > worse else "worse"
-    return (
-        f"{printable(system['name'])}: {way} than the no-edit baseline by the edits of words "
-        f"still needed, {remaining:,} and {needed:,}; {better:,} sentences better, {worse:,} worse "
-        f"(sign test: {100 * sure:.1f} % confidence that more are {more}){apart}"
-    )
+    edits = f"the edits of words still needed, {remaining:,} and {needed:,}"
+    sentences = f"{better:,} sentences better, {worse:,} worse"
+    test = f"sign test: {100 * sure:.1f} % confidence that more are {more}"
+    apart = f", without {counted(empty, 'empty draft')}" if empty else ""
+    name = printable(system["name"])
+    return f"{name}: {way} than the no-edit baseline by {edits}; {sentences} ({test}){apart}"
 
 
 def _rows(figures: Figures, systems: Sequence[Figures]) -> Iterator[Row]:

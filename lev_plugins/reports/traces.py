@@ -4,6 +4,7 @@ Text is marked as wdiff does: ``[-deleted-]`` and ``{+inserted+}``. The page fol
 light or dark setting and tells deletions from insertions by line as well as by colour.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import groupby
@@ -14,6 +15,7 @@ from ..html.page import markup, render
 from ..io.output import printable
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration, Mark, Termination
 
+_SYMBOL = re.compile("<.+>", re.DOTALL)
 #: Text with what became of it.
 Runs = list[tuple[Mark, str]]
 
@@ -63,11 +65,10 @@ def _joiner(trace: EditTrace) -> str:
     A combining mark belongs to its character; symbols such as ``<unk>`` decide nothing.
     """
     tokens = {token for step in trace.iterations for token in (*step.before, *step.after)}
-    plain = {
-        token for token in tokens if not (len(token) > 2 and token[0] == "<" and token[-1] == ">")
-    }
-    marks = (unicodedata.category(char)[0] == "M" for token in plain for char in token[1:])
-    return "" if plain and all(marks) else " "
+    plain = [token for token in tokens if not _SYMBOL.fullmatch(token)]
+    behind_first = "".join(token[1:] for token in plain)
+    marks = all(unicodedata.category(char)[0] == "M" for char in behind_first)
+    return "" if plain and marks else " "
 
 
 def render_text(trace: EditTrace, number: int) -> str:
@@ -106,14 +107,19 @@ def labelled(name: str, what: str, text: str | None = None) -> str:
 def render_html(traces: Sequence[EditTrace], title: str) -> str:
     """The page for ``traces``, in their order."""
     nets = [trace.net() for trace in traces]
-    count, changed = len(traces), sum(net.changed for net in nets)
-    steps = sum(trace.steps for trace in traces)
+    count = len(traces)
+    changed, steps = "–", "–"
+    if count:
+        changed = f"{100 * sum(net.changed for net in nets) / count:.1f} %"
+        steps = f"{sum(trace.steps for trace in traces) / count:.2f}"
+    deleted = sum(sum(net.deleted) for net in nets)
+    inserted = sum(sum(net.inserted) for net in nets)
     facts = [
         ("sentences", f"{count:,}"),
-        ("changed", f"{100 * changed / count:.1f} %" if count else "–"),
-        ("iterations on average", f"{steps / count:.2f}" if count else "–"),
-        ("tokens deleted", f"{sum(sum(net.deleted) for net in nets):,}"),
-        ("tokens inserted", f"{sum(sum(net.inserted) for net in nets):,}"),
+        ("changed", changed),
+        ("iterations on average", steps),
+        ("tokens deleted", f"{deleted:,}"),
+        ("tokens inserted", f"{inserted:,}"),
     ]
     sentences = [(trace, View(trace), ENDINGS[trace.terminated]) for trace in traces]
     shown = {"sentences": sentences, "unfolded": count <= FEW, "marked": _marked}

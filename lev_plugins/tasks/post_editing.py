@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import Dictionary, FairseqDataset, data_utils
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationConfig, TranslationTask, load_langpair_dataset
@@ -143,8 +143,23 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         trained = getattr(kwargs.get("task_cfg"), "draft_lang", None)
         if trained and not self.draft_lang:
             say_no_draft(f"{split} is read without drafts", trained, f"Give --draft-lang {trained}")
-        cfg, folder = self.cfg, self.data_folder(split, epoch)
-        pairs = load_langpair_dataset(
+        folder = self.data_folder(split, epoch)
+        pairs = self._load_pairs(folder, split, combine)
+        draft = None if self.draft_lang is None else self._load_drafts(folder, split)
+        if draft is not None and len(draft) != len(pairs):
+            raise UserError(
+                f"{folder}: {len(pairs)} sources of {split} but {len(draft)} drafts "
+                f"({self.draft_lang}); preprocess the files again"
+            )
+        validates = self.is_training_run and split != self.cfg.train_subset
+        if validates and None not in (draft, pairs.tgt):
+            self.validation.log_draft_baseline(split, draft, pairs.tgt)
+        self.dataset_to_epoch_iter.pop(self.datasets.get(split), None)  # fairseq keeps all shards
+        self.datasets[split] = self.make_dataset(pairs.src, pairs.tgt, draft, split != "test")
+
+    def _load_pairs(self, folder: str, split: str, combine: bool) -> LanguagePairDataset:
+        cfg = self.cfg
+        return load_langpair_dataset(
             folder,
             split,
             cfg.source_lang,
@@ -160,16 +175,6 @@ class PostEditingTask(TranslationTask, TrainingHooks):
             max_target_positions=cfg.max_target_positions,
             truncate_source=cfg.truncate_source,
         )
-        draft = None if self.draft_lang is None else self._load_drafts(folder, split)
-        if draft is not None and len(draft) != len(pairs):
-            raise UserError(
-                f"{folder}: {len(pairs)} sources of {split} but {len(draft)} drafts "
-                f"({self.draft_lang}); preprocess the files again"
-            )
-        if None not in (draft, pairs.tgt) and self.is_training_run and split != cfg.train_subset:
-            self.validation.log_draft_baseline(split, draft, pairs.tgt)
-        self.dataset_to_epoch_iter.pop(self.datasets.get(split), None)  # fairseq keeps all shards
-        self.datasets[split] = self.make_dataset(pairs.src, pairs.tgt, draft, split != "test")
 
     def _load_drafts(self, folder: str, split: str) -> FairseqDataset:
         cfg = self.cfg

@@ -83,5 +83,5 @@ def test_a_table_that_cannot_be_is_named(tmp_path, text, message):
     with refuses(f"{path} does not exist"):
         load_confusions(str(path))
     path.write_text(text)
-    with refuses(f"{path}: ", message):
+    with refuses(f"{path} ", message):
         load_confusions(str(path))

@@ -133,8 +133,11 @@ def load_confusions(path: str) -> Confusions:
 
 
 def _check(clean: str, ways: Mapping[str, float]) -> None:
-    sizes = [len(clusters(text)) for text in (clean, *ways)]
-    spaced = re.search(r"\s", "".join((clean, *ways)))
-    shares = all(rate >= 0 for rate in ways.values()) and sum(ways.values()) <= 1 + 1e-6
-    if spaced or not sizes[0] or max(sizes) > LONGEST or not shares:
+    segments = [clean, *ways]
+    sizes = [len(clusters(segment)) for segment in segments]
+    fits = sizes[0] > 0 and max(sizes) <= LONGEST
+    spaced = re.search(r"\s", "".join(segments))
+    rates = ways.values()
+    shares = all(rate >= 0 for rate in rates) and sum(rates) <= 1 + 1e-6
+    if spaced or not fits or not shares:
         raise ValueError(f"{clean!r}: rates are shares of 1, segments 1 to {LONGEST} characters")

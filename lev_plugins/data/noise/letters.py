@@ -54,14 +54,13 @@ def is_letter(cluster: str) -> bool:
 def _neighbours(rows: Sequence[str]) -> dict[str, str]:
     """Keys that touch: beside, above to the right, below to the left (each row is set off)."""
     spots = ((0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0))
+    keys = {(r, p): key for r, row in enumerate(rows) for p, key in enumerate(row)}
     neighbours = {}
-    for row, keys in enumerate(rows):
-        for place, key in enumerate(keys):
-            near = ((row + down, place + right) for down, right in spots)
-            neighbours[key] = "".join(
-                rows[r][p] for r, p in near if 0 <= r < len(rows) and 0 <= p < len(rows[r])
-            )
-    return neighbours | {key.upper(): near.upper() for key, near in neighbours.items()}
+    for (row, place), key in keys.items():
+        near = [keys.get((row + down, place + right), "") for down, right in spots]
+        neighbours[key] = "".join(near)
+    capitals = {key.upper(): near.upper() for key, near in neighbours.items()}
+    return neighbours | capitals
 
 
 #: Keyboards (``keyboard`` is QWERTY): letter → the letters whose keys touch its key, in its case.

@@ -157,14 +157,19 @@ def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> 
 def block_size(cfg: Seq2SeqConfig, side: str = "encoder") -> BlockSize:
     """The numbers of a side's blocks; errors of :func:`head_width`."""
     head_width(cfg, side)
-    rates = ("dropout", "attention_dropout", "activation_dropout")
+    dim = getattr(cfg, f"{side}_embed_dim")
+    heads = getattr(cfg, f"{side}_attention_heads")
+    hidden = getattr(cfg, f"{side}_ffn_embed_dim")
+    pre_norm = getattr(cfg, f"{side}_normalize_before")
     return BlockSize(
-        dim=getattr(cfg, f"{side}_embed_dim"),
-        heads=getattr(cfg, f"{side}_attention_heads"),
-        hidden=getattr(cfg, f"{side}_ffn_embed_dim"),
-        pre_norm=getattr(cfg, f"{side}_normalize_before"),
+        dim=dim,
+        heads=heads,
+        hidden=hidden,
+        pre_norm=pre_norm,
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
         activation=str(cfg.activation_fn),
-        **{name: getattr(cfg, name) for name in rates},
     )
 
 

@@ -85,24 +85,28 @@ class TranslationEditTask(PostEditingTask):
         shuffle: bool,
     ) -> EditDataset:
         """Every side with <s> in front."""
-        most_drafts = max(self.cfg.beta, self.cfg.beta_start or 0)
+        bos = self.tgt_dict.bos()
         source, target, draft = (
-            None if side is None else PrependTokenDataset(side, self.tgt_dict.bos())
+            None if side is None else PrependTokenDataset(side, bos)
             for side in (source, target, draft)
         )
+        target_sizes = None if target is None else target.sizes
+        draft_sizes = None if draft is None else draft.sizes
+        starts_from_drafts = self.cfg.beta > 0 or (self.cfg.beta_start or 0) > 0
+        aligned = self.is_training_run and self.align is lcs_masks and starts_from_drafts
         return EditDataset(
             source,
             source.sizes,
             self.src_dict,
             target,
-            None if target is None else target.sizes,
+            target_sizes,
             self.tgt_dict,
             draft=draft,
-            draft_sizes=None if draft is None else draft.sizes,
+            draft_sizes=draft_sizes,
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             shuffle=shuffle,
-            aligned=self.is_training_run and self.align is lcs_masks and most_drafts > 0,
+            aligned=aligned,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
 
@@ -165,16 +169,22 @@ class TranslationEditTask(PostEditingTask):
         bos, sources, drafts = torch.tensor([self.src_dict.bos()]), [], []
         for item in src_tokens:
             source, draft = item if isinstance(item, tuple) else (item, None)
-            sources.append(source if source[0] == bos else torch.cat([bos.to(source), source]))
+            if source[0] != bos:
+                source = torch.cat([bos.to(source), source])
+            sources.append(source)
             drafts.append(draft or self.encode_draft("", str))
+        source_sizes = [len(source) for source in sources]
+        draft_tokens = [draft.tokens for draft in drafts]
+        draft_sizes = [len(tokens) for tokens in draft_tokens]
+        marks = [draft.marks for draft in drafts]
         return EditDataset(
             sources,
-            [len(source) for source in sources],
+            source_sizes,
             self.src_dict,
             tgt_dict=self.tgt_dict,
-            draft=[draft.tokens for draft in drafts],
-            draft_sizes=[len(draft.tokens) for draft in drafts],
-            marks=[draft.marks for draft in drafts],
+            draft=draft_tokens,
+            draft_sizes=draft_sizes,
+            marks=marks,
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )
