@@ -47,5 +47,5 @@ for set in test test-elsewhere; do
   echo "== $set: $(wc -w <"$out/$set.clean") words"
   python -m lev_plugins report --hypotheses "${files[@]}" --names "$(IFS=, && echo "${systems[*]}")" \
     --drafts "$out/$set.noisy" --references "$out/$set.clean" \
-    --metrics wrr,cer,correction_rate,words_broken --json "$out/$set.json"
+    --metrics wrr,cer,correction_recall,miscorrection_rate --json "$out/$set.json"
 done

@@ -42,4 +42,4 @@ for system in "${chosen[@]}"; do
   names+=("$system" "$system-ranked")
 done
 python -m lev_plugins report --hypotheses "${names[@]/#/$out/test.}" --names "$(IFS=, && echo "${names[*]}")" \
-  --drafts "$text/test.noisy" --references "$text/test.clean" --metrics word_accuracy,cer,wer,correction_rate,words_broken --json "$out/report.json"
+  --drafts "$text/test.noisy" --references "$text/test.clean" --metrics word_accuracy,cer,wer,correction_recall,miscorrection_rate --json "$out/report.json"

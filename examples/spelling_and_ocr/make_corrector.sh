@@ -164,7 +164,7 @@ score() { # score NAME TITLE: of WORK/text/NAME.noisy
   python "$examples/spelling_and_ocr/symspell.py" "$work/words.txt" <"$test.noisy" >"$test.symspellpy"
   lev-correct --path "$work/model" "$test.noisy" >"$test.corrected"
   python -m lev_plugins report --hypotheses "$test.symspellpy" "$test.corrected" --names symspellpy,corrector \
-    --drafts "$test.noisy" --references "$test.clean" --metrics correction_rate,words_broken
+    --drafts "$test.noisy" --references "$test.clean" --metrics correction_recall,miscorrection_rate
 }
 score test "slips of the fingers, made up, in held-out lines"
 if [ -n "$misspellings" ]; then

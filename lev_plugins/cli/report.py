@@ -13,10 +13,11 @@ from contextlib import ExitStack
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting, standard_output, whole_file
+from ..metrics.corpus import FORMER_NAMES
 from ..reports.figures import KNOWN, NO_EDIT_BASELINE, compute
 from ..reports.input import gather
 from ..reports.table import render_table
-from .options import adder, make_parser
+from .options import adder, make_parser, say
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -84,7 +85,9 @@ def _check(args: argparse.Namespace) -> list[str]:
     if args.printed.count(STANDARD_STREAM) > 1:
         raise UserError("standard input (-) can only be read once")
     for value in args.metrics:
-        if value not in KNOWN:
+        if value in FORMER_NAMES:
+            say(f"note: --metrics {value} is called {FORMER_NAMES[value]} now")
+        elif value not in KNOWN:
             raise UserError(f"--metrics {value}: choose from {','.join(KNOWN)}")
     read = [("the output", path) for path in paths]
     read += [("--references", args.references), ("--drafts", args.drafts)]

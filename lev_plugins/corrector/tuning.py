@@ -48,7 +48,7 @@ class Goal(NamedTuple):
         if self.limit is None:
             return counts.word_accuracy
         over = counts.miscorrected - self.limit / 100 * counts.right_before
-        return -over if over > 0 else counts.correction_rate
+        return -over if over > 0 else counts.correction_recall
 
     def best(self, curve: Sequence[Point]) -> Point:
         """The best point; of equal ones that of the highest threshold."""

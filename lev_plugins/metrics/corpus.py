@@ -185,15 +185,18 @@ _SPANS = "match:span-and-words|merge:between-equal-words|none:100"
 CORRECTION_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        _own("correction_rate", 4, word_statistics,
-             lambda totals: word_totals(totals).correction_rate, _FEWEST),
-        _own("words_broken", 4, word_statistics,
+        _own("correction_recall", 4, word_statistics,
+             lambda totals: word_totals(totals).correction_recall, _FEWEST),
+        _own("miscorrection_rate", 4, word_statistics,
              lambda totals: word_totals(totals).miscorrection_rate, _FEWEST, higher=False),
         _own("edit_precision", 4, edit_statistics, partial(_of_edits, precision), _SPANS),
         _own("edit_recall", 4, edit_statistics, partial(_of_edits, recall), _SPANS),
         _own("edit_f05", 4, edit_statistics, partial(_of_edits, f_half), _SPANS),
     )
 }  # fmt: skip
+
+#: names of version 0.6, which still may be typed → today's
+FORMER_NAMES = {"correction_rate": "correction_recall", "words_broken": "miscorrection_rate"}
 
 
 def make_metric(name: str) -> Metric:

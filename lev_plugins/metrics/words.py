@@ -39,7 +39,7 @@ class CorrectionCounts:
         return percent(self.right, self.words)
 
     @property
-    def correction_rate(self) -> float:
+    def correction_recall(self) -> float:
         """Percent of the wrong words that were corrected; 0 where none was wrong."""
         return percent(self.corrected, self.wrong_before)
 

@@ -10,6 +10,7 @@ from rapidfuzz.distance import Indel
 
 from ..metrics.corpus import (
     CORRECTION_METRICS,
+    FORMER_NAMES,
     METRICS,
     Metric,
     add_up,
@@ -59,10 +60,11 @@ def _computable(corpus: Corpus, wanted: Sequence[str]) -> dict[str, Metric]:
     if corpus.references is None:
         return metrics
     for name in wanted:
-        if name not in CORRECTION_METRICS:
-            metrics[name] = make_metric(name)
+        today = FORMER_NAMES.get(name, name)
+        if today not in CORRECTION_METRICS:
+            metrics[name] = make_metric(today)
         elif corpus.drafts is not None:
-            metrics[name] = CORRECTION_METRICS[name]
+            metrics[name] = CORRECTION_METRICS[today]
     return metrics
 
 
@@ -95,15 +97,16 @@ def _system(
         figures["scores"] = {}
         for key, metric in metrics.items():
             if metric.statistics not in counted:
-                sides = [drafts or ()] if key in CORRECTION_METRICS else []
+                sides = [drafts or ()] if metric.name in CORRECTION_METRICS else []
                 statistics = map(metric.statistics, *sides, outputs, references)
                 counted[metric.statistics] = add_up(metric, statistics)
             figures["scores"][key] = metric.score(counted[metric.statistics])
     if drafts is not None and references is not None:
         triples = list(zip(drafts, outputs, references, strict=True))
-        words = counted.get(word_statistics) or add_up(
-            CORRECTION_METRICS["words_broken"], (word_statistics(*triple) for triple in triples)
-        )
+        words = counted.get(word_statistics)
+        if words is None:
+            of_sentences = [word_statistics(*triple) for triple in triples]
+            words = add_up(CORRECTION_METRICS["miscorrection_rate"], of_sentences)
         figures |= {"words": asdict(word_totals(words)), "against_draft": _against(triples)}
     if steps:  # how many sentences took how many iterations (Table 6)
         sentences = dict(sorted(Counter(steps).items()))

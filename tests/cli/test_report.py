@@ -220,9 +220,11 @@ def test_a_correction_is_scored_against_its_drafts():
     assert (nothing["name"], ours["name"]) == (NO_EDIT_BASELINE, "hyp")
     assert list(nothing["words"].values()) == [8, 5, 0, 0]
     assert ours["words"] == {"words": 8, "right_before": 5, "corrected": 2, "miscorrected": 1}
-    wanted = {"word_accuracy": 75, "correction_rate": 200 / 3, "edit_f05": 100 * 10 / 19}
+    wanted = {"word_accuracy": 75, "correction_recall": 200 / 3, "edit_f05": 100 * 10 / 19}
     assert {name: ours["scores"][name] for name in wanted} == pytest.approx(wanted)
-    assert not figures["metrics"]["words_broken"]["higher_is_better"]
+    assert not figures["metrics"]["miscorrection_rate"]["higher_is_better"]
+    (_, former) = systems(*files, "--drafts", "mt", "--metrics", "words_broken,bleu")
+    assert former["scores"]["words_broken"] == ours["scores"]["miscorrection_rate"], "as in 0.6"
     for name in ("bleu", "edit_f05"):  # words are counted whatever metrics are asked for
         alone = systems(*files, "--drafts", "mt", "--metrics", name)
         assert [system["scores"] for system in alone] == [

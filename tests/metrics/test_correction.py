@@ -83,10 +83,10 @@ def test_counts_by_hand():
     assert counts == CorrectionCounts(words=11, right_before=7, corrected=4, miscorrected=1)
     assert (counts.right, counts.wrong_before) == (10, 4)
     assert counts.word_accuracy == pytest.approx(1000 / 11)
-    assert counts.correction_rate == 100 and counts.miscorrection_rate == pytest.approx(100 / 7)
+    assert counts.correction_recall == 100 and counts.miscorrection_rate == pytest.approx(100 / 7)
     doubled = correction_counts(sources * 2, outputs * 2, references * 2)
     assert (doubled.words, doubled.miscorrected) == (22, 2)
-    assert CorrectionCounts().correction_rate == CorrectionCounts().miscorrection_rate == 0
+    assert CorrectionCounts().correction_recall == CorrectionCounts().miscorrection_rate == 0
     with pytest.raises(ValueError):
         correction_counts(sources, outputs, references[1:])
 
@@ -116,8 +116,8 @@ def scores(lines: list[tuple[str, str, str]]) -> dict[str, float]:
 def test_scores_by_hand():
     p, r = 2 / 3, 2 / 3
     assert scores(EXAMPLE) == {
-        "correction_rate": pytest.approx(200 / 3),
-        "words_broken": pytest.approx(100 / 5),
+        "correction_recall": pytest.approx(200 / 3),
+        "miscorrection_rate": pytest.approx(100 / 5),
         "edit_precision": pytest.approx(100 * p),
         "edit_recall": pytest.approx(100 * r),
         "edit_f05": pytest.approx(100 * 1.25 * p * r / (0.25 * p + r)),
@@ -128,7 +128,7 @@ def test_scores_by_hand():
 def test_the_no_edit_baseline_is_worth_nothing_and_miscorrects_nothing(lines):
     figures = scores([(source, source, reference) for source, _, reference in lines])
     needed = any(source.split() != reference.split() for source, _, reference in lines)
-    assert figures["words_broken"] == figures["correction_rate"] == 0
+    assert figures["miscorrection_rate"] == figures["correction_recall"] == 0
     assert figures["edit_precision"] == 100, "no edit is wrong"
     assert figures["edit_recall"] == figures["edit_f05"] == (0 if needed else 100)
 
@@ -136,10 +136,10 @@ def test_the_no_edit_baseline_is_worth_nothing_and_miscorrects_nothing(lines):
 @given(LINES)
 def test_the_reference_is_worth_all(lines):
     figures = scores([(source, reference, reference) for source, _, reference in lines])
-    assert figures["words_broken"] == 0
+    assert figures["miscorrection_rate"] == 0
     assert figures["edit_precision"] == figures["edit_recall"] == figures["edit_f05"] == 100
-    counts = totals(CORRECTION_METRICS["correction_rate"], lines)
-    assert figures["correction_rate"] == (100 if counts[0] > counts[1] else 0)
+    counts = totals(CORRECTION_METRICS["correction_recall"], lines)
+    assert figures["correction_recall"] == (100 if counts[0] > counts[1] else 0)
     assert all(metric.score([0.0] * metric.size) == 0 for metric in CORRECTION_METRICS.values())
 
 
