@@ -1,7 +1,7 @@
 """Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
 
-Importing this package registers its components and works around faults of fairseq; a command of
-this package does so once it needs fairseq. Nothing is printed.
+Its components are registered, and faults of fairseq worked around, once fairseq is imported, before
+or after this package. Nothing is printed.
 """
 
 from importlib import import_module
@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import fairseq_patches, registration  # noqa: F401
 from .errors import UserError  # noqa: F401
-from .io.program import starts_own_command
 
-if not starts_own_command(__name__):
-    registration.register()
+registration.register_when_needed()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from .corrector import Correction, Corrector, Edit  # noqa: F401
@@ -35,7 +33,6 @@ def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    registration.register()
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)
 
 

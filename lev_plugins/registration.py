@@ -1,9 +1,67 @@
-"""What this package registers with fairseq."""
+"""What this package registers with fairseq, and when: once fairseq is needed."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
 
 from . import fairseq_patches
 from .fairseq_patches.imports import untouched_root_logger, when_complete
 
+#: parts of the package that are imported without fairseq
+_LIGHT = {"__main__", "cli", "corrector", "errors", "export", "html", "io", "metrics", "options"}
+_LIGHT |= {"ops", "registration", "reports", "serve"}
+_PACKAGE = (__package__ or "").partition(".")[0]
 _registered = False
+
+
+class _Registering(Loader):
+    """Loads fairseq, or a part of the package that needs it: registers before it does."""
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)  # what tools ask a loader for
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module, which registering has imported, or what is imported now."""
+        register()
+        module = import_module(spec.name)
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It has run; importlib has put its own mark on it."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+class _Finder:
+    """Finds what :class:`_Registering` loads."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See :class:`importlib.abc.MetaPathFinder`."""
+        package, _, rest = name.partition(".")
+        own = package == _PACKAGE and rest.partition(".")[0] not in _LIGHT
+        spec = PathFinder.find_spec(name, path) if own or name == "fairseq" else None
+        if spec and spec.loader:
+            spec.loader = _Registering(spec.loader)
+        return spec
+
+
+def register_when_needed() -> None:
+    """Registers now where fairseq is imported already, else before it is."""
+    if "fairseq" in sys.modules:
+        register()
+    elif not _registered:
+        sys.meta_path.insert(0, _Finder)
 
 
 def register() -> None:
@@ -12,6 +70,8 @@ def register() -> None:
     if _registered:
         return
     _registered = True
+    if _Finder in sys.meta_path:
+        sys.meta_path.remove(_Finder)
     fairseq_patches.apply()
     with untouched_root_logger():
         from . import pretrained, systems, tasks  # noqa: F401

@@ -13,6 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+#: What is written for a unit is longer only when the model repeats itself without end.
+LONGEST_RATIO, LONGEST_MORE = 2, 20
+#: Of the longest text that a model writes, a unit takes this share, so that its own may be longer.
+LENGTH_SHARE = 0.8
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
@@ -30,22 +34,31 @@ class WordTree:
 
     The symbols behind node n are ``symbols[starts[n]:starts[n + 1]]``, </s> among them; the symbol
     of number k leads to node k + 1. Node 0 is the beginning.
+
+    Args:
+        text: words, </s> behind each, in an order in which equal beginnings stand together.
     """
 
-    def __init__(self, words: Sequence[str], eos: int) -> None:
-        ended = sorted({word + chr(eos) for word in words})
-        sizes = np.array([len(word) for word in ended])
-        letters = np.zeros((len(ended), int(sizes.max())), dtype=np.int64)
-        real = np.arange(letters.shape[1]) < sizes[:, None]
-        letters[real] = code_points(ended)
-        # words are in order, so that equal beginnings stand together
-        new = np.ones_like(real)
-        new[1:] = np.logical_or.accumulate(letters[1:] != letters[:-1], 1)
-        new = (new & real).T
-        nodes = np.zeros((len(new) + 1, len(ended)), dtype=np.int64)
-        nodes[1:] = new.cumsum().reshape(new.shape)
-        parents, self.symbols = nodes[:-1][new], letters.T[new]
-        self.starts = np.searchsorted(parents, np.arange(len(parents) + 3))
+    def __init__(self, text: str, eos: int) -> None:
+        letters = code_points([text])
+        sizes = np.diff(np.flatnonzero(letters == eos), prepend=-1)
+        begins = sizes.cumsum() - sizes
+        # of each word: whether it has left the one before it, and the node that it has come to
+        apart, nodes = begins == 0, np.zeros(len(begins), dtype=np.int64)
+        live, count = np.arange(len(begins)), 0
+        parents, symbols = [], []
+        for depth in range(int(sizes.max())):
+            live = live[sizes[live] > depth]
+            letter = letters[begins[live] + depth]
+            apart[live] |= letter != letters[begins[live - 1] + depth]
+            is_new = apart[live]
+            parents.append(nodes[live[is_new]])
+            symbols.append(letter[is_new])
+            nodes[live] = count + is_new.cumsum()
+            count += len(symbols[-1])
+        self.symbols = np.concatenate(symbols)
+        children = np.bincount(np.concatenate(parents), minlength=count + 2)
+        self.starts = np.concatenate([[0], children.cumsum()])
 
     def after(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """All that may follow some nodes: which of them, the symbol, the child."""
@@ -143,7 +156,7 @@ class Given:
         sizes = np.array([len(text) for text in ended], dtype=np.int64)
         self.symbols = np.zeros((len(ended), sizes.max(initial=0)), dtype=np.int64)
         self.symbols[np.arange(self.symbols.shape[1]) < sizes[:, None]] = code_points(ended)
-        self.sizes, self.scores = sizes, np.zeros(len(ended))
+        self.sizes, self.logs = sizes, np.zeros(self.symbols.shape)
         self.units = self.rows = np.repeat(np.arange(len(texts)), [len(group) for group in texts])
         self.going = np.arange(len(ended))
         self._depth = 0
@@ -151,7 +164,8 @@ class Given:
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
         going = self.going
         symbols = self.symbols[going, self._depth] if len(going) else going
-        self.scores[going] += logs[self.rows, symbols]
+        if len(going):
+            self.logs[going, self._depth] = logs[self.rows, symbols]
         self._depth += 1
         on = self.sizes[going] > self._depth
         self.going, self.rows = going[on], self.rows[on]
@@ -162,7 +176,13 @@ class Given:
 
     def rated(self, unit: int) -> list[tuple[str, float]]:
         """The texts of a unit, with their log-probabilities."""
-        return list(zip(self.texts[unit], self.scores[self.units == unit].tolist(), strict=True))
+        scores = self.logs[self.units == unit].sum(1).tolist()
+        return list(zip(self.texts[unit], scores, strict=True))
+
+    def symbol_logs(self, unit: int) -> list[list[float]]:
+        """Of each text of a unit the log-probabilities of its symbols, and of </s>."""
+        rows = np.flatnonzero(self.units == unit)
+        return [self.logs[row, : self.sizes[row]].tolist() for row in rows]
 
 
 def search(
@@ -194,7 +214,7 @@ def largest(values: Floats, count: int) -> tuple[Floats, Numbers]:
     return np.take_along_axis(chosen, order, 1), np.take_along_axis(places, order, 1)
 
 
-def code_points(words: Sequence[str]) -> Numbers:
+def code_points(words: Sequence[str]) -> NDArray[np.uint32]:
     """Of all their letters, one word behind the other."""
     encoded = "".join(words).encode("utf-32-le", "surrogatepass")
-    return np.frombuffer(encoded, dtype="<u4").astype(np.int64)
+    return np.frombuffer(encoded, dtype="<u4")

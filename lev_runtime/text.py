@@ -7,6 +7,7 @@ from typing import Any
 from .folder import DICTIONARIES, SUBWORDS, Folder
 
 _SPACE = "\u2581"  # in characters and in SentencePiece's subwords
+_FILLER = "madeupword"
 _SPACES = re.compile(r"\s+")
 
 
@@ -25,7 +26,16 @@ class Dictionary:
         self.unk, self.placeholder = special["unk"], len(self.symbols) - 1
         self.index = {symbol: number for number, symbol in reversed([*enumerate(self.symbols)])}
         unspeakable = [*self.symbols[:control], *(self.symbols[-1:] if placeholder else [])]
+        self.unspeakable = frozenset(unspeakable)
         self.index |= dict.fromkeys(unspeakable, self.unk)
+
+    def text_symbols(self) -> dict[int, str]:
+        """The symbols that stand for text, by their numbers; not fairseq's to fill up a table."""
+        return {
+            number: symbol
+            for number, symbol in enumerate(self.symbols)
+            if symbol not in self.unspeakable and not symbol.startswith(_FILLER)
+        }
 
     def encode(self, words: Sequence[str]) -> list[int]:
         """<s>, the words and </s>."""
@@ -53,6 +63,8 @@ class TextCodec:
         settings: dict[str, Any] = folder.description["text"]
         self.bpe: str | None = settings["bpe"]
         self.spaces = settings["tokenizer"] == "space"
+        #: whether it cuts text into characters alone
+        self.by_letter = self.bpe == "characters" and not self.spaces
         self.model: Any = None
         if self.bpe == "sentencepiece":
             from sentencepiece import SentencePieceProcessor

@@ -7,12 +7,12 @@ from typing import Any
 from fairseq.data.encoders.characters import Characters
 
 from lev_plugins.corrector import Corrector
-from lev_plugins.corrector.autoregressive import Autoregressive, Pair, Written
-from lev_plugins.corrector.backends import Answer, Backend, TextProcessing, Tokens
-from lev_plugins.corrector.generating import rewriting
+from lev_plugins.corrector.searching import Pair, Searching, Written
+from lev_plugins.corrector.backends import Answer, Backend, Tokens, rewriting
 from lev_plugins.corrector.lexicon import Lexicon, Lookup
 from lev_plugins.corrector.ranking import Ranker
 from lev_plugins.corrector.vocabulary import Vocabulary
+from lev_plugins.inference.text_processing import TextProcessing
 
 Writing = Callable[[Tokens], Sequence[str | None] | None]
 Scoring = Callable[[Sequence[str | None]], Sequence[float]]
@@ -72,7 +72,7 @@ class FakeBackend(Backend):
         return self.known is None or token in self.known
 
 
-class Scripted(Autoregressive):
+class Scripted(Searching):
     """Writes ``words``, and likes every text alike but for those in ``likes``."""
 
     def __init__(
@@ -112,7 +112,7 @@ WEIGHTS = {"model": 0.7, "lexicon": 4.0, "frequency": 0.15, "unchanged": 2.0, "c
 
 
 def ranking(
-    model: Autoregressive | None = None,
+    model: Searching | None = None,
     lexicon: Lexicon | None = LEXICON,
     pairs: Iterable[tuple[str, str]] = (),
     unit: str = "letters",

@@ -17,7 +17,6 @@ lacks, a tab, and a level from 1 to 9: how much speaks for the word as it is wri
 
 import argparse
 import json
-import lzma
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -26,7 +25,9 @@ from pathlib import Path
 from wordfreq import get_frequency_dict
 
 from lev_plugins.corrector import settings
+from lev_plugins.corrector.known_words import KnownWords
 from lev_plugins.corrector.lexicon import Lexicon
+from lev_plugins.corrector.prepared import write_arrays
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_lines
 
@@ -98,7 +99,7 @@ def main() -> None:
     levels = known_words(Lexicon.read(use.lexicon).counts, sources(args))
     lines = sorted(f"{word}\t{level}\n".encode() for word, level in levels.items())
     path = args.folder / "corrector.known"
-    path.write_bytes(lzma.compress(b"".join(lines), preset=9 | lzma.PRESET_EXTREME))
+    write_arrays(str(path), KnownWords(b"".join(lines)).arrays())
     kept = json.loads(stored.read_text(encoding="utf-8")) | {"known": path.name}
     stored.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     print(f"{path}: {len(levels):,} words, {path.stat().st_size:,} bytes")

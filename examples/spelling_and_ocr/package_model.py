@@ -4,16 +4,19 @@
 
 CHECKPOINT was trained and tuned by examples/quickstart.sh, whose lists lie in TEXT. OUT gets the
 model in half precision, without the state of its training and without the paths of this machine,
-its dictionaries, its settings, and the lists that may be passed on, compressed. codespell's list of
-misspellings is not among them (CC BY-SA 3.0): ``lev-correct`` takes it from the installed package.
+its dictionaries, its settings, and the lists that may be passed on, in a form that loads at once;
+beside the checkpoint what ``lev-export`` makes of it, where that can be exported. codespell's list
+of misspellings is not among them (CC BY-SA 3.0): ``lev-correct`` takes it from the installed
+package.
 """
 
 import argparse
 import copy
 import json
-import lzma
 import os
 import re
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from omegaconf import DictConfig, open_dict
 
 from lev_plugins.corrector import settings
 from lev_plugins.errors import UserError
+from lev_plugins.export.folder import export
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.fairseq_patches.kept_paths import FILES, plain
 from lev_plugins.fairseq_patches.symbols import difference
@@ -33,6 +37,8 @@ from lev_plugins.io.text_files import read_lines, require_files
 #: Lists of prepare_typos.py by the setting that names them; their words come with MIT licences.
 LISTS = {"lexicon": "lexicon.txt", "bigrams": "bigrams.txt", "confusions": "confusions.txt"}
 KEPT = ("args", "cfg", "model", "criterion", "task_state", "optimizer_history")
+#: Lists in OUT that stay: spoken and foreign words, written by hand, and known_words.py's.
+KEPT_LISTS = ("protect_words", "known")
 DIGITS = 3  # of a count: the fourth moves no score by what is seen
 
 
@@ -93,10 +99,31 @@ def short_counts(line: str) -> str:
     return re.sub(r"(?<= )[\d.]+$", lambda count: f"{float(count[0]):.{DIGITS}g}", line)
 
 
-def compressed(lines: list[str]) -> bytes:
-    """Lines as an xz file, the same for the same lines."""
-    text = "".join(line + "\n" for line in lines)
-    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+def write_lists(stored: dict[str, Any], text: Path, out: Path) -> None:
+    """Writes settings and the lists of a folder of text, shortened and prepared."""
+    with tempfile.TemporaryDirectory() as folder:
+        for key, name in LISTS.items():
+            lines = [short_counts(line) + "\n" for line in read_lines(str(text / name))]
+            (Path(folder) / f"corrector.{key}").write_text("".join(lines), "utf-8")
+            stored[key] = f"corrector.{key}"
+        for key in KEPT_LISTS:
+            if (path := out / f"corrector.{key}").is_file():
+                stored[key] = shutil.copy(path, folder)
+        place = Path(folder) / settings.NAME
+        place.write_text(json.dumps(stored), "utf-8")
+        settings.write(settings.read(str(place)), str(out), prepare=True)
+
+
+def export_beside(out: Path) -> None:
+    """Writes what ``lev-export`` makes of the folder's checkpoint into it, if that is possible."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            export(str(out), f"{folder}/exported")
+        except UserError as error:
+            print(f"note: not exported, lev-correct will need torch: {error}")
+            return
+        for path in Path(folder, "exported").iterdir():
+            shutil.copy(path, out)
 
 
 def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
@@ -118,14 +145,9 @@ def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
     for path in [*sorted(data.glob("dict.*.txt")), *files]:
         (out / path.name).write_bytes(path.read_bytes())
     stored = json.loads(Path(tuned).read_text(encoding="utf-8"))
-    kept = "corrector.protect_words"  # of spoken and foreign words, written by hand
-    stored |= {"lookup": None, "protect_words": kept if (out / kept).is_file() else None}
-    stored["protect_code"] = True
-    for key, name in LISTS.items():
-        lines = [short_counts(line) for line in read_lines(str(text / name))]
-        stored[key] = f"corrector.{key}"
-        (out / stored[key]).write_bytes(compressed(lines))
-    (out / settings.NAME).write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    stored |= {"lookup": None, "protect_words": None, "protect_code": True}
+    write_lists(stored, text, out)
+    export_beside(out)
     return sum(path.stat().st_size for path in out.iterdir())
 
 

@@ -1,7 +1,7 @@
 """Write a trained model as a folder that ``lev_runtime`` decodes without torch and fairseq.
 
 ONNX graphs, dictionaries, the subword model and settings; for ``levenshtein_editor``, ``enct5`` and
-``pbd_transformer``.
+``pbd_transformer``. Beside a corrector's model also its settings and lists, which load at once.
 """
 
 import argparse
@@ -9,7 +9,6 @@ import importlib.util
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..registration import register
 from .options import add_model_data, adder, make_parser, text_processing
 
 
@@ -30,8 +29,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     if importlib.util.find_spec("onnx") is None:
         raise UserError("lev-export needs onnx: pip install onnx")
-    register()
+    from ..corrector import settings
     from ..export.folder import export
 
-    export(args.checkpoint, args.out, args.int8, args.data, **text_processing(args))
+    tuned = settings.beside(args.checkpoint)
+    use = settings.read(tuned) if tuned else None
+
+    def write_settings(folder: str) -> None:
+        if use is not None:
+            settings.write(use, folder, prepare=True)
+
+    processing = text_processing(args)
+    export(args.checkpoint, args.out, args.int8, args.data, write_settings, **processing)
     print(f"{args.out}: exported for lev_runtime")

@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..inference.text_processing import TextProcessing, Tokens
+from lev_runtime.text_processing import TextProcessing, Tokens
+
 from ..metrics.word_edits import WordEdit, word_edits
+from .edits import script
 from .spacing import Spacing
 from .units import Context
 
@@ -60,6 +62,35 @@ def _word_of(processing: TextProcessing, tokens: Sequence[str | None]) -> list[i
 def _product(logs: Sequence[float | None]) -> float:
     return min(1.0, math.exp(math.fsum(log for log in logs if log is not None)))
 
+def rewriting(
+    unit: Tokens,
+    written: Sequence[str | None],
+    scores: Sequence[float],
+    known: Callable[[str], bool],
+) -> Rewriting:
+    """What a left-to-right model changed.
+
+    Args:
+        written: its tokens without </s>; None for ``<unk>``.
+        scores: the log-probability of each, and that of </s>.
+        known: whether the model can write a token; one that it cannot stays as it was typed where
+            a minimal script keeps it beside an ``<unk>``.
+    """
+    changes = script([token if known(token) else None for token in unit], written)
+    tokens = list(written)
+    gone: list[float | None] = [None] * len(unit)
+    come: list[float | None] = [None] * len(tokens)
+    place = number = 0
+    for i, j, k, m in [*changes, (len(unit), len(unit), len(tokens), len(tokens))]:
+        tokens[number:k] = unit[place:i]
+        gone[i:j], come[k:m] = [0.0] * (j - i), scores[k:m]
+        if m > k:
+            come[m - 1] = scores[m - 1] + scores[m]
+        elif j > i:
+            gone[j - 1] = scores[m]
+        place, number = j, m
+    return Rewriting(unit, tokens, gone, come)
+
 
 class Backend:
     """A model that corrects.
@@ -73,6 +104,8 @@ class Backend:
     knows_spaces: bool
     words_learnt: int | None = None
     uses_context = False
+    #: Whether it decodes greedily and reads ahead in the text.
+    draft_guided = False
     processing: TextProcessing
     #: Finds what is to be joined and divided, where the lists say enough.
     spacing: Spacing | None = None

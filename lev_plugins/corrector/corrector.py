@@ -5,18 +5,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+from lev_runtime.arguments import strings
 
 from ..errors import UserError, require_share
-from ..inference.arguments import strings
 from ..io.text_files import require_files
-from . import spacing
+from . import loading, spacing
 from .backends import Answer, Backend
 from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
+from .calibration import calibrated
 from .evidence import Evidence, Run, judged
-from .fitting import calibrated
 from .known_words import KnownWords
 from .languages import Languages
 from .markup import as_asked, is_shouted
@@ -47,6 +46,9 @@ from .units import (
     spans,
 )
 from .vocabulary import with_case
+
+if TYPE_CHECKING:
+    import torch
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
@@ -122,7 +124,7 @@ class Corrector:
     def from_pretrained(
         cls, path: str | os.PathLike[str] | None = None,
         data: str | os.PathLike[str] | None = None,
-        device: str | torch.device | None = None, unit: str | None = None,
+        device: "str | torch.device | None" = None, unit: str | None = None,
         window: int | None = None, beam: int | None = None, precision: str = "fp32",
         lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
         weights: Mapping[str, float] | None = None, bigrams: str | None = None,
@@ -146,8 +148,6 @@ class Corrector:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
                 dictionaries, options that this kind of model has not got.
         """
-        from . import loading  # fairseq is slow to import, and tests do without
-
         if path is None:
             # the weight there is that of installed_misspellings(); the user's table is followed
             weights = {**({"lookup": loading.LISTED} if lookup else {}), **(weights or {})}

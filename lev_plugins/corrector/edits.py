@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from rapidfuzz.distance import Indel
 
+from lev_runtime.source_change import Change, changes
+
 from .. import html
-from ..data.source_change import Change, changes
 from ..metrics.word_edits import WordEdit
 
 #: ``line[start:end]`` gives way to a text.

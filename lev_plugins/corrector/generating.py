@@ -1,14 +1,15 @@
 """Models that write a unit anew by their task's generator (:mod:`..inference.generation`)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from lev_runtime.batching import in_batches
+from lev_runtime.search import LONGEST_MORE, LONGEST_RATIO
+from lev_runtime.text_processing import Tokens
 
 from ..data.batch import Hypothesis
-from ..data.batching import in_batches
-from ..inference.generation import LONGEST_MORE, LONGEST_RATIO, GeneratingModel
-from ..inference.text_processing import Tokens
-from .backends import Answer, Backend, Rewriting
-from .edits import script
+from ..inference.generation import GeneratingModel
+from .backends import Answer, Backend, rewriting
 
 
 class Generating(GeneratingModel, Backend):
@@ -37,33 +38,3 @@ class Generating(GeneratingModel, Backend):
                 scores = hypothesis["positional_scores"].tolist()
                 return rewriting(unit, written, scores, self._known).answer(text, self.processing)
         return None
-
-
-def rewriting(
-    unit: Tokens,
-    written: Sequence[str | None],
-    scores: Sequence[float],
-    known: Callable[[str], bool],
-) -> Rewriting:
-    """What a left-to-right model changed.
-
-    Args:
-        written: its tokens without </s>; None for ``<unk>``.
-        scores: the log-probability of each, and that of </s>.
-        known: whether the model can write a token; one that it cannot stays as it was typed where
-            a minimal script keeps it beside an ``<unk>``.
-    """
-    changes = script([token if known(token) else None for token in unit], written)
-    tokens = list(written)
-    gone: list[float | None] = [None] * len(unit)
-    come: list[float | None] = [None] * len(tokens)
-    place = number = 0
-    for i, j, k, m in [*changes, (len(unit), len(unit), len(tokens), len(tokens))]:
-        tokens[number:k] = unit[place:i]
-        gone[i:j], come[k:m] = [0.0] * (j - i), scores[k:m]
-        if m > k:
-            come[m - 1] = scores[m - 1] + scores[m]
-        elif j > i:
-            gone[j - 1] = scores[m]
-        place, number = j, m
-    return Rewriting(unit, tokens, gone, come)

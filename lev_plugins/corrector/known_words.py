@@ -2,11 +2,15 @@
 
 from functools import lru_cache
 
+import numpy as np
+
 from ..errors import UserError
 from ..io.text_files import read_bytes
+from .prepared import read_arrays
 
 MOST_KEPT = 100_000  # words whose place in the list is remembered
 LEVELS = range(10)
+TEXT = "known"  # the array of a prepared list
 
 
 class KnownWords:
@@ -25,13 +29,18 @@ class KnownWords:
 
     @classmethod
     def read(cls, path: str) -> "KnownWords":
-        """A file, compressed by xz or not; raises UserError where it cannot be read, or its first
-        line is of another form."""
-        text = read_bytes(path)
+        """A file, prepared, compressed by xz or neither; raises UserError where it cannot be read,
+        or its first line is of another form."""
+        arrays = read_arrays(path, [TEXT])
+        text = arrays[TEXT].tobytes() if arrays else read_bytes(path)
         word, tab, level = text.partition(b"\n")[0].partition(b"\t")
         if not (word and tab and level.isdigit() and int(level) in LEVELS):
             raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
         return cls(text)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it is prepared as."""
+        return {TEXT: np.frombuffer(self._text, dtype=np.uint8)}
 
     def _level(self, word: str) -> int:
         """0 for a word that is not there."""

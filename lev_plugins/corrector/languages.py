@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+from .language_identifier import load_identifier
 from .units import Span
 
 #: Languages of Latin letters that are told from English, by py3langid's names.
@@ -40,13 +41,7 @@ class Languages:
 
     @cached_property
     def _identifier(self) -> Any:
-        try:
-            from py3langid.langid import MODEL_FILE, LanguageIdentifier
-        except ImportError:
-            return None
-        identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-        identifier.set_languages(LANGUAGES)
-        return identifier
+        return load_identifier(LANGUAGES)
 
     def _is_english(self, text: str, share: float) -> bool:
         """Whether a text is; ``share``: of its words, how many are strange."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from ..inference.editor import LevenshteinEditor
-from ..inference.generation import LENGTH_SHARE
+from lev_runtime.search import LENGTH_SHARE
 from ..systems.levenshtein.decoding.history import EditTrace
 from .backends import Answer, Backend, Rewriting, TextProcessing
 from .edits import Edit, placed, whole_words

@@ -1,27 +1,35 @@
 """Lists of words: all that there are, misspellings, neighbours, and what is written for another.
 
-:class:`LetterModel` says how much a text looks like the words of a list.
-
 ``read`` and :func:`read_confusions` raise :class:`UserError` for a file that is not there, no UTF-8
-or of another form.
+or of another form. Lexicons and bigrams may be prepared (:mod:`.prepared`).
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
 
-from ..data.near_words import NearWords, code_points
 from ..errors import UserError
-from ..io.text_files import read_lines
+from ..io.text_files import all_lines
+from .letter_model import LetterModel as LetterModel
+from .near_words import NearWords
+from .prepared import (
+    Arrays,
+    counts_as_arrays,
+    counts_of,
+    shared_counts,
+    numbers,
+    packed,
+    read_arrays,
+    unpacked,
+)
 
 T = TypeVar("T")
-#: Letters of an n-gram of the letter model, at most; fewer where so many do not fit in 64 bits.
-ORDER = 5
-_BEGIN, _END = "\0", "\1"
+_COUNTS = ("counts", "count_places")
 
 
 def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False) -> list[T]:
@@ -30,16 +38,16 @@ def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False
     Raises:
         UserError: the file cannot be read, or ``parse`` raised ValueError for a line.
     """
-    found = []
-    for number, line in enumerate(read_lines(path), start=1):
-        if line.strip():
+    rows = []
+    for number, line in enumerate(all_lines(path), start=1):
+        if line and not line.isspace():
             try:
-                found.append(parse(line))
+                rows.append(parse(line))
             except ValueError as error:
                 raise UserError(f"{path}, line {number}: {line!r} is not {form}") from error
-    if not (found or empty):
+    if not (rows or empty):
         raise UserError(f"{path} holds no words")
-    return found
+    return rows
 
 
 def _number(text: str) -> float:
@@ -50,6 +58,12 @@ def _number(text: str) -> float:
     return found
 
 
+def all_small(words: Iterable[str]) -> bool:
+    """Whether no word has a capital."""
+    text = "\n".join(words)
+    return text == text.lower()
+
+
 class Lexicon:
     """Words, each with how often it is met; 0 where that is not known."""
 
@@ -58,9 +72,24 @@ class Lexicon:
         self.words = sorted(self.counts)
         self._near = NearWords(self.words)
 
+    @cached_property
+    def letters(self) -> LetterModel:
+        """Of the words."""
+        return LetterModel(self.words)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it is prepared as."""
+        counts = counts_as_arrays([self.counts[word] for word in self.words])
+        return {"words": packed(self.words), **counts, **self.letters.arrays()}
+
     @classmethod
     def read(cls, path: str) -> "Lexicon":
         """A file of words, one a line, each with its count behind it or without."""
+        if arrays := read_arrays(path, ("words", *_COUNTS, *LetterModel.NAMES)):
+            words = unpacked(arrays["words"])
+            lexicon = cls(dict(zip(words, shared_counts(arrays), strict=True)))
+            lexicon.letters = LetterModel.from_arrays(arrays)
+            return lexicon
 
         def parse(line: str) -> tuple[str, float]:
             word, count, *_ = [*line.split(maxsplit=1), "0"]
@@ -78,7 +107,7 @@ class Lexicon:
         """The same words, to be asked in small letters, and how those are spelled that stand here
         with capitals alone (*london*: *London*): none where every word has capitals.
         """
-        if all(word == word.lower() for word in self.counts):
+        if all_small(self.words):
             return self, {}
         counts: dict[str, float] = defaultdict(float)
         spelled: dict[str, str] = {}
@@ -108,11 +137,15 @@ class Lookup:
         self.misspellings: dict[str, int] = {}
         #: Misspellings whose corrections are candidates where the word is none of the lexicon.
         self.ambiguous: dict[str, tuple[str, ...]] = dict(ambiguous)
+        self._add(pairs)
+
+    def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
+        corrections, misspellings = self.corrections, self.misspellings
         for wrong, right in pairs:
-            known = self.corrections.get(wrong, ())
+            known = corrections.get(wrong, ())
             if wrong != right and right not in known:
-                self.corrections[wrong] = (*known, right)
-                self.misspellings[right] = self.misspellings.get(right, 0) + 1
+                corrections[wrong] = (*known, right)
+                misspellings[right] = misspellings.get(right, 0) + 1
 
     def in_small_letters(self, known: Collection[str] = ()) -> "Lookup":
         """The same, to be asked in small letters; corrections keep their capitals.
@@ -120,20 +153,24 @@ class Lookup:
         What is listed with capitals alone does not touch ``known`` words (*May*, *may*), nor does
         what has several corrections.
         """
-        pairs = [
-            (wrong.lower(), right)
-            for wrong, corrections in self.corrections.items()
-            if wrong == wrong.lower() or wrong.lower() not in known
-            for right in corrections
-        ]
-        small = {word.lower() for word in known} if self.ambiguous else ()
-        pairs += [
+        table = Lookup(())
+        if all_small(self.corrections):
+            table.corrections, table.misspellings = {**self.corrections}, {**self.misspellings}
+        else:
+            table._add(
+                (wrong.lower(), right)
+                for wrong, corrections in self.corrections.items()
+                if wrong == wrong.lower() or wrong.lower() not in known
+                for right in corrections
+            )
+        small = known if all_small(known) else {word.lower() for word in known}
+        table._add(
             (wrong, right)
             for wrong, corrections in self.ambiguous.items()
             if wrong not in small
             for right in corrections
-        ]
-        return Lookup(pairs)
+        )
+        return table
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
@@ -161,21 +198,83 @@ def _alternatives(text: str) -> tuple[str, ...]:
     return () if remark else tuple(corrections)
 
 
+class PairCounts(Mapping[tuple[str, str], float]):
+    """How often each of many pairs of words is met.
+
+    The words at the right of word n, by their numbers, in order, are
+    ``rights[starts[n] : starts[n + 1]]``.
+    """
+
+    NAMES = ("words", "row_sizes", "rights", *_COUNTS)  #: of :meth:`arrays`
+
+    def __init__(
+        self, words: Sequence[str], row_sizes: np.ndarray, rights: np.ndarray, counts: np.ndarray
+    ) -> None:
+        self.words, self.row_sizes, self.rights, self.counts = words, row_sizes, rights, counts
+        self._numbers = {word: number for number, word in enumerate(words)}
+        self._starts = [0, *row_sizes.cumsum(dtype=np.int64).tolist()]
+
+    @classmethod
+    def of(cls, counts: Mapping[tuple[str, str], float]) -> "PairCounts":
+        """The same counts."""
+        words = sorted({word for pair in counts for word in pair})
+        places = {word: number for number, word in enumerate(words)}
+        rows = sorted((places[left], places[right], n) for (left, right), n in counts.items())
+        left, right = np.array([row[:2] for row in rows], dtype=np.int64).T
+        sizes = np.bincount(left, minlength=len(words))
+        return cls(words, sizes, right, np.array([count for *_, count in rows]))
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> "PairCounts":
+        """Of :meth:`arrays`."""
+        words = unpacked(arrays["words"])
+        return cls(words, arrays["row_sizes"], arrays["rights"], counts_of(arrays))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it is prepared as."""
+        sizes, rights = numbers(self.row_sizes), numbers(self.rights)
+        counts = counts_as_arrays(self.counts.tolist())
+        return {"words": packed(self.words), "row_sizes": sizes, "rights": rights, **counts}
+
+    def __getitem__(self, pair: tuple[str, str]) -> float:
+        left, right = map(self._numbers.get, pair)
+        if left is not None and right is not None:
+            start, end = self._starts[left : left + 2]
+            place = start + int(np.searchsorted(self.rights[start:end], right))
+            if place < end and self.rights[place] == right:
+                return float(self.counts[place])
+        raise KeyError(pair)
+
+    def __len__(self) -> int:
+        return len(self.rights)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        left = np.repeat(np.arange(len(self.words)), self.row_sizes)
+        for pair in zip(left.tolist(), self.rights.tolist(), strict=True):
+            yield self.words[pair[0]], self.words[pair[1]]
+
+    def sums(self) -> tuple[dict[str, float], dict[str, float]]:
+        """How often each word stands left and right in a pair, where it does."""
+        size = len(self.words)
+        left = np.repeat(np.arange(size), self.row_sizes)
+        met = (np.bincount(side, self.counts, size).tolist() for side in (left, self.rights))
+        first, second = ({w: n for w, n in zip(self.words, side) if n} for side in met)
+        return first, second
+
+
 class Bigrams:
     """Pairs of neighbouring words, each with how often it is met, above 0."""
 
     def __init__(self, counts: Mapping[tuple[str, str], float]) -> None:
-        self.counts = counts
-        self.first: dict[str, float] = defaultdict(float)
-        self.second: dict[str, float] = defaultdict(float)
-        for (left, right), count in counts.items():
-            self.first[left] += count
-            self.second[right] += count
-        self.total, self.least = math.fsum(self.first.values()), min(counts.values())
+        self.counts = counts if isinstance(counts, PairCounts) else PairCounts.of(counts)
+        self.first, self.second = self.counts.sums()
+        self.total, self.least = math.fsum(self.first.values()), float(self.counts.counts.min())
 
     @classmethod
     def read(cls, path: str) -> "Bigrams":
         """A file of two words and their count on each line; capitals do not matter."""
+        if arrays := read_arrays(path, PairCounts.NAMES):
+            return cls(PairCounts.from_arrays(arrays))
 
         def parse(line: str) -> tuple[str, str, float]:
             left, right, count = line.lower().split()
@@ -187,6 +286,10 @@ class Bigrams:
         for left, right, count in _parsed(path, parse, "two words and their count, above 0"):
             counts[left, right] += count
         return cls(counts)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it is prepared as."""
+        return self.counts.arrays()
 
     def __contains__(self, word: str) -> bool:
         return word in self.first or word in self.second
@@ -234,51 +337,3 @@ def read_confusions(path: str) -> Confusions:
         return words
 
     return confusions(_parsed(path, parse, "two or more words that are written for one another"))
-
-
-class LetterModel:
-    """An n-gram model of letters with Witten-Bell smoothing, each word counted once.
-
-    A letter's probability is ``(c + t * lower) / (n + t)``: c times it followed the letters before
-    it, n times any letter did, t different ones; ``lower`` is the same with a letter less before.
-    """
-
-    def __init__(self, words: Sequence[str]) -> None:
-        letters = sorted({*"".join(words)})
-        self.base = len(letters) + 3  # begin, end and a letter of none of the words
-        self.order = min(ORDER, int(62 / math.log2(self.base)))
-        self._numbers = {one: chr(number) for number, one in enumerate(letters, start=2)}
-        # of each size the n-grams as numbers: how often each is met, and how often and with how
-        # many different ones the letters before its last go on
-        self.tables: list[tuple[dict[int, int], dict[int, tuple[int, int]]]] = []
-        text = code_points([*map(self._text, words)]).astype(np.int64)
-        keys = sum(np.roll(text, size) * self.base**size for size in range(self.order))
-        keys, counts = np.unique(keys[text != ord(_BEGIN)], return_counts=True)
-        for size in range(self.order, 0, -1):
-            # the last letters of an n-gram are one of a smaller size, met as often
-            keys, places = np.unique(keys % self.base**size, return_inverse=True)
-            counts = np.bincount(places, counts).astype(np.int64)
-            before, first = np.unique(keys // self.base, return_index=True)
-            totals, kinds = np.add.reduceat(counts, first), np.diff([*first, len(keys)])
-            after = zip(before.tolist(), zip(totals.tolist(), kinds.tolist()))
-            met = zip(keys.tolist(), counts.tolist(), strict=True)
-            self.tables.insert(0, (dict(met), dict(after)))
-
-    def _text(self, word: str) -> str:
-        """Its letters' numbers as characters, with the beginning in front and the end behind."""
-        other = chr(self.base - 1)
-        numbers = "".join(self._numbers.get(one, other) for one in word)
-        return f"{_BEGIN * (self.order - 1)}{numbers}{_END}"
-
-    def per_letter(self, word: str) -> float:
-        """Mean log-probability, in nats, of the letters of a word and of its end."""
-        text, chances = [*map(ord, self._text(word))], []
-        for last in range(self.order - 1, len(text)):
-            chance, key = 1 / self.base, 0
-            for size, (met, going_on) in enumerate(self.tables):
-                key += text[last - size] * self.base**size
-                if behind := going_on.get(key // self.base):
-                    total, kinds = behind
-                    chance = (met.get(key, 0) + kinds * chance) / (total + kinds)
-            chances.append(chance)
-        return math.fsum(np.log(chances)) / len(chances)

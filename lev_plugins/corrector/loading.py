@@ -1,29 +1,17 @@
-"""From a checkpoint to the backend that serves its kind of model, and to one that ranks."""
+"""From a path to the backend that serves its kind of model, and to one that ranks."""
 
 from collections.abc import Mapping
-from typing import Any
-
-import torch
-from fairseq.dataclass.configs import GenerationConfig
-from fairseq.sequence_generator import SequenceGenerator
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from ..inference.checkpoints import (
-    EDITING,
-    device_named,
-    find_checkpoint,
-    load_state,
-    words_learnt,
-)
-from ..inference.editor import LevenshteinEditor
-from ..inference.generation import is_generating, load_parts, subwords
-from ..nn.seq2seq.draft_guided import DraftGuidedGenerator
-from .autoregressive import Autoregressive
 from .backends import Backend
-from .generating import Generating
-from .levenshtein import LevenshteinBackend
+from .exported import Exported, serves
 from .ranking import Ranker, defaults
+from .searching import Searching
 from .settings import Settings
+
+if TYPE_CHECKING:
+    import torch
 
 #: Units that are ranked as single words; None: what settings without a unit were tuned for.
 WORDS = (None, "word", "letters")
@@ -34,49 +22,27 @@ LISTED = 30.0
 def load_backend(
     path: str,
     data: str | None = None,
-    device: str | torch.device | None = None,
+    device: "str | torch.device | None" = None,
     beam: int | None = None,
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
     draft_guided: bool = False,
 ) -> Backend:
-    """Loads a checkpoint; arguments and errors are those of :meth:`.Corrector.from_pretrained`."""
+    """Loads an export, or a checkpoint where a folder has no export, or torch is needed for what is
+    asked; arguments and errors are those of :meth:`.Corrector.from_pretrained`."""
     given = {name: value for name, value in (processing or {}).items() if value is not None}
-    place, path = device_named(device), find_checkpoint(path)
-    state = load_state(path)
-    name = getattr(state["cfg"].task, "_name", None)
-    if draft_guided and name in EDITING:
-        raise UserError(
-            f"draft-guided decoding: {path} is an edit model and already starts from the "
-            "text; leave it out"
-        )
-    if beam is not None and name in EDITING:
-        raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
-    backend: Generating | LevenshteinBackend
-    if is_generating(state):
-        parts = load_parts(path, state, data, given)
-        generator = parts.task.build_generator([parts.model], GenerationConfig())
-        searches = isinstance(generator, SequenceGenerator)
-        if draft_guided and not searches:
-            raise UserError(f"draft-guided decoding: --task {name} has its own generator")
-        backend_class = Autoregressive if searches else Generating
-        beam = 1 if draft_guided else 5 if beam is None else beam
-        backend = backend_class(*parts, beam, place, precision, draft_guided)
-    elif name in EDITING:
-        editor = LevenshteinEditor.from_pretrained(
-            path, data, place, precision, state=state, **given
-        )
-        editor.bpe, knows_spaces = subwords(
-            (editor.tokenizer, editor.bpe), given, editor.task.src_dict
-        )
-        backend = LevenshteinBackend(editor, knows_spaces)
-    else:
-        raise UserError(
-            f"{path} was trained with --task {name}; a corrector needs --task "
-            "translation_edit, translation or a task derived from it"
-        )
-    backend.words_learnt = words_learnt(state)
-    return backend
+    needs_torch = {
+        "device": None if str(device) in ("None", "cpu") else device,
+        "precision": None if precision == "fp32" else precision,
+        "draft_guided": draft_guided,
+        "data": data,
+        **given,
+    }
+    if serves(path, needs_torch):
+        return Exported(path, 5 if beam is None else beam)
+    from .checkpoints import checkpoint_backend  # torch and fairseq are slow to import
+
+    return checkpoint_backend(path, data, device, beam, precision, given, draft_guided)
 
 
 def ranked(
@@ -99,12 +65,12 @@ def ranked(
         )
     if not use.ranks:
         return backend
-    if isinstance(getattr(backend, "generator", None), DraftGuidedGenerator):
+    if backend.draft_guided:
         raise UserError(
             "draft-guided decoding writes one text a unit, and ranking wants several: leave it "
             "out, or --lexicon and --lookup (--settings none where the settings name them)"
         )
-    if not isinstance(backend, Autoregressive):
+    if not isinstance(backend, Searching):
         raise UserError("--lexicon and --lookup need a left-to-right model")
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}

@@ -4,24 +4,23 @@ Shapes: B units, R prefixes of all units at one depth, W of one unit, N tokens b
 begin one, V symbols.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
-from lev_runtime import search as runtime
-from lev_runtime.search import Beam as Beam
 from lev_runtime.search import Floats, Numbers
-from lev_runtime.search import Given as Given
-from lev_runtime.search import WordTree as WordTree
 
 from ..nn.decoding import KVCache
 from ..nn.seq2seq.model import TransformerDecoder
 
 #: Prefixes of a source that a decoder reads together.
 TOGETHER = 16
+_NO_LOCK = contextlib.nullcontext()
 
 
 class Prefixes:
@@ -29,16 +28,22 @@ class Prefixes:
 
     Up to :data:`TOGETHER` prefixes of a source are a group G, which attends as one sentence does:
     to the N tokens that any of them begins with, each to its own. A decoder that is no plain
-    :class:`.TransformerDecoder` reads each prefix anew.
+    :class:`.TransformerDecoder` reads each prefix anew. ``lock``: held while the model computes.
     """
 
     def __init__(
-        self, model: FairseqEncoderDecoderModel, inputs: Mapping[str, Tensor], pad: int
+        self,
+        model: FairseqEncoderDecoderModel,
+        inputs: Mapping[str, Tensor],
+        pad: int,
+        lock: AbstractContextManager[object] = _NO_LOCK,
     ) -> None:
         self.model, self.pad, self.device = model, pad, inputs["src_tokens"].device
+        self.lock = lock
         plain = getattr(type(model.decoder), "forward", None) is TransformerDecoder.forward
         self.branch = plain and model.decoder.bias is None
-        self.encoded = model.encoder(**inputs)
+        with self.lock, torch.no_grad():
+            self.encoded = model.encoder(**inputs)
         #: of each block the keys and values of the N + W tokens of each group
         self.before: list[KVCache] = []
         #: R × depth, where the tokens of each prefix are among those of all groups; the tokens
@@ -48,7 +53,8 @@ class Prefixes:
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
         """Log-probabilities of what follows prefixes, R × V; of each its unit, in order, its parent
         among the prefixes read last, and its last symbol."""
-        logs = (self._branched if self.branch else self._anew)(units, parents, symbols)
+        with self.lock, torch.no_grad():
+            logs = (self._branched if self.branch else self._anew)(units, parents, symbols)
         return logs.cpu().numpy()
 
     def _anew(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Tensor:
@@ -106,16 +112,3 @@ def _at(states: Tensor, kept: Numbers) -> Tensor:
     flat = (which * heads + np.arange(heads)[:, None]) * count + place
     rows = torch.from_numpy(flat.ravel()).to(states.device)
     return states.reshape(-1, dim).index_select(0, rows).view(*flat.shape, dim)
-
-
-@torch.no_grad()
-def search(
-    model: FairseqEncoderDecoderModel,
-    inputs: Mapping[str, Tensor],
-    readers: Sequence[Beam | Given],
-    eos: int,
-    pad: int,
-) -> None:
-    """Reads all that the readers want; arguments as of :class:`Prefixes`."""
-    prefixes = Prefixes(model, inputs, pad)
-    runtime.search(prefixes, len(inputs["src_tokens"]), readers, eos, pad)

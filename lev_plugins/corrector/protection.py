@@ -9,8 +9,9 @@ from itertools import zip_longest
 from operator import itemgetter
 from os.path import commonprefix
 
+from lev_runtime.arguments import strings
+
 from ..errors import UserError
-from ..inference.arguments import strings
 from .evidence import Evidence
 from .markdown import is_markdown, read_markdown
 from .markup import is_prose, is_shouted

@@ -15,9 +15,8 @@ from rapidfuzz.distance import Levenshtein
 
 from ..errors import UserError
 from ..metrics.word_edits import WordEdit, word_edits
-from .autoregressive import Autoregressive
 from .backends import Answer, Backend, Tokens
-from .fitting import most_likely
+from .searching import Searching
 from .units import APOSTROPHES, NO_CONTEXT, Context, plain_apostrophes
 from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, changes, with_case, without_emphasis
 
@@ -91,7 +90,7 @@ class Ranker(Backend):
     """
 
     def __init__(
-        self, model: Autoregressive, vocabulary: Vocabulary, weights: Mapping[str, float],
+        self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
         longest: int | None = None,
     ) -> None:  # fmt: skip
         if unknown := weights.keys() - {*FEATURES}:
@@ -306,6 +305,8 @@ class Ranker(Backend):
                 features = self.features(one, self.form(unit), context)
                 telling.append((features, [error == min(errors) for error in errors]))
         if telling:
+            from .fitting import most_likely  # by torch
+
             free = [not (self.by_word and name in KEPT) for name in FEATURES]
             self.weights = most_likely(telling, self.weights, free)
 

@@ -12,12 +12,15 @@ from ..io.output import whole_file
 from ..io.text_files import read_lines, reading
 from .known_words import KnownWords
 from .lexicon import Bigrams, Lexicon, Lookup, read_confusions
+from .prepared import write_arrays
 from .protection import Protection
 from .vocabulary import Vocabulary
 
 NAME = "corrector.json"
 #: Settings that name a file, which lies beside the checkpoint as ``corrector.NAME``.
 FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words", "known")
+#: Of these, what :mod:`.prepared` has a form for.
+PREPARED = {"lexicon": Lexicon, "bigrams": Bigrams, "known": KnownWords}
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Settings:
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
     that are made, where a call gives none. longest: characters that an edit may add, at most.
-    temperature: of the model's probabilities (:mod:`.fitting`). protect_code: whether code and the
+    temperature: of the model's probabilities (:mod:`.calibration`). protect_code: whether code and the
     like stay as they are (:mod:`.protection`). weights: of the ranking (:data:`.ranking.WEIGHTS`).
     tuned: what for. beam: width of the search of a left-to-right model (default 5). Paths of lists
     (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; protect_words: words that stay; known:
@@ -136,16 +139,25 @@ def _checked(use: Settings) -> Settings:
     return use
 
 
-def write(settings: Settings, checkpoint: str) -> str:
+def write(settings: Settings, checkpoint: str, prepare: bool = False) -> str:
     """Puts settings and the files that they name beside a checkpoint, or into its folder, each
-    whole or not at all; returns the path of the settings file. Raises UserError where it cannot."""
+    whole or not at all; returns the path of the settings file.
+
+    Args:
+        prepare: lists are written as :mod:`.prepared` has them, where it has.
+
+    Raises:
+        UserError: a file cannot be read or written.
+    """
     folder = _folder(checkpoint)
     stored = asdict(settings)
     for key in FILES:
         if source := stored[key]:
             stored[key] = f"corrector.{key}"
             target = os.path.join(folder, stored[key])
-            if not (os.path.exists(target) and os.path.samefile(source, target)):
+            if prepare and key in PREPARED:
+                write_arrays(target, PREPARED[key].read(source).arrays())
+            elif not (os.path.exists(target) and os.path.samefile(source, target)):
                 with reading(source), open(source, "rb") as file, whole_file(target) as copy:
                     shutil.copyfileobj(file, copy.buffer)
     path = os.path.join(folder, NAME)

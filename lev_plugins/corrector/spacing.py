@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from heapq import nlargest
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -101,11 +102,12 @@ class Spacing:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
         self._total = math.log(math.fsum(counts.values()))
         self._common = {*FUNCTION_WORDS}
-        if not self._common.issuperset(sorted(counts, key=counts.__getitem__)[-3:]):
+        if not self._common.issuperset(nlargest(3, counts, key=counts.__getitem__)):
             neighbours = Counter(word for pair in bigrams.counts for word in pair)
             least = COMMON * len(bigrams.counts)
             self._common = {word for word, number in neighbours.items() if number >= least}
-        contracted = sorted((word for word in counts if "'" in word[1:-1]), key=counts.__getitem__)
+        marked = (word for word in counts if "'" in word and "'" in word[1:-1])
+        contracted = sorted(marked, key=counts.__getitem__)
         #: Without its apostrophe → the most frequent word that has one.
         self._contracted = {word.replace("'", ""): word for word in contracted}
         #: What an infinitive follows, which may be known words without their apostrophe (*dont*).

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..metrics.words import CorrectionCounts
 from .corrector import Corrector
 from .edits import Correction, Edit
-from .fitting import calibrated, temperature
+from .calibration import calibrated, temperature
 from .ranking import FEATURES, Ranker
 from .units import Context, UnitKind, context, spans
 
@@ -63,7 +63,7 @@ def tune(
     weights_too: bool = False,
 ) -> tuple[CorrectionCounts, list[int]]:
     """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
-    temperature (:mod:`.fitting`), and the weights of its ranking.
+    temperature (:mod:`.calibration`), and the weights of its ranking.
 
     A threshold asks how sure the model is of one correction, the weight of the unchanged word,
     which is always sought, whether the word is wrong.

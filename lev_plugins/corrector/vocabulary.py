@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ..data.near_words import distance
+from .near_words import distance
 from ..metrics.word_edits import WordEdit, word_edits
 from .lexicon import Bigrams, Confusions, LetterModel, Lexicon, Lookup
 from .spacing import Spacing
@@ -70,7 +70,7 @@ class Vocabulary:
     @cached_property
     def letters(self) -> LetterModel | None:
         """Of the lexicon's words."""
-        return LetterModel(self.lexicon.words) if self.lexicon else None
+        return self.lexicon.letters if self.lexicon else None
 
     @cached_property
     def spacing(self) -> Spacing | None:

@@ -12,10 +12,17 @@ from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, SUBWORDS, dige
 from lev_runtime.labeler import LABELER
 
 from ..errors import UserError
-from ..inference.checkpoints import EDITING, find_checkpoint, load_state, names_in
+from ..inference.checkpoints import (
+    EDITING,
+    CheckpointState,
+    find_checkpoint,
+    load_state,
+    names_in,
+    words_learnt,
+)
 from ..inference.editor import LevenshteinEditor
 from ..inference.enct5 import EncT5
-from ..inference.generation import GeneratingParts, load_parts
+from ..inference.generation import GeneratingParts, load_parts, longest_line
 from ..pretrained.vocabulary import BOS
 from ..systems.enct5.metadata import Metadata
 from ..systems.enct5.task import TASK as ENCT5_TASK
@@ -31,13 +38,21 @@ TOKENIZER = "tokenizer.json"  #: of a BERT or T5
 Writer = Callable[[Path], dict[str, Any]]
 
 
-def export(path: str, out: str, int8: bool = False, data: str | None = None, **text: str) -> None:
+def export(
+    path: str,
+    out: str,
+    int8: bool = False,
+    data: str | None = None,
+    complete: Callable[[str], None] | None = None,
+    **text: str,
+) -> None:
     """Writes a checkpoint's model into a new folder.
 
     Args:
         path: a checkpoint, or a folder with one. out: a folder that is not there, or is empty.
         int8: layers multiply in 8 bits.
         data, text: as of :meth:`.LevenshteinEditor.from_pretrained`.
+        complete: writes more into the folder, which the model can do without.
 
     Raises:
         UserError: no such checkpoint, one that cannot be exported, or a folder that cannot be
@@ -50,7 +65,8 @@ def export(path: str, out: str, int8: bool = False, data: str | None = None, **t
         refuse_text_processing(data=data, **text)
         writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
     elif names["model"].startswith(PBD):
-        writer = pbd_writer(load_parts(checkpoint, load_state(checkpoint), data, text), int8)
+        state = load_state(checkpoint)
+        writer = pbd_writer(load_parts(checkpoint, state, data, text), state, int8)
     elif names["task"] not in EDITING:
         kind = names["model"] or f"model of --task {names['task']}"
         known = "levenshtein_editor, enct5 and pbd_transformer can be exported"
@@ -58,7 +74,7 @@ def export(path: str, out: str, int8: bool = False, data: str | None = None, **t
     else:
         editor = LevenshteinEditor.from_pretrained(checkpoint, data, **text)
         writer = editor_writer(editor, int8)
-    write_folder(Path(out), writer, int8)
+    write_folder(Path(out), writer, int8, complete)
 
 
 def refuse_text_processing(**given: str | None) -> None:
@@ -75,8 +91,10 @@ def refuse_filled(out: Path) -> None:
         raise UserError(f"{out} already exists; name a new folder")
 
 
-def write_folder(out: Path, writer: Writer, int8: bool) -> None:
-    """Writes a folder, whole or not at all; errors of :func:`export`."""
+def write_folder(
+    out: Path, writer: Writer, int8: bool, complete: Callable[[str], None] | None = None
+) -> None:
+    """Writes a folder, whole or not at all; ``complete`` and errors as of :func:`export`."""
     refuse_filled(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -85,6 +103,8 @@ def write_folder(out: Path, writer: Writer, int8: bool) -> None:
             content.mkdir()
             versions = {"format": FORMAT, "precision": "int8" if int8 else "fp32"}
             _describe(content, versions | writer(content))
+            if complete:
+                complete(str(content))
             os.replace(content, out)
     except OSError as error:
         raise UserError(f"{out}: not written ({error.strerror or error})") from error
@@ -135,7 +155,7 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
     return write
 
 
-def pbd_writer(parts: GeneratingParts, int8: bool) -> Writer:
+def pbd_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Writer:
     """What writes a PBD, which reads prefixes, with its text processing."""
     model, task, processing = parts.model, parts.task, parts.processing
     text.check(processing.tokenizer, processing.bpe)
@@ -147,9 +167,10 @@ def pbd_writer(parts: GeneratingParts, int8: bool) -> Writer:
         symbols = [dictionary.symbols for dictionary in sides]
         _write_symbols(folder, task.target_dictionary, symbols)
         limits = [int(side.max_positions()) for side in (model.encoder, model.decoder)]
+        settings = {"limits": limits, "limit": longest_line(task, model), "words_learnt": words_learnt(state)}
         texts = text.write(processing.tokenizer, processing.bpe, folder)
         described = {"model": PBD, "graphs": graphs}
-        return described | {"settings": {"limits": limits}, "text": texts}
+        return described | {"settings": settings, "text": texts}
 
     return write
 

@@ -87,12 +87,13 @@ class Graph:
         key = (array.shape, array.dtype.str, array.tobytes())
         if key not in self.known:
             name = f"constant_{len(self.initializers)}"
-            if array.nbytes < SMALLEST_SHARED and not shared:
-                tensor = numpy_helper.from_array(array, name)
-            else:
-                tensor = self._shared(array, name)
+            small = array.nbytes < SMALLEST_SHARED and not shared
+            halved = array if small or shared else in_half_precision(array)
+            tensor = numpy_helper.from_array(array, name) if small else self._shared(halved, name)
             self.initializers.append(tensor)
-            self.known[key] = name
+            # onnxruntime widens it once, when it reads the graph
+            wide = name if halved is array else self.node("Cast", name, to=FLOAT)
+            self.known[key] = wide
         return self.known[key]
 
     def integer(self, number: int) -> str:
@@ -176,6 +177,15 @@ class Graph:
         model.ir_version = IR_VERSION
         path.write_bytes(model.SerializeToString())
         return {"file": path.name, "int8": self.int8_weights}
+
+
+def in_half_precision(array: np.ndarray) -> np.ndarray:
+    """An array of single precision in half the bytes where that changes no number."""
+    if array.dtype != np.float32:
+        return array
+    with np.errstate(over="ignore"):
+        half = array.astype(np.float16)
+    return half if np.array_equal(half, array) else array
 
 
 def _array(values: Tensor | np.ndarray | float | Sequence[int]) -> np.ndarray:

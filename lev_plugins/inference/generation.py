@@ -19,6 +19,8 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
+from lev_runtime.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
+
 from ..data.batch import Batch, Hypothesis, TextEncoder
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
@@ -35,11 +37,6 @@ from .checkpoints import (
     text_encoders,
 )
 from .text_processing import TextProcessing, Tokens
-
-# A correction is longer than this only when the model repeats itself without end.
-LONGEST_RATIO, LONGEST_MORE = 2, 20
-# Of the longest target a unit takes this share, so that its correction may be longer.
-LENGTH_SHARE = 0.8
 
 
 class GeneratingModel:
@@ -76,8 +73,7 @@ class GeneratingModel:
         model.to(self.device)
         model.prepare_for_inference_(cfg)
         prepare_for_decoding([model], precision)
-        limits = utils.resolve_max_positions(task.max_positions(), model.max_positions())
-        self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[-1]))))
+        self.limit = longest_line(task, model)
         self.generator = task.build_generator([model], options)
         self.lock = threading.RLock()  # fairseq grows tables of positions while it decodes
         dictionary = task.target_dictionary
@@ -89,7 +85,6 @@ class GeneratingModel:
             and not (symbol.startswith("madeupword") and dictionary.count[number] == 0)
         }
         self._known = frozenset(self.symbols.values()).__contains__
-        self._spelling = frozenset(filter(self._known, task.source_dictionary.symbols))
 
     def batch(self, units: Sequence[Tokens]) -> Batch:
         """fairseq's batch of units; its ``id`` says where each of them stands."""
@@ -114,6 +109,12 @@ def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
     indices = (dictionary.index(token) for token in tokens)
     numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in indices]
     return torch.tensor([*numbers, dictionary.eos()])
+
+
+def longest_line(task: TranslationTask, model: BaseFairseqModel) -> int:
+    """Tokens of a line at most, so that what is written for it may be longer."""
+    limits = utils.resolve_max_positions(task.max_positions(), model.max_positions())
+    return max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[-1]))))
 
 
 class GeneratingParts(NamedTuple):

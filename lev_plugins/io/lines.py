@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TypeVar
 
+from lev_runtime.text_processing import UNREADABLE as UNREADABLE
+
 from ..errors import UserError
 from .pipes import PipeLines
 from .text_files import decode as decode
@@ -13,8 +15,6 @@ from .text_files import read_lines, reading
 
 T = TypeVar("T")
 STANDARD_STREAM = "-"
-#: Stands for what cannot be text: a byte that is not UTF-8, or a token that a model cannot spell.
-UNREADABLE = "\ufffd"
 # A model may sort what it is given by length: several batches at once waste less padding.
 BATCHES_PER_CHUNK = 8
 # U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.

@@ -1,28 +1,12 @@
 """Which command is running in this process."""
 
-import os
 import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
-#: names of console scripts (pyproject.toml, [project.scripts])
-_OURS = re.compile(r"lev-[a-z0-9-]+")
 #: ``fairseq_cli.train``, ``…/fairseq_cli/train.py`` and ``…/fairseq-train``
 _FAIRSEQS = re.compile(r"(?:^|/)fairseq(?:_cli[./]|-)([\w-]+?)(?:\.py)?$")
-
-
-def starts_own_command(package: str) -> bool:
-    """Whether this process was started to run a command of ``package``, and is about to.
-
-    That is ``python -m PACKAGE`` or a console script. Python gives the first argument as ``-m``
-    while it imports what stands above the module.
-    """
-    first = sys.argv[0] if sys.argv else ""
-    if first != "-m":
-        return _OURS.fullmatch(os.path.basename(first)) is not None
-    place = len(sys.orig_argv) - len(sys.argv)  # below 0: a program has put its own there
-    return place >= 0 and sys.orig_argv[place].removeprefix("-m") == package
 
 
 def running_command() -> str | None:

@@ -102,19 +102,34 @@ def read_lines(path: str) -> Iterator[str]:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
-    way = f"fix it or convert the file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
     with reading(path), _opened(path) as file:
-        for number, raw in enumerate(file, start=1):
-            line = decode(path, number, raw.removesuffix(b"\n").removesuffix(b"\r"), way)
-            if "\r" in line:
-                message = f"{path}: line {number}: a carriage return inside the line would cut it"
-                raise UserError(f"{message} in two; replace it: tr '\\r' ' ' < {path} > NEW")
-            if number == 1 and line.startswith(_BYTE_ORDER_MARK):
-                raise UserError(
-                    f"{path}: line 1 begins with a byte order mark; remove it: "
-                    f"tail -c +4 {path} > NEW"
-                )
-            yield line
+        yield from _checked_lines(path, file)
+
+
+def _checked_lines(path: str, file: IO[bytes]) -> Iterator[str]:
+    way = f"fix it or convert the file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
+    for number, raw in enumerate(file, start=1):
+        line = decode(path, number, raw.removesuffix(b"\n").removesuffix(b"\r"), way)
+        if "\r" in line:
+            message = f"{path}: line {number}: a carriage return inside the line would cut it"
+            raise UserError(f"{message} in two; replace it: tr '\\r' ' ' < {path} > NEW")
+        if number == 1 and line.startswith(_BYTE_ORDER_MARK):
+            raise UserError(
+                f"{path}: line 1 begins with a byte order mark; remove it: tail -c +4 {path} > NEW"
+            )
+        yield line
+
+
+def all_lines(path: str) -> list[str]:
+    """The lines of :func:`read_lines`, all at once; it raises the same."""
+    content = read_bytes(path)
+    try:
+        text = content.decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError:
+        text = _BYTE_ORDER_MARK
+    if "\r" in text or text.startswith(_BYTE_ORDER_MARK):
+        return list(_checked_lines(path, io.BytesIO(content)))
+    return text.split("\n") if content else []
 
 
 def count_lines(path: str) -> int:

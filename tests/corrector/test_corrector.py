@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.corrector import Corrector
-from lev_plugins.corrector.backends import TextProcessing
+from lev_plugins.inference.text_processing import TextProcessing
 from lev_plugins.corrector.corrector import LONGEST_WORD
 from lev_plugins.corrector.edits import apply_edits
 from lev_plugins.corrector.protection import Protection

@@ -10,7 +10,7 @@ from fairseq.search import PrefixConstrainedBeamSearch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lev_plugins.corrector.autoregressive import LEXICON_BEAM
+from lev_plugins.corrector.searching import LEXICON_BEAM
 
 EOS = 2
 

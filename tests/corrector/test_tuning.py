@@ -11,7 +11,7 @@ from refusals import refuses
 from test_ranking import in_context
 
 from lev_plugins.corrector import Correction, Edit, settings
-from lev_plugins.corrector.fitting import calibrated, temperature
+from lev_plugins.corrector.calibration import calibrated, temperature
 from lev_plugins.corrector.ranking import FEATURES
 from lev_plugins.corrector.tuning import Goal, curve, tune
 from lev_plugins.metrics import CorrectionCounts as Counts

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from lev_runtime.search import code_points
+
 #: Letters inserted, deleted or substituted, and neighbours exchanged, at least.
 distance = OSA.distance
 #: Two words within this many edits are near each other.
@@ -45,18 +47,13 @@ class NearWords:
 
 
 def _bits(words: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The 64 bits of each word; ``sizes``: their lengths."""
-    sorts = code_points(words).astype(np.int64) % _SORTS
-    rows = np.repeat(np.arange(len(words)), sizes)
-    cells = _SORTS * rows + sorts
-    counts = np.bincount(cells, minlength=_SORTS * len(words))
-    counts = counts.reshape(-1, _SORTS)
-    met = np.concatenate([counts > 0, counts > 1], 1)
-    octets = np.packbits(met, 1)
-    return octets.view(np.uint64)[:, 0]
-
-
-def code_points(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """The letters of all texts, one after the other, as numbers."""
-    joined = "".join(texts).encode("utf-32-le", "surrogatepass")
-    return np.frombuffer(joined, dtype=np.uint32).astype(np.uint64)
+    """Of words, the shortest first, which have so many letters."""
+    letters = np.uint64(1) << (code_points(words) % _SORTS).astype(np.uint64)
+    begins = sizes.cumsum() - sizes
+    once, twice = np.zeros((2, len(words)), dtype=np.uint64)
+    for depth in range(int(sizes.max(initial=0))):
+        longer = slice(int(np.searchsorted(sizes, depth, side="right")), None)
+        letter = letters[begins[longer] + depth]
+        twice[longer] |= once[longer] & letter
+        once[longer] |= letter
+    return once | twice << np.uint64(_SORTS)

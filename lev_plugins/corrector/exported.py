@@ -1,0 +1,144 @@
+"""Models that ``lev-export`` wrote, which need neither torch nor fairseq."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lev_runtime.batching import in_batches
+from lev_runtime.folder import is_export
+from lev_runtime.prefixes import PrefixModel, Prefixes
+from lev_runtime.search import Beam, Given, search
+from lev_runtime.text_processing import TextProcessing, Tokens
+
+from ..errors import UserError
+from ..io.model_files import find_checkpoint
+from .backends import Answer, rewriting
+from .searching import Pair, Searching, Written
+from .units import Context
+
+#: of a pass: of small models more would wait for one another
+THREADS = 1
+#: Units that are searched at once, at most: more take memory and save no time.
+TOGETHER = 16
+
+
+class Exported(Searching):
+    """A PBD in a folder of ``lev-export``; errors of :class:`.PrefixModel`.
+
+    Args:
+        beam: width of the search.
+    """
+
+    def __init__(self, folder: str, beam: int = 5) -> None:
+        if beam < 1:
+            raise UserError(f"beam={beam}: must be 1 or more")
+        self.model = PrefixModel(folder, THREADS)
+        codec, source, target = self.model.codec, self.model.source, self.model.target
+        self.processing = TextProcessing(bpe=codec, by_letter=codec.by_letter)
+        self.knows_spaces = codec.bpe != "characters" or codec.encode(" ") in source.symbols
+        settings = self.model.settings
+        self.words_learnt = settings["words_learnt"]
+        self.limit, self.longest = settings["limit"], settings["limits"][1] - 1
+        self.eos, self.pad = target.eos, target.pad
+        self.beam = min(beam, len(target.symbols) - 1)
+        self.symbols = target.text_symbols()
+        self._written = frozenset(self.symbols.values())
+        self.spelling = self._written.intersection(source.symbols)
+        self._target_numbers, self._unknown = target.index, target.unk
+
+    def number(self, token: str) -> int:
+        """See :class:`.Searching`."""
+        return self._target_numbers.get(token, self._unknown)
+
+    def prefixes(self, units: Sequence[Tokens]) -> tuple[Prefixes, Sequence[int]]:
+        """See :class:`.Searching`."""
+        encoded = [self.model.source.encode(unit)[1:] for unit in units]
+        return self.model.prefixes(encoded), range(len(units))
+
+    def nbest(
+        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
+    ) -> list[Written]:
+        """See :class:`.Searching`."""
+        return super().nbest(units, min(batch_size, TOGETHER), others)
+
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """See :class:`.Searching`."""
+        texts: dict[Tokens, list[Tokens]] = {}
+        for unit, text in pairs:
+            texts.setdefault(unit, []).append(text)
+        asked = list(texts.items())
+        logs = in_batches(self._rated, asked, map(len, texts), batch_size)
+        rated = {
+            (unit, text): sum(symbol_logs)
+            for (unit, others), rows in zip(asked, logs, strict=True)
+            for text, symbol_logs in zip(others, rows, strict=True)
+        }
+        return [rated[pair] for pair in pairs]
+
+    def _rated(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[list[list[float]]]:
+        """Of each text of the units of a batch the log-probabilities of its symbols and </s>."""
+        given = Given([list(map(self._numbered, texts)) for _, texts in asked], self.eos)
+        reader, _ = self.prefixes([unit for unit, _ in asked])
+        search(reader, len(asked), [given], self.eos, self.pad)
+        return list(map(given.symbol_logs, range(len(asked))))
+
+    def write(
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; probabilities are those of :class:`.Generating`."""
+        tokens = list(map(self.processing.tokens, units))
+        best = in_batches(self._best, tokens, map(len, tokens), batch_size)
+        return list(map(self._answer, units, tokens, best))
+
+    def _best(self, units: Sequence[Tokens]) -> list[tuple[str, list[float]] | None]:
+        """What the beam writes for each unit of a batch, and the log-probabilities of its symbols;
+        None for what came to no end."""
+        limits = self._limits(units)
+        beam = Beam(self.beam, limits, self.eos)
+        search(self.prefixes(units)[0], len(units), [beam], self.eos, self.pad)
+        ended = [
+            [text for text, _ in beam.best(row) if len(text) < limit][:1]
+            for row, limit in enumerate(limits)
+        ]
+        given = Given(ended, self.eos)
+        search(self.prefixes(units)[0], len(units), [given], self.eos, self.pad)
+        return [
+            (texts[0], given.symbol_logs(row)[0]) if texts else None
+            for row, texts in enumerate(ended)
+        ]
+
+    def _answer(
+        self, text: str, unit: Tokens, best: tuple[str, list[float]] | None
+    ) -> Answer | None:
+        if best is None:
+            return None
+        written, logs = best
+        changed = rewriting(unit, self._spelt(written), logs, self._written.__contains__)
+        return changed.answer(text, self.processing)
+
+
+def serves(path: str, options: Mapping[str, Any]) -> bool:
+    """Whether a model's folder is an export that can do what was asked for.
+
+    Args:
+        options: that need torch, None or empty where they were not given.
+
+    Raises:
+        UserError: a folder that is an export alone, and options that it has no use for.
+    """
+    if not is_export(path):
+        return False
+    asked = [name for name, value in options.items() if value]
+    if asked and not _has_checkpoint(path):
+        raise UserError(
+            f"{asked[0]}={options[asked[0]]}: {path} is an export, which has its own text "
+            "processing and computes on the CPU; leave it out"
+        )
+    return not asked
+
+
+def _has_checkpoint(path: str) -> bool:
+    try:
+        return os.path.isfile(find_checkpoint(path))
+    except UserError:
+        return False

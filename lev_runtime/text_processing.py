@@ -1,0 +1,47 @@
+"""Text as a model's tokens, and back."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+#: stands for what cannot be text: a byte that is not UTF-8, or a token that a model cannot spell
+UNREADABLE = "\ufffd"
+Tokens = tuple[str, ...]
+
+
+class TextEncoder(Protocol):
+    """A tokenizer, or a kind of subwords."""
+
+    def encode(self, text: str, /) -> str:
+        """Text → tokens with spaces between them."""
+
+    def decode(self, tokens: str, /) -> str:
+        """Tokens with spaces between them → text."""
+
+
+class TextProcessing:
+    """A tokenizer and subwords, one behind the other; either may be None.
+
+    by_letter: whether the subwords are characters, and words are cut into these alone.
+    """
+
+    def __init__(
+        self,
+        tokenizer: TextEncoder | None = None,
+        bpe: TextEncoder | None = None,
+        by_letter: bool = False,
+    ) -> None:
+        self.tokenizer, self.bpe = tokenizer, bpe
+        self.by_letter = tokenizer is None and by_letter
+
+    def tokens(self, text: str) -> Tokens:
+        """A text as the model's tokens, each as it is spelt, known to the model or not."""
+        if self.by_letter and text.split() == [text]:
+            return tuple(text)  # a lexicon has many words
+        text = self.tokenizer.encode(text) if self.tokenizer else text
+        return tuple((self.bpe.encode(text) if self.bpe else text).split())
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        """The text of tokens; :data:`UNREADABLE` for None."""
+        text = " ".join(UNREADABLE if token is None else token for token in tokens)
+        text = self.bpe.decode(text) if self.bpe else text
+        return self.tokenizer.decode(text) if self.tokenizer else text
