@@ -12,8 +12,11 @@ from . import fairseq_patches
 from .fairseq_patches.imports import untouched_root_logger, when_complete
 
 #: parts of the package that are imported without fairseq
-_LIGHT = {"__main__", "cli", "corrector", "errors", "export", "html", "io", "metrics", "options"}
-_LIGHT |= {"ops", "registration", "reports", "serve"}
+_LIGHT = tuple(
+    f"{part}."
+    for part in "__main__ cli corrector data.noise errors export html io metrics options ops "
+    "registration reports serve".split()
+)
 _PACKAGE = (__package__ or "").partition(".")[0]
 _registered = False
 
@@ -49,7 +52,8 @@ class _Finder:
     ) -> ModuleSpec | None:
         """See :class:`importlib.abc.MetaPathFinder`."""
         package, _, rest = name.partition(".")
-        own = package == _PACKAGE and rest.partition(".")[0] not in _LIGHT
+        light = rest == "data" or f"{rest}.".startswith(_LIGHT)
+        own = package == _PACKAGE and not light
         spec = PathFinder.find_spec(name, path) if own or name == "fairseq" else None
         if spec and spec.loader:
             spec.loader = _Registering(spec.loader)

@@ -7,10 +7,10 @@ from typing import Any
 from fairseq.data.encoders.characters import Characters
 
 from lev_plugins.corrector import Corrector
-from lev_plugins.corrector.searching import Pair, Searching, Written
 from lev_plugins.corrector.backends import Answer, Backend, Tokens, rewriting
 from lev_plugins.corrector.lexicon import Lexicon, Lookup
 from lev_plugins.corrector.ranking import Ranker
+from lev_plugins.corrector.searching import Pair, Searching, Written
 from lev_plugins.corrector.vocabulary import Vocabulary
 from lev_plugins.inference.text_processing import TextProcessing
 

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 import saved
 import tiny
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -15,7 +14,6 @@ from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 
 from lev_plugins.cli import names
-from lev_plugins.io import program
 
 #: no help needs one of these, and none is quick to import
 HEAVY = {"torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "transformers"}
@@ -124,21 +122,3 @@ def test_python_imports_no_more_than_the_command_and_all_of_fairseq_once_it_is_a
     assert not {f"fairseq.models.{name}" for name in MODELS} & set(modules)
     for kind, value in REGISTRIES.items():
         assert set(value["registry"]) <= set(registered[kind]), kind
-
-
-@pytest.mark.parametrize(
-    "arguments, original, ours",
-    [
-        (["-m", "x"], ["python", "-m", "lev_plugins", "x"], True),
-        (["-m"], ["python", "-X", "utf8", "-mlev_plugins"], True),
-        (["/usr/bin/lev-correct", "--path", "x"], [], True),
-        (["-m", "x"], ["python", "-m", "pytest", "x"], False),
-        (["lev-correct.py"], [], False),
-        (["-m", "x", "y"], ["python", "-m"], False),
-        ([], [], False),
-    ],
-)
-def test_a_command_of_ours_is_told_from_other_programs(arguments, original, ours, monkeypatch):
-    monkeypatch.setattr(sys, "argv", arguments)
-    monkeypatch.setattr(sys, "orig_argv", original)
-    assert program.starts_own_command("lev_plugins") == ours

@@ -26,8 +26,8 @@ class Autoregressive(Generating, Searching):
     model: FairseqEncoderDecoderModel
     generator: SequenceGenerator
 
-    def __init__(self, *parts: Any) -> None:
-        super().__init__(*parts)
+    def __init__(self, *parts: Any, **options: Any) -> None:
+        super().__init__(*parts, **options)
         dictionary = self.task.target_dictionary
         self.eos, self.pad, self.number = dictionary.eos(), dictionary.pad(), dictionary.index
         self.spelling = frozenset(filter(self._known, self.task.source_dictionary.symbols))

@@ -62,6 +62,7 @@ def _word_of(processing: TextProcessing, tokens: Sequence[str | None]) -> list[i
 def _product(logs: Sequence[float | None]) -> float:
     return min(1.0, math.exp(math.fsum(log for log in logs if log is not None)))
 
+
 def rewriting(
     unit: Tokens,
     written: Sequence[str | None],

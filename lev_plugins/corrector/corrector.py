@@ -13,8 +13,8 @@ from ..errors import UserError, require_share
 from ..io.text_files import require_files
 from . import loading, spacing
 from .backends import Answer, Backend
-from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
 from .calibration import calibrated
+from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
 from .evidence import Evidence, Run, judged
 from .known_words import KnownWords
 from .languages import Languages

@@ -6,7 +6,7 @@ from typing import Any
 
 from lev_runtime.batching import in_batches
 from lev_runtime.folder import is_export
-from lev_runtime.prefixes import PrefixModel, Prefixes
+from lev_runtime.prefixes import Prefixes, PrefixModel
 from lev_runtime.search import Beam, Given, search
 from lev_runtime.text_processing import TextProcessing, Tokens
 

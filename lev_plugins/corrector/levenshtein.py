@@ -2,12 +2,17 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ..inference.editor import LevenshteinEditor
+from lev_runtime.history import EditTrace
 from lev_runtime.search import LENGTH_SHARE
-from ..systems.levenshtein.decoding.history import EditTrace
-from .backends import Answer, Backend, Rewriting, TextProcessing
+from lev_runtime.text_processing import TextProcessing
+
+from .backends import Answer, Backend, Rewriting
 from .edits import Edit, placed, whole_words
+
+if TYPE_CHECKING:
+    from ..inference.editor import LevenshteinEditor
 
 _SMALLEST = 1e-9
 
@@ -18,7 +23,7 @@ class LevenshteinBackend(Backend):
     The probability of a change is that of its trace (:func:`rewriting`).
     """
 
-    def __init__(self, editor: LevenshteinEditor, knows_spaces: bool, max_iter: int = 10) -> None:
+    def __init__(self, editor: "LevenshteinEditor", knows_spaces: bool, max_iter: int = 10) -> None:
         self.editor, self.knows_spaces, self.max_iter = editor, knows_spaces, max_iter
         self.processing = TextProcessing(editor.tokenizer, editor.bpe)
         source, target, *_ = editor.limits

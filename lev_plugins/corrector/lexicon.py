@@ -21,10 +21,10 @@ from .prepared import (
     Arrays,
     counts_as_arrays,
     counts_of,
-    shared_counts,
     numbers,
     packed,
     read_arrays,
+    shared_counts,
     unpacked,
 )
 

@@ -39,7 +39,7 @@ def read_arrays(path: str, names: Iterable[str]) -> Arrays | None:
 def write_arrays(path: str, arrays: Arrays) -> None:
     """Writes a prepared list."""
     with whole_file(path) as file:
-        np.savez_compressed(file.buffer, **arrays)
+        np.savez_compressed(file.buffer, allow_pickle=False, **dict(arrays))
 
 
 def packed(words: Sequence[str]) -> np.ndarray:

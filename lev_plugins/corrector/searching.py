@@ -36,7 +36,7 @@ class Searching(Backend):
 
     beam: int
     longest: int
-    symbols: Mapping[int, str]
+    symbols: dict[int, str]
     number: Callable[[str], int]
     eos: int
     pad: int

@@ -20,7 +20,11 @@ NAME = "corrector.json"
 #: Settings that name a file, which lies beside the checkpoint as ``corrector.NAME``.
 FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words", "known")
 #: Of these, what :mod:`.prepared` has a form for.
-PREPARED = {"lexicon": Lexicon, "bigrams": Bigrams, "known": KnownWords}
+PREPARED: dict[str, type[Lexicon | Bigrams | KnownWords]] = {
+    "lexicon": Lexicon,
+    "bigrams": Bigrams,
+    "known": KnownWords,
+}
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,9 @@ class Settings:
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
     that are made, where a call gives none. longest: characters that an edit may add, at most.
-    temperature: of the model's probabilities (:mod:`.calibration`). protect_code: whether code and the
-    like stay as they are (:mod:`.protection`). weights: of the ranking (:data:`.ranking.WEIGHTS`).
-    tuned: what for. beam: width of the search of a left-to-right model (default 5). Paths of lists
+    temperature: of the model's probabilities (:mod:`.calibration`). protect_code: whether code and
+    the like stay as they are (:mod:`.protection`). weights: of the ranking
+    (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model (default 5). Paths of lists
     (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; protect_words: words that stay; known:
     words that exist (:mod:`.known_words`), by which edits are judged (:mod:`.evidence`).
     """

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import UserError
 from ..metrics.words import CorrectionCounts
+from .calibration import calibrated, temperature
 from .corrector import Corrector
 from .edits import Correction, Edit
-from .calibration import calibrated, temperature
 from .ranking import FEATURES, Ranker
 from .units import Context, UnitKind, context, spans
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from .near_words import distance
 from ..metrics.word_edits import WordEdit, word_edits
 from .lexicon import Bigrams, Confusions, LetterModel, Lexicon, Lookup
+from .near_words import distance
 from .spacing import Spacing
 from .units import core_of
 

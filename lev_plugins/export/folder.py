@@ -167,7 +167,11 @@ def pbd_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Wr
         symbols = [dictionary.symbols for dictionary in sides]
         _write_symbols(folder, task.target_dictionary, symbols)
         limits = [int(side.max_positions()) for side in (model.encoder, model.decoder)]
-        settings = {"limits": limits, "limit": longest_line(task, model), "words_learnt": words_learnt(state)}
+        settings = {
+            "limits": limits,
+            "limit": longest_line(task, model),
+            "words_learnt": words_learnt(state),
+        }
         texts = text.write(processing.tokenizer, processing.bpe, folder)
         described = {"model": PBD, "graphs": graphs}
         return described | {"settings": settings, "text": texts}

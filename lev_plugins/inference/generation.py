@@ -19,6 +19,7 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
+from lev_runtime import text_processing
 from lev_runtime.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
@@ -63,7 +64,8 @@ class GeneratingModel:
         if beam < 1:
             raise UserError(f"beam={beam}: must be 1 or more")
         self.model, self.task, self.device = model, task, torch.device(device)
-        self.processing, self.knows_spaces = processing, knows_spaces
+        self.processing: text_processing.TextProcessing = processing
+        self.knows_spaces = knows_spaces
         options: Any = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options

@@ -15,7 +15,8 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from ..data.batching import by_budget
+from lev_runtime.batching import by_budget
+
 from ..errors import UserError
 from ..html.page import render
 from .model import Runner, ServedModel

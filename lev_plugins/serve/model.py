@@ -3,22 +3,25 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lev_runtime
 from lev_runtime.editor import Editor
-from lev_runtime.folder import is_export
+from lev_runtime.folder import Folder, is_export
 from lev_runtime.labeler import Labeler
+from lev_runtime.markup import escape_markup, write_mark
+from lev_runtime.prefixes import MODEL as LEFT_TO_RIGHT
+from lev_runtime.text_processing import TextProcessing
 
 from ..corrector import Corrector, Edit
 from ..corrector.levenshtein import LevenshteinBackend, trace_edits
 from ..errors import UserError
-from ..inference.checkpoints import find_checkpoint, names_in
-from ..inference.editor import LevenshteinEditor
-from ..inference.enct5 import EncT5
-from ..inference.text_processing import TextProcessing
-from ..systems.levenshtein.markup import escape_markup, write_mark
+from ..io.model_files import find_checkpoint
 from .schema import CorrectRequest, EditRequest, PredictRequest, Result, Sentence
+
+if TYPE_CHECKING:
+    from ..inference.editor import LevenshteinEditor
+    from ..inference.enct5 import EncT5
 
 #: What the page shows where the model is that of the package: a name, and text to begin with.
 PACKAGED = {
@@ -52,18 +55,28 @@ def load(
     Raises:
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
-    if path is not None and is_export(path):
+    is_export_of = Folder(path).model if path is not None and is_export(path) else None
+    if path is not None and is_export_of not in (None, LEFT_TO_RIGHT):
         _refuse({"draft_guided": draft_guided}, "an export does not write from left to right")
         options = {**processing, "data": data, "device": device, "settings": settings}
         _refuse(options, "an export has its own, and computes on the CPU")
         return serve_export(path)
-    if path is None or names_in(find_checkpoint(path))["task"] != "enct5":
+    if path is None or is_export_of or _task(path) != "enct5":
         more: dict[str, Any] = {"settings": settings, "draft_guided": draft_guided, **processing}
         served = serve_corrector(Corrector.from_pretrained(path, data, device, **more))
         return served if path else replace(served, info={**served.info, **PACKAGED})
+    from ..inference.enct5 import EncT5
+
     _refuse({"draft_guided": draft_guided}, "an EncT5 writes no text")
     _refuse({**processing, "data": data, "settings": settings}, "an EncT5 has its own")
     return serve_predictor(EncT5.from_pretrained(path, device=device))
+
+
+def _task(path: str) -> str:
+    """Of a checkpoint."""
+    from ..inference.checkpoints import names_in  # torch and fairseq are slow to import
+
+    return names_in(find_checkpoint(path))["task"]
 
 
 def _refuse(options: Mapping[str, str | bool | None], why: str) -> None:
@@ -93,7 +106,7 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     return ServedModel(info, runners)
 
 
-def serve_predictor(model: EncT5 | Labeler) -> ServedModel:
+def serve_predictor(model: "EncT5 | Labeler") -> ServedModel:
     """An EncT5."""
     described = model if isinstance(model, Labeler) else model.metadata
     texts = described.texts_per_example
@@ -103,7 +116,7 @@ def serve_predictor(model: EncT5 | Labeler) -> ServedModel:
 
 
 def _edit(
-    editor: LevenshteinEditor | Editor,
+    editor: "LevenshteinEditor | Editor",
     processing: TextProcessing,
     asked: EditRequest,
     rows: Sequence[Any],
@@ -166,7 +179,7 @@ def _records(edits: Sequence[Edit]) -> list[Result]:
     return [{**edit.to_dict(), "probability": round(edit.probability, 6)} for edit in edits]
 
 
-def _predict(model: EncT5 | Labeler, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
+def _predict(model: "EncT5 | Labeler", asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
     if model.tags:
         if asked.threshold is not None or asked.pairs is not None:
             raise UserError("threshold, pairs: the model tags words of texts; leave them out")

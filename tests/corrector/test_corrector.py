@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.corrector import Corrector
-from lev_plugins.inference.text_processing import TextProcessing
 from lev_plugins.corrector.corrector import LONGEST_WORD
 from lev_plugins.corrector.edits import apply_edits
 from lev_plugins.corrector.protection import Protection
 from lev_plugins.corrector.units import KINDS
+from lev_plugins.inference.text_processing import TextProcessing
 
 ODD = st.text(st.sampled_from("ab.。 \t\u00a0\u2028\r\x00▁\ufeff\udcff\ufffdé😀"), max_size=30)
 

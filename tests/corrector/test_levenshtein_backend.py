@@ -10,9 +10,9 @@ from closeness import near
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.inference.text_processing import TextProcessing
 from lev_plugins.corrector.edits import apply_edits
 from lev_plugins.corrector.levenshtein import rewriting, trace_edits
+from lev_plugins.inference.text_processing import TextProcessing
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
 ONE = editors.edit_corrector(max_iter=1).backend

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from refusals import refuses
 
+from lev_plugins.corrector.letter_model import ORDER
 from lev_plugins.corrector.lexicon import (
-    ORDER,
     Bigrams,
     LetterModel,
     Lexicon,
@@ -110,5 +110,5 @@ def test_probabilities_of_letters_are_those_of_counted_texts(word):
 def test_an_alphabet_of_thousands_counts_shorter_texts():
     words = [chr(0x4E00 + number) + chr(0x4E01 + number) for number in range(10_000)]
     model = LetterModel(words)
-    assert len(model.tables) < ORDER
+    assert len(model.grams) < ORDER
     assert model.per_letter(words[3]) > model.per_letter(words[3][::-1])

@@ -95,18 +95,19 @@ def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
 
     def readers() -> list[Any]:
         limits = np.full(len(units), 20)
-        tree = WordTree([chars(word) for word in ("government", "the", "believes", "tech")], eos)
+        words = sorted(map(chars, ("government", "the", "believes", "tech")))
+        tree = WordTree("".join(word + chr(eos) for word in words), eos)
         given = [[chars("government")], [], [chars("believe")]]
         return [Beam(5, limits, eos), Beam(3, limits, eos, tree), Given(given, eos)]
 
     sources = [[*numbers(word), eos] for word in units]
     own = readers()
     search(theirs.prefixes(sources), len(units), own, eos, pad)
-    backend: Any = load_backend(str(ENGLISH_SPELLING))
+    backend: Any = load_backend(str(ENGLISH_SPELLING / "model.pt"))
     tokens = tiny.stack([torch.tensor(source) for source in sources], pad, left=True)
     inputs = {"src_tokens": tokens, "src_lengths": torch.tensor([*map(len, sources)])}
     torchs = readers()
-    prefix_search.search(backend.model, inputs, torchs, eos, pad)
+    search(prefix_search.Prefixes(backend.model, inputs, pad), len(units), torchs, eos, pad)
     for one, other in zip(corrections(torchs, 3), corrections(own, 3), strict=True):
         assert [text for text, _ in one] == [text for text, _ in other]
         logs = [[log for _, log in side] for side in (one, other)]

@@ -1,0 +1,167 @@
+"""The packaged corrector needs neither torch nor fairseq, and corrects as with them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from refusals import refuses
+
+from lev_plugins import Corrector
+from lev_plugins.cli import export
+from lev_plugins.corrector import language_identifier
+from lev_plugins.corrector.languages import LANGUAGES
+from lev_plugins.corrector.lexicon import Bigrams, Lexicon
+from lev_plugins.corrector.packaged import ENGLISH_SPELLING
+from lev_plugins.io.text_files import read_lines
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKED = """
+import sys
+class Blocked:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "fairseq", "omegaconf", "hydra"):
+            raise ImportError(f"{name} is blocked")
+sys.meta_path.insert(0, Blocked)
+"""
+COMMAND = "sys.argv[0] = 'lev-correct'\nfrom lev_plugins.cli import correct\ncorrect.main()"
+PYTHON = """
+from lev_plugins import Corrector
+sys.stdout.write(Corrector.from_pretrained().correct(["Teh end."])[0].text)
+"""
+
+
+@pytest.mark.parametrize(
+    "code, text, wanted",
+    [
+        (COMMAND, "I recieve teh goverment leter.\\n\\nand all of it is fine\\n", None),
+        (PYTHON, "", "The end."),
+    ],
+)
+def test_torch_and_fairseq_are_not_imported(code, text, wanted):
+    text = text.replace("\\n", "\n")
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED + code],
+        input=text,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    kept = text.replace("recieve teh goverment leter", "receive the government letter")
+    assert done.stdout == (kept if wanted is None else wanted)
+
+
+def outcomes(corrector: Corrector, lines: list[str], batch_size: int) -> list[tuple]:
+    corrections = corrector.correct(lines, batch_size=batch_size)
+    return [
+        (line.text, edit.offset, edit.after, edit.applied, edit.reason)
+        for line in corrections
+        for edit in line.edits
+    ], [edit.probability for line in corrections for edit in line.edits]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"eager": True}, {"beam": 2}, {"lexicon": "none", "settings": "none", "unit": "window"}],
+    ids=["ranked", "narrow", "alone"],
+)
+def test_the_export_corrects_as_torch_does(options):
+    pairs = read_lines(str(ROOT / "examples/spelling_and_ocr/everyday.tsv"))
+    lines = [line.split("\t")[0] for line in pairs][:40]
+    lines += ["I seperated teh too, definately.", "", "naïve ünknowwn wrds", "a" * 150]
+    if options.pop("lexicon", None):
+        options["window"] = 1
+    given = {"path": ENGLISH_SPELLING, **options}
+    ours = outcomes(Corrector.from_pretrained(**given), lines, 7)
+    theirs = outcomes(Corrector.from_pretrained(**given | {"path": TORCH}), lines, 64)
+    assert ours[0] == theirs[0] and len(ours[0]) > 5
+    assert ours[1] == pytest.approx(theirs[1], abs=1e-4)
+
+
+TORCH = ENGLISH_SPELLING / "model.pt"
+
+
+def test_what_needs_torch_is_done_by_the_checkpoint_beside_or_refused(tmp_path):
+    options = {"settings": "none", "draft_guided": True}
+    assert Corrector.from_pretrained(ENGLISH_SPELLING, **options).backend.draft_guided
+    alone = shutil.copytree(ENGLISH_SPELLING, tmp_path / "alone")
+    (alone / "model.pt").unlink()
+    assert (
+        Corrector.from_pretrained(alone, eager=True).correct(["goverment"])[0].text == "government"
+    )
+    for name, value in {**options, "device": "cuda", "precision": "int8"}.items():
+        if name != "settings":
+            with refuses(f"{name}={value}: {alone} is an export"):
+                Corrector.from_pretrained(alone, settings="none", **{name: value})
+    with refuses("beam=0: must be 1 or more"):
+        Corrector.from_pretrained(alone, beam=0)
+
+
+def test_a_model_of_ones_own_goes_the_same_way_with_its_lists(tmp_path, monkeypatch):
+    own = tmp_path / "own"
+    shutil.copytree(ENGLISH_SPELLING, own, ignore=shutil.ignore_patterns("*.onnx", "*.bin"))
+    for name in ("runtime.json", "dictionaries.json", "corrector.known"):
+        (own / name).unlink()
+    (own / "corrector.lexicon").write_text("the 10\ncat 5\nend 3\n")
+    (own / "corrector.bigrams").write_text("the cat 4\nthe end 2\n")
+    (own / "corrector.known").write_text("teh\t1\n")
+    export.main([str(own), str(tmp_path / "out")])
+    assert not list(tmp_path.glob("out/*.pt"))
+    lines = ["teh cta", "hte ned", "the end"]
+    ours, theirs = (
+        outcomes(Corrector.from_pretrained(tmp_path / name), lines, 2) for name in ("out", "own")
+    )
+    assert ours[0] == theirs[0] and ours[1] == pytest.approx(theirs[1], abs=1e-4)
+    settings = json.loads((tmp_path / "out" / "corrector.json").read_text())
+    assert settings["lexicon"] == "corrector.lexicon"
+
+
+# prepared lists -------------------------------------------------------------------------------
+
+
+def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
+    words = Lexicon({"a": 3.0, "bé": 0.0, "c'd": 3.0})
+    pairs = Bigrams({("the", "cat"): 4.5, ("a", "cat"): 2.0, ("a", "dog"): 4.5})
+    from lev_plugins.corrector.prepared import write_arrays
+
+    paths = [str(tmp_path / name) for name in ("words", "pairs")]
+    for path, stored in zip(paths, (words, pairs)):
+        write_arrays(path, stored.arrays())
+    lexicon, bigrams = Lexicon.read(paths[0]), Bigrams.read(paths[1])
+    assert lexicon.counts == words.counts
+    assert lexicon.letters.per_letter("ba") == words.letters.per_letter("ba")
+    assert bigrams.counts == pairs.counts and len(bigrams.counts) == 3
+    assert bigrams.counts.get(("cat", "a")) is None and ("dog", "dog") not in bigrams.counts
+    assert (bigrams.first, bigrams.second) == (pairs.first, pairs.second)
+    with refuses(f"{paths[1]}: is no prepared list of this kind"):
+        Lexicon.read(paths[1])
+    whole = Path(paths[0]).read_bytes()
+    middle = len(whole) // 2
+    for damaged in (whole[:middle], whole[:80] + b"\0" * 40 + whole[120:]):
+        Path(paths[0]).write_bytes(damaged)
+        with refuses(f"{paths[0]}: is no prepared list"):
+            Lexicon.read(paths[0])
+
+
+# the languages --------------------------------------------------------------------------------
+
+
+def test_languages_are_told_alike_from_what_was_kept_or_where_nothing_can_be(tmp_path):
+    texts = ["this is a text", "das ist ein Text", "ceci est un texte", "çok iyi bir gün", "zzz"]
+    below_a_file = tmp_path / "file"
+    below_a_file.write_text("")
+    found = []
+    for cache in (below_a_file, tmp_path / "cache", tmp_path / "cache"):
+        identifier = language_identifier.load_identifier(LANGUAGES, cache)
+        found.append([identifier.classify(text) for text in texts])
+    assert found[0] == found[1] == found[2]
+    assert [language for language, _ in found[0]][:3] == ["en", "de", "fr"]
+    (kept,) = (tmp_path / "cache").iterdir()
+    (kept / "moves.npy").write_bytes(b"cut short")
+    identifier = language_identifier.load_identifier(LANGUAGES, tmp_path / "cache")
+    assert identifier.classify(texts[1]) == found[0][1]
