@@ -35,9 +35,10 @@ class Settings:
     that are made, where a call gives none. longest: characters that an edit may add, at most.
     temperature: of the model's probabilities (:mod:`.calibration`). protect_code: whether code and
     the like stay as they are (:mod:`.protection`). weights: of the ranking
-    (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model (default 5). Paths of lists
-    (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions; protect_words: words that stay; known:
-    words that exist (:mod:`.known_words`), by which edits are judged (:mod:`.evidence`).
+    (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
+    (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
+    protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
+    are judged (:mod:`.evidence`).
     """
 
     unit: str | None = None
