@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# From nothing to a corrector of spelling, trained on this machine:
+# Installs the package and trains a spelling corrector on this machine:
 #
 #     bash examples/quickstart.sh [--minutes 10] [--system pbd] [--seed 1] [--work DIR]
 #
-# Makes .venv if need be, writes the data (real and made-up misspellings and right words), trains a small model of
+# Makes .venv if needed, writes the data (real and synthetic misspellings and right words), trains a small model of
 # characters to correct words in running text, tunes its threshold so that at most one right word in two hundred is
-# changed, measures it beside a dictionary corrector with the same words, corrects a line, and says how to do the same
+# changed, scores it beside a dictionary corrector with the same words, corrects a line, and says how to do the same
 # with your own text.
 #
 #   --system NAME pbd (default, writes from left to right), transformer (fairseq's, of its size) or
 #                 levt (the Levenshtein Transformer, which also shows its edits step by step)
-#   --minutes N   time for the training, fractions allowed (default 10); it ends in time on any machine
+#   --minutes N   training time, fractions allowed (default 10); it ends on time on any machine
 #   --seed N      seed of the training; the data are split the same way for every seed (default 1)
-#   --work DIR    where data and models go (default .quickstart in the repository root)
+#   --work DIR    folder for data and models (default .quickstart in the repository root)
 #
-# Can be repeated: what is installed and the data in DIR are used again; every training goes to a folder of its own,
-# DIR/run-1, DIR/run-2 and so on, and none is ever overwritten. One that was interrupted is resumed.
+# Can be repeated: the installation and the data in DIR are reused; every training gets its own folder,
+# DIR/run-1, DIR/run-2 and so on; none is ever overwritten. An interrupted training is resumed.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"

@@ -158,7 +158,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         figures = f"{median(taken):>10.2f}{fmean(taken):>10.2f}{slow:>10.2f}"
         steps, ratio = fmean(systems[name].steps), median(taken) / first
         print(f"{name:{width}}  {figures}{steps:>12.2f}{ratio:>7.2f}")
-    print("\nbatch 1, one thread; ratio: to the first row; iterations of autoregressive models are tokens")
+    print(
+        "\nbatch 1, one thread; ratio: to the first row; iterations of autoregressive models are tokens"
+    )
     print(f"sentences:{len(indices)}|machine:{common.processor()}|torch:{torch.__version__}")
 
 

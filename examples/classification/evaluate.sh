@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A table: what needs no training, and what train.sh trained, on the test set.
+# A table of the test set: baselines without training, and the models of train.sh.
 #
 #     bash examples/classification/evaluate.sh WORK [SYSTEM …]
 #
-# SYSTEMs are folders of WORK (all that have a best checkpoint). lev-predict gets the text alone. WORK/output keeps what
-# it found, line n for line n, as SYSTEM.jsonl, and all numbers in scores.json.
+# SYSTEMs are folders of WORK (default: all with a best checkpoint). lev-predict gets only the text. WORK/output gets its
+# predictions, line by line, as SYSTEM.jsonl, and all numbers in scores.json.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"

@@ -6,15 +6,15 @@
 #     VOCAB=8000 bash examples/classification/prepare.sh multilabel GOEMOTIONS WORK --max-length 128
 #     BERT=DIR bash examples/classification/prepare.sh multilabel GOEMOTIONS WORK --max-length 128
 #
-# KIND says what DATA holds, plain or .gz, each name perhaps behind another one, as cola.train.tsv:
-#   tagging         {train,dev,test}.tok and .upos, words and tags with spaces between them; or
-#                   {train,dev,test}.conllu, whose universal tags are taken
+# KIND says what DATA holds, plain or .gz; names may have a prefix, as in cola.train.tsv:
+#   tagging         {train,dev,test}.tok and .upos, words and tags separated by spaces; or
+#                   {train,dev,test}.conllu; universal tags are used
 #   multilabel      {train,dev,test}.tsv, lines of labels, tab and text: names, or numbers from 0, with commas between
 #                   them; labels.txt, all names in their order
-#   classification  {train,dev}.tsv, lines of label, tab and text, and test.tsv where there is one. Else dev is the
-#                   test set, and every tenth line of train chooses the checkpoint
-# Subwords are learnt from the training text, VOCAB (classification 2000, else 4000) of them; T5 or BERT is a local
-# folder of such a model, whose subwords are taken and with whose encoder train.sh begins. WORK/text gets {train,valid,
+#   classification  {train,dev}.tsv, lines of label, tab and text, and optionally test.tsv. Without it dev is the
+#                   test set, and every tenth training line is used for validation
+# VOCAB (classification 2000, otherwise 4000) subwords are learnt from the training text; T5 or BERT is a local
+# folder of such a model: its subwords are used, and train.sh starts from its encoder. WORK/text gets {train,valid,
 # test}.tsv, labels, tab and text; WORK/data what is trained on.
 set -euo pipefail
 unset CDPATH

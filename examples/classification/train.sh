@@ -6,11 +6,11 @@
 #     KIND=multilabel_pooled bash examples/classification/train.sh WORK
 #
 # KIND is what WORK was prepared for, or multilabel_pooled where that is multilabel. UPDATES (5000; multilabel 4000,
-# classification 500) or MINUTES is the length of the training; the learning rate reaches zero just then; WIDTH (128);
+# classification 500) or MINUTES is the length of the training; the learning rate reaches zero at its end; WIDTH (128);
 # LAYERS (2) of the encoder, DECODER_LAYERS (1); DROPOUT (tagging 0.15, else 0.2); LR (tagging 0.004 by Muon, else 0.001
 # by Adam); TOKENS (2000) an update; PACK (128), the subwords to which rows are filled, 0: an example a row; SEED (1).
-# Flags given here come last and win. The checkpoints go to WORK/KIND, or with RUN to WORK/KIND-RUN; the best one by the
-# dev set is the one to use. A GPU is used where there is one.
+# Flags given here override the script's. The checkpoints go to WORK/KIND, or with RUN to WORK/KIND-RUN; the best one by the
+# dev set is the one to use. A GPU is used if there is one.
 #
 # Where WORK was prepared with a T5, its encoder is the start, at its own size, and the recipe is the paper's:
 # Adafactor, LR 0.001 all the time, DROPOUT 0.1. With a BERT it is Adam: LR 0.0005 for what is new, a fifth of it for

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tables: no edits and what train.sh trained, on all noisy test sets together, by beam search.
+# Tables of all noisy test sets: no edits, and the models of train.sh, by beam search.
 #
 #     bash examples/denoising/evaluate.sh WORK [--lexicon WORDS] [SYSTEM …]
 #

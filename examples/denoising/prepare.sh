@@ -5,8 +5,8 @@
 #     CLEAN=tok WORDS=3 TEST_LINES=500 bash examples/denoising/prepare.sh UD_EWT WORK
 #
 # DATA holds {train,dev,test}.clean, plain or .gz, one sentence a line; CLEAN (clean) is another name for the ending.
-# Noise is put on while training, and WORK/data gets a fixed noisy test set for each of random, keyboard, swap and
-# delete. WORDS (0: whole lines) cuts text into segments of so many words, which are learnt sooner; TEST_LINES and
+# Noise is added during training, and WORK/data gets a fixed noisy test set for each of random, keyboard, swap and
+# delete. WORDS (0: whole lines) splits text into segments of this many words, which are learnt faster; TEST_LINES and
 # VALID_LINES (0: all) take so many segments of the test and the dev set, evenly spread. ELSEWHERE names clean text of
 # another source, of which further test sets are made in the same way. Tokens are characters.
 set -euo pipefail

@@ -7,8 +7,8 @@
 # GATES are some of mask, copy, generate, skip; all; or none, which is the plain Transformer. VARIANT is pointer (the
 # default) or paper. All else is the same: UPDATES (600), the length of the training, with whose last one the learning
 # rate reaches zero, or MINUTES; WIDTH (128); LAYERS (2) of encoder and of decoder; LR (0.003); TOKENS (1500) an
-# update; SEED (1). Flags given here come last and win. The checkpoints go to WORK/GATES-VARIANT (WORK/none), or with
-# RUN to WORK/GATES-VARIANT-RUN; the last one is the one to use. A GPU is used where there is one.
+# update; SEED (1). Flags given here override the script's. The checkpoints go to WORK/GATES-VARIANT (WORK/none), or with
+# RUN to WORK/GATES-VARIANT-RUN; the last one is the one to use. A GPU is used if there is one.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"

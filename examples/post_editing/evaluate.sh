@@ -4,8 +4,8 @@
 #     bash examples/post_editing/evaluate.sh WORK [WAY] [fairseq-generate's flags …]
 #     SUBSET=valid bash examples/post_editing/evaluate.sh WORK finetuned --delete-threshold 0.7
 #
-# WAY is scratch (where none is named), translation, finetuned or concat, as in train.sh; translation gets the drafts
-# that it was not trained with. CHECKPOINT names another checkpoint than the last, SUBSET=valid takes the development
+# WAY is scratch (the default), translation, finetuned or concat, as in train.sh; translation gets the drafts
+# that it was not trained with. CHECKPOINT names a checkpoint other than the last, SUBSET=valid takes the development
 # set, to choose flags on. WORK/generate.WAY.txt and .log get what fairseq-generate prints, WORK/report.WAY.json the
 # numbers.
 set -euo pipefail

@@ -3,7 +3,7 @@
 #
 #     bash examples/post_editing/prepare.sh DATA WORK
 #
-# DATA holds {train,dev,test}.{src,mt,pe}, plain or .gz: line n of a part's three files belongs together. WORK gets
+# DATA holds {train,dev,test}.{src,mt,pe}, plain or .gz: the three files of a part are line-aligned. WORK gets
 # the text, a sentencepiece model of VOCABULARY (8000) subwords learned from the training text, the text in subwords,
 # and WORK/data, the binarised data.
 set -euo pipefail

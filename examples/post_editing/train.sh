@@ -4,14 +4,14 @@
 #     bash examples/post_editing/train.sh WORK [WAY] [fairseq-train's flags …]
 #     UPDATES=20000 SEED=2 bash examples/post_editing/train.sh WORK finetuned --max-tokens 4000
 #
-# scratch      from the triples alone; the way where none is named
-# translation  a translation model, from the sources and post-edits without their drafts: it post-edits as it is
+# scratch      from the triples alone; the default
+# translation  a translation model, from sources and post-edits without drafts: it post-edits as it is
 #              ("zero-shot"), and is where finetuned starts
 # finetuned    from the triples, starting from WORK/translation or START
 # concat       the autoregressive baseline (§C.2), which reads source and draft
 #
-# UPDATES (300) is the length of the training, or with MINUTES=N the time: the learning rate falls to zero just then.
-# SEED is 1. Flags given here come last and win. WORK/WAY gets the checkpoints; a second call resumes from there. A
+# UPDATES (300) is the length of the training, or with MINUTES=N the time: the learning rate falls to zero at its end.
+# SEED is 1. Flags given here override the script's. WORK/WAY gets the checkpoints; a second call resumes from there. A
 # GPU is used where there is one.
 set -euo pipefail
 unset CDPATH

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One table: no edits, a look-up table, symspellpy, and what train_ocr.sh trained, as it writes and ranked.
+# One table: no edits, a look-up table, symspellpy, and the models of train_ocr.sh, plain and ranked.
 #
 #     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--lexicon WORDS] [SYSTEM …]
 #

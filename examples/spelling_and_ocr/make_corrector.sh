@@ -5,20 +5,20 @@
 #     bash examples/spelling_and_ocr/make_corrector.sh de clean.txt --work my/german --seed 2 --misspellings list.tsv
 #     bash examples/spelling_and_ocr/make_corrector.sh fr clean.txt --ocr scans.txt scans-as-they-should-be.txt
 #
-# LANGUAGE is two letters; they choose the keyboard whose slips are learnt and, where `pip install wordfreq` was
-# done, the public list of words and of names. clean.txt has a sentence a line, some thousand of them. One line in
-# twenty is kept to tune with, one in twenty to measure with. --minutes are of the processor, all cores added up: the
-# same training however busy the machine is. WORK (corrector-LANGUAGE) gets all that is made; WORK/model is the
-# corrector, with its words and settings, and works wherever it is moved:
+# LANGUAGE is a two-letter code. It chooses the keyboard whose slips are learnt and, after `pip install wordfreq`,
+# the public lists of words and names. clean.txt has one sentence a line, some thousands of them. One line in
+# twenty is held out for tuning, one in twenty for scoring. --minutes are CPU minutes summed over all cores: the
+# same training on a busy machine. WORK (corrector-LANGUAGE) gets all that is made; WORK/model is the
+# corrector with its words and settings; you can move it anywhere:
 #
 #     lev-correct --path WORK/model FILE > CORRECTED
 #
-# It learns slips of the fingers, which are no misspellings that people believe in and no errors of scans. --misspellings
-# FILE (wrong, tab, right, a pair a line) only measures with those. --ocr NOISY CLEAN (line n of both belongs together)
-# learns the confusions of scans in the place of slips, from nine tenths of the lines, tunes with half of the rest and
-# measures with the other half.
+# It learns typing slips, which are neither real misspellings nor OCR errors. --misspellings
+# FILE (wrong, tab, right, a pair a line) is used for scoring only. --ocr NOISY CLEAN (line-aligned)
+# learns OCR confusions instead of slips, from nine tenths of the lines, tunes on half of the rest and
+# scores the other half.
 #
-# Can be repeated: what is there is used again, and a training that was interrupted is resumed.
+# Can be repeated: existing parts are reused, and an interrupted training is resumed.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"

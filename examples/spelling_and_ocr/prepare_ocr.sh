@@ -4,8 +4,8 @@
 #     bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK
 #     WORDS=3 bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK
 #
-# DATA holds {train,dev,test}.{noisy,clean}, plain or .gz: a word or a line of text on each line, line n of a part's
-# two files belongs together. WORK gets the text, the text as characters (a space is written ▁), the words and
+# DATA holds {train,dev,test}.{noisy,clean}, plain or .gz: a word or a line of text on each line; a part's
+# two files are line-aligned. WORK gets the text, the text as characters (a space is written ▁), the words and
 # corrections of the training text, and WORK/data, the binarised data. WORDS (0: whole lines) cuts lines into segments
 # of so many words, which are learnt sooner than long lines.
 set -euo pipefail

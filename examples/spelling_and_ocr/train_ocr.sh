@@ -5,12 +5,12 @@
 #     LAYERS=4 SEED=2 RUN=4-layers bash examples/spelling_and_ocr/train_ocr.sh WORK ar --bf16
 #     MINUTES=40 NOISE=0.5 bash examples/spelling_and_ocr/train_ocr.sh WORK pbd --bf16
 #
-# ar is fairseq's own transformer, which writes the clean text from left to right; pbd does so with the rest of the noisy
-# text in sight. UPDATES (2400) or MINUTES is the length of the training: the learning rate falls to zero just then. NOISE
-# (0) is the share of the training lines whose noisy side is made anew in each epoch, from the clean side with the
-# confusions of the training text. LAYERS (2) are the blocks of the encoder and of the decoder, SEED is 1. Flags given
+# ar is fairseq's own transformer, which writes the clean text from left to right; pbd also sees the rest of the noisy
+# text. UPDATES (2400) or MINUTES is the length of the training: the learning rate falls to zero at its end. NOISE
+# (0) is the share of training lines whose noisy side is made anew in each epoch from the clean side with the
+# confusions of the training text. LAYERS (2) is the number of blocks of encoder and decoder each; SEED is 1. Flags given
 # here come last and win. The checkpoints go to WORK/SYSTEM, or with RUN to WORK/SYSTEM-RUN; the last one is the one to
-# use. A GPU is used where there is one.
+# use. A GPU is used if there is one.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"

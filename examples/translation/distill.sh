@@ -4,9 +4,9 @@
 #     bash examples/translation/distill.sh WORK [--interpolate] [fairseq-generate's flags …]
 #     TEACHER=teacher.pt bash examples/translation/distill.sh WORK --beam 4 --lenpen 0.6
 #
-# WORK/distilled-text gets what fairseq-generate printed and the bitext (distilled.py: line n belongs to line n),
+# WORK/distilled-text gets what fairseq-generate printed and the bitext (distilled.py: line-aligned),
 # WORK/distilled-data the same binarised, with the real validation and test sets and the dictionary of WORK/data.
-# --interpolate takes of each beam the translation nearest to the reference. The beam is 5 wide unless --beam says so.
+# --interpolate takes the translation of each beam that is nearest to the reference. The default beam size is 5.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"

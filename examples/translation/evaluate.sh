@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Translates the test set with every system that train.sh has made and sets them side by side:
+# Translates the test set with all systems of train.sh and compares them:
 #
 #     bash examples/translation/evaluate.sh WORK [fairseq-generate's flags …]
 #     SYSTEMS="levt distilled" bash examples/translation/evaluate.sh WORK --iter-decode-eos-penalty 1
 #
-# SYSTEMS (those of ar, stock, levt, distilled that are there) may name further folders of WORK, which are taken for
+# SYSTEMS (default: those of ar, stock, levt, distilled that exist) may name further folders of WORK, which count as
 # ours. ar is decoded greedily and with beam 4, the others in at most ten iterations. WORK/generate.NAME.txt and .log
-# get what fairseq-generate prints, WORK/report.json what the table says. LATENCY=100 also times that many sentences,
+# get what fairseq-generate prints, WORK/report.json the table's numbers. LATENCY=100 also times that many sentences,
 # one by one.
 set -euo pipefail
 unset CDPATH

@@ -5,7 +5,7 @@
 #     SOURCE=ro TARGET=en VOCABULARY=40000 bash examples/translation/prepare.sh DATA WORK
 #
 # DATA holds train, valid (or val, dev) and test (or test_2016, test_2016_flickr) with the endings .en and .de, or
-# SOURCE and TARGET, plain or .gz: line n of a part's two files belongs together. WORK gets the text, a sentencepiece
+# SOURCE and TARGET, plain or .gz: line n of a part's two files are line-aligned. WORK gets the text, a sentencepiece
 # model of VOCABULARY (3000) subwords learned from the training text, the text in subwords, and WORK/data, the
 # binarised data with one dictionary for both sides: for fairseq's own tasks and for ours.
 set -euo pipefail

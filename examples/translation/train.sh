@@ -11,8 +11,8 @@
 #            parameters (TEACHER=none: from random ones; TEACHER: another checkpoint of these sizes)
 #
 # UPDATES (1500) is the length of the training, or with MINUTES=N the time: the learning rate falls to zero just
-# then. SEED is 1. ROTARY=0 leaves --rotary-positions out of levt and distilled. Flags given here come last and win.
-# WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from there. A GPU is used where there is one.
+# then. SEED is 1. ROTARY=0 leaves --rotary-positions out of levt and distilled. Flags given here override the script's.
+# WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from there. A GPU is used if there is one.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"

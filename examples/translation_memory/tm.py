@@ -1,4 +1,4 @@
-"""Fuzzy matches of a translation memory: learn to edit them, and propose translations.
+"""Translation memory: train a model to edit fuzzy matches, and propose translations.
 
 python examples/translation_memory/tm.py prepare WORK --memory FOLDER
 python examples/translation_memory/tm.py train WORK
@@ -28,36 +28,43 @@ def _prepare(commands: Any) -> None:
         type=Path,
         help="a folder with .po, XLIFF 1.2 and .tmx files, or one of them",
     )
-    kind.add_argument("--text", metavar="FILE", nargs=2, help="sources and translations, by line")
+    kind.add_argument(
+        "--text", metavar="FILE", nargs=2, help="line-aligned sources and translations"
+    )
     kind.add_argument(
         "--splits",
         metavar=("FOLDER", "SRC", "TGT"),
         nargs=3,
-        help="split already: train.SRC, train.TGT, valid.SRC and so on, plain or .gz, "
+        help="data already split into train.SRC, train.TGT, valid.SRC and so on, plain or .gz; "
         "matches beside them (train.old, .draft, .sim; .old2 …) are used",
     )
-    parser.add_argument("--language", metavar="CODE", help="take translations into this one alone")
-    parser.add_argument("--vocabulary", type=int, default=8000, help="subwords (default: 8000)")
+    parser.add_argument("--language", metavar="CODE", help="target language, if PLACE has several")
+    parser.add_argument(
+        "--vocabulary", type=int, default=8000, help="number of subwords (default: 8000)"
+    )
     parser.add_argument(
         "--like",
         metavar="WORK",
         type=Path,
-        help="take the subwords of another memory, to start from its model",
+        help="use the subwords of another memory, to start from its model",
     )
 
 
 def _train(commands: Any) -> None:
     parser = commands.add_parser(
         "train",
-        help="train the model, or go on with it",
-        epilog="flags for fairseq-train may follow",
+        help="train the model, or resume",
+        epilog="further flags go to fairseq-train",
         allow_abbrev=False,
     )
     parser.add_argument("work", metavar="WORK", type=Path, help="folder of prepare")
     parser.add_argument(
-        "--minutes", type=float, default=60.0, help="of the processor, for all stages (default: 60)"
+        "--minutes",
+        type=float,
+        default=60.0,
+        help="CPU minutes of all stages together (default: 60)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument(
         "--concat", action="store_true", help="train the autoregressive baseline instead"
     )
@@ -65,12 +72,12 @@ def _train(commands: Any) -> None:
         "--start",
         metavar="WORK",
         type=Path,
-        help="begin with the model of another memory, which prepare --like named",
+        help="start from the model of another memory, the one of prepare --like",
     )
 
 
 def _propose(commands: Any) -> None:
-    parser = commands.add_parser("propose", help="fill fuzzy translations of files")
+    parser = commands.add_parser("propose", help="fill the fuzzy translations in files")
     parser.add_argument("work", metavar="WORK", type=Path, help="folder of prepare and train")
     parser.add_argument(
         "place",
@@ -79,25 +86,25 @@ def _propose(commands: Any) -> None:
         help="a .po or XLIFF 1.2 file, or a folder with such files",
     )
     parser.add_argument(
-        "-o", "--output", metavar="PLACE", type=Path, help="write there and leave PLACE alone"
+        "-o", "--output", metavar="PLACE", type=Path, help="write here and leave PLACE unchanged"
     )
     parser.add_argument("--memory", metavar="PLACE", type=Path, help="more files to match from")
     parser.add_argument(
         "--terms",
         metavar="FILE",
         type=Path,
-        help="glossary, source<TAB>translation: proposals have its terms",
+        help="glossary of source<TAB>translation; proposals contain its terms",
     )
     parser.add_argument(
         "--precision",
         type=float,
         default=PRECISION,
         metavar="SHARE",
-        help="of proposals that need fewer edits than what stood there, on the "
+        help="share of proposals that must need fewer edits than the old text, on the "
         f"validation part (default: {PRECISION})",
     )
-    parser.add_argument("--dry-run", action="store_true", help="report, and write nothing")
-    parser.add_argument("--diff", action="store_true", help="print the changes, write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="only report")
+    parser.add_argument("--diff", action="store_true", help="print the changes, do not write them")
     parser.add_argument("--backup", action="store_true", help="keep the old file as FILE.bak")
 
 
@@ -116,7 +123,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         type=float,
         default=PRECISION,
         metavar="SHARE",
-        help=f"that is reported (default: {PRECISION})",
+        help=f"share of proposals to report (default: {PRECISION})",
     )
     _propose(commands)
     args, extra = parser.parse_known_args(argv)
