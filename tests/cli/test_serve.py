@@ -43,9 +43,9 @@ def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def client(model: ServedModel, **limits: Any) -> TestClient:
-    made = TestClient(make_app(model, TOKEN, **limits), raise_server_exceptions=False)
-    made.headers.update({"Authorization": f"Bearer {TOKEN}"})
-    return made
+    http = TestClient(make_app(model, TOKEN, **limits), raise_server_exceptions=False)
+    http.headers.update({"Authorization": f"Bearer {TOKEN}"})
+    return http
 
 
 def echo(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
@@ -60,42 +60,42 @@ def scripted(correct: Any = echo, **limits: Any) -> TestClient:
 def editing() -> Iterator[TestClient]:
     editor = editors.editor(max_insertions=1)
     backend = LevenshteinBackend(editor, knows_spaces=True)
-    with client(serve_corrector(Corrector(backend))) as made:
-        yield made
+    with client(serve_corrector(Corrector(backend))) as http:
+        yield http
 
 
 # who may ask --------------------------------------------------------------------------------------
 
 
 def test_everything_but_files_and_health_needs_the_token():
-    with scripted() as one:
-        assert one.get("/info").status_code == 200
-        one.headers.pop("Authorization")
+    with scripted() as http:
+        assert http.get("/info").status_code == 200
+        http.headers.pop("Authorization")
         for path in ("/", "/info", "/openapi.json"):
-            assert one.get(f"{path}?token={TOKEN}").status_code == 200
+            assert http.get(f"{path}?token={TOKEN}").status_code == 200
             for wrong in ("", "?token=wrong", "?token=", "?token=é"):
-                refused = one.get(path + wrong)
+                refused = http.get(path + wrong)
                 assert refused.status_code == 403 and "token" in refused.json()["error"]
-        assert one.post("/correct", json={"lines": ["a"]}).status_code == 403
-        assert one.get("/health").json() == {"status": "ok"}
-        assert one.get("/static/app.js").status_code == 200
+        assert http.post("/correct", json={"lines": ["a"]}).status_code == 403
+        assert http.get("/health").json() == {"status": "ok"}
+        assert http.get("/static/app.js").status_code == 200
 
 
 def test_a_page_elsewhere_cannot_call_the_server_and_ours_loads_nothing_from_there():
-    with scripted(hosts=["127.0.0.1", "localhost", "[::1]"]) as one:
-        assert one.get("/health", headers={"Host": "evil.example:8000"}).status_code == 400
+    with scripted(hosts=["127.0.0.1", "localhost", "[::1]"]) as http:
+        assert http.get("/health", headers={"Host": "evil.example:8000"}).status_code == 400
         for host in ("127.0.0.1:8000", "localhost", "[::1]:8000", "LOCALHOST:1"):
-            assert one.get("/health", headers={"Host": host}).status_code == 200
-    with scripted() as one:
-        headers = one.get("/").headers
+            assert http.get("/health", headers={"Host": host}).status_code == 200
+    with scripted() as http:
+        headers = http.get("/").headers
         policy = "default-src 'none'; script-src 'self';"
         assert headers["content-security-policy"].startswith(policy)
         assert headers["referrer-policy"] == "no-referrer", "the token is in the address"
         for file in (*STATIC.iterdir(), STATIC / "style.css"):
-            answer = one.get(f"/static/{file.name}")
+            answer = http.get(f"/static/{file.name}")
             assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
             assert b"://" not in answer.content and b"innerHTML" not in answer.content, file
-        assert one.get("/static/%2e%2e%2fapp.py").status_code == 404
+        assert http.get("/static/%2e%2e%2fapp.py").status_code == 404
 
 
 # what models say ----------------------------------------------------------------------------------
@@ -107,11 +107,13 @@ def test_edit_gives_the_editors_own_answers_and_edits_that_lead_to_them(editing)
     sentences = [{"source": s, "draft": d} for s, d in zip(sources, drafts)]
     results = editing.post("/edit", json={"sentences": sentences, "nbest": 2}).json()["results"]
     for result, expected in zip(results, editor.edit_nbest(sources, drafts, nbest=2), strict=True):
-        found = result["hypotheses"]
-        assert [one["text"] for one in found] == [trace.text for trace in expected]
-        for step in found[0]["iterations"]:
+        hypotheses = result["hypotheses"]
+        assert [hypothesis["text"] for hypothesis in hypotheses] == [
+            trace.text for trace in expected
+        ]
+        for step in hypotheses[0]["iterations"]:
             assert len(step.get("token_probabilities", ())) == len(step["after"])
-        for edit in found[0]["edits"]:
+        for edit in hypotheses[0]["edits"]:
             assert result["draft"][edit["offset"] :].startswith(edit["before"])
 
 
@@ -127,11 +129,11 @@ def test_marks_hold_and_markup_in_a_text_is_text(editing):
 def test_correct_gives_the_correctors_own_text():
     corrector = editors.edit_corrector()
     lines = ["a b c", "", "dd  e", "x\ty"]
-    with client(serve_corrector(corrector)) as one:
-        assert one.get("/info").json()["modes"] == ["edit", "correct"]
-        results = one.post("/correct", json={"lines": lines, "min_confidence": 0.1}).json()
-    found = [(result["source"], result["text"]) for result in results["results"]]
-    assert found == [(c.source, c.text) for c in corrector.correct(lines, min_confidence=0.1)]
+    with client(serve_corrector(corrector)) as http:
+        assert http.get("/info").json()["modes"] == ["edit", "correct"]
+        results = http.post("/correct", json={"lines": lines, "min_confidence": 0.1}).json()
+    pairs = [(result["source"], result["text"]) for result in results["results"]]
+    assert pairs == [(c.source, c.text) for c in corrector.correct(lines, min_confidence=0.1)]
 
 
 @pytest.mark.parametrize("kind", ["classification", "multilabel", "tagging", "regression", "pairs"])
@@ -140,13 +142,13 @@ def test_predict_gives_the_models_own_records(kind):
     predict = model.predict_tags if kind == "tagging" else model.predict
     top = {} if kind == "regression" else {"top_k": 2}
     texts, pairs = ["a b", "ccc"], {"pairs": ["b", ""]} if kind == "pairs" else {}
-    with client(serve_predictor(model)) as one:
-        assert one.get("/info").json()["top_k"] == (len(model.labels) or None)
-        asked = one.post("/predict", json={"texts": texts, **pairs, **top}).json()
-        threshold = one.post("/predict", json={"texts": texts, **pairs, "threshold": 0.5})
-        fewer = one.post("/predict", json={"texts": texts, "pairs": ["a"]})
+    with client(serve_predictor(model)) as http:
+        assert http.get("/info").json()["top_k"] == (len(model.labels) or None)
+        asked = http.post("/predict", json={"texts": texts, **pairs, **top}).json()
+        threshold = http.post("/predict", json={"texts": texts, **pairs, "threshold": 0.5})
+        fewer = http.post("/predict", json={"texts": texts, "pairs": ["a"]})
     rows = list(zip(texts, *pairs.values())) if pairs else texts
-    assert asked["results"] == [one.to_dict() for one in predict(rows, **top)]
+    assert asked["results"] == [prediction.to_dict() for prediction in predict(rows, **top)]
     assert threshold.status_code == (200 if kind == "multilabel" else 422)
     assert fewer.status_code == 422
 
@@ -160,7 +162,7 @@ def marked(end: int, kind: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "said"),
+    ("body", "status", "message"),
     [
         ("{", 422, "JSON"),
         ("[" * 100_000, 400, "parsing"),
@@ -175,10 +177,10 @@ def marked(end: int, kind: str, **more: Any) -> str:
         (json.dumps({"sentences": [{"source": "a" * 10_001}]}), 422, "10000 characters"),
     ],
 )
-def test_a_request_that_cannot_be_used_is_refused_in_one_line(editing, body, status, said):
+def test_a_request_that_cannot_be_used_is_refused_in_one_line(editing, body, status, message):
     refused = editing.post("/edit", content=body, headers={"Content-Type": "application/json"})
     assert refused.status_code == status
-    assert said in refused.json()["error"] and "\n" not in refused.json()["error"]
+    assert message in refused.json()["error"] and "\n" not in refused.json()["error"]
     assert editing.post("/edit", json={"sentences": [{"source": "a"}]}).status_code == 200
 
 
@@ -202,12 +204,12 @@ def test_a_fault_of_the_model_is_one_line_and_the_server_continues():
             raise UserError("a wrong row")
         return echo(asked, rows)
 
-    with scripted(fails) as one:
-        failed = one.post("/correct", json={"lines": ["bad"]})
+    with scripted(fails) as http:
+        failed = http.post("/correct", json={"lines": ["bad"]})
         assert failed.status_code == 500 and "secret" not in failed.json()["error"]
-        wrong = one.post("/correct", json={"lines": ["good", "good", "wrong"]})
+        wrong = http.post("/correct", json={"lines": ["good", "good", "wrong"]})
         assert wrong.status_code == 422 and "behind the first 2" in wrong.json()["error"]
-        assert one.post("/correct", json={"lines": ["good"]}).status_code == 200
+        assert http.post("/correct", json={"lines": ["good"]}).status_code == 200
 
 
 def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
@@ -217,12 +219,12 @@ def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
         release.wait(20)
         return echo(asked, rows)
 
-    with scripted(slow, seconds=0.05) as one:
-        late = one.post("/correct", json={"lines": ["a", "b", "c"]})
+    with scripted(slow, seconds=0.05) as http:
+        late = http.post("/correct", json={"lines": ["a", "b", "c"]})
         assert late.status_code == 504 and "not done after 0.05 s" in late.json()["error"]
         release.set()
         deadline = time.monotonic() + 20
-        while one.post("/correct", json={"lines": ["c"]}).status_code != 200:
+        while http.post("/correct", json={"lines": ["c"]}).status_code != 200:
             assert time.monotonic() < deadline
 
 
@@ -266,16 +268,16 @@ def test_a_model_reads_ahead_in_the_text_and_answers_as_greedily(tmp_path, monke
 def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
     begun, go, order = threading.Event(), threading.Event(), []
 
-    def noted(asked: Any, some: Sequence[str]) -> list[Any]:
-        order.append(some[0][:4])
+    def noted(asked: Any, rows: Sequence[str]) -> list[Any]:
+        order.append(rows[0][:4])
         begun.set()
         go.wait(20)
-        return echo(asked, some)
+        return echo(asked, rows)
 
-    with scripted(noted) as one, ThreadPoolExecutor(2) as pool:
-        long = pool.submit(one.post, "/correct", json={"lines": rows})
+    with scripted(noted) as http, ThreadPoolExecutor(2) as pool:
+        long = pool.submit(http.post, "/correct", json={"lines": rows})
         assert begun.wait(20)
-        short = pool.submit(one.post, "/correct", json={"lines": ["typed"]})
+        short = pool.submit(http.post, "/correct", json={"lines": ["typed"]})
         time.sleep(0.3)  # until it waits
         go.set()
         assert short.result(20).status_code == 200
@@ -287,7 +289,7 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ("--port 70000", "--port 70000"),
         ("--timeout -1", "--timeout -1.0"),
@@ -297,10 +299,10 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
         ("--port 0", "nowhere.pt"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags, said):
+def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags, message):
     with serve.listen("127.0.0.1", 0) as listening:
         taken = listening.getsockname()[1]
-        with refuses(said.format(taken=taken)):
+        with refuses(message.format(taken=taken)):
             serve.main(["--path", "nowhere.pt", *flags.format(taken=taken).split()])
 
 
@@ -311,9 +313,9 @@ def test_an_exported_labeler_is_recognised_and_predicts(tmp_path):
     model = editors.enct5("tagging")
     write_folder(tmp_path / "model", labeler_writer(model, int8=False), int8=False)
     served = load(str(tmp_path / "model"), None, None, None)
-    with client(served) as one, client(serve_predictor(model)) as other:
-        assert one.get("/info").json() == other.get("/info").json()
-        sides = [side.post("/predict", json={"texts": ["a text", "b"]}) for side in (one, other)]
+    with client(served) as http, client(serve_predictor(model)) as other:
+        assert http.get("/info").json() == other.get("/info").json()
+        sides = [side.post("/predict", json={"texts": ["a text", "b"]}) for side in (http, other)]
     tags = [[result["tags"] for result in side.json()["results"]] for side in sides]
     assert tags[0] == tags[1]
 
@@ -322,9 +324,9 @@ def test_an_exported_editor_is_recognised_and_edits_with_marks(tmp_path):
     write_folder(tmp_path / "model", editor_writer(editors.editor(), int8=False), int8=False)
     marks = [{"start": 0, "end": 1, "kind": "keep"}]
     asked = {"sentences": [{"source": "a b", "draft": "c d e", "marks": marks}]}
-    with client(load(str(tmp_path / "model"), None, None, None)) as one:
-        assert one.get("/info").json()["modes"] == ["edit"]
-        (result,) = one.post("/edit", json=asked).json()["results"]
+    with client(load(str(tmp_path / "model"), None, None, None)) as http:
+        assert http.get("/info").json()["modes"] == ["edit"]
+        (result,) = http.post("/edit", json=asked).json()["results"]
     hypothesis = result["hypotheses"][0]
     assert "c" in hypothesis["text"].split()
     text = "c d e"
@@ -337,9 +339,9 @@ def test_an_exported_editor_is_recognised_and_edits_with_marks(tmp_path):
 def test_an_export_takes_no_options_of_a_checkpoint_and_has_to_be_whole(tmp_path):
     write_folder(tmp_path / "model", editor_writer(editors.editor(), int8=False), int8=False)
     path = str(tmp_path / "model")
-    for given in ({"data": "x"}, {"device": "cuda"}, {"settings": "x"}):
-        options = {"data": None, "device": None, "settings": None, **given}
-        with refuses(*(f"--{name}" for name in given), "an export has its own"):
+    for option in ({"data": "x"}, {"device": "cuda"}, {"settings": "x"}):
+        options = {"data": None, "device": None, "settings": None, **option}
+        with refuses(*(f"--{name}" for name in option), "an export has its own"):
             load(path, **options)
     with refuses("--draft-guided", "an export"):
         load(path, None, None, None, draft_guided=True)

@@ -57,7 +57,7 @@ def edited(text: str, marks: Sequence[Any] = ()) -> dict[str, Any]:
         place += len(word) + 1
         if word == "stop" and not text[place:].startswith("now"):
             edits.append(Edit(place - 1, "", " now", 0.75))
-    return {"text": apply_edits(text, edits), "edits": [one.to_dict() for one in edits]}
+    return {"text": apply_edits(text, edits), "edits": [edit.to_dict() for edit in edits]}
 
 
 def correct(asked: Any, rows: Sequence[str]) -> list[dict[str, Any]]:
@@ -87,15 +87,19 @@ class Fences:
 
 
 def edit(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
-    found = [edited(row.draft or row.source, row.marks) for row in rows]
+    results = [edited(row.draft or row.source, row.marks) for row in rows]
     tokens = ("a", "b", "c")
     step = {"before": tokens, "deleted": (True, False, False), "after": ("b", "d", "c")}
     steps = [{**step, "inserted": (False, True, False)}]
     versions = [{"text": f"version {rank}", "edits": [], "score": -rank, "iterations": steps}
                 for rank in range(2, asked.nbest + 1)]  # fmt: skip
     return [
-        {"source": row.source, "draft": row.draft, "hypotheses": [{**one, "score": -1}, *versions]}
-        for row, one in zip(rows, found)
+        {
+            "source": row.source,
+            "draft": row.draft,
+            "hypotheses": [{**result, "score": -1}, *versions],
+        }
+        for row, result in zip(rows, results)
     ]
 
 
@@ -136,10 +140,12 @@ class Page:
 
     def until(self, holds: Callable[[], Any]) -> Any:
         end = time.monotonic() + PATIENCE
-        while not (found := holds()):
-            assert time.monotonic() < end, [self.text(one) for one in ("error", "text", "status")]
+        while not (result := holds()):
+            assert time.monotonic() < end, [
+                self.text(place) for place in ("error", "text", "status")
+            ]
             time.sleep(0.01)
-        return found
+        return result
 
     def __getitem__(self, name: str) -> Any:
         return self.driver.find_element("id", name)
@@ -201,17 +207,19 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     options.add_argument(f"--user-data-dir={folder / 'profile'}")
     options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options=options, service=Service(DRIVER))
-    made.downloads = folder
-    yield made
-    made.quit()
+    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    browser.downloads = folder
+    yield browser
+    browser.quit()
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, Server]]:
-    made = {one[0]: Server(*one) for one in (("edit", "correct"), ("correct",), ("predict",))}
-    yield made
-    for server in made.values():
+    running = {
+        tasks[0]: Server(*tasks) for tasks in (("edit", "correct"), ("correct",), ("predict",))
+    }
+    yield running
+    for server in running.values():
         server.stop()
 
 
@@ -228,11 +236,11 @@ def page(driver: Any, servers: dict[str, Server]) -> Iterator[Callable[[str], Pa
 
 
 def test_edit_by_keyboard_a_draft_and_an_output_from_nothing(page):
-    one = page("edit")
-    one["draft"].click()
-    one.keys("teh big cat sat")
-    one.shows("the large cat sat")
-    one.until(lambda: one.text("status").startswith("2 of 2 edits applied"))
+    tab = page("edit")
+    tab["draft"].click()
+    tab.keys("teh big cat sat")
+    tab.shows("the large cat sat")
+    tab.until(lambda: tab.text("status").startswith("2 of 2 edits applied"))
     for keys, text in (
         ([Keys.TAB, Keys.ENTER], "teh large cat sat"),  # refused
         ([Keys.ENTER], "the large cat sat"),  # and accepted again
@@ -241,128 +249,128 @@ def test_edit_by_keyboard_a_draft_and_an_output_from_nothing(page):
         (["u"], "the big cat sat"),
         (["r", "stood", Keys.ENTER], "the big cat stood"),
     ):
-        one.keys(*keys)
-        one.shows(text)
-    one.put("draft", "an uh old cat")
-    one.shows("an old cat")
-    one.word("uh", Keys.ENTER)  # of a deletion that is refused the space stays too
-    one.shows("an uh old cat")
-    assert one.text("words") == "an uh 0.75old cat"
-    one.put("draft", "")
-    one.put("source", "teh big cat")
-    one.shows("the large cat")
-    one.word("large", "s")
-    one.shows("the cat")
-    assert one["draft"].get_attribute("value") == "the large cat"
-    one.keys("u")
-    one.shows("the large cat")
-    assert one["draft"].get_attribute("value") == ""
+        tab.keys(*keys)
+        tab.shows(text)
+    tab.put("draft", "an uh old cat")
+    tab.shows("an old cat")
+    tab.word("uh", Keys.ENTER)  # of a deletion that is refused the space stays too
+    tab.shows("an uh old cat")
+    assert tab.text("words") == "an uh 0.75old cat"
+    tab.put("draft", "")
+    tab.put("source", "teh big cat")
+    tab.shows("the large cat")
+    tab.word("large", "s")
+    tab.shows("the cat")
+    assert tab["draft"].get_attribute("value") == "the large cat"
+    tab.keys("u")
+    tab.shows("the large cat")
+    assert tab["draft"].get_attribute("value") == ""
 
 
 def test_keep_and_drop_survive_every_new_answer_every_key_and_other_settings(page):
-    one = page("edit")
-    one.put("draft", "teh government got big aid; stop")
-    one.shows("the government has received large aid; stop now")
-    one.word("received", Keys.ENTER)
-    one.shows("the government got large aid; stop now")
-    one.word("now", "s")
-    one.word("government", "l")
-    one.word("aid;", "r")
-    one.keys("help;", Keys.ENTER)
-    one.shows("the government got large help; stop")
-    assert one["draft"].get_attribute("value") == "teh government got big help; stop"
+    tab = page("edit")
+    tab.put("draft", "teh government got big aid; stop")
+    tab.shows("the government has received large aid; stop now")
+    tab.word("received", Keys.ENTER)
+    tab.shows("the government got large aid; stop now")
+    tab.word("now", "s")
+    tab.word("government", "l")
+    tab.word("aid;", "r")
+    tab.keys("help;", Keys.ENTER)
+    tab.shows("the government got large help; stop")
+    assert tab["draft"].get_attribute("value") == "teh government got big help; stop"
     for more in ("", " teh"):
-        one.put("draft", f"so teh government got big help; stop{more}")
-    one.shows("so the government got large help; stop the")
-    one.word("received", Keys.ENTER)  # what was refused is still offered
-    one.shows("so the government has received large help; stop the")
-    one.put("mode", "correct")
-    one.put("least", "7")
-    one.until(lambda: "1" in one.text("error"))
-    one.put("least", "0.5")
-    one.shows("so the government has received big help; stop the")
+        tab.put("draft", f"so teh government got big help; stop{more}")
+    tab.shows("so the government got large help; stop the")
+    tab.word("received", Keys.ENTER)  # what was refused is still offered
+    tab.shows("so the government has received large help; stop the")
+    tab.put("mode", "correct")
+    tab.put("least", "7")
+    tab.until(lambda: "1" in tab.text("error"))
+    tab.put("least", "0.5")
+    tab.shows("so the government has received big help; stop the")
 
 
 def test_files_are_gone_through_by_keys_and_saved_byte_for_byte_but_for_changes(page, tmp_path):
     for lines, end in ((6, ""), (6, "\n"), (7, "\r\n\r\n")):
-        one = page("correct")
+        tab = page("correct")
         text = "\ufeff a\tb  c\r\n\r\n\nfine\x0b\rx \u2028 y\n  teh\t uh end" + end
         file = tmp_path / f"my {len(end)}.md"
         file.write_bytes(text.encode())
-        one["load"].send_keys(str(file))
-        one.shows(f"line 1 of {lines}", "place")
-        assert one.saved("save", file.name).decode() == text.replace("uh ", "")
-    one.put("draft", "teh one\n\nunreadable teh\n" + "a" * 20_000)  # pasted: lines of their own
+        tab["load"].send_keys(str(file))
+        tab.shows(f"line 1 of {lines}", "place")
+        assert tab.saved("save", file.name).decode() == text.replace("uh ", "")
+    tab.put("draft", "teh one\n\nunreadable teh\n" + "a" * 20_000)  # pasted: lines of their own
     expected = "the one\r\n\r\nunreadable teh\r\n" + "a" * 20_000  # as the line ends
-    assert one.saved("save", file.name).decode().startswith(expected)
-    one["draft"].send_keys("teh")
+    assert tab.saved("save", file.name).decode().startswith(expected)
+    tab["draft"].send_keys("teh")
     prevented = "return !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))"
-    assert one.driver.execute_script(prevented), "work is not lost without a warning"
+    assert tab.driver.execute_script(prevented), "work is not lost without a warning"
 
     file = tmp_path / "split.md"
     file.write_bytes(b"one two\r\nthree\r\n")
-    one = page("correct")
-    one["load"].send_keys(str(file))
-    one.shows("line 1 of 2", "place")
-    one.put("draft", "one\ntwo")
-    assert one.saved("save", file.name) == b"one\r\ntwo\r\nthree\r\n"
+    tab = page("correct")
+    tab["load"].send_keys(str(file))
+    tab.shows("line 1 of 2", "place")
+    tab.put("draft", "one\ntwo")
+    assert tab.saved("save", file.name) == b"one\r\ntwo\r\nthree\r\n"
 
     lines = ["source one\tteh cat", "source two\tbig", *["fine\tfine"] * 70, "x\tteh"]
     file = tmp_path / "lines.tsv"
     file.write_text("\r\n".join(lines), encoding="utf-8")
-    one = page("edit")
-    one["load"].send_keys(str(file))
-    one.shows("line 1 of 73", "place")
-    one.shows("the cat")
-    one.keys(Keys.ARROW_DOWN, held=[Keys.ALT])
-    one.shows("line 2 of 73", "place")
-    one.word("large", Keys.ENTER)
-    one.keys(Keys.ARROW_DOWN, held=[Keys.ALT, Keys.SHIFT])
-    one.shows("line 73 of 73", "place")
-    text = one.saved("save", "lines.tsv").decode().split("\r\n")
+    tab = page("edit")
+    tab["load"].send_keys(str(file))
+    tab.shows("line 1 of 73", "place")
+    tab.shows("the cat")
+    tab.keys(Keys.ARROW_DOWN, held=[Keys.ALT])
+    tab.shows("line 2 of 73", "place")
+    tab.word("large", Keys.ENTER)
+    tab.keys(Keys.ARROW_DOWN, held=[Keys.ALT, Keys.SHIFT])
+    tab.shows("line 73 of 73", "place")
+    text = tab.saved("save", "lines.tsv").decode().split("\r\n")
     assert text == ["source one\tthe cat", "source two\tbig", *lines[2:-1], "x\tthe"]
 
-    one = page("edit")
-    one.put("source", "one\ntwo")
-    one.put("draft", "teh\nbig")
-    assert one.saved("save", "text.txt").decode() == "one\tthe\ntwo\tlarge"
+    tab = page("edit")
+    tab.put("source", "one\ntwo")
+    tab.put("draft", "teh\nbig")
+    assert tab.saved("save", "text.txt").decode() == "one\tthe\ntwo\tlarge"
 
 
 def test_hostile_text_is_shown_and_not_done_and_a_phone_cuts_nothing_off(page):
-    one = page("predict")
-    one.put("draft", "a text")
-    one.until(lambda: "<b>blue</b>0.30" in one.text("predictions").replace(" ", ""))
-    one = page("edit")
+    tab = page("predict")
+    tab.put("draft", "a text")
+    tab.until(lambda: "<b>blue</b>0.30" in tab.text("predictions").replace(" ", ""))
+    tab = page("edit")
     tags = "return [...new Set([...document.querySelectorAll('*')].map((e) => e.tagName))].sort()"
-    one.put("draft", "teh a")
-    one.shows("the a")
-    usual = set(one.driver.execute_script(tags))
+    tab.put("draft", "teh a")
+    tab.shows("the a")
+    usual = set(tab.driver.execute_script(tags))
     for payload in PAYLOADS:
         text = payload.replace("\ud800", "")
-        one.put("draft", f"teh {text}")
-        one.put("source", text)
-        one.shows(f"the {printable(text)}".replace("\\x", "\\u00"))
-    assert one.driver.title == "<i>m</i>.pt"
-    assert set(one.driver.execute_script(tags)) <= usual | {"DEL", "INS", "SUB"}
+        tab.put("draft", f"teh {text}")
+        tab.put("source", text)
+        tab.shows(f"the {printable(text)}".replace("\\x", "\\u00"))
+    assert tab.driver.title == "<i>m</i>.pt"
+    assert set(tab.driver.execute_script(tags)) <= usual | {"DEL", "INS", "SUB"}
     screen = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-    one.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    one.put("draft", "teh " + "long" * 60 + " cat " * 30)
-    one.until(lambda: one.text("text").startswith("the long"))
-    assert one.driver.execute_script("return document.documentElement.scrollWidth") <= 360
+    tab.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    tab.put("draft", "teh " + "long" * 60 + " cat " * 30)
+    tab.until(lambda: tab.text("text").startswith("the long"))
+    assert tab.driver.execute_script("return document.documentElement.scrollWidth") <= 360
 
-    one.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    tab.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_a_server_that_has_gone_is_told_and_nothing_is_lost(driver):
     server = Server("correct")
-    one = Page(driver, server.address)
-    one.put("draft", "teh big")
-    one.shows("the large")
-    one.word("large", Keys.ENTER)
+    tab = Page(driver, server.address)
+    tab.put("draft", "teh big")
+    tab.shows("the large")
+    tab.word("large", Keys.ENTER)
     server.stop()
-    one.put("draft", "teh big cat")
-    one.until(lambda: "cannot be reached" in one.text("error"))
-    assert one.text("text") == "the big cat"
+    tab.put("draft", "teh big cat")
+    tab.until(lambda: "cannot be reached" in tab.text("error"))
+    assert tab.text("text") == "the big cat"
     driver.get_log("browser")  # has the refused connections, which are no fault
 
 
@@ -370,66 +378,66 @@ def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(p
     file = tmp_path / "document.md"
     lines = ["teh cat", "big dog", "~~~", "teh code", "~~~", "", *["teh end"] * 20, "unreadable"]
     file.write_text("\n".join(lines), encoding="utf-8")
-    one = page("correct")
-    one.until(lambda: one.text("status") == "")
-    one["load"].send_keys(str(file))
-    one.shows("22 of 22 edits applied", "summary")
+    tab = page("correct")
+    tab.until(lambda: tab.text("status") == "")
+    tab["load"].send_keys(str(file))
+    tab.shows("22 of 22 edits applied", "summary")
     kinds = "return [...document.querySelectorAll('#lines li')].map((it) => it.classList[0] ?? '')"
-    shown = one.driver.execute_script(kinds)
+    shown = tab.driver.execute_script(kinds)
     assert [shown[i] for i in (0, 2, 3, 4, 5, 26)] == ["at", "code", "code", "code", "", "failed"]
-    assert one.text("lines").startswith("tehthe0.75 catbiglarge0.25 dog")
+    assert tab.text("lines").startswith("tehthe0.75 catbiglarge0.25 dog")
 
     def press(label: str) -> None:
         script = "document.querySelector(`#edits [aria-label='${arguments[0]}']`).click()"
-        one.driver.execute_script(script, label)
+        tab.driver.execute_script(script, label)
 
     press("Refuse: teh → the")
-    one.shows("1 of 22 edits applied", "summary")
+    tab.shows("1 of 22 edits applied", "summary")
     press("line 1")
-    one.keys(Keys.ENTER)
-    one.shows("2 of 22 edits applied", "summary")
-    one.shows("the cat")
-    one["refuse-all"].click()
-    one.shows("0 of 22 edits applied", "summary")
-    assert one.saved("save", file.name).decode() == "\n".join(lines)
-    one["accept-all"].click()
-    one.shows("22 of 22 edits applied", "summary")
-    one.driver.execute_script("document.querySelector('#lines .edit[data-number=\"0\"]').click()")
-    one.shows("line 1 of 27", "place")
+    tab.keys(Keys.ENTER)
+    tab.shows("2 of 22 edits applied", "summary")
+    tab.shows("the cat")
+    tab["refuse-all"].click()
+    tab.shows("0 of 22 edits applied", "summary")
+    assert tab.saved("save", file.name).decode() == "\n".join(lines)
+    tab["accept-all"].click()
+    tab.shows("22 of 22 edits applied", "summary")
+    tab.driver.execute_script("document.querySelector('#lines .edit[data-number=\"0\"]').click()")
+    tab.shows("line 1 of 27", "place")
     for line, status in (("4", "left alone as code"), ("27", "no answer"), ("6", "")):
         script = "document.querySelectorAll('#lines li')[arguments[0] - 1].click()"
-        one.driver.execute_script(script, line)
-        one.shows(status, "status")
+        tab.driver.execute_script(script, line)
+        tab.shows(status, "status")
 
 
 def test_edits_that_nobody_saw_are_saved_or_copied_only_after_a_question(page, tmp_path):
     file = tmp_path / "long.txt"
     file.write_text("fine\n" * 200 + "teh\n", encoding="utf-8")
-    one = page("correct")
-    one["load"].send_keys(str(file))
-    one.shows("1 of 1 edit applied", "summary")
-    one["copy"].click()
-    question = one.until(one.question)
+    tab = page("correct")
+    tab["load"].send_keys(str(file))
+    tab.shows("1 of 1 edit applied", "summary")
+    tab["copy"].click()
+    question = tab.until(tab.question)
     assert "1 line " in question.text
     question.dismiss()
-    one.shows("line 201 of 201", "place")  # there is the edit
-    assert one.saved("save", file.name).decode() == "fine\n" * 200 + "the\n"
-    one.driver.execute_cdp_cmd(
+    tab.shows("line 201 of 201", "place")  # there is the edit
+    assert tab.saved("save", file.name).decode() == "fine\n" * 200 + "the\n"
+    tab.driver.execute_cdp_cmd(
         "Browser.grantPermissions",
         {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]},
     )
-    one["copy"].click()
-    one.shows("copied", "status")
+    tab["copy"].click()
+    tab.shows("copied", "status")
 
 
 def test_other_versions_of_an_edit_model_and_its_iterations_are_shown_and_taken(page):
-    one = page("edit")
-    one.put("draft", "teh cat")
-    one.shows("the cat")
-    one.driver.execute_script("document.getElementById('more').open = true")
-    one.until(lambda: "version 4" in one.text("versions"))
-    assert "a b d c" in one.text("versions")
-    one.driver.execute_script("document.querySelectorAll('#versions button')[1].click()")
-    one.shows("version 2")
-    one["undo"].click()
-    one.shows("the cat")
+    tab = page("edit")
+    tab.put("draft", "teh cat")
+    tab.shows("the cat")
+    tab.driver.execute_script("document.getElementById('more').open = true")
+    tab.until(lambda: "version 4" in tab.text("versions"))
+    assert "a b d c" in tab.text("versions")
+    tab.driver.execute_script("document.querySelectorAll('#versions button')[1].click()")
+    tab.shows("version 2")
+    tab["undo"].click()
+    tab.shows("the cat")
