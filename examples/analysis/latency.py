@@ -159,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         steps, ratio = fmean(systems[name].steps), median(taken) / first
         print(f"{name:{width}}  {figures}{steps:>12.2f}{ratio:>7.2f}")
     print(
-        "\nbatch 1, one thread; ratio: to the first row; iterations of autoregressive models are tokens"
+        "\nbatch 1, one thread; ratio: to the first row; iterations of left-to-right models: tokens"
     )
     print(f"sentences:{len(indices)}|machine:{common.processor()}|torch:{torch.__version__}")
 
