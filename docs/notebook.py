@@ -26,12 +26,13 @@ def needs_model(cell: Cell) -> bool:
 
 def run_cell(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
     """The outputs of a code cell, as a notebook stores them: printed text, and its last value."""
-    body = ast.parse(source, f"cell {number}")
-    last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
-    printed, value = io.StringIO(), None
+    body, value, printed = ast.parse(source, f"cell {number}"), None, io.StringIO()
+    last = body.body[-1] if body.body else None
+    if isinstance(last, ast.Expr):
+        body.body.pop()
     with redirect_stdout(printed):
         exec(compile(body, f"cell {number}", "exec"), names)
-        if last is not None:
+        if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
     outputs: list[dict[str, Any]] = []
     if printed.getvalue():
