@@ -80,8 +80,8 @@ def test_parameters_are_the_mean_and_all_else_is_the_last_ones(capsys):
         (["80.pt", "160.pt", "--output", "80.pt"], "--output"),
         (["shape.pt", "80.pt"], "encoder"),
         (["80.pt", "more.pt"], "new"),
-        (["words.pt", "others.pt"], "other target dictionaries (symbol 1 is 'a'"),
-        (["80.pt", "good.pt", "bad.pt"], "other labels"),
+        (["words.pt", "others.pt"], "different target dictionaries (symbol 1 is 'a'"),
+        (["80.pt", "good.pt", "bad.pt"], "different labels"),
         (["gates.pt", "mask.pt"], "--gates copy, mask"),
     ],
 )

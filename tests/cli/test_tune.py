@@ -68,7 +68,7 @@ def test_what_is_too_long_is_left_out_and_told(data, capsys):
     preprocess(" ".join("a" * 50) + "\n", "more")
     command.main(["more", *"--path levt --draft-lang mt --gammas 0 --thresholds 1".split()])
     captured = capsys.readouterr()
-    assert "left out: 1 sentence" in captured.err and "valid: 3 sentences" in captured.out
+    assert "skipped: 1 sentence" in captured.err and "valid: 3 sentences" in captured.out
 
 
 def test_of_equals_the_first_is_best_and_a_low_error_rate_is_good():
