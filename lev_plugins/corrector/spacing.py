@@ -102,7 +102,8 @@ class Spacing:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
         self._total = math.log(math.fsum(counts.values()))
         self._common = {*FUNCTION_WORDS}
-        if not self._common.issuperset(nlargest(3, counts, key=lambda word: counts[word])):
+        most_frequent = nlargest(3, counts, key=counts.__getitem__)
+        if not self._common.issuperset(most_frequent):
             neighbours = Counter(word for pair in bigrams.counts for word in pair)
             least = COMMON * len(bigrams.counts)
             self._common = {word for word, number in neighbours.items() if number >= least}

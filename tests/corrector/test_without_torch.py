@@ -32,6 +32,15 @@ PYTHON = """
 from lev_plugins import Corrector
 sys.stdout.write(Corrector.from_pretrained().correct(["Teh end."])[0].text)
 """
+SERVER = """
+from lev_plugins.corrector.packaged import ENGLISH_SPELLING
+from lev_plugins.serve import model
+for path in (str(ENGLISH_SPELLING), None):
+    served = model.load(path, None, None, None)
+    assert served.info["modes"] == ["correct"]
+asked = model.CorrectRequest(lines=["Teh end."])
+sys.stdout.write(served.runners["correct"](asked, asked.lines)[0]["text"])
+"""
 
 
 @pytest.mark.parametrize(
@@ -39,7 +48,9 @@ sys.stdout.write(Corrector.from_pretrained().correct(["Teh end."])[0].text)
     [
         (COMMAND, "I recieve teh goverment leter.\\n\\nand all of it is fine\\n", None),
         (PYTHON, "", "The end."),
+        (SERVER, "", "The end."),
     ],
+    ids=["command", "python", "server"],
 )
 def test_torch_and_fairseq_are_not_imported(code, text, wanted):
     text = text.replace("\\n", "\n")
