@@ -44,6 +44,7 @@ class System:
         self.generator = task.build_generator([model], options)
         if name == UNGUIDED:
             self.generator.drafts = lambda sample: [[]] * len(sample["id"])
+            self.generator.sources = None
         self.texts: dict[int, list[int]] = {}
         self.passes = 0
 

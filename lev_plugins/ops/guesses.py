@@ -1,4 +1,4 @@
-"""A guess of what a text goes on with, from a draft of it.
+"""Guesses of what a text goes on with, from a draft of it and from its source.
 
 What is written so far is aligned with the draft by edit distance, and is expected to go on as the
 draft does behind the place where it stands then. Where the two have agreed for a while the place is
@@ -13,6 +13,8 @@ CERTAIN = 4
 FARTHEST = 32
 #: alignments with more edits than the best and so many are given up
 SLACK = 8
+#: of what was written last, tokens that tell a place in a source
+LONGEST_SUFFIX = 3
 
 
 class DraftGuide:
@@ -24,7 +26,12 @@ class DraftGuide:
     def __init__(self, draft: Sequence[int]) -> None:
         self.draft = list(draft)
         self.place = 0
+        self._last: int | None = None  # of what is written
         self._edits = {0: 0}  # place → edits between the text and the draft up to there
+
+    def is_certain(self) -> bool:
+        """Whether the last token is the draft's, too."""
+        return self._last is None or (self.place > 0 and self.draft[self.place - 1] == self._last)
 
     def guess(self, most: int) -> list[int]:
         """The next tokens, at most so many; none at the end of the draft."""
@@ -39,7 +46,7 @@ class DraftGuide:
             written = written[accepted:]
         for token in written:
             self._edits = self._with(token)
-        last = written[-1]
+        self._last = last = written[-1]
 
         def rank(place: int) -> tuple[int, bool, int, int]:
             behind = place > 0 and self.draft[place - 1] == last
@@ -63,3 +70,22 @@ class DraftGuide:
                     fewest[to] = total
         most = min(fewest.values()) + SLACK
         return {place: edits for place, edits in fewest.items() if edits <= most}
+
+
+class SourceGuide:
+    """Guesses for what is copied from a text: what follows there on the last tokens."""
+
+    def __init__(self, text: Sequence[int]) -> None:
+        self.text = list(text)
+        self._places: dict[int, list[int]] = {}  # token → where it has just been passed
+        for place, token in enumerate(self.text, start=1):
+            self._places.setdefault(token, []).append(place)
+
+    def guess(self, written: Sequence[int], most: int) -> list[int]:
+        """At most so many tokens; none unless the last tokens stand in the text just once."""
+        places = self._places.get(written[-1], [])
+        for back in range(2, min(LONGEST_SUFFIX, len(written)) + 1):
+            if len(places) > 1:
+                before = written[-back]
+                places = [p for p in places if p >= back and self.text[p - back] == before]
+        return self.text[places[0] : places[0] + most] if len(places) == 1 else []

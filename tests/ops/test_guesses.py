@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lev_plugins.ops.guesses import DraftGuide
+from lev_plugins.ops.guesses import DraftGuide, SourceGuide
 
 
 def passes(draft: str, text: str, most: int = 1000) -> int:
@@ -54,3 +54,21 @@ def test_no_draft_makes_it_take_more_passes_than_tokens():
     for _ in range(200):
         text, draft = ("".join(rng.choices("ab", k=rng.randint(0, 30))) for _ in range(2))
         assert 1 <= passes(draft, text) <= len(text) + 1
+
+
+def test_where_the_last_token_is_not_the_drafts_the_place_is_uncertain():
+    guide = DraftGuide([5, 6, 7, 8])
+    assert guide.is_certain(), "at the beginning"
+    guide.follow([5, 9], 1)
+    assert not guide.is_certain() and guide.guess(1) == [7]
+    guide.follow([7, 8], 1)
+    assert guide.is_certain()
+
+
+def test_a_source_goes_on_behind_the_last_tokens_if_they_stand_in_it_once():
+    guide = SourceGuide([1, 2, 3, 4, 2, 5])
+    assert guide.guess([9, 3], 5) == [4, 2, 5]
+    assert guide.guess([9, 3], 1) == [4]
+    assert guide.guess([4, 2], 5) == [5], "of two places the one behind the same tokens"
+    assert guide.guess([9, 2], 5) == [] == guide.guess([2], 5), "nobody knows which"
+    assert guide.guess([7], 5) == [] == guide.guess([5], 5)

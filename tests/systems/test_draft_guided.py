@@ -64,9 +64,16 @@ def greedy(system: Seq2Seq, models: Sequence[Any], rows: Sequence[Triple], **opt
 
 
 def guided(
-    system: Seq2Seq, models: Sequence[Any], rows: Sequence[Triple], drafts: Drafts, **options: Any
+    system: Seq2Seq,
+    models: Sequence[Any],
+    rows: Sequence[Triple],
+    drafts: Drafts,
+    sources: Drafts | None = None,
+    **options: Any,
 ) -> Any:
     flags = {"beam_size": 1, "max_len_b": 20, **options}
+    if sources is not None:
+        flags["sources"] = lambda sample: sources
     generator = DraftGuidedGenerator(models, system.symbols, lambda sample: drafts, **flags)
     return generator.generate(models, system.sample(rows, left=not system.joins))
 
@@ -234,3 +241,13 @@ def test_it_guesses_further_where_guesses_were_right_and_less_in_large_batches()
     right, mixed, wrong = after(16), after(4), after(0)
     assert right.best(1) > mixed.best(1) > wrong.best(1) >= 1
     assert mixed.best(1) > mixed.best(64) >= 1
+
+
+def test_where_guesses_cost_more_than_they_bring_none_are_made_for_a_while():
+    reach = Reach(symbols=8000)
+    for _ in range(100):
+        reach.saw(0, 1)
+    assert reach.best(64) == 0 < reach.best(1)
+    for _ in range(10_000):
+        reach.saw(0, 0)
+    assert reach.best(64) > 0

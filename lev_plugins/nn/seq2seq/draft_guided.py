@@ -10,7 +10,7 @@ Shapes: B sentences, T' tokens of a pass, V symbols.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,36 +21,44 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
 from ...errors import UserError
-from ...ops.guesses import DraftGuide
+from ...ops.guesses import DraftGuide, SourceGuide
 from .block_reader import BlockReader, reader_of
 
 SUPPORTED = "pbd_transformer, gated_transformer, transformer_concat and fairseq's transformer"
 #: tokens that are guessed at once, at most
 MAX_GUESSED_TOKENS = 64
 #: what a pass costs besides its guesses, in columns of them: of a batch, and of each sentence
-#: (measured on a CPU, d = 256; with more it guesses further)
+#: (measured on a CPU with characters; with more it guesses further)
 FIXED_COLUMNS, OWN_COLUMNS = 26, 8
+#: and of each sentence where the output layer is most of the work, with so many symbols and more
+LARGE_VOCABULARY, OWN_COLUMNS_OF_LARGE = 1000, 1.5
+#: what a pass without a guess adds to the right ones: after a while guessing is tried again
+FORGIVENESS = 0.05
+#: where a guess comes from: the draft, that where the text has just left it, the source
+KINDS = CERTAIN, UNCERTAIN, SOURCE = "certain", "uncertain", "source"
 #: a batch → a draft of each of its sentences, in tokens of the target
 Drafts = Callable[[dict[str, Any]], Sequence[Sequence[int]]]
 
 
 class Reach:
-    """How far to guess, by how often guesses were right lately."""
+    """How far to guess, by how often guesses were right lately; symbols: of the dictionary."""
 
-    def __init__(self) -> None:
+    def __init__(self, symbols: int = 0) -> None:
         self.right, self.wrong = 18.0, 2.0
+        self.own = OWN_COLUMNS if symbols < LARGE_VOCABULARY else OWN_COLUMNS_OF_LARGE
 
     def best(self, size: int) -> int:
-        """The number of tokens by which a batch of ``size`` writes most for what it computes."""
+        """The number of tokens by which a batch of ``size`` writes most for what it computes; 0
+        where guesses cost more than they bring."""
         chance = self.right / (self.right + self.wrong)
-        counts = np.arange(1, MAX_GUESSED_TOKENS + 1)
+        counts = np.arange(MAX_GUESSED_TOKENS + 1)
         written = (1 - chance ** (counts + 1)) / (1 - chance)
-        cost = 1 + counts / (FIXED_COLUMNS / size + OWN_COLUMNS)
+        cost = 1 + counts / (FIXED_COLUMNS / size + self.own)
         return int(counts[(written / cost).argmax()])
 
     def saw(self, accepted: int, guessed: int) -> None:
         """Notes how much of a guess was right."""
-        self.right += accepted
+        self.right += accepted if guessed else FORGIVENESS
         self.wrong += accepted < guessed
         if self.right + self.wrong > 400:  # what was long ago counts less
             self.right, self.wrong = self.right / 2, self.wrong / 2
@@ -63,16 +71,29 @@ class Sentence:
     log-probability of each but that. passes: of the decoder, so far.
     """
 
-    def __init__(self, row: int, begin: int, draft: Sequence[int]) -> None:
+    def __init__(
+        self, row: int, begin: int, draft: Sequence[int], source: Sequence[int] = ()
+    ) -> None:
         self.row, self.guide, self.passes = row, DraftGuide(draft), 0
+        self.source = SourceGuide(source)
         self.tokens, self.scores = [begin], list[float]()
 
-    def write(self, tokens: list[int], scores: list[float]) -> None:
-        """Goes on by what was accepted of a guess, and one token more."""
+    def guess(self, reaches: Mapping[str, int], room: int) -> tuple[str, list[int]]:
+        """Where a guess comes from, and its tokens: as many as are worth while from there, and not
+        more than ``room``, what may still be written."""
+        if self.guide.is_certain():
+            return CERTAIN, self.guide.guess(min(reaches[CERTAIN], room))
+        copied = self.source.guess(self.tokens, min(reaches[SOURCE], room))
+        if copied:
+            return SOURCE, copied
+        return UNCERTAIN, self.guide.guess(min(reaches[UNCERTAIN], room))
+
+    def write(self, kind: str, tokens: list[int], scores: list[float]) -> None:
+        """Goes on by what was accepted of a guess of a kind, and one token more."""
         self.tokens += tokens
         self.scores += scores
         self.passes += 1
-        self.guide.follow(tokens, len(tokens) - 1)
+        self.guide.follow(tokens, 0 if kind == SOURCE else len(tokens) - 1)
 
 
 class DraftGuidedGenerator(SequenceGenerator):
@@ -80,6 +101,7 @@ class DraftGuidedGenerator(SequenceGenerator):
 
     Args:
         drafts: gives the drafts of a batch.
+        sources: gives what may be copied besides, where the text has left its draft.
         options: as of fairseq's; those of a beam or of another search are not looked at.
 
     Raises:
@@ -91,6 +113,7 @@ class DraftGuidedGenerator(SequenceGenerator):
         models: Sequence[BaseFairseqModel],
         dictionary: Dictionary,
         drafts: Drafts,
+        sources: Drafts | None = None,
         **options: Any,
     ) -> None:
         kinds = [reader_of(model) for model in models]
@@ -100,7 +123,9 @@ class DraftGuidedGenerator(SequenceGenerator):
                 f"token at a time; use {SUPPORTED}"
             )
         super().__init__(models, dictionary, **options)
-        self.drafts, self.reach = drafts, Reach()
+        self.drafts, self.sources = drafts, sources
+        self.reach = Reach(len(dictionary))
+        self.reaches = {kind: Reach(len(dictionary)) for kind in KINDS}
         self.kinds = [kind for kind in kinds if kind is not None]
         #: of a draft these are not read
         self.ends = {dictionary.pad(), dictionary.eos()}
@@ -123,9 +148,11 @@ class DraftGuidedGenerator(SequenceGenerator):
             raise UserError(f"--min-len {self.min_len}: outputs have {longest} tokens at most")
         begin = self.eos if bos_token is None else bos_token
         writing = []
-        for row, draft in enumerate(self.drafts(sample)):
-            tokens = [token for token in draft if token not in self.ends]
-            writing.append(Sentence(row, begin, tokens))
+        drafts = self.drafts(sample)
+        sources = self.sources(sample) if self.sources else [()] * len(drafts)
+        for row, texts in enumerate(zip(drafts, sources, strict=True)):
+            read = ([token for token in text if token not in self.ends] for text in texts)
+            writing.append(Sentence(row, begin, *read))
         encoder_outs = self.model.forward_encoder(inputs)
         readers = []
         for kind, model, encoder_out in zip(
@@ -149,12 +176,14 @@ class DraftGuidedGenerator(SequenceGenerator):
 
         ``longest``: tokens of a text at most, without </s>.
         """
-        # a guess is not longer than what may still be written
-        reach = self.reach.best(len(writing))
-        guesses = []
+        reaches = dict.fromkeys(KINDS, self.reach.best(len(writing)))
+        if len(writing) == 1:  # else all are computed as wide as the widest
+            reaches = {kind: reach.best(1) for kind, reach in self.reaches.items()}
+        kinds, guesses = [], []
         for sentence in writing:
-            room = longest + 1 - len(sentence.tokens)
-            guesses.append(sentence.guide.guess(min(reach, room)))
+            kind, guess = sentence.guess(reaches, longest + 1 - len(sentence.tokens))
+            kinds.append(kind)
+            guesses.append(guess)
         block = self._block(writing, guesses)
         logs = self._log_probabilities(readers, block.to(source.device))
         self._restrict(logs, [len(sentence.tokens) - 1 for sentence in writing], longest)
@@ -163,8 +192,9 @@ class DraftGuidedGenerator(SequenceGenerator):
         going, counts = [], []
         for number, (sentence, guess) in enumerate(zip(writing, guesses, strict=True)):
             count = 1 + _agreeing(tokens[number], guess)
-            self.reach.saw(count - 1, len(guess))
-            sentence.write(tokens[number][:count], scores[number][:count])
+            for reach in (self.reach, self.reaches[kinds[number]]):
+                reach.saw(count - 1, len(guess))
+            sentence.write(kinds[number], tokens[number][:count], scores[number][:count])
             counts.append(count)
             if sentence.tokens[-1] == self.eos:
                 hypotheses[sentence.row] = [self._hypothesis(sentence, source.device)]
