@@ -94,7 +94,7 @@ def _tracked(folder: str) -> list[str]:
         return []
     said = answer.stderr.decode("utf-8", "replace").strip()
     if answer.returncode and "not a git repository" not in said:
-        raise UserError(f"{folder}: git cannot list its files:  {said}")
+        raise UserError(f"{folder}: git cannot list its files: {said}")
     names = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
     return sorted({name for name in names if name})
 

@@ -206,7 +206,7 @@ def make_metric(name: str) -> Metric:
         UserError: there is none of this name.
     """
     if name not in METRICS:
-        raise UserError(f"no metric {name!r}; choose from  {', '.join(METRICS)}")
+        raise UserError(f"no metric {name!r}; choose from {', '.join(METRICS)}")
     return METRICS[name]()
 
 

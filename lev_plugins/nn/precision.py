@@ -37,7 +37,7 @@ def prepare_for_decoding(models: Iterable[nn.Module], precision: str) -> None:
         UserError: another name; or 8 bits are wanted, on a GPU or of fairseq's own layers.
     """
     if precision not in PRECISIONS:
-        raise UserError(f"precision {precision!r}: choose from  {', '.join(PRECISIONS)}")
+        raise UserError(f"precision {precision!r}: choose from {', '.join(PRECISIONS)}")
     for model in models:
         if precision == "bf16":
             model.bfloat16()
