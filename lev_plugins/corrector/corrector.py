@@ -15,7 +15,7 @@ from . import loading, spacing
 from .backends import Answer, Backend
 from .calibration import calibrated
 from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
-from .evidence import Evidence, Run, judged
+from .evidence import Evidence, Run
 from .known_words import KnownWords
 from .languages import Languages
 from .markup import as_asked, is_shouted
@@ -372,8 +372,8 @@ class Corrector:
         respaced: list[tuple[Patch, float]] = []
         if self.backend.spacing:
             places = [*spans(shown, "letters")]
-            wanted, respaced = self.backend.spacing.combined(shown, places, wanted)
-            respaced = [judged(line, change, reading.evidence) for change in respaced]
+            judge = (reading.evidence.respaced,) if reading.evidence else ()
+            wanted, respaced = self.backend.spacing.combined(shown, places, wanted, *judge)
         wanted = sorted([*wanted, *respaced])
         edits, longest = [], self.settings.longest
         patterns = protected_spans(protections if wanted else (), line, shown)

@@ -17,10 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .edits import Patch
 from .known_words import KnownWords
 from .languages import Languages, Word
-from .units import HYPHENS, Span, spans
+from .units import HYPHENS, Span, plain_apostrophes, spans
 
 #: Sure errors for each unknown word: from the first share on all edits are made that the model
 #: wants; up to the second one the bar is highest.
@@ -31,8 +30,8 @@ BEFORE = (0.2, 10.0)
 #: files that are not prose.
 BAR, BAR_OF_CODE = 8.0, 1.5
 #: The same for a word that is written for another one of the lexicon, an apostrophe left out, a
-#: space left out, a space put in or moved, and a word written twice.
-CONFUSED, APOSTROPHE, LEFT_OUT, PUT_IN, DOUBLED = 3.0, 16.0, 6.0, 12.0, 2.5
+#: space left out, a space put in or moved, a word written twice, and a slip of a letter.
+CONFUSED, APOSTROPHE, LEFT_OUT, PUT_IN, DOUBLED, SLIPPED = 3.0, 16.0, 6.0, 12.0, 2.5, 24.0
 #: What an ambiguous misspelling (several corrections are listed) counts less, in nats.
 AMBIGUOUS = 1.0
 #: The power of how often an unknown word is met by which the odds are divided, and what is added
@@ -60,6 +59,9 @@ SYMBOLS = 0.3
 #: Endings of files of prose; a file with another one is not prose.
 PROSE = {"", ".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex", ".html", ".htm",
          ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
+
+
+_NO_LETTERS = str.maketrans("", "", " '")
 
 
 class Words(Protocol):
@@ -210,16 +212,20 @@ class Evidence:
         return odds / (1 + odds)
 
     def respaced(self, before: str, after: str, chance: float) -> float:
-        """Of a change of spaces or apostrophes in a word or two, all told."""
+        """Of a change of spaces or apostrophes in a word or two, or of a slip, all told."""
         words, spaced = before.split(), after.split()
-        same_letters = "".join(words) == "".join(spaced)
-        if len(words) == 1:
-            lowest = LEFT_OUT if len(spaced) > 1 else APOSTROPHE
+        same_letters = bare_letters(before) == bare_letters(after)
+        against = self._against(before, False) if len(words) == 1 else 0.0
+        if len(words) == len(spaced) == 1 and not same_letters:
+            level = self._level(before) if before[0].isupper() else 0  # of a name that exists
+            is_listed = self.run.words.misspelt(before) > 0
+            lowest = 0 if is_listed else max(SLIPPED * self.severity, level)
+        elif len(words) == 1:
+            lowest = (LEFT_OUT if len(spaced) > 1 else APOSTROPHE) * self.severity
+            against *= len(spaced) > 1
         else:
-            lowest = PUT_IN if same_letters or len(spaced) > 1 else DOUBLED
-        against = self._against(before, False) if len(words) < len(spaced) else 0.0
-        against = max(against, lowest * self.severity)
-        return chance / (chance + max(1 - chance, 1e-9) * math.exp(against))
+            lowest = (PUT_IN if same_letters or len(spaced) > 1 else DOUBLED) * self.severity
+        return chance / (chance + max(1 - chance, 1e-9) * math.exp(max(against, lowest)))
 
     def _against(self, word: str, in_compound: bool) -> float:
         """What speaks against an edit, in nats."""
@@ -234,14 +240,9 @@ class Evidence:
         return highest * self.severity + REPEATED * math.log(max(times, 1))
 
 
-def judged(
-    line: str, change: tuple[Patch, float], evidence: Evidence | None
-) -> tuple[Patch, float]:
-    """A change of spaces in a line with its probability in the text."""
-    (start, end, after), chance = change
-    if evidence:
-        chance = evidence.respaced(line[start:end], after, chance)
-    return (start, end, after), chance
+def bare_letters(text: str) -> str:
+    """A text without spaces and apostrophes."""
+    return plain_apostrophes(text).translate(_NO_LETTERS)
 
 
 def _forms(word: str) -> tuple[str, ...]:

@@ -1,14 +1,15 @@
-"""Spaces left out, put in or moved, words written twice, apostrophes left out.
+"""Spaces left out, put in or moved, words written twice, apostrophes left out; a letter's slip in a
+short common word or a well-known name.
 
 A noisy channel: of what stands at a place and what may have been meant there, the text is sought
 with the highest ``log P(text) + log P(what stands there | text)``, in nats. Words are rated by how
-often they are met, those of no list by their letters, neighbours by the bigrams. All letters stay,
-with their capitals.
+often they are met, those of no list by their letters, neighbours by the bigrams. Capitals stay, and
+all letters but for those slips.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from heapq import nlargest
 from operator import itemgetter
@@ -19,21 +20,30 @@ from rapidfuzz.distance import OSA
 from .edits import Patch
 from .lexicon import Bigrams, LetterModel
 from .markup import is_shouted, opens_sentence
+from .slips import NAMES, Slips
 from .units import HYPHENS, Span, context, plain_apostrophes
 
 #: Log-probability of a word that is in no list, less that of its letters; with a capital.
 UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
 #: Of a space left out between words of which none, one or both are common; added where what stands
-#: there is a word of the list.
-LEFT_OUT, OF_WORD = (-15.0, -8.0, -6.0), -8.0
+#: there is a word of the list, and where one of them is a letter.
+LEFT_OUT, OF_WORD, OF_LETTER = (-15.0, -8.0, -6.0), -8.0, 2.0
 #: Of a space put into a word, also so that two words of the list stand there; of one written a
 #: letter too early or too late.
 PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
 #: Of a word written twice, of an apostrophe left out, and of each other slip of a letter.
 DOUBLED, APOSTROPHE, SLIP = -5.5, -4.0, -10.5
+#: Of a slip in a common word, and in a name, the longest word that is taken for a common one.
+SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
+#: Other words of English that are met in any text.
+OTHER_WORDS = (
+    "no now new old good best well time year years day days way man men woman women people two "
+    "three first last next back get go going went come came make made take see say said know think "
+    "use used work like look need want"
+).split()
 #: Of writing two words as one on purpose (*toolchain*), where none of them is common and no other
 #: word of the list begins or ends with them.
-COMPOUND = -18.0
+COMPOUND = -21.0
 #: Added where no word stands beside, and for a pair of neighbours that is not listed.
 ALONE, NOT_LISTED = -3.0, -1.0
 #: Common words: those of English that are met beside any others, where they have the three most
@@ -70,13 +80,13 @@ Chance = tuple[Patch, float]
 
 class Slot(NamedTuple):
     """A word of a line, or two with a space between them: where they are, as they are looked up,
-    the words beside them (``""`` for none), whether the first has a capital."""
+    the words beside them (``""`` for none), the :func:`case_of` the first."""
 
     places: tuple[Span, ...]
     words: Words
     left: str
     right: str
-    capital: bool
+    case: str
 
     @property
     def span(self) -> Span:
@@ -117,6 +127,9 @@ class Spacing:
             for bare, whole in self._contracted.items()
             if whole.endswith("n't") and 0 < counts.get(bare, 0) < counts[whole]
         }
+        frequent = {*self._common, *(OTHER_WORDS if "the" in self._common else ())}
+        self._common_words = Slips(frequent.intersection(counts))
+        self._names = Slips(name.lower() for name in NAMES if name.lower() in counts)
         self._without_pairs = {whole.replace("'", "") for whole in self._negated}
         self.word = lru_cache(MOST_KEPT)(self._word)
         self._compound = lru_cache(MOST_KEPT)(self._compounding)
@@ -154,9 +167,24 @@ class Spacing:
 
     # what may have been meant ---------------------------------------------------------------------
 
-    def _found(self, words: Words) -> tuple[Option, ...]:
-        """Of one word, or of two beside each other."""
-        return tuple(self._of_one(*words) if len(words) == 1 else self._of_two(*words))
+    def _found(self, words: Words, case: str) -> tuple[Option, ...]:
+        """Of one word, or of two beside each other; ``case``: as of :func:`case_of`, of the first
+        one."""
+        if len(words) > 1:
+            return tuple(self._of_two(*words))
+        options = [] if case == "name" else [*self._of_one(*words)]
+        return tuple(options or self._slips(words[0], case))
+
+    def _slips(self, word: str, case: str) -> Iterator[Option]:
+        """Of a word that is in no list, where spaces explain nothing."""
+        if word in self._counts or not word.isascii() or "'" in word:
+            return
+        if case != "small":
+            price = SLIP_OF_NAME if case == "name" else SLIP
+            yield from (Option((name,), price) for name in self._names.near(word))
+        if case != "name" and 1 < len(word) <= SHORT:
+            commons = self._common_words.near(word)
+            yield from (Option((common,), SLIP_OF_COMMON) for common in commons)
 
     def _of_one(self, word: str) -> Iterator[Option]:
         known = word in self._counts
@@ -167,7 +195,8 @@ class Spacing:
             pair = word[:cut], word[cut:]
             if self._side_by_side(*pair):
                 common = sum(part in self._common for part in pair)
-                yield Option(pair, LEFT_OUT[common] + (OF_WORD if known else 0))
+                price = LEFT_OUT[common] + OF_WORD * known + OF_LETTER * (1 in map(len, pair))
+                yield Option(pair, price)
 
     def _of_two(self, first: str, second: str) -> Iterator[Option]:
         if "'" in first + second:
@@ -212,13 +241,18 @@ class Spacing:
     # choosing -------------------------------------------------------------------------------------
 
     def combined(
-        self, line: str, places: Sequence[Span], wanted: Sequence[Chance]
+        self,
+        line: str,
+        places: Sequence[Span],
+        wanted: Sequence[Chance],
+        judge: Callable[[str, str, float], float] = lambda before, after, chance: chance,
     ) -> tuple[list[Chance], list[Chance]]:
         """The changes of single words that a model wants in a line, less those that spaces explain
         better, with probabilities that leave them their share; and the changes of spaces.
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
+            judge: the probability in the text, as of :meth:`.Evidence.respaced`.
         """
         model = {(start, end): after for (start, end, after), _ in wanted}
         chances = {(start, end): chance for (start, end, _), chance in wanted}
@@ -227,9 +261,11 @@ class Spacing:
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
             best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
-            text = spaced("".join(written), best) if best else None
+            text = as_written("".join(written), best) if best else None
+            if best and chance < SURE and not has_letters_of(slot.words, best):
+                continue  # a model knows more words
             if text == " ".join(meant) and slot.span in chances:
-                chances[slot.span] = max(chances[slot.span], chance)
+                chances[slot.span] = max(chances[slot.span], judge(" ".join(written), text, chance))
                 continue
             for place in chances.keys() & {*slot.places}:
                 chances[place] *= 1 - share
@@ -237,7 +273,11 @@ class Spacing:
                 respaced.append(((*slot.span, text), chance))
         kept = disjoint(respaced)
         others = [(patch, chances[patch[:2]]) for patch, _ in wanted]
-        return [other for other in others if not any(map(partial(overlap, other), kept))], kept
+        others = [other for other in others if not any(map(partial(overlap, other), kept))]
+        return others, [
+            ((start, end, after), judge(line[start:end], after, chance))
+            for (start, end, after), chance in kept
+        ]
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """What may be respaced in a line, if that is not in another language."""
@@ -246,13 +286,13 @@ class Spacing:
         cases = ["small" if shouted else case_of(line, *place) for place in places]
         for first, last in self._neighbours(line, places, cases):
             mine = tuple(words[first : last + 1])
-            if not self._options(mine):
+            if not self._options(mine, cases[first]):
                 continue
             if self.foreign(words[:first] + words[last + 1 :]):
                 return
             left, right = context(line, places, first)[0], context(line, places, last)[1]
             slot = tuple(places[first : last + 1])
-            yield Slot(slot, mine, left, right, cases[first] != "small")
+            yield Slot(slot, mine, left, right, cases[first])
 
     def _neighbours(
         self, line: str, places: Sequence[Span], cases: Sequence[str]
@@ -265,20 +305,19 @@ class Spacing:
         for number, (_, end) in enumerate(places):
             if not whole[number] or cases[number] == "mixed":
                 continue
-            if cases[number] != "name":
-                yield number, number
+            yield number, number
             beside = number + 1 < len(places) and line[end : places[number + 1][0]] == " "
             if beside and whole[number + 1] and cases[number + 1] == "small":
                 yield number, number + 1
 
     def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
-        """The best of what may have been meant, its probability, and that of all of them; None
-        where the words as they are, or what a model made of them, are more probable."""
+        """The best of what may have been meant, its probability, and that of all changes of spaces;
+        None where the words as they are, or what a model made of them, are more probable."""
         stays = self._text(slot.words, slot)
-        if slot.capital and slot.words[0] not in self._counts:
+        if slot.case != "small" and slot.words[0] not in self._counts:
             stays += UNKNOWN_NAME - UNKNOWN
         rated: list[tuple[float, Words | None]] = [(stays, None)]
-        options = self._options(slot.words)
+        options = self._options(slot.words, slot.case)
         compounds = (words for words, price in options if price == LEFT_OUT[0])
         rated += [(self._text(words, slot) + self._compound(words), None) for words in compounds]
         if meant != slot.words and meant not in [option.words for option in options]:
@@ -288,7 +327,8 @@ class Spacing:
         rated += [(self._text(words, slot) + price + alone, words) for words, price in options]
         top = max(score for score, _ in rated)
         total = math.fsum(math.exp(score - top) for score, _ in rated)
-        share = math.fsum(math.exp(score - top) for score, words in rated if words) / total
+        spaces = (score for score, words in rated if words and has_letters_of(slot.words, words))
+        share = math.fsum(math.exp(score - top) for score in spaces) / total
         score, best = max(rated, key=itemgetter(0))
         return best, math.exp(score - top) / total, share
 
@@ -308,6 +348,22 @@ def looked_up(word: str) -> str:
     return plain_apostrophes(word.lower())
 
 
+def has_letters_of(words: Words, others: Words) -> bool:
+    """Whether two texts differ in spaces, apostrophes and doubled words alone."""
+    first, second = (plain_apostrophes("".join(text)).replace("'", "") for text in (words, others))
+    return first == second or words == others + others
+
+
+def as_written(letters: str, words: Words) -> str:
+    """Words with the capitals of the letters that stand there."""
+    if len(words) > 1 or has_letters_of((letters.lower(),), words):
+        return spaced(letters, words)
+    (word,) = words  # with a slip
+    if letters == letters.upper():
+        return word.upper()
+    return word if letters[0].islower() else word.capitalize()
+
+
 def spaced(letters: str, words: Words) -> str:
     """Letters as these words, which begin with them: with their spaces and apostrophes."""
     parts, rest = [], iter(letters)
@@ -324,9 +380,14 @@ def overlap(change: Chance, other: Chance) -> bool:
 
 
 def disjoint(changes: Sequence[Chance]) -> list[Chance]:
-    """Of changes that overlap the most probable, in order."""
+    """Of changes that overlap the longest of the sure ones, else the most probable, in order."""
+
+    def rank(change: Chance) -> tuple[float, int, float]:
+        (start, end, _), chance = change
+        return min(chance, SURE), end - start, chance
+
     kept: list[Chance] = []
-    for change in sorted(changes, key=itemgetter(1), reverse=True):
+    for change in sorted(changes, key=rank, reverse=True):
         if not any(map(partial(overlap, change), kept)):
             kept.append(change)
     return sorted(kept)

@@ -121,6 +121,13 @@ def test_spaces_and_apostrophes_are_judged_by_what_changes():
     assert [careless.respaced(*case, 0.9) for case in cases] == pytest.approx([0.9] * 4)
 
 
+def test_a_slip_in_a_name_is_less_sure_where_a_list_knows_the_word_and_in_a_careful_text():
+    careful, careless = evidence(*CAREFUL), evidence(*CARELESS)
+    assert careless.respaced("Frenc", "French", 0.9) == pytest.approx(0.9)
+    assert careless.respaced("Rustc", "Rusts", 0.9) < 0.1
+    assert careful.respaced("Frenc", "French", 0.9) < 0.1
+
+
 def test_files_that_are_no_prose_need_more():
     prose, code = (evidence(*CAREFUL, path=path) for path in ("a/READ.md", "a/x.py"))
     symbols = evidence(*CAREFUL, *["x=1 --teh foo_bar 12"] * 60, path="x.txt")

@@ -10,7 +10,7 @@ FREQUENT = dict.fromkeys("the of and in to a is we was on".split(), 1e6)
 COUNTS = {
     **FREQUENT, "cat": 1e4, "important": 1e4, "sat": 1e4, "lot": 1e4, "can't": 3e4, "don't": 9e4,
     "cant": 1e2, "very": 1e5, "see": 1e5, "tool": 1e4, "chain": 1e4, "toolbox": 1e2, "box": 1e4,
-    "toolbar": 1e2, "bar": 1e4, "home": 1e4,
+    "toolbar": 1e2, "bar": 1e4, "home": 1e4, "london": 1e4, "with": 1e6, "do": 1e5,
 }  # fmt: skip
 BIGRAMS = Bigrams(
     {
@@ -68,6 +68,28 @@ def test_spaces_doublings_and_apostrophes_are_put_right(line, before, after):
 )
 def test_what_is_written_so_on_purpose_stays(line):
     assert respaced(line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "before", "after"),
+    [
+        ("we sat wiht the cat", "wiht", "with"),
+        ("Wiht the cat we sat", "Wiht", "With"),
+        ("WE SAT WIHT THE CAT", "WIHT", "WITH"),
+        ("we sat in Lonodn", "Lonodn", "London"),
+    ],
+)
+def test_slips_in_short_common_words_and_well_known_names_are_put_right(line, before, after):
+    assert respaced(line) == [(before, after)]
+
+
+@pytest.mark.parametrize("word", ["lonodn", "Lodno", "Wiht", "w'th", "wíth", "importnat"])
+def test_no_slip_is_seen_in_names_of_other_letters_and_longer_words(word):
+    assert respaced(f"we sat in {word}") == []
+
+
+def test_the_longest_of_the_changes_that_are_sure_is_made():
+    assert respaced("we sat wit hthe cat in the home") == [("wit hthe", "with the")]
 
 
 def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
