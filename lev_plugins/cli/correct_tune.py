@@ -4,7 +4,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..io.text_files import read_lines
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
     goal = tuning.Goal.parse(chosen)
     counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights)
     said = (
-        f"tuned for {chosen} on {counts.words:,} words: {counts.corrected:,} of "
+        f"tuned for {chosen} on {counted(counts.words, 'word')}: {counts.corrected:,} of "
         f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "
         f"{counts.right_before:,} right ones changed"
     )

@@ -322,7 +322,10 @@ class Spacing:
         rated += [(self._text(words, slot) + self._compound(words), None) for words in compounds]
         if meant != slot.words and meant not in [option.words for option in options]:
             slips = sum(map(OSA.distance, slot.words, meant))
-            rated.append((self._text(tuple(" ".join(meant).split()), slot) + SLIP * slips, None))
+            is_slip = options and not has_letters_of(slot.words, options[0].words)
+            first_price = options[0].price if is_slip else SLIP
+            price = first_price + SLIP * (slips - 1)
+            rated.append((self._text(tuple(" ".join(meant).split()), slot) + price, None))
         alone = 0.0 if slot.left or slot.right else ALONE
         rated += [(self._text(words, slot) + price + alone, words) for words, price in options]
         top = max(score for score, _ in rated)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..metrics.words import CorrectionCounts
 from .calibration import calibrated, temperature
 from .corrector import Corrector
@@ -158,7 +158,7 @@ def _same_words(
 ) -> tuple[list[str], list[str], list[int], int]:
     """The lines with as many noisy as clean words, the numbers of the others, from 1, and how many
     characters a correction of one word adds at most, 1 or more; errors of :func:`tune`."""
-    said = f"tuning: {len(noisy)} noisy and {len(clean)} clean lines"
+    said = f"tuning: {len(noisy)} noisy and {counted(len(clean), 'clean line')}"
     if len(noisy) != len(clean):
         raise UserError(f"{said}; line n of each must belong together")
     sides = [(one.split(), other.split()) for one, other in zip(noisy, clean, strict=True)]
@@ -166,7 +166,7 @@ def _same_words(
     words = [both for some in compress(sides, same) for both in zip(*some, strict=True)]
     grown = [len(meant) - len(one) for one, meant in words if one != meant]
     if not grown:
-        what = f"none of {len(words)} words, of lines with as many in both, is wrong"
+        what = f"none of {counted(len(words), 'word')}, of lines with as many in both, is wrong"
         raise UserError(f"{said}, {what}; give text with errors, and the same corrected")
     others = [number for number, one in enumerate(same, start=1) if not one]
     return list(compress(noisy, same)), list(compress(clean, same)), others, max(1, *grown)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from ..errors import UserError
+from ..errors import UserError, counted
 
 #: of a request, and characters of each of its texts: a model must not be busy with one for long
 MAX_ROWS, MAX_CHARS = 256, 10_000
@@ -103,5 +103,6 @@ class PredictRequest(Asked):
         if self.pairs is None:
             return self.texts
         if len(self.pairs) != len(self.texts):
-            raise UserError(f"{len(self.texts)} texts but {len(self.pairs)} pairs; send as many")
+            sent = counted(len(self.texts), "text"), counted(len(self.pairs), "pair")
+            raise UserError(f"{' but '.join(sent)}; send as many")
         return list(zip(self.texts, self.pairs))
