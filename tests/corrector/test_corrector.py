@@ -22,19 +22,19 @@ from lev_plugins.inference.text_processing import TextProcessing
 ODD = st.text(st.sampled_from("ab.。 \t\u00a0\u2028\r\x00▁\ufeff\udcff\ufffdé😀"), max_size=30)
 
 
-def one(backend, line, unit=None, **options):
-    made = Corrector(backend, unit, 2 if unit == "window" else None)
-    (correction,) = made.correct([line], **options)
+def correct_line(backend, line, unit=None, **options):
+    corrector = Corrector(backend, unit, 2 if unit == "window" else None)
+    (correction,) = corrector.correct([line], **options)
     return correction
 
 
 def scrambled(unit):
     """Another text for each unit, the same every time."""
-    made = []
+    batches = []
     for place, token in enumerate(unit):
         chance = zlib.crc32(f"{place}{unit}".encode("utf-8", "surrogateescape")) % 8
-        made += {0: [], 1: [token, "b"], 2: ["c"], 3: [None], 4: ["▁"]}.get(chance, [token])
-    return made
+        batches += {0: [], 1: [token, "b"], 2: ["c"], 3: [None], 4: ["▁"]}.get(chance, [token])
+    return batches
 
 
 def surer(written):
@@ -49,13 +49,13 @@ SCRAMBLED = FakeBackend(scrambled, surer)
 
 @given(ODD, st.sampled_from(KINDS), st.booleans(), st.sampled_from([2, 9, 1000]))
 def test_a_model_that_changes_nothing_changes_nothing(line, unit, characters, limit):
-    correction = one(FakeBackend(limit=limit, characters=characters), line, unit)
+    correction = correct_line(FakeBackend(limit=limit, characters=characters), line, unit)
     assert correction.text == line and correction.edits == ()
 
 
 @given(ODD, st.sampled_from(KINDS), st.sampled_from([3, 1000]))
 def test_all_edits_together_make_the_text_and_nothing_else_changes(line, unit, limit):
-    correction = one(FakeBackend(scrambled, surer, limit=limit), line, unit)
+    correction = correct_line(FakeBackend(scrambled, surer, limit=limit), line, unit)
     place = 0
     for edit in correction.edits:
         assert line[edit.offset : edit.end] == edit.before != edit.after
@@ -68,9 +68,9 @@ def test_all_edits_together_make_the_text_and_nothing_else_changes(line, unit, l
 
 @given(st.lists(ODD, max_size=5), st.integers(1, 3))
 def test_lines_keep_their_number_and_order(lines, batch_size):
-    found = Corrector(SCRAMBLED).correct(lines, batch_size=batch_size)
-    assert [correction.source for correction in found] == lines
-    assert found == [one(SCRAMBLED, line) for line in lines]
+    corrections = Corrector(SCRAMBLED).correct(lines, batch_size=batch_size)
+    assert [correction.source for correction in corrections] == lines
+    assert corrections == [correct_line(SCRAMBLED, line) for line in lines]
 
 
 # what cannot be read or written ------------------------------------------------------------------
@@ -79,21 +79,21 @@ def test_lines_keep_their_number_and_order(lines, batch_size):
 @pytest.mark.parametrize("unit", ["word", "letters"])
 def test_a_run_of_letters_that_is_no_word_stays(unit):
     line = f"{'a' * LONGEST_WORD} {'a' * (LONGEST_WORD + 1)} a"
-    found = one(FakeBackend(replaced("a", "b"), limit=9), line, unit)
-    assert found.text == f"{'b' * LONGEST_WORD} {'a' * (LONGEST_WORD + 1)} b"
+    correction = correct_line(FakeBackend(replaced("a", "b"), limit=9), line, unit)
+    assert correction.text == f"{'b' * LONGEST_WORD} {'a' * (LONGEST_WORD + 1)} b"
 
 
 def test_an_unknown_symbol_that_is_copied_stays_as_it_was_typed():
     backend = FakeBackend(replaced("teh", "the"), known="teh ▁cat")
-    assert one(backend, "☃ teh ☂cat").text == "☃ the ☂cat"
+    assert correct_line(backend, "☃ teh ☂cat").text == "☃ the ☂cat"
     words = FakeBackend(lambda unit: ("the", *unit[1:]), known=("the", "cat"), characters=False)
-    assert one(words, "teh ☃ cat snowman").text == "the ☃ cat snowman"
+    assert correct_line(words, "teh ☃ cat snowman").text == "the ☃ cat snowman"
 
 
 @pytest.mark.parametrize("line, characters", [("abc", True), ("the cat", False)])
 def test_an_edit_that_would_write_an_unknown_symbol_is_not_made(line, characters):
     backend = FakeBackend(lambda unit: ["a", None, "c"], characters=characters)
-    correction = one(backend, line)
+    correction = correct_line(backend, line)
     assert correction.text == line  # no half of a word either
     assert {(edit.applied, edit.reason) for edit in correction.edits} == {(False, "unknown")}
     assert "\ufffd" in "".join(edit.after for edit in correction.edits)
@@ -111,12 +111,12 @@ def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(tmp_path
 
     backend = FakeBackend(corrected, processing=TextProcessing(None, subwords))
     assert backend.processing.text(backend.processing.tokens("ﬁne …")) == "fine ..."
-    correction = one(backend, " ﬁne …\u00a0 the  cta ☃ sat\udcff")
+    correction = correct_line(backend, " ﬁne …\u00a0 the  cta ☃ sat\udcff")
     assert correction.text == " ﬁne …\u00a0 the  cat ☃ sat\udcff"
     edits = [(edit.offset, edit.before, edit.after) for edit in correction.edits]
     assert edits == [(13, "cta", "cat")]
     for line in (" ﬁne …\u00a0 ☃\udcff", "\ufeff▁ é😀\r"):
-        assert one(backend, line).text == line
+        assert correct_line(backend, line).text == line
 
 
 # edits and their probabilities -------------------------------------------------------------------
@@ -137,7 +137,7 @@ def scores(*probabilities):
 def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind(
     old, new, chances, wanted
 ):
-    (edit,) = one(FakeBackend(replaced(old, new), scores(*chances)), "abc").edits
+    (edit,) = correct_line(FakeBackend(replaced(old, new), scores(*chances)), "abc").edits
     assert edit.probability == pytest.approx(wanted)
 
 
@@ -145,16 +145,16 @@ def test_words_side_by_side_stand_or_fall_by_themselves():
     words = FakeBackend(
         lambda unit: ["the", "cat", *unit[2:]], scores(0.9, 0.8, 0.7, 0.6), characters=False
     )
-    found = one(words, "teh cta sat").edits
-    assert [edit.probability for edit in found] == pytest.approx([0.9, 0.8 * 0.7])
-    assert one(words, "teh cta sat", min_confidence=0.8).text == "the cta sat"
+    edits = correct_line(words, "teh cta sat").edits
+    assert [edit.probability for edit in edits] == pytest.approx([0.9, 0.8 * 0.7])
+    assert correct_line(words, "teh cta sat", min_confidence=0.8).text == "the cta sat"
 
 
 @given(ODD, st.floats(0, 1))
 def test_edits_are_made_from_the_threshold_on(line, least):
-    edits = one(SCRAMBLED, line, min_confidence=least).edits
-    every = one(SCRAMBLED, line).edits
-    assert [edit.probability for edit in edits] == [edit.probability for edit in every]
+    edits = correct_line(SCRAMBLED, line, min_confidence=least).edits
+    all_edits = correct_line(SCRAMBLED, line).edits
+    assert [edit.probability for edit in edits] == [edit.probability for edit in all_edits]
     for edit in (edit for edit in edits if edit.reason != "unknown"):
         assert 0 <= edit.probability <= 1 and edit.applied == (edit.probability >= least)
         assert edit.reason == (None if edit.applied else "confidence")
@@ -162,10 +162,10 @@ def test_edits_are_made_from_the_threshold_on(line, least):
 
 @given(ODD)
 def test_no_edit_that_is_made_changes_what_is_protected(line):
-    correction = one(SCRAMBLED, line, protect=["a.", "é+"], protect_words=["ba"])
+    correction = correct_line(SCRAMBLED, line, protect=["a.", "é+"], protect_words=["ba"])
     spans = Protection(["a.", "é+"], ["ba"]).spans(line)
     for edit in correction.edits:
-        inner = [one for one in spans if edit.offset <= one[0] and one[1] <= edit.end]
+        inner = [span for span in spans if edit.offset <= span[0] and span[1] <= edit.end]
         assert edit.applied or edit.reason in ("protected", "unknown")
         assert not edit.applied or all(line[start:end] in edit.after for start, end in inner)
 
@@ -174,7 +174,7 @@ def test_no_edit_that_is_made_changes_what_is_protected(line):
 
 
 @pytest.mark.parametrize(
-    ("learnt", "spaces", "given", "unit", "window"),
+    ("learnt", "spaces", "arguments", "unit", "window"),
     [
         (3, True, (), "window", 3),
         (3, True, ("window",), "window", 3),
@@ -186,16 +186,16 @@ def test_no_edit_that_is_made_changes_what_is_protected(line):
     ],
 )
 def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_otherwise(
-    learnt, spaces, given, unit, window
+    learnt, spaces, arguments, unit, window
 ):
     backend = FakeBackend(knows_spaces=spaces)
     backend.words_learnt = learnt
-    made = Corrector(backend, *given)
-    assert (made.unit, made.window) == (unit, window)
+    corrector = Corrector(backend, *arguments)
+    assert (corrector.unit, corrector.window) == (unit, window)
 
 
 @pytest.mark.parametrize(
-    ("spaces", "unit", "window", "said"),
+    ("spaces", "unit", "window", "message"),
     [
         (True, "paragraph", None, "unit=paragraph"),
         (True, "window", None, "window=N"),
@@ -204,16 +204,16 @@ def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_othe
         (False, "line", None, "unit=line"),
     ],
 )
-def test_units_that_make_no_sense_are_refused(spaces, unit, window, said):
-    with refuses(said):
+def test_units_that_make_no_sense_are_refused(spaces, unit, window, message):
+    with refuses(message):
         Corrector(FakeBackend(knows_spaces=spaces), unit, window)
 
 
 @pytest.mark.parametrize(
-    ("lines", "options", "said"),
+    ("lines", "options", "message"),
     [(["a"], {"min_confidence": value}, "min_confidence") for value in (-0.1, 1.5, math.nan)]
     + [("abc", {}, "lines"), (["abc", None], {}, "line 2"), (["a"], {"batch_size": 0}, "batch_")],
 )
-def test_what_cannot_be_corrected_is_refused(lines, options, said):
-    with refuses(said):
+def test_what_cannot_be_corrected_is_refused(lines, options, message):
+    with refuses(message):
         Corrector(FakeBackend()).correct(lines, **options)

@@ -25,16 +25,16 @@ LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """``bin`` with a dictionary of letters, ``spaced`` with a space among them; checkpoints."""
-    made = tmp_path_factory.mktemp("correctors")
+    folders = tmp_path_factory.mktemp("correctors")
     for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
-        tiny.dictionaries(made / name, letters)
+        tiny.dictionaries(folders / name, letters)
     for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7), ("pbd", 3)):
-        save(made / f"{kind}.pt", made / "bin", kind, seed)
-    save(made / "second.pt", made / "bin", "stock", 7)
-    save(made / "lines.pt", made / "spaced", "stock")
-    changed(made / "lines.pt", made / "lines.pt", "bpe", _name="characters")
-    changed(made / "stock.pt", made / "other.pt", "task", _name="language_modeling")
-    return made
+        save(folders / f"{kind}.pt", folders / "bin", kind, seed)
+    save(folders / "second.pt", folders / "bin", "stock", 7)
+    save(folders / "lines.pt", folders / "spaced", "stock")
+    changed(folders / "lines.pt", folders / "lines.pt", "bpe", _name="characters")
+    changed(folders / "stock.pt", folders / "other.pt", "task", _name="language_modeling")
+    return folders
 
 
 @pytest.mark.parametrize("name", ["editor.pt", "stock.pt"])
@@ -46,11 +46,11 @@ def test_a_model_of_an_earlier_version_has_later_options_at_their_defaults(folde
         for later in ("deletion_trace", "source_pointer", "source_copy"):
             del state["cfg"]["model"][later]
         torch.save(state, tmp_path / name)
-    found, wanted = (
+    texts_found, wanted = (
         Corrector.from_pretrained(place / name, folder / "bin").correct([LINE])
         for place in (tmp_path, folder)
     )
-    assert found == wanted
+    assert texts_found == wanted
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     corrector = Corrector.from_pretrained(folder / name)
     assert isinstance(corrector.backend, backend) and corrector.backend.words_learnt is None
     assert corrector.unit == "word"  # letters, and no space among them
-    (found,) = corrector.correct([LINE])
+    (correction,) = corrector.correct([LINE])
     for spaces in ("  ", "\t", " \u2028", "\r"):
-        assert spaces in found.text
-    assert found.edits and all(0 <= edit.probability <= 1 for edit in found.edits)
+        assert spaces in correction.text
+    assert correction.edits and all(0 <= edit.probability <= 1 for edit in correction.edits)
     (sure,) = corrector.correct([LINE], min_confidence=1)
-    assert sure.text == LINE and len(sure.edits) == len(found.edits)
+    assert sure.text == LINE and len(sure.edits) == len(correction.edits)
     lines = ["abc", "", LINE, " ", "hgfedcba" * 30, "a"]
-    assert [one.text for one in corrector.correct(lines, batch_size=2)] == [
+    assert [correction.text for correction in corrector.correct(lines, batch_size=2)] == [
         corrector.correct([line])[0].text for line in lines
     ]
 
@@ -82,9 +82,9 @@ def test_guided_by_the_text_itself_it_corrects_as_greedily(folder, name):
     greedy = Corrector.from_pretrained(folder / name, beam=1)
     guided = Corrector.from_pretrained(folder / name, draft_guided=True)
     lines = [LINE, "", "hgfedcba" * 30, "abc abc"]
-    for one, other in zip(guided.correct(lines), greedy.correct(lines), strict=True):
-        assert one.text == other.text and len(one.edits) == len(other.edits)
-        for edit, expected in zip(one.edits, other.edits, strict=True):
+    for correction, other in zip(guided.correct(lines), greedy.correct(lines), strict=True):
+        assert correction.text == other.text and len(correction.edits) == len(other.edits)
+        for edit, expected in zip(correction.edits, other.edits, strict=True):
             assert edit.probability == near(expected.probability)
 
 
@@ -94,13 +94,13 @@ class OtherGenerator:
     def __init__(self, search):
         self.search = search
 
-    def generate(self, models, sample, **given):
-        return self.search.generate(models, sample, **given)
+    def generate(self, models, sample, **options):
+        return self.search.generate(models, sample, **options)
 
 
 class OtherTask(TranslationTask):
-    def build_generator(self, models, args, **given):
-        return OtherGenerator(super().build_generator(models, args, **given))
+    def build_generator(self, models, args, **options):
+        return OtherGenerator(super().build_generator(models, args, **options))
 
 
 def test_a_system_with_a_generator_of_its_own_corrects_too(folder, monkeypatch):
@@ -145,7 +145,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name, given, message",
+    "name, options, message",
     [
         ("other.pt", {}, "was trained with --task language_modeling; a corrector needs"),
         ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
@@ -163,9 +163,9 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
+def test_what_cannot_be_is_told_in_one_line(folder, name, options, message):
     with refuses(match=message):
-        Corrector.from_pretrained(folder / name, **given)
+        Corrector.from_pretrained(folder / name, **options)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_an_answer_without_end_leaves_the_unit(folder):
     model = corrector.backend.model
     model.decoder.output_projection.weight.data[2] = 0  # </s> is never likely
     model.decoder.output_projection.weight.data[3:] *= 50
-    (found,) = corrector.correct(["abc hgf"])
-    assert found.text == "abc hgf" and found.unterminated == ((0, 3), (4, 7))
+    (correction,) = corrector.correct(["abc hgf"])
+    assert correction.text == "abc hgf" and correction.unterminated == ((0, 3), (4, 7))
 
 
 def run(capsys, *words):
@@ -200,16 +200,19 @@ FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "be
 
 def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
     path = str(shutil.copy(folder / "stock.pt", tmp_path))
-    for one, text in FILES.items():
-        (tmp_path / one).write_text(text)
+    for name_, text in FILES.items():
+        (tmp_path / name_).write_text(text)
     model = ["--path", path, "--data", folder / "bin"]
     flags = {"lexicon": "words", "lookup": "pairs", "bigrams": "bigrams", "confusions": "sets"}
     flags |= {"protect-words": "names"}
     more = [word for flag, file in flags.items() for word in (f"--{flag}", tmp_path / file)]
     more += ["--weight", "lookup=2", "--beam", "7"]
     tune = ["--tune", tmp_path / "noisy", tmp_path / "clean"]
-    said, _ = run(capsys, *model, *more, *tune)
-    assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in said and "note: " not in said
+    output, _ = run(capsys, *model, *more, *tune)
+    assert (
+        "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in output
+        and "note: " not in output
+    )
     for file in flags.values():  # copies stand beside the checkpoint
         (tmp_path / file).unlink()
     run(capsys, *model, *tune)  # what is not given again stays as it was
@@ -221,17 +224,17 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
     (left,) = corrector.correct(["zzz dea"], min_confidence=0, protect=["[0-9]"])
     assert left.text == "zzz dea" and left.edits[-1].reason == "protected"
-    text, said = run(capsys, *model, tmp_path / "noisy")
+    text, output = run(capsys, *model, tmp_path / "noisy")
     assert text == FILES["clean"]
-    assert f"settings of {tmp_path}/corrector.json: --unit letters" in said
-    assert "protected words (tuned for" in said
+    assert f"settings of {tmp_path}/corrector.json: --unit letters" in output
+    assert "protected words (tuned for" in output
     without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
     assert without.unit == "word" and without.settings_file is None
     (tmp_path / "noisy").write_text("dea dea dea\n")  # the look-up changes all of them
     (tmp_path / "clean").write_text("dead dea dea\n")
     careless = ["--settings", "none", "--lookup", tmp_path / "corrector.lookup"]
-    said, _ = run(capsys, *model, *tune, *careless, "--goal", "changed:100")
-    assert "1 of 1 wrong ones corrected, 2 of 2 right ones changed" in said and "note: " in said
+    output, _ = run(capsys, *model, *tune, *careless, "--goal", "changed:100")
+    assert "1 of 1 wrong ones corrected, 2 of 2 right ones changed" in output and "note: " in output
 
 
 def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(

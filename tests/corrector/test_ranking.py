@@ -15,14 +15,16 @@ from lev_plugins.corrector.units import NO_CONTEXT, context, spans
 from lev_plugins.corrector.vocabulary import with_case
 
 
-def texts(made, *lines, **more):
-    return [one.text for one in made.correct(lines, **more)]
+def texts(corrector, *lines, **more):
+    return [correction.text for correction in corrector.correct(lines, **more)]
 
 
 def features(ranker, unit, text):
     """Of one text that a unit may become."""
-    (found,) = ranker.candidates([unit], 8)
-    return dict(zip(FEATURES, found.features[found.texts.index(text)].tolist(), strict=True))
+    (candidates,) = ranker.candidates([unit], 8)
+    return dict(
+        zip(FEATURES, candidates.features[candidates.texts.index(text)].tolist(), strict=True)
+    )
 
 
 # words one by one -------------------------------------------------------------------------------
@@ -58,9 +60,9 @@ def test_words_of_the_lexicon_stay_unread_and_others_become_near_ones_with_their
         {"cat": ["cats"], "receivecatreceiv": ["receive"]},
         dict.fromkeys(liked, 0.0) | {"cats": -9.0},
     )
-    (found,) = ranking(model, lexicon, pairs=[("hte", "the")]).correct([line])
-    assert found.text == (right or line)
-    assert all(0.4 < edit.probability <= 1 for edit in found.edits)
+    (correction,) = ranking(model, lexicon, pairs=[("hte", "the")]).correct([line])
+    assert correction.text == (right or line)
+    assert all(0.4 < edit.probability <= 1 for edit in correction.edits)
     assert bool(model.asked) == bool(right)
     assert with_case("to", "T") == "To"
 
@@ -97,9 +99,11 @@ def test_features_compare_a_candidate_with_the_word():
 
 def test_probabilities_add_up_to_one_and_a_capital_favours_the_word():
     ranker = ranker_of(ranking())
-    (found,) = ranker.candidates(["teh"], 8)
-    small, capital = (ranker.probabilities(found, one) for one in ("teh", "Teh"))
-    assert found.texts[0] == "teh" and small.sum() == pytest.approx(1) and capital[0] > small[0]
+    (candidates,) = ranker.candidates(["teh"], 8)
+    small, capital = (ranker.probabilities(candidates, word) for word in ("teh", "Teh"))
+    assert (
+        candidates.texts[0] == "teh" and small.sum() == pytest.approx(1) and capital[0] > small[0]
+    )
     odds = capital[0] / (1 - capital[0]) * (1 - small[0]) / small[0]
     assert odds == pytest.approx(math.exp(WEIGHTS["capital"]), rel=1e-9)
 
@@ -110,11 +114,11 @@ def test_what_runs_away_is_no_candidate_unless_it_is_listed(unit):
     model = Scripted({"approrait": ["appropriatiatopell", "appropriate"]}, likes)
     pairs = [("approxly", "approximately"), ("cats", "a lot of them"), ("cats", "to")]
     pairs.append(("ibm", "I-B-M"))  # the model writes small letters alone
-    made = ranking(model, pairs=pairs, unit=unit, longest=2, weights={"model": 1.0})
+    corrector = ranking(model, pairs=pairs, unit=unit, longest=2, weights={"model": 1.0})
     wanted = ["appropriate", "approximately", "I-B-M" if unit == "letters" else "ibm"]
-    assert texts(made, "approrait", "approxly", "ibm") == wanted
+    assert texts(corrector, "approrait", "approxly", "ibm") == wanted
     model.likes = {"a lot of them": -0.1}  # of a word that the lexicon has
-    assert texts(made, "cats") == ["a lot of them"]
+    assert texts(corrector, "cats") == ["a lot of them"]
 
 
 # words in their context -------------------------------------------------------------------------
@@ -131,20 +135,20 @@ def in_context(weight, **more):
 def test_neighbours_are_units_with_nothing_but_whitespace_between():
     line = "The  cat, sat (down) Now 3 x"
     places = list(spans(line, "letters"))
-    found = {line[a:b]: context(line, places, n) for n, (a, b) in enumerate(places)}
+    contexts = {line[a:b]: context(line, places, n) for n, (a, b) in enumerate(places)}
     alone = dict.fromkeys(("sat", "down", "Now", "x"), NO_CONTEXT)
-    assert found == {"The": ("", "cat"), "cat": ("the", ""), **alone}
+    assert contexts == {"The": ("", "cat"), "cat": ("the", ""), **alone}
 
 
 def test_the_words_beside_it_decide_what_a_misspelling_becomes():
     lines = ["the cax sat", "the cax drives", "The Cax DRIVES!"]
     wanted = ["the cat sat", "the car drives", "The Car DRIVES!"]
-    made = in_context(3.0)
-    assert texts(made, *lines) == texts(made, *lines, batch_size=1) == wanted
-    assert [texts(made, line)[0] for line in lines] == wanted  # whatever else is read
-    one, other = (made.correct([f"the cax{mark}sat"])[0].edits[0] for mark in (" ", ", "))
-    assert one.probability > other.probability + 0.05
-    alike = {one.edits[0].probability for one in in_context(0.0).correct(lines[:2])}
+    corrector = in_context(3.0)
+    assert texts(corrector, *lines) == texts(corrector, *lines, batch_size=1) == wanted
+    assert [texts(corrector, line)[0] for line in lines] == wanted  # whatever else is read
+    edit, other = (corrector.correct([f"the cax{mark}sat"])[0].edits[0] for mark in (" ", ", "))
+    assert edit.probability > other.probability + 0.05
+    alike = {correction.edits[0].probability for correction in in_context(0.0).correct(lines[:2])}
     assert len(alike) == 1
 
 
@@ -173,8 +177,8 @@ def confused(sets=(("then", "than"),), pairs=(), **weights):
     ],
 )
 def test_a_word_becomes_another_where_both_neighbours_speak_for_it(line, right):
-    made = confused()
-    assert texts(made, line) == [right or line] and ranker_of(made).model.asked == []
+    corrector = confused()
+    assert texts(corrector, line) == [right or line] and ranker_of(corrector).model.asked == []
 
 
 def test_its_probability_is_bayes_rule_with_equal_slips():
@@ -189,8 +193,8 @@ def test_its_probability_is_bayes_rule_with_equal_slips():
 
 def test_what_is_listed_as_wrong_is_a_misspelling_and_what_is_in_no_list_is_left_out():
     sets = [("then", "than"), ("that", "thet"), ("he", "she")]
-    found = ranker_of(confused(sets)).confused
-    assert found == {"then": ("than",), "than": ("then",)}  # no pair has thet, no lexicon she
+    sets_found = ranker_of(confused(sets)).confused
+    assert sets_found == {"then": ("than",), "than": ("then",)}  # no pair has thet, no lexicon she
     assert ranker_of(confused(pairs=[("then", "that")])).confused.keys() == {"than"}
 
 
@@ -205,32 +209,34 @@ def lines(words=None, likes=None, lexicon=LINES, pairs=(), weights=None):
 
 
 def test_candidates_are_the_unit_hypotheses_single_edits_listed_words_and_near_ones():
-    many = [f"{one}a bb" for one in "bcdefghijklmnopqrstuvwxyzABCDEFGHIJ"]
+    many = [f"{letter}a bb" for letter in "bcdefghijklmnopqrstuvwxyzABCDEFGHIJ"]
     script = {"teh kat xat": ["the cat xat"], "aa bb": many}
-    made = ranker_of(lines(script, pairs=[("xat", "sat")]))
+    ranker = ranker_of(lines(script, pairs=[("xat", "sat")]))
     units = ["teh kat xat", "Ob THB mat", "(caat),", "aa bb"]
-    found, near, marks, most = (one.texts for one in made.candidates(units, 9))
-    assert found[0] == "teh kat xat"
-    assert {"the cat xat", "the kat xat", "teh cat xat", "teh kat sat"} <= {*found}
+    full, near, marks, most = (candidates_.texts for candidates_ in ranker.candidates(units, 9))
+    assert full[0] == "teh kat xat"
+    assert {"the cat xat", "the kat xat", "teh cat xat", "teh kat sat"} <= {*full}
     assert {"On THB mat", "Ob THE mat", "Ob THB Mat"} <= {*near}
     assert near.index("On THB mat") < near.index("on THB mat")  # nearer
     assert "(cat)," in marks and most[0] == "aa bb" and len(most) == 32
     longer = ["aaxx bbxx", "aaxxx bbxx"]  # by so much for each word
-    assert {*longer} & {*made.vocabulary.texts("aa bb", longer, ([], []), 2, bool)} == {"aaxx bbxx"}
+    assert {*longer} & {*ranker.vocabulary.texts("aa bb", longer, ([], []), 2, bool)} == {
+        "aaxx bbxx"
+    }
 
 
 def test_features_are_summed_over_the_words():
-    made = ranker_of(lines({"Teh kat": ["the cat"]}, {"the cat": -2.5}, pairs=[("kat", "cat")]))
+    ranker = ranker_of(lines({"Teh kat": ["the cat"]}, {"the cat": -2.5}, pairs=[("kat", "cat")]))
     words = [("Teh", "the"), ("kat", "cat")]
-    for text, parts in (("the cat", words), ("Teh kat", [(one, one) for one, _ in words])):
-        found = features(made, "Teh kat", text)
-        each = [made.vocabulary.features(*one) for one in parts]
-        assert list(found.values())[1:15] == pytest.approx(sum(each).tolist())
-    changed = features(made, "Teh kat", "the cat")
+    for text, parts in (("the cat", words), ("Teh kat", [(word, word) for word, _ in words])):
+        features_ = features(ranker, "Teh kat", text)
+        each = [ranker.vocabulary.features(*part) for part in parts]
+        assert list(features_.values())[1:15] == pytest.approx(sum(each).tolist())
+    changed = features(ranker, "Teh kat", "the cat")
     assert (changed["model"], changed["lexicon"], changed["unchanged"]) == (-2.5, 2.0, 0.0)
-    assert (changed["capital"], changed["lookup"], found["capital"]) == (0.0, 1.0, 1.0)
+    assert (changed["capital"], changed["lookup"], features_["capital"]) == (0.0, 1.0, 1.0)
     assert changed["edits"] == pytest.approx(2 / 3 + 1 / 3)
-    assert made.vocabulary.features("", "on")[2] == -1.0  # a word that comes is a change
+    assert ranker.vocabulary.features("", "on")[2] == -1.0  # a word that comes is a change
 
 
 @pytest.mark.parametrize("word, known", [("cat,", 1), ("Cat.", 1), ("«12»", 1), ("MAT", 0),
@@ -246,13 +252,13 @@ def test_punctuation_and_a_capital_make_no_unknown_word(word, known):
 )  # fmt: skip
 def test_a_table_is_followed_with_punctuation_and_capitals_around_its_words(word, written):
     pairs = [("teh", "the"), ("alot", "a lot"), ("i.e", "that is"), ("--", "—"), ("LIM", "lim")]
-    made = lines(lexicon=None, pairs=pairs, weights={"model": 1.0, "lookup": 30.0})
-    assert texts(made, f"cat {word} sat") == [f"cat {written} sat"]
+    corrector = lines(lexicon=None, pairs=pairs, weights={"model": 1.0, "lookup": 30.0})
+    assert texts(corrector, f"cat {word} sat") == [f"cat {written} sat"]
 
 
 def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alone():
-    made = ranking(pairs=[("Cats", "Katz"), ("Xat", "Katz")], weights={"lookup": 30.0})
-    assert texts(made, "cats Cats Xat") == ["cats Cats Katz"]
+    corrector = ranking(pairs=[("Cats", "Katz"), ("Xat", "Katz")], weights={"lookup": 30.0})
+    assert texts(corrector, "cats Cats Xat") == ["cats Cats Katz"]
     known = lines(pairs=[("mat", "sat"), ("on", "sat")], weights={"lookup": 30.0})
     assert texts(known, "Mat mat On") == ["Mat sat Sat"]
 
@@ -260,15 +266,17 @@ def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alon
 def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
     likes = {"teh kat": -3.0, "the cat": -1.0, "the kat": -2.0}
     script = {"teh kat": ["the cat", "the kat"]}
-    made = lines(script, likes, lexicon=None, weights={"model": 1.0})
-    (line,) = made.correct(["teh kat"])
-    (found,) = ranker_of(made).candidates(["teh kat"], 9)
-    chances = dict(zip(found.texts, ranker_of(made).probabilities(found, ""), strict=True))
+    corrector = lines(script, likes, lexicon=None, weights={"model": 1.0})
+    (line,) = corrector.correct(["teh kat"])
+    (candidates,) = ranker_of(corrector).candidates(["teh kat"], 9)
+    chances = dict(
+        zip(candidates.texts, ranker_of(corrector).probabilities(candidates, ""), strict=True)
+    )
     assert line.text == "the cat"
     assert [edit.probability for edit in line.edits] == pytest.approx(
         [chances["the cat"] + chances["the kat"], chances["the cat"] + chances["teh cat"]]
     )
-    assert texts(made, "teh żżż", "") == ["teh żżż", ""]  # what the model cannot spell stays
+    assert texts(corrector, "teh żżż", "") == ["teh żżż", ""]  # what the model cannot spell stays
 
 
 # fitting ----------------------------------------------------------------------------------------
@@ -283,11 +291,13 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
     ids=["small letters", "capitals"],
 )
 def test_fitting_makes_the_right_words_win(lexicon, pairs):
-    made = ranking(Scripted(likes={"cats": -1.0}), lexicon, weights={"model": 1.0, "capital": 3.0})
-    ranker, (noisy, clean) = ranker_of(made), map(list, zip(*pairs))
-    assert texts(made, *noisy) != clean
+    corrector = ranking(
+        Scripted(likes={"cats": -1.0}), lexicon, weights={"model": 1.0, "capital": 3.0}
+    )
+    ranker, (noisy, clean) = ranker_of(corrector), map(list, zip(*pairs))
+    assert texts(corrector, *noisy) != clean
     ranker.fit([(*pair, NO_CONTEXT) for pair in pairs])
-    assert texts(made, *noisy) == clean and ranker.named_weights()["capital"] == 3.0
+    assert texts(corrector, *noisy) == clean and ranker.named_weights()["capital"] == 3.0
     # what was meant is no candidate of a word, and says nothing of the others
     kept = ranker.weights.copy()
     ranker.fit([("catz", "zoo", NO_CONTEXT), ("cat", "dog", NO_CONTEXT)])
@@ -302,8 +312,11 @@ def test_fitting_makes_the_best_lines_win():
     ranker.fit([("cat", "cat", NO_CONTEXT)])
     assert (ranker.weights == kept).all()
     ranker.fit([*zip(noisy, clean, [NO_CONTEXT] * 5, strict=True), ("żżż", "zzz", NO_CONTEXT)])
-    found = ranker.candidates(noisy, 9)
-    assert [one.texts[ranker.probabilities(one, "").argmax()] for one in found] == clean
+    candidates = ranker.candidates(noisy, 9)
+    assert [
+        candidates_.texts[ranker.probabilities(candidates_, "").argmax()]
+        for candidates_ in candidates
+    ] == clean
     assert ranker.named_weights()["lexicon"] > 0.5
 
 
@@ -316,19 +329,19 @@ def test_weights_are_those_of_the_unit_and_an_untuned_table_is_followed(tmp_path
     (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\ngovt\tgovernment\n")
     tuned = {"model": 3.0, "lookup": 1.5} if tuned_for else {}
     use = Settings(tuned_for, lookup=str(tmp_path / "pairs"), weights=tuned)
-    found = ranker_of(Corrector(ranked(Scripted(), use, unit, {"edits": -2.0}), unit))
+    ranker = ranker_of(Corrector(ranked(Scripted(), use, unit, {"edits": -2.0}), unit))
     wanted = defaults(unit == "letters") | {"lookup": LISTED, "edits": -2.0}
-    assert found.named_weights() == wanted | (tuned if tuned_for == unit else {})
+    assert ranker.named_weights() == wanted | (tuned if tuned_for == unit else {})
     if not tuned_for:
         model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
-        made = Corrector(ranked(model, use, unit, {}), unit)
-        assert texts(made, "Fido hund kat", "govt") == ["Felix Hund cat", "government"]
+        corrector = Corrector(ranked(model, use, unit, {}), unit)
+        assert texts(corrector, "Fido hund kat", "govt") == ["Felix Hund cat", "government"]
         other = Corrector(ranked(model, use, unit, {"lookup": -40.0}), unit)
         assert texts(other, "Fido hund") == ["Fido hund"]
 
 
 @pytest.mark.parametrize(
-    ("unit", "files", "weights", "said"),
+    ("unit", "files", "weights", "message"),
     [
         ("line", {"bigrams": "p", "lexicon": "w"}, {}, "bigrams=p"),
         ("letters", {"bigrams": "p"}, {}, "bigrams=p"),
@@ -338,10 +351,10 @@ def test_weights_are_those_of_the_unit_and_an_untuned_table_is_followed(tmp_path
         ("letters", {"lexicon": "words"}, {"luck": 1.0}, "'luck'"),
     ],
 )  # fmt: skip
-def test_what_could_not_be_used_is_refused(tmp_path, monkeypatch, unit, files, weights, said):
+def test_what_could_not_be_used_is_refused(tmp_path, monkeypatch, unit, files, weights, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words").write_text("the 3\n")
-    with refuses(said):
+    with refuses(message):
         ranked(Scripted(), Settings(**files), unit, weights)
     with refuses("unit=line"):
         Corrector(ranking().backend, "line")

@@ -21,8 +21,8 @@ from lev_plugins.metrics import CorrectionCounts as Counts
 def test_the_temperature_that_spoilt_probabilities_is_found(warmth):
     rng = random.Random(1)
     chances = [rng.random() for _ in range(4000)]
-    found = [(calibrated(p, 1 / warmth), rng.random() < p) for p in chances]
-    assert temperature(found) == pytest.approx(warmth, rel=0.1)
+    outcomes = [(calibrated(p, 1 / warmth), rng.random() < p) for p in chances]
+    assert temperature(outcomes) == pytest.approx(warmth, rel=0.1)
     assert temperature([(0.3, True), (0.9, True)]) == temperature([]) == 1.0
 
 
@@ -45,18 +45,18 @@ def test_words_are_counted_and_those_that_are_joined_lost_or_added_are_wrong(
     source, edits, wanted, expected
 ):
     chances = 0.9, 0.8, 0.3
-    made = Correction(source, "", tuple(Edit(*edit, p) for edit, p in zip(edits, chances)))
-    found = dict(curve([made], [wanted]))
-    assert found[0.0] == expected
-    assert found[1.0] == Counts(expected.words, expected.right_before)
-    assert found[0.9] == dataclasses.replace(expected, corrected=0)
+    correction = Correction(source, "", tuple(Edit(*edit, p) for edit, p in zip(edits, chances)))
+    curve_ = dict(curve([correction], [wanted]))
+    assert curve_[0.0] == expected
+    assert curve_[1.0] == Counts(expected.words, expected.right_before)
+    assert curve_[0.9] == dataclasses.replace(expected, corrected=0)
 
 
 def test_goals_have_their_value():
-    found = Counts(words=5, right_before=2, corrected=2, miscorrected=1)
+    counts = Counts(words=5, right_before=2, corrected=2, miscorrected=1)
     wanted = {"accuracy": 60, "changed:50": 200 / 3, "changed:10": 0.2 - 1, "changed": 0.02 - 1}
     for goal, value in wanted.items():
-        assert Goal.parse(goal).value(found) == pytest.approx(value)
+        assert Goal.parse(goal).value(counts) == pytest.approx(value)
     assert Goal.parse("changed:100") == Goal(100.0)
     for text in ("changed:x", "luck", "changed:101", "f0.5"):
         with refuses(f"goal={text}"):
@@ -76,52 +76,54 @@ def scripted(**more):
 
 
 def test_the_threshold_keeps_right_words_and_loses_as_few_corrections_as_it_can():
-    made = scripted(weights={"model": 1.0})
+    corrector = scripted(weights={"model": 1.0})
     noisy, clean = ["teh zat"] * 9 + ["zog"], ["the cat"] * 9 + ["zog"]
-    free, _ = tune(made, noisy, clean, Goal(None), weights_too=True)
-    assert free.corrected == 18 and made.settings.longest == 1
-    counts, _ = tune(made, noisy, clean, Goal(0))
+    free, _ = tune(corrector, noisy, clean, Goal(None), weights_too=True)
+    assert free.corrected == 18 and corrector.settings.longest == 1
+    counts, _ = tune(corrector, noisy, clean, Goal(0))
     assert counts.miscorrected == 0 and counts.corrected == 18
-    assert [one.text for one in made.correct(noisy)] == clean
-    assert set(named(made)) == set(FEATURES) - {"lookup"}, "there was no table"
+    assert [correction.text for correction in corrector.correct(noisy)] == clean
+    assert set(named(corrector)) == set(FEATURES) - {"lookup"}, "there was no table"
 
 
 def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
     # Two corrections share the probability of the wrong word, the unknown right word has one.
     model = Scripted({"zat": ["cat", "cats"], "zog": ["cats"]}, {"cat": -0.9, "cats": -1.2})
-    made = ranking(model, weights={"model": 1.0, "unchanged": 1.0})
-    wrong, right = (one.edits[0].probability for one in made.correct(["zat", "zog"]))
+    corrector = ranking(model, weights={"model": 1.0, "unchanged": 1.0})
+    wrong, right = (
+        correction.edits[0].probability for correction in corrector.correct(["zat", "zog"])
+    )
     assert wrong < right
-    counts, _ = tune(made, ["zat zog"], ["cat zog"], Goal(0))
+    counts, _ = tune(corrector, ["zat zog"], ["cat zog"], Goal(0))
     assert (counts.corrected, counts.miscorrected) == (1, 0)
-    assert named(made)["unchanged"] == 4.0 and named(made)["model"] == 1.0
+    assert named(corrector)["unchanged"] == 4.0 and named(corrector)["model"] == 1.0
     # of wrong words alone the corrections are wanted that the weight holds back
-    made.backend.weights[FEATURES.index("unchanged")] = 6.0
-    counts, _ = tune(made, ["zat"], ["cat"], Goal(None))
-    assert counts.corrected == 1 and named(made)["unchanged"] == 3.0
+    corrector.backend.weights[FEATURES.index("unchanged")] = 6.0
+    counts, _ = tune(corrector, ["zat"], ["cat"], Goal(None))
+    assert counts.corrected == 1 and named(corrector)["unchanged"] == 3.0
 
 
 def test_fitting_finds_that_neighbours_matter():
     noisy = ["the cax sat", "\ufeff cax drives"] * 3
     clean = ["the cat sat", "\ufeff car drives"] * 3
-    made = in_context(0.0)
-    counts, _ = tune(made, noisy, clean, Goal(None), weights_too=True)
-    assert counts.corrected == 6 and named(made)["bigrams"] > 0.5
-    assert np.isfinite(list(named(made).values())).all()
+    corrector = in_context(0.0)
+    counts, _ = tune(corrector, noisy, clean, Goal(None), weights_too=True)
+    assert counts.corrected == 6 and named(corrector)["bigrams"] > 0.5
+    assert np.isfinite(list(named(corrector).values())).all()
 
 
 def test_lines_with_other_numbers_of_words_are_left_out_and_named():
     def tuned(more, other):
         lines = [*more, *["teh zat"] * 9, *more], [*other, *["the cat"] * 9, *other]
-        made = scripted()
-        return *tune(made, *lines, Goal(None)), made.settings.min_confidence
+        corrector = scripted()
+        return *tune(corrector, *lines, Goal(None)), corrector.settings.min_confidence
 
     counts, none, least = tuned([], [])
     assert not none and tuned(["a lot"], ["alot"]) == (counts, [1, 11], least)
 
 
 @pytest.mark.parametrize(
-    ("noisy", "clean", "said"),
+    ("noisy", "clean", "message"),
     [
         (["zog zog"], ["zog zog"], "none of 2 words"),
         (["a b", "c"], ["ab", "c d"], "2 noisy and 2 clean"),
@@ -129,8 +131,8 @@ def test_lines_with_other_numbers_of_words_are_left_out_and_named():
         ([], [], "0 noisy and 0 clean"),
     ],
 )
-def test_what_cannot_choose_a_threshold_is_refused(noisy, clean, said):
-    with refuses(said):
+def test_what_cannot_choose_a_threshold_is_refused(noisy, clean, message):
+    with refuses(message):
         tune(scripted(), noisy, clean, Goal())
 
 
@@ -152,9 +154,9 @@ def stored(folder, **more):
 )  # fmt: skip
 def test_what_is_given_comes_before_what_was_tuned(tmp_path, tuned, lists, unit):
     file = stored(tmp_path, unit=tuned, **{name: "corrector.list" for name in lists})
-    given = {"lookup": "pairs", "beam": 4, "lexicon": None}
+    options = {"lookup": "pairs", "beam": 4, "lexicon": None}
     for place in (tmp_path, tmp_path / "any.pt"):
-        use, path = settings.chosen(str(place), None, given)
+        use, path = settings.chosen(str(place), None, options)
         assert path == str(file) and (use.unit, use.lookup, use.beam) == (unit, "pairs", 4)
         assert (use.min_confidence, use.tuned) == (0.7, "so")
     for place, named in ((tmp_path, "none"), (tmp_path.parent, None)):
@@ -170,7 +172,7 @@ def test_a_broken_settings_file_is_told_in_one_line(tmp_path, text):
 
 
 def test_settings_name_no_file_elsewhere_and_what_is_gone_is_named(tmp_path):
-    found = settings.read(str(stored(tmp_path, lexicon="/etc/passwd")))
-    assert found.lexicon == str(tmp_path / "passwd")
-    with refuses(found.lexicon):
-        found.vocabulary(True)
+    read_settings = settings.read(str(stored(tmp_path, lexicon="/etc/passwd")))
+    assert read_settings.lexicon == str(tmp_path / "passwd")
+    with refuses(read_settings.lexicon):
+        read_settings.vocabulary(True)
