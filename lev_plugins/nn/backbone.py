@@ -97,7 +97,7 @@ def transformer(
     source_embedding = TokenEmbedding(source, source_positions, dropout=size.dropout)
     encoder = EncoderBody(stack, size.final_norm())
     target_embedding = TokenEmbedding(target, target_positions, dropout=size.dropout)
-    blocks = [size.decoder_block() for _ in range(size.decoder_layers)]
+    blocks: list[nn.Module] = [size.decoder_block() for _ in range(size.decoder_layers)]
     norm = size.final_norm()
     tied = share_all or share_output
     output = TiedOutput(target if tied else token_table(target_symbols, dim))

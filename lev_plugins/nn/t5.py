@@ -249,7 +249,7 @@ def t5(size: T5Size, source: Any, target: Any) -> Backbone:
     source_embedding = TokenEmbedding(table, scale=1.0, dropout=size.dropout)
     encoder = T5Encoder(size)
     target_embedding = T5TargetEmbedding(written, target.eos(), target.bos(), size.dropout)
-    blocks = [size.decoder_block() for _ in range(size.decoder_layers)]
+    blocks: list[nn.Module] = [size.decoder_block() for _ in range(size.decoder_layers)]
     norm = size.last_norm()
     scale = size.dim**-0.5 if size.scaled else 1.0
     output = TiedOutput(output_table, scale=scale)
