@@ -27,7 +27,6 @@ from .protection import (
     Protection,
     covered,
     differing,
-    joined,
     protected_spans,
     touched,
 )
@@ -366,30 +365,27 @@ class Corrector:
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected;
         ``answers``: of units that are written alike in the same context."""
-        line, shown = reading.lines[number], reading.shown[number]
-        units = reading.units[number]
+        line, shown, units = reading.lines[number], reading.shown[number], reading.units[number]
         wanted = self._wanted(reading, number, answers)
         respaced: list[tuple[Patch, float]] = []
         if self.backend.spacing:
             places = [*spans(shown, "letters")]
             judge = (reading.evidence.respaced,) if reading.evidence else ()
             wanted, respaced = self.backend.spacing.combined(shown, places, wanted, *judge)
-        wanted = sorted([*wanted, *respaced])
         edits, longest = [], self.settings.longest
-        patterns = protected_spans(protections if wanted else (), line, shown)
-        protected = joined([*patterns, *reading.foreign[number]])
+        foreign, markup = reading.foreign[number], differing(line, shown)
+        changes = sorted([*wanted, *respaced])
+        protected = protected_spans(protections if changes else (), line, shown, foreign)
         asked = [one for one in protections if one is not self.protections[0]]
-        spans_asked = protected_spans(asked if respaced else (), line, shown)
-        whole = joined([*spans_asked, *differing(line, shown)])
-        for (start, end, after), chance in whole_words(line, wanted):
+        whole = protected_spans(asked if respaced else (), line, shown, markup)
+        for (start, end, after), chance in whole_words(line, changes):
             before = line[start:end]
             spaced = any(start <= first and last <= end for (first, last, _), _ in respaced)
+            is_covered = spaced and covered(whole, start, end)
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"
-            elif touched(protected, start, before, after) or (
-                spaced and covered(whole, start, end)
-            ):
+            elif touched(protected, start, before, after) or is_covered:
                 reason = "protected"
             elif chance < (max(least, spacing.SURE) if spaced else least):
                 reason = "confidence"

@@ -119,13 +119,14 @@ class CodeProtection(Protection):
         return joined([*super().spans(line), *quoted, *capitals])
 
 
-def protected_spans(protections: Iterable[Protection], line: str, shown: str) -> list[Span]:
-    """All that is protected in a line, :func:`joined`; code as far as it is shown."""
-    return joined(
-        span
-        for protection in protections
-        for span in protection.spans(shown if isinstance(protection, CodeProtection) else line)
-    )
+def protected_spans(
+    protections: Iterable[Protection], line: str, shown: str, others: Iterable[Span] = ()
+) -> list[Span]:
+    """All that is protected in a line, and other spans, :func:`joined`; code as it is shown."""
+    spans = [*others]
+    for protection in protections:
+        spans += protection.spans(shown if isinstance(protection, CodeProtection) else line)
+    return joined(spans)
 
 
 def differing(line: str, shown: str) -> list[Span]:
