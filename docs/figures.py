@@ -213,8 +213,9 @@ def latency() -> str:
 
 def corrections() -> str:
     """Misspellings made right against right words changed, of the corrector and its peers."""
+    ours = ("lev-correct", "lev-correct --min-confidence 0.9", "lev-correct --eager")
     peers = ("codespell", "typos", "symspellpy", "harper")
-    names = {name: (name, name not in peers) for name in ("lev-correct", *peers)}
+    names = {name: (name, name in ours) for name in (*ours, *peers)}
     marks = (0.1, 1, 10, 100)
     across = Axis("words changed in 1,000 words of right text (log scale)", 0.1, 200, marks, True)
     up = Axis("learners' misspellings made right, %", 0, 100, (0, 25, 50, 75, 100))
@@ -222,7 +223,7 @@ def corrections() -> str:
     return chart(title, across, up, points_of("correctors", "right_text", "made_right", names))
 
 
-CHARTS = {"learning": learning, "latency": latency}
+CHARTS = {"learning": learning, "latency": latency, "corrections": corrections}
 
 
 def states(trace: dict[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
