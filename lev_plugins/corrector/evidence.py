@@ -215,14 +215,15 @@ class Evidence:
         """Of a change of spaces or apostrophes in a word or two, or of a slip, all told."""
         words, spaced = before.split(), after.split()
         same_letters = bare_letters(before) == bare_letters(after)
-        against = self._against(before, False) if len(words) == 1 else 0.0
+        against = self._against(before, False) if len(words) < len(spaced) else 0.0
         if len(words) == len(spaced) == 1 and not same_letters:
-            level = self._level(before) if before[0].isupper() else 0  # of a name that exists
             is_listed = self.run.words.misspelt(before) > 0
-            lowest = 0 if is_listed else max(SLIPPED * self.severity, level)
+            lowest = 0.0 if is_listed else SLIPPED * self.severity
+            if before[0].isupper() and before != before.upper():  # it may be another name
+                returns = REPEATED * math.log(max(self.run.met[before], 1))
+                lowest = max(lowest, self._level(before) + returns)
         elif len(words) == 1:
             lowest = (LEFT_OUT if len(spaced) > 1 else APOSTROPHE) * self.severity
-            against *= len(spaced) > 1
         else:
             lowest = (PUT_IN if same_letters or len(spaced) > 1 else DOUBLED) * self.severity
         return chance / (chance + max(1 - chance, 1e-9) * math.exp(max(against, lowest)))
