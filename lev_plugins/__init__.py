@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from .inference.enct5 import EncT5, Prediction  # noqa: F401
     from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 #: parts of the Python interface: where they are
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "corrector"),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .editor import Editor
     from .labeler import Labeler
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 __all__ = ["Editor", "Labeler", "load"]
 
 
