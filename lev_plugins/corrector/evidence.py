@@ -216,14 +216,15 @@ class Evidence:
         words, spaced = before.split(), after.split()
         same_letters = bare_letters(before) == bare_letters(after)
         against = self._against(before, False) if len(words) < len(spaced) else 0.0
+        is_listed = len(words) == 1 and self.run.words.misspelt(before) > 0
         if len(words) == len(spaced) == 1 and not same_letters:
-            is_listed = self.run.words.misspelt(before) > 0
             lowest = 0.0 if is_listed else SLIPPED * self.severity
             if before[0].isupper() and before != before.upper():  # it may be another name
                 returns = REPEATED * math.log(max(self.run.met[before], 1))
                 lowest = max(lowest, self._level(before) + returns)
         elif len(words) == 1:
-            lowest = (LEFT_OUT if len(spaced) > 1 else APOSTROPHE) * self.severity
+            bar = LEFT_OUT if len(spaced) > 1 else APOSTROPHE
+            lowest = 0.0 if is_listed else bar * self.severity
         else:
             lowest = (PUT_IN if same_letters or len(spaced) > 1 else DOUBLED) * self.severity
         return chance / (chance + max(1 - chance, 1e-9) * math.exp(max(against, lowest)))

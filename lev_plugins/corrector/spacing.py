@@ -265,7 +265,9 @@ class Spacing:
             if best and chance < SURE and not has_letters_of(slot.words, best):
                 continue  # a model knows more words
             if text == " ".join(meant) and slot.span in chances:
-                chances[slot.span] = max(chances[slot.span], judge(" ".join(written), text, chance))
+                if "'" not in text:  # no model takes an apostrophe for a term
+                    chance = judge(" ".join(written), text, chance)
+                chances[slot.span] = max(chances[slot.span], chance)
                 continue
             for place in chances.keys() & {*slot.places}:
                 chances[place] *= 1 - share
