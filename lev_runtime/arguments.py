@@ -6,15 +6,15 @@ from typing import Any
 from .errors import UserError
 
 
-def strings(name: str, kind: str, given: Iterable[Any], optional: bool = False) -> list[Any]:
+def strings(name: str, kind: str, values: Iterable[Any], optional: bool = False) -> list[Any]:
     """A list of strings, or of strings and None; ``kind`` is what a message calls each.
 
     Raises:
         UserError: it is none; a single string, whose characters would be the texts, included.
     """
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise UserError(f"{name}: takes a list, not {given!r:.60}")
-    texts = list(given)
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise UserError(f"{name}: takes a list, not {values!r:.60}")
+    texts = list(values)
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str) and not (optional and text is None):
             raise UserError(f"{kind} {number}: {text!r:.60} is no text; give strings")

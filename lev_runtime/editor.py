@@ -150,13 +150,13 @@ class Editor:
         source, draft, marks = line.source_tokens, line.draft_tokens, line.marks
         drafted = len(draft) - 2
         # with a limit near its length a draft would be deleted from and not inserted into
-        cap = max(options.max_len, drafted + (drafted + 1) // 2) + 2
+        longest = max(options.max_len, drafted + (drafted + 1) // 2)
         return Sentence(
             row=row,
             candidate=candidate,
             key=sentence_key(source, draft) if candidate else 0,
             tokens=draft,
-            cap=min(cap, self.settings["model_limit"]),
+            cap=min(longest + 2, self.settings["model_limit"]),
             marks=marks,
             removed=[] if marks is None else orders(draft, marks),
         )
@@ -204,10 +204,10 @@ class Editor:
                 "there is an old source, and the model was not trained with --old-source; leave it "
                 "out"
             )
-        given, marked = draft or "", markup
+        draft_text, marked = draft or "", markup
         if terms:
-            given, marked = " ".join(write_mark(term, "term") for term in terms), True
-        words, draft_tokens, marks = self._encode_draft(given, marked)
+            draft_text, marked = " ".join(write_mark(term, "term") for term in terms), True
+        words, draft_tokens, marks = self._encode_draft(draft_text, marked)
         source_words = self.codec.encode(mark_change(source, old or "")).split()
         source_tokens = np.array(self.source.encode(source_words))
         sides = ("source", source_tokens), ("draft", draft_tokens)

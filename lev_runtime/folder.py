@@ -53,8 +53,8 @@ class Folder:
         try:
             content = json.loads(place.read_text("utf-8"))
         except FileNotFoundError as error:
-            said = f"{self.path} holds no exported model ({DESCRIPTION} is missing)"
-            raise UserError(f"{said}; make one with lev-export") from error
+            fault = f"{self.path} holds no exported model ({DESCRIPTION} is missing)"
+            raise UserError(f"{fault}; make one with lev-export") from error
         except OSError as error:
             raise UserError(f"{place}: {error.strerror or error}") from error
         except ValueError as error:

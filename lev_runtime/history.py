@@ -97,13 +97,17 @@ class EditTrace:
     def _repr_html_(self) -> str:
         """For notebooks: the source, the draft with its edits, the output."""
         shown = {"kept": html.text, "deleted": html.deleted, "inserted": html.inserted}
-        edits = " ".join(shown[mark](token) for mark, token in self.net().merged())
-        count = f"{self.steps} iteration{'' if self.steps == 1 else 's'}, {self.terminated}"
         lines = [("source", html.text(self.source))]
-        lines += [("draft", html.text(self.draft))] if self.draft is not None else []
-        lines += [("edits", edits)] if self.net().changed else []
-        output = f"{html.text(self.text)} {html.small(f'{count}; score {self.score:.4f}')}"
-        return html.rows([*lines, ("output", output)])
+        if self.draft is not None:
+            lines.append(("draft", html.text(self.draft)))
+        net = self.net()
+        if net.changed:
+            edits = [shown[mark](token) for mark, token in net.merged()]
+            lines.append(("edits", " ".join(edits)))
+        iterations = "iteration" if self.steps == 1 else "iterations"
+        end = f"{self.steps} {iterations}, {self.terminated}; score {self.score:.4f}"
+        lines.append(("output", f"{html.text(self.text)} {html.small(end)}"))
+        return html.rows(lines)
 
     @property
     def steps(self) -> int:

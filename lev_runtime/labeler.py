@@ -118,18 +118,20 @@ class Labeler:
 
     # text to subwords ---------------------------------------------------------------------------
 
-    def _text(self, given: Text) -> Reading:
+    def _text(self, example: Text) -> Reading:
         """A text or a pair."""
-        texts = strings("texts", "text", [given] if isinstance(given, str) else given)
+        texts = strings("texts", "text", [example] if isinstance(example, str) else example)
         if len(texts) != self.texts_per_example:
             trained = "single texts" if self.texts_per_example == 1 else "pairs of texts"
-            raise UserError(f"{given!r:.60}: the model was trained on {trained}")
+            raise UserError(f"{example!r:.60}: the model was trained on {trained}")
         encoding = self.pieces.texts(texts, self.most)
         return tuple(texts), [encoding], encoding.cut_off
 
-    def _sentence(self, given: Text) -> Reading:
+    def _sentence(self, sentence: Text) -> Reading:
         """Words in as many windows as they need."""
-        words = strings("words", "word", given.split() if isinstance(given, str) else given)
+        words = strings(
+            "words", "word", sentence.split() if isinstance(sentence, str) else sentence
+        )
         windows: list[Encoding] = []
         done, too_long = 0, False
         while done < len(words):
@@ -169,11 +171,13 @@ class Labeler:
         """What the graph takes, B × S and B × L, padded on the right with 0."""
         counts = [self._positions(part) for part in parts]
         places = [[*range(count)] if self.kind == MULTILABEL else [0] * count for count in counts]
+        mask = _padded([[1] * len(part.pieces) for part in parts])
+        latent_mask = _padded([[1] * count for count in counts])
         inputs = {
             "tokens": _padded([part.pieces for part in parts]),
-            "mask": _padded([[1] * len(part.pieces) for part in parts]).astype(np.int32),
+            "mask": mask.astype(np.int32),
             "latents": _padded(places),
-            "latent_mask": _padded([[1] * count for count in counts]).astype(np.int32),
+            "latent_mask": latent_mask.astype(np.int32),
         }
         if self.tags:
             inputs["spans"] = _padded([part.spans for part in parts])

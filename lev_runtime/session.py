@@ -98,6 +98,6 @@ class Session:
 
     def __call__(self, outputs: Sequence[str], inputs: Arrays) -> list[np.ndarray]:
         """The named outputs of a run; ``inputs`` may hold more than the graph takes."""
-        given = {name: inputs[name] for name in self.inputs}
-        arrays: list[np.ndarray] = self.session.run(list(outputs), given)
+        feed = {name: inputs[name] for name in self.inputs}
+        arrays: list[np.ndarray] = self.session.run(list(outputs), feed)
         return arrays

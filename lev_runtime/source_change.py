@@ -56,9 +56,12 @@ def mark_change(source: str, old: str) -> str:
     """
     if not old.strip():
         return source
-    return "".join(
-        new
-        if before == new
-        else (before and f"<del>{before}</del>") + (new and f"<ins>{new}</ins>")
-        for before, new in segments(old, source)
-    )
+    parts = []
+    for before, after in segments(old, source):
+        if before == after:
+            parts.append(after)
+            continue
+        deleted = f"<del>{before}</del>" if before else ""
+        inserted = f"<ins>{after}</ins>" if after else ""
+        parts.append(deleted + inserted)
+    return "".join(parts)

@@ -205,7 +205,7 @@ class Run:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
         text = read_file(path).lines if is_markdown(path) and not is_stream(path) else ()
-        document, told = self.corrector.document(path=path, text=text), False
+        document, noted = self.corrector.document(path=path, text=text), False
         comments = IgnoreComments()
         read = progress(raw_lines(path), "lines", output, path)
         for chunk in chunks(read, path, self.args.buffer, PAUSE):
@@ -219,8 +219,8 @@ class Run:
                 ignored=comments.read(lines),
                 batch_size=self.args.batch_size,
             )
-            if document and document.foreign and not told:
-                told = True
+            if document and document.foreign and not noted:
+                noted = True
                 self._say_foreign(path)
             yield done, ends
 
@@ -236,9 +236,9 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         "path data device unit window beam precision settings lexicon lookup bigrams confusions "
         "draft_guided eager"
     )
-    given: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
-    given["weights"] = weights(args.weight or ())
-    corrector = Corrector.from_pretrained(**given | text_processing(args))
+    options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
+    options["weights"] = weights(args.weight or ())
+    corrector = Corrector.from_pretrained(**options | text_processing(args))
     if named := [name for name in args.protect or () if name in NAMED]:
         code = named[-1] == "code"
         corrector.settings = replace(corrector.settings, protect_code=code)
@@ -247,4 +247,6 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
 
 def _joined(done: Sequence["Correction"], ends: Sequence[bytes]) -> bytes:
     pairs = zip(done, ends, strict=True)
-    return b"".join(one.text.encode("utf-8", "surrogateescape") + end for one, end in pairs)
+    return b"".join(
+        correction.text.encode("utf-8", "surrogateescape") + end for correction, end in pairs
+    )

@@ -124,22 +124,22 @@ def _add_few(parser: argparse.ArgumentParser) -> None:
     add("--tune-weights", "with --tune: also fit the weights of the ranking")
 
 
-def weights(given: Sequence[str]) -> dict[str, float]:
+def weights(arguments: Sequence[str]) -> dict[str, float]:
     """``NAME=VALUE`` each; whether there is such a weight is for the ranking to say.
 
     Raises:
         UserError: another text.
     """
-    found = {}
-    for text in given:
+    by_name = {}
+    for text in arguments:
         name, _, value = text.partition("=")
         try:
-            found[name] = float(value)
+            by_name[name] = float(value)
         except ValueError:
-            found[name] = math.nan
-        if not (name and math.isfinite(found[name])):
+            by_name[name] = math.nan
+        if not (name and math.isfinite(by_name[name])):
             raise UserError(f"--weight {text}: expected NAME=NUMBER, such as frequency=0.1")
-    return found
+    return by_name
 
 
 def check(args: argparse.Namespace) -> None:
@@ -181,13 +181,13 @@ def _check_ways(args: argparse.Namespace) -> None:
     """The text goes to one place, standard output takes one thing, and ``--tune`` no text."""
     ways = {"--output-dir": args.output_dir, "--in-place": args.in_place, "--tune": args.tune}
     ways["--diff" if args.diff else "--check"] = args.diff or args.check
-    given = [flag for flag, value in ways.items() if value]
-    if len(given) > 1:
-        raise UserError(f"{given[0]} and {given[1]} cannot be combined")
+    flags = [flag for flag, value in ways.items() if value]
+    if len(flags) > 1:
+        raise UserError(f"{flags[0]} and {flags[1]} cannot be combined")
     _check_companions(args)
     if args.tune and not args.path:
         raise UserError("--tune needs your own model: add --path")
-    patterns = [one for one in args.protect or () if one not in NAMED]
+    patterns = [pattern for pattern in args.protect or () if pattern not in NAMED]
     others = {"files": args.files, "edits": args.edits, "html": args.html, "protect": patterns}
     others["min-confidence"] = args.min_confidence is not None
     for name in (name for name, value in others.items() if value and args.tune):
@@ -195,7 +195,7 @@ def _check_ways(args: argparse.Namespace) -> None:
     to_files = args.output_dir or args.in_place
     free = to_files or (args.check and not args.diff)  # standard output takes no text
     if to_files and (not args.files or STANDARD_STREAM in args.files):
-        raise UserError(f"{given[0]} needs files, not standard input")
+        raise UserError(f"{flags[0]} needs files, not standard input")
     streamed = [flag for flag in ("edits", "html") if others[flag] == STANDARD_STREAM]
     if len(streamed) > bool(free):
         taken = "--edits" if free else "the text"

@@ -27,7 +27,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
     chosen = args.goal or "changed:1"
     goal = tuning.Goal.parse(chosen)
     counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights)
-    said = (
+    summary = (
         f"tuned for {chosen} on {counted(counts.words, 'word')}: {counts.corrected:,} of "
         f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "
         f"{counts.right_before:,} right ones changed"
@@ -38,7 +38,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         unit=corrector.unit,
         window=corrector.window or None,
         weights=ranker.named_weights() if isinstance(ranker, Ranker) else {},
-        tuned=said,
+        tuned=summary,
     )
     path = settings.write(use, checkpoint)
     if left_out:
@@ -46,7 +46,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
             f"left out: {len(left_out):,} of {len(noisy):,} lines, which have more or fewer "
             f"noisy than clean words (the first is line {left_out[0]})"
         )
-    print(f"{said}; --min-confidence {use.min_confidence:.3g}")
+    print(f"{summary}; --min-confidence {use.min_confidence:.3g}")
     if counts.miscorrected > counts.corrected:
         print("note: more right words are changed than wrong ones corrected: train longer")
     print(f"calibrated with a temperature of {use.temperature:.3g}")

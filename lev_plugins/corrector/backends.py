@@ -37,20 +37,20 @@ class Rewriting(NamedTuple):
         before, after = (processing.text(side).split() for side in self[:2])
         if before == after:
             return {}
-        words, every = text.split(), [*self.gone, *self.come]
+        words, all_logs = text.split(), [*self.gone, *self.come]
         if len(words) != len(before):  # it is not known which is which
-            return {WordEdit(0, len(words), tuple(after)): _product(every)}
+            return {WordEdit(0, len(words), tuple(after)): _product(all_logs)}
         sides = [list(zip(_word_of(processing, side), logs, strict=True))
                  for side, logs in zip(self[:2], self[2:])]  # fmt: skip
-        found, grown = {}, 0
+        answer, grown = {}, 0
         for edit in word_edits(before, after):
             first, last = edit.start + grown, edit.start + grown + len(edit.words)
             grown = last - edit.end
-            mine = [log for place, log in sides[0] if edit.start <= place < edit.end]
-            mine += [log for place, log in sides[1] if first <= place < last]
+            edit_logs = [log for place, log in sides[0] if edit.start <= place < edit.end]
+            edit_logs += [log for place, log in sides[1] if first <= place < last]
             if tuple(words[edit.start : edit.end]) != edit.words:
-                found[edit] = _product(every if set(mine) <= {None} else mine)
-        return found
+                answer[edit] = _product(all_logs if set(edit_logs) <= {None} else edit_logs)
+        return answer
 
 
 def _word_of(processing: TextProcessing, tokens: Sequence[str | None]) -> list[int]:

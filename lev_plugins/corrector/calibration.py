@@ -24,16 +24,16 @@ def calibrated(probability: float, temperature: float) -> float:
     return 1 / (1 + math.exp(min(-odds, _LARGEST)))
 
 
-def temperature(found: Sequence[tuple[float, bool]]) -> float:
+def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
     """The temperature under which outcomes are most probable; 1 where they are all alike."""
-    right = np.array([one for _, one in found], dtype=bool)
+    right = np.array([is_right for _, is_right in outcomes], dtype=bool)
     if right.all() or not right.any():
         return 1.0
-    inner = np.clip(np.array([p for p, _ in found]), _SMALLEST, 1 - _SMALLEST)
+    inner = np.clip(np.array([p for p, _ in outcomes]), _SMALLEST, 1 - _SMALLEST)
     odds = np.log(inner / (1 - inner))
 
-    def loss(one: float) -> float:
-        p = np.clip(1 / (1 + np.exp(-odds / one)), _SMALLEST, 1 - _SMALLEST)
+    def loss(candidate: float) -> float:
+        p = np.clip(1 / (1 + np.exp(-odds / candidate)), _SMALLEST, 1 - _SMALLEST)
         return float(-np.log(np.where(right, p, 1 - p)).mean())
 
     return round(float(min(_TRIED, key=loss)), 4)

@@ -92,9 +92,9 @@ def _tracked(folder: str) -> list[str]:
         answer = subprocess.run(command, capture_output=True, env={**environment, "LC_ALL": "C"})
     except OSError:  # git is not installed
         return []
-    said = answer.stderr.decode("utf-8", "replace").strip()
-    if answer.returncode and "not a git repository" not in said:
-        raise UserError(f"{folder}: git cannot list its files: {said}")
+    message = answer.stderr.decode("utf-8", "replace").strip()
+    if answer.returncode and "not a git repository" not in message:
+        raise UserError(f"{folder}: git cannot list its files: {message}")
     names = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
     return sorted({name for name in names if name})
 

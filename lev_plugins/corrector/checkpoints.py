@@ -33,7 +33,7 @@ def checkpoint_backend(
     draft_guided: bool = False,
 ) -> Backend:
     """Loads a checkpoint; arguments and errors are those of :func:`.loading.load_backend`."""
-    given = processing or {}
+    text_options = processing or {}
     place, path = device_named(device), find_checkpoint(path)
     state = load_state(path)
     name = getattr(state["cfg"].task, "_name", None)
@@ -46,7 +46,7 @@ def checkpoint_backend(
         raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
     backend: Generating | LevenshteinBackend
     if is_generating(state):
-        parts = load_parts(path, state, data, given)
+        parts = load_parts(path, state, data, text_options)
         generator = parts.task.build_generator([parts.model], GenerationConfig())
         searches = isinstance(generator, SequenceGenerator)
         if draft_guided and not searches:
@@ -56,10 +56,10 @@ def checkpoint_backend(
         backend = backend_class(*parts, beam, place, precision, draft_guided)
     elif name in EDITING:
         editor = LevenshteinEditor.from_pretrained(
-            path, data, place, precision, state=state, **given
+            path, data, place, precision, state=state, **text_options
         )
         editor.bpe, knows_spaces = subwords(
-            (editor.tokenizer, editor.bpe), given, editor.task.src_dict
+            (editor.tokenizer, editor.bpe), text_options, editor.task.src_dict
         )
         backend = LevenshteinBackend(editor, knows_spaces)
     else:

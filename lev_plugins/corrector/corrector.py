@@ -165,9 +165,9 @@ class Corrector:
         backend = loading.ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window
-        made = cls(backend, unit, window, use)
-        made.settings_file, made.eager = file, eager
-        return made
+        corrector = cls(backend, unit, window, use)
+        corrector.settings_file, corrector.eager = file, eager
+        return corrector
 
     def correct(
         self,
@@ -254,8 +254,8 @@ class Corrector:
             return _Reading(lines, shown, code, skipped, units, [()] * len(lines), document)
         foreign = evidence.read(shown, skipped)
         units = [
-            [unit for unit in some if self._is_asked(unit, parts, evidence)]
-            for some, parts in zip(units, foreign, strict=True)
+            [unit for unit in line_units if self._is_asked(unit, parts, evidence)]
+            for line_units, parts in zip(units, foreign, strict=True)
         ]
         return _Reading(lines, shown, code, skipped, units, foreign, document, evidence)
 
@@ -327,7 +327,8 @@ class Corrector:
         tokens, limit = self.backend.processing.tokens, self.backend.limit
         words = self.unit in ("word", "letters")
         longest = LONGEST_WORD if words else len(line)
-        places = [one for one in spans(line, self.unit, self.window) if one[1] - one[0] <= longest]
+        all_places = spans(line, self.unit, self.window)
+        places = [(start, end) for start, end in all_places if end - start <= longest]
         shown = as_asked(line, places) if self.unit == "letters" else line
         for number, (start, end) in enumerate(places):
             forms = [shown[start:end]] if is_shouted(line) else [line[start:end], shown[start:end]]
@@ -344,10 +345,10 @@ class Corrector:
     def _is_compound(self, line: str, start: int, end: int) -> bool:
         """Whether a word is a part of one with hyphens that the lists have, written as one word
         (*co-ordinate*) or as a phrase (*de-facto*)."""
-        whole = compound(line, start, end)
-        if whole is None:
+        compound_word = compound(line, start, end)
+        if compound_word is None:
             return False
-        parts = re.split(f"[{HYPHENS}]", whole.lower())
+        parts = re.split(f"[{HYPHENS}]", compound_word.lower())
         return self.backend.knows("".join(parts)) or " ".join(parts) in self._phrases
 
     @cached_property
@@ -376,12 +377,12 @@ class Corrector:
         foreign, markup = reading.foreign[number], differing(line, shown)
         changes = sorted([*wanted, *respaced])
         protected = protected_spans(protections if changes else (), line, shown, foreign)
-        asked = [one for one in protections if one is not self.protections[0]]
-        whole = protected_spans(asked if respaced else (), line, shown, markup)
+        asked = [protection for protection in protections if protection is not self.protections[0]]
+        asked_spans = protected_spans(asked if respaced else (), line, shown, markup)
         for (start, end, after), chance in whole_words(line, changes):
             before = line[start:end]
             spaced = any(start <= first and last <= end for (first, last, _), _ in respaced)
-            is_covered = spaced and covered(whole, start, end)
+            is_covered = spaced and covered(asked_spans, start, end)
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"

@@ -19,20 +19,20 @@ def plan(paths: Sequence[str], output_dir: str) -> dict[str, str]:
         UserError: nothing to correct, a file that cannot be read, two files with one target, a
             target that is an input.
     """
-    made: dict[str, str] = {}
+    source_of: dict[str, str] = {}
     for source, name in _found(paths, output_dir):
         target = os.path.join(output_dir, name)
-        if made.setdefault(target, source) != source:
+        if source_of.setdefault(target, source) != source:
             raise UserError(
-                f"{made[target]} and {source} would both be written to {target}; correct them in "
-                "two runs, each with an --output-dir of its own"
+                f"{source_of[target]} and {source} would both be written to {target}; correct them "
+                "in two runs, each with an --output-dir of its own"
             )
-    if not made:
+    if not source_of:
         raise UserError(f"no text files in {', '.join(paths)}; check the path")
-    inputs = {os.path.realpath(source): source for source in made.values()}
-    for taken in filter(None, (inputs.get(os.path.realpath(target)) for target in made)):
+    inputs = {os.path.realpath(source): source for source in source_of.values()}
+    for taken in filter(None, (inputs.get(os.path.realpath(target)) for target in source_of)):
         raise UserError(f"--output-dir {output_dir} would overwrite {taken}; choose another")
-    return made
+    return source_of
 
 
 def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
@@ -48,9 +48,11 @@ def _found(paths: Sequence[str], output_dir: str) -> Iterator[tuple[str, str]]:
             yield path, os.path.basename(path)
             continue
         for folder, folders, files in os.walk(path, onerror=fail):
-            inner = [one for one in folders if os.path.realpath(os.path.join(folder, one)) != out]
-            folders[:] = sorted(one for one in inner if one[0] != ".")
-            for full in (os.path.join(folder, one) for one in sorted(files) if one[0] != "."):
+            inner = [
+                name for name in folders if os.path.realpath(os.path.join(folder, name)) != out
+            ]
+            folders[:] = sorted(name for name in inner if name[0] != ".")
+            for full in (os.path.join(folder, name) for name in sorted(files) if name[0] != "."):
                 if _is_text(full):
                     yield full, os.path.relpath(full, path)
 

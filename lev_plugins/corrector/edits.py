@@ -62,7 +62,7 @@ class Correction:
     def _repr_html_(self) -> str:
         """For notebooks: the line with the edits that were applied, and their probabilities."""
         parts, place = [], 0
-        for edit in (one for one in self.edits if one.applied):
+        for edit in (edit for edit in self.edits if edit.applied):
             parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
             parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
             place = edit.end
@@ -71,7 +71,7 @@ class Correction:
 
 def apply_edits(line: str, edits: Iterable[Edit]) -> str:
     """A line with those of its edits that are to be made."""
-    return splice(line, ((one.offset, one.end, one.after) for one in edits if one.applied))
+    return splice(line, ((edit.offset, edit.end, edit.after) for edit in edits if edit.applied))
 
 
 def script(before: Sequence[object], after: Sequence[object]) -> list[Change]:
@@ -120,23 +120,23 @@ def whole_words(line: str, changes: Iterable[tuple[Patch, float]]) -> list[tuple
     for change in changes:
         (start, end, _), _ = change
         if groups and start < groups[-1][1]:
-            left, right, some = groups.pop()
+            left, right, members = groups.pop()
             right = max(right, end)
         else:
-            left, right, some = start, end, []
+            left, right, members = start, end, []
         if left < right or _spaceless(line[max(first, left - 1) : left + 1]):
-            while not some and left > first and _spaceless(line[left - 1 : left + 1]):
+            while not members and left > first and _spaceless(line[left - 1 : left + 1]):
                 left -= 1
             while _spaceless(line[right - 1 : right + 1]):
                 right += 1
-        some.append(change)
-        groups.append((left, right, some))
-    found = []
-    for left, right, some in groups:
-        after = splice(line[:right], (change for change, _ in some), left)
+        members.append(change)
+        groups.append((left, right, members))
+    patches = []
+    for left, right, members in groups:
+        after = splice(line[:right], (change for change, _ in members), left)
         if after != line[left:right]:
-            found.append(((left, right, after), min(chance for _, chance in some)))
-    return found
+            patches.append(((left, right, after), min(chance for _, chance in members)))
+    return patches
 
 
 def _spaceless(both: str) -> bool:

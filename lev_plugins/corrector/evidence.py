@@ -269,7 +269,7 @@ def _stems(word: str) -> Iterator[str]:
 def _is_plain(token: str) -> bool:
     """Whether a token is a word, with punctuation around it or hyphens inside."""
     core = token.strip("\"'“”‘’()[]{},.;:!?…*_")
-    return not core or all(one.isalpha() or one in f"'’{HYPHENS}" for one in core)
+    return not core or all(char.isalpha() or char in f"'’{HYPHENS}" for char in core)
 
 
 def _inside(place: int, parts: Sequence[Span]) -> bool:

@@ -77,10 +77,10 @@ class Exported(Searching):
 
     def _rated(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[list[list[float]]]:
         """Of each text of the units of a batch the log-probabilities of its symbols and </s>."""
-        given = Given([list(map(self._numbered, texts)) for _, texts in asked], self.eos)
+        rater = Given([list(map(self._numbered, texts)) for _, texts in asked], self.eos)
         reader, _ = self.prefixes([unit for unit, _ in asked])
-        search(reader, len(asked), [given], self.eos, self.pad)
-        return list(map(given.symbol_logs, range(len(asked))))
+        search(reader, len(asked), [rater], self.eos, self.pad)
+        return list(map(rater.symbol_logs, range(len(asked))))
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
@@ -100,10 +100,10 @@ class Exported(Searching):
             [text for text, _ in beam.best(row) if len(text) < limit][:1]
             for row, limit in enumerate(limits)
         ]
-        given = Given(ended, self.eos)
-        search(self.prefixes(units)[0], len(units), [given], self.eos, self.pad)
+        rater = Given(ended, self.eos)
+        search(self.prefixes(units)[0], len(units), [rater], self.eos, self.pad)
         return [
-            (texts[0], given.symbol_logs(row)[0]) if texts else None
+            (texts[0], rater.symbol_logs(row)[0]) if texts else None
             for row, texts in enumerate(ended)
         ]
 

@@ -25,8 +25,8 @@ class Generating(GeneratingModel, Backend):
     ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`."""
         read = list(map(self.processing.tokens, units))
-        found = in_batches(self.search, read, map(len, read), batch_size)
-        return list(map(self._answer, units, read, found))
+        hypotheses = in_batches(self.search, read, map(len, read), batch_size)
+        return list(map(self._answer, units, read, hypotheses))
 
     def _answer(self, text: str, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
         """The best hypothesis that came to an end by itself, within the unit's own limit."""

@@ -52,10 +52,10 @@ def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False
 
 def _number(text: str) -> float:
     """A finite number of 0 or more; ValueError for another text."""
-    found = float(text)
-    if not 0 <= found < math.inf:
+    number = float(text)
+    if not 0 <= number < math.inf:
         raise ValueError
-    return found
+    return number
 
 
 def all_small(words: Iterable[str]) -> bool:
@@ -111,18 +111,20 @@ class Lexicon:
             return self, {}
         counts: dict[str, float] = defaultdict(float)
         spelled: dict[str, str] = {}
-        for word, count in sorted(self.counts.items(), key=lambda one: one[1]):
+        for word, count in sorted(self.counts.items(), key=lambda entry: entry[1]):
             counts[word.lower()] += count
             spelled[word.lower()] = word  # the most frequent of several
         shouted = all(word != word.lower() for word in self.counts)
-        alone = {} if shouted else {k: one for k, one in spelled.items() if k not in self.counts}
+        if shouted:
+            return Lexicon(counts), {}
+        alone = {small: word for small, word in spelled.items() if small not in self.counts}
         return Lexicon(counts), alone
 
     def near(self, word: str, most: int) -> list[str]:
         """``most`` words within two edits, the nearest first, of these the most frequent."""
         near = self._near.find(word)
-        found = sorted((edits, -self.counts[one], one) for one, edits in near)
-        return [one for _, _, one in found[:most]]
+        ranked = sorted((edits, -self.counts[other], other) for other, edits in near)
+        return [other for _, _, other in ranked[:most]]
 
 
 class Lookup:
@@ -320,11 +322,11 @@ def confusions(sets: Iterable[Sequence[str]]) -> Confusions:
     Both are equally likely to be slips for each other. Bayes' rule asks which is more probable
     here: by how often it is met, and by what stands beside it.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    alternatives: dict[str, tuple[str, ...]] = {}
     for words in sets:
         for word in words:
-            found[word] = tuple(sorted({*found.get(word, ()), *words} - {word}))
-    return found
+            alternatives[word] = tuple(sorted({*alternatives.get(word, ()), *words} - {word}))
+    return alternatives
 
 
 def read_confusions(path: str) -> Confusions:

@@ -30,19 +30,19 @@ def load_backend(
 ) -> Backend:
     """Loads an export, or a checkpoint where a folder has no export, or torch is needed for what is
     asked; arguments and errors are those of :meth:`.Corrector.from_pretrained`."""
-    given = {name: value for name, value in (processing or {}).items() if value is not None}
+    text_options = {name: value for name, value in (processing or {}).items() if value is not None}
     needs_torch = {
         "device": None if str(device) in ("None", "cpu") else device,
         "precision": None if precision == "fp32" else precision,
         "draft_guided": draft_guided,
         "data": data,
-        **given,
+        **text_options,
     }
     if serves(path, needs_torch):
         return Exported(path, 5 if beam is None else beam)
     from .checkpoints import checkpoint_backend  # torch and fairseq are slow to import
 
-    return checkpoint_backend(path, data, device, beam, precision, given, draft_guided)
+    return checkpoint_backend(path, data, device, beam, precision, text_options, draft_guided)
 
 
 def ranked(
@@ -54,13 +54,13 @@ def ranked(
     Raises:
         UserError: weights, bigrams or confusions where they would be of no use, or an edit model.
     """
-    files = [f"{one}={file}" for one in ("bigrams", "confusions") if (file := getattr(use, one))]
-    given = [*files, *(f"weights={name}" for name in weights)]
+    files = [f"{name}={file}" for name in ("bigrams", "confusions") if (file := getattr(use, name))]
+    options = [*files, *(f"weights={name}" for name in weights)]
     by_word = unit in WORDS
-    whole = not use.confusions or (use.bigrams and use.lexicon)
-    if given and not (use.ranks and whole and (by_word or not files)):
+    is_complete = not use.confusions or (use.bigrams and use.lexicon)
+    if options and not (use.ranks and is_complete and (by_word or not files)):
         raise UserError(
-            f"{given[0]}: needs lexicon=FILE; confusions bigrams=FILE too; and both of these "
+            f"{options[0]}: needs lexicon=FILE; confusions bigrams=FILE too; and both of these "
             "unit=letters or word (settings=none where the settings name them)"
         )
     if not use.ranks:

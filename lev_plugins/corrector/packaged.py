@@ -13,8 +13,8 @@ def installed_misspellings() -> str | None:
     Its licence (CC BY-SA 3.0) asks for more than attribution, so that the package depends on it
     and does not carry it.
     """
-    found = importlib.util.find_spec("codespell_lib")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("codespell_lib")
+    if spec is None or spec.origin is None:
         return None
-    path = Path(found.origin).with_name("data") / "dictionary.txt"
+    path = Path(spec.origin).with_name("data") / "dictionary.txt"
     return str(path) if path.is_file() else None

@@ -59,7 +59,8 @@ class Prefixes:
 
     def _anew(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Tensor:
         self.tokens = np.concatenate([self.tokens[parents], symbols[:, None]], 1)
-        tokens, sources = (torch.from_numpy(one).to(self.device) for one in (self.tokens, units))
+        tokens = torch.from_numpy(self.tokens).to(self.device)
+        sources = torch.from_numpy(units).to(self.device)
         read = self.model.encoder.reorder_encoder_out(self.encoded, sources)
         output = self.model.decoder(tokens, encoder_out=read)
         return self.model.get_normalized_probs(output, log_probs=True)[:, -1].float()
@@ -78,8 +79,8 @@ class Prefixes:
             tokens.to(self.device), depth, seen, encoded, self.before
         )
         logits = model.decoder.output_layer(features)
-        every = model.get_normalized_probs((logits, None), log_probs=True).float()
-        return every[group, column]
+        logs = model.get_normalized_probs((logits, None), log_probs=True).float()
+        return logs[group, column]
 
     def _select(
         self, group: Numbers, column: Numbers, parents: Numbers, size: int, width: int
@@ -87,9 +88,9 @@ class Prefixes:
         """Keeps of the tokens those that the groups begin with: G × W × (N + W), which of them, and
         of the newest, each prefix has."""
         tokens = self.tokens[parents]
-        every = int(self.tokens.max(initial=0)) + 1
-        keys, number = np.unique(group[:, None] * every + tokens, return_inverse=True)
-        owner, token = np.divmod(keys, every)
+        num_symbols = int(self.tokens.max(initial=0)) + 1
+        keys, number = np.unique(group[:, None] * num_symbols + tokens, return_inverse=True)
+        owner, token = np.divmod(keys, num_symbols)
         place = np.arange(len(keys)) - np.searchsorted(owner, owner)
         count = int(place.max(initial=-1)) + 1
         if count:
@@ -98,9 +99,9 @@ class Prefixes:
             self.before = [(_at(k, kept), _at(v, kept)) for k, v in self.before]
         # what is no prefix has itself, so that its softmax is not empty
         seen = np.repeat(np.eye(width, count + width, count, dtype=bool)[None], size, 0)
-        mine = place[number.reshape(tokens.shape)]
-        seen[group[:, None], column[:, None], mine] = True
-        new = np.concatenate([mine, count + column[:, None]], 1)
+        kept_columns = place[number.reshape(tokens.shape)]
+        seen[group[:, None], column[:, None], kept_columns] = True
+        new = np.concatenate([kept_columns, count + column[:, None]], 1)
         self.tokens = group[:, None] * (count + width) + new
         return torch.from_numpy(seen).to(self.device)
 

@@ -78,12 +78,12 @@ class Protection:
 
     def __init__(self, patterns: Iterable[str] = (), words: Iterable[str] = ()) -> None:
         self.patterns: list[re.Pattern[str]] = []
-        for one in strings("protect", "protect", patterns):
+        for pattern in strings("protect", "protect", patterns):
             try:
-                self.patterns.append(re.compile(one))
+                self.patterns.append(re.compile(pattern))
             except (re.error, OverflowError) as error:
-                raise UserError(f"protect={one!r} is no regular expression: {error}") from error
-        self.words = {one.strip() for one in strings("protect_words", "protect_words", words)}
+                raise UserError(f"protect={pattern!r} is no regular expression: {error}") from error
+        self.words = {word.strip() for word in strings("protect_words", "protect_words", words)}
         # by their first token all lengths: a line is then read once, however long the list
         self._lengths: dict[str, set[int]] = {}
         for word in self.words:
@@ -92,8 +92,8 @@ class Protection:
 
     def spans(self, line: str) -> list[Span]:
         """Where protected text stands in a line, in characters, :func:`joined`; none is empty."""
-        every = (match for pattern in self.patterns for match in pattern.finditer(line))
-        return joined([*(match.span() for match in every if match.group()), *self._words(line)])
+        matches = (match for pattern in self.patterns for match in pattern.finditer(line))
+        return joined([*(match.span() for match in matches if match.group()), *self._words(line)])
 
     def _words(self, line: str) -> Iterator[Span]:
         for match in _FIRST_TOKEN.finditer(line) if self.words else ():
@@ -139,13 +139,13 @@ def differing(line: str, shown: str) -> list[Span]:
 
 def joined(spans: Iterable[Span]) -> list[Span]:
     """The same characters, in order; each once, where spans overlap."""
-    found: list[Span] = []
+    union: list[Span] = []
     for first, end in sorted(spans):
-        if found and first < found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if union and first < union[-1][1]:
+            union[-1] = union[-1][0], max(end, union[-1][1])
         else:
-            found.append((first, end))
-    return found
+            union.append((first, end))
+    return union
 
 
 def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
@@ -160,12 +160,12 @@ def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
     new = after[same : len(after) - alike]
     i, j = start + same, start + len(before) - alike
     near = bisect_left(spans, i, key=itemgetter(1))
-    return any(
-        (i < end and j > first)
-        or (i == j == end and not new[0].isspace())
-        or (i == j == first and not new[-1].isspace())
-        for first, end in spans[near : near + j - i + 2]  # none is empty
-    )
+    nearby = spans[near : near + j - i + 2]  # none is empty
+    if any(i < end and j > first for first, end in nearby):
+        return True
+    at_end = any(i == j == end for _, end in nearby)
+    at_start = any(i == j == first for first, _ in nearby)
+    return (at_end and not new[0].isspace()) or (at_start and not new[-1].isspace())
 
 
 def covered(spans: Sequence[Span], start: int, end: int) -> bool:
@@ -254,12 +254,13 @@ class Document:
     def leave_divided_words(self, lines: Sequence[str], units: Sequence[list[Unit]]) -> None:
         """Takes away the units of both halves of each word with a hyphen at the end of its line;
         ``lines``: the next ones."""
-        for line, mine in zip(lines, units, strict=True):
+        for line, line_units in zip(lines, units, strict=True):
             divided = bool(_DIVIDED.search(line))
-            if divided and mine and len(line[mine[-1].end :].strip()) == 1:
-                mine.pop()
-            if self._divided and mine and not any(map(str.isalnum, line[: mine[0].start])):
-                mine.pop(0)
+            if divided and line_units and len(line[line_units[-1].end :].strip()) == 1:
+                line_units.pop()
+            begins = bool(line_units) and not any(map(str.isalnum, line[: line_units[0].start]))
+            if self._divided and begins:
+                line_units.pop(0)
             self._divided = divided
 
     def probability(self, word: str, chance: float, in_compound: bool = False) -> float:

@@ -116,8 +116,10 @@ class Ranker(Backend):
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
-        found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
-        return {k: one for k, one in found.items() if k != "lookup" or self.vocabulary.lookup}
+        weights = dict(zip(FEATURES, self.weights.tolist(), strict=True))
+        if not self.vocabulary.lookup:
+            del weights["lookup"]
+        return weights
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
@@ -125,22 +127,23 @@ class Ranker(Backend):
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
         forms = {unit: self.form(unit) for unit in units if self.readable(unit)}
         new = sorted({*forms.values()})
-        found = dict(zip(new, self.candidates(new, batch_size), strict=True))
+        candidates_of = dict(zip(new, self.candidates(new, batch_size), strict=True))
+        contexts = contexts or [NO_CONTEXT] * len(units)
         return [
-            self._answer(unit, found[forms[unit]], context) if unit in forms else {}
-            for unit, context in zip(units, contexts or [NO_CONTEXT] * len(units), strict=True)
+            self._answer(unit, candidates_of[forms[unit]], context) if unit in forms else {}
+            for unit, context in zip(units, contexts, strict=True)
         ]
 
-    def _answer(self, unit: str, found: Candidates, context: Context) -> Answer:
-        chances = self.probabilities(found, unit, context)
+    def _answer(self, unit: str, candidates: Candidates, context: Context) -> Answer:
+        chances = self.probabilities(candidates, unit, context)
         best = int(chances.argmax())
-        if self.cased(found.texts[best], unit) == unit:
+        if self.cased(candidates.texts[best], unit) == unit:
             return {}
         answer = {}
-        for edit in found.edits[best]:
+        for edit in candidates.edits[best]:
             written = tuple(self.cased(" ".join(edit.words), unit).split())
-            every = (chances[i] for i, some in enumerate(found.edits) if edit in some)
-            answer[edit._replace(words=written)] = float(sum(every))
+            has_edit = [edit in edits for edits in candidates.edits]
+            answer[edit._replace(words=written)] = float(sum(chances[has_edit]))
         return answer
 
     # which units are ranked -----------------------------------------------------------------------
@@ -183,8 +186,8 @@ class Ranker(Backend):
         return lexicon is not None and (
             len(word) == 1
             or any(
-                one.lower() in lexicon and one not in spelled
-                for one in (word, re.split(f"[{APOSTROPHES}]", word)[0])
+                form.lower() in lexicon and form not in spelled
+                for form in (word, re.split(f"[{APOSTROPHES}]", word)[0])
             )
         )
 
@@ -200,12 +203,12 @@ class Ranker(Backend):
     def candidates(self, units: Iterable[str], batch_size: int) -> list[Candidates]:
         """For each unit, which is readable, in small letters where words are ranked one by one."""
         units = list(units)
-        found = self._found = self._found if len(self._found) < MOST_FOUND else {}
-        new = [unit for unit in dict.fromkeys(units) if unit not in found]
-        found |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
+        cached = self._found = self._found if len(self._found) < MOST_FOUND else {}
+        new = [unit for unit in dict.fromkeys(units) if unit not in cached]
+        cached |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
         others = [unit for unit in new if unit not in self.confused]
-        found |= zip(others, self._proposed(others, batch_size), strict=True)
-        return [found[unit] for unit in units]
+        cached |= zip(others, self._proposed(others, batch_size), strict=True)
+        return [cached[unit] for unit in units]
 
     def _confusable(self, word: str) -> Candidates:
         """Of a word of the lexicon; the model is not asked."""
@@ -222,35 +225,43 @@ class Ranker(Backend):
         tokens = list(map(self.tokens, read))
         edits = list(map(self.vocabulary.edits, units))
         texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
-        listed = [texts_of(unit, (), some) for unit, some in zip(units, edits, strict=True)]
-        others = [list(map(self._asked, some)) for some in listed] if self.by_word else ()
+        listed = [
+            texts_of(unit, (), unit_edits) for unit, unit_edits in zip(units, edits, strict=True)
+        ]
+        others = (
+            [list(map(self._asked, unit_texts)) for unit_texts in listed] if self.by_word else ()
+        )
         written = self.model.nbest(tokens, batch_size, others)
         texts = [
-            texts_of(unit, map(self.processing.text, some), more)
-            for unit, some, more in zip(units, written, edits, strict=True)
+            texts_of(unit, map(self.processing.text, hypotheses), unit_edits)
+            for unit, hypotheses, unit_edits in zip(units, written, edits, strict=True)
         ]
-        pairs = [[(unit, self._asked(text)) for text in some] for unit, some in zip(tokens, texts)]
+        pairs = [
+            [(unit, self._asked(text)) for text in unit_texts]
+            for unit, unit_texts in zip(tokens, texts)
+        ]
         scores = {
             (unit, text): score
-            for unit, found in zip(tokens, written, strict=True)
-            for text, score in found.items()
+            for unit, hypotheses in zip(tokens, written, strict=True)
+            for text, score in hypotheses.items()
         }
-        asked = [pair for some in pairs for pair in some if pair not in scores]
+        asked = [pair for unit_pairs in pairs for pair in unit_pairs if pair not in scores]
         scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
-        rated = ([scores[pair] for pair in some] for some in pairs)
+        rated = ([scores[pair] for pair in unit_pairs] for unit_pairs in pairs)
         return list(map(self._measured, units, texts, rated))
 
     def _measured(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
-        found = {unit: scores[0]}
+        score_of = {unit: scores[0]}
         for text, score in zip(texts, scores, strict=True):
             spelled = self.vocabulary.spelled.get(text, text)
-            found[spelled] = max(score, found.get(spelled, score))
-        words, edits = unit.split(), [self._edits(unit, text) for text in found]
-        features = np.zeros((len(found), len(FEATURES)))
-        features[:, 0] = list(found.values())
-        for row, some in zip(features, edits, strict=True):
-            row[OF_WORDS] = sum(self.vocabulary.features(*one) for one in changes(words, some))
-        return Candidates(tuple(found), features, edits)
+            score_of[spelled] = max(score, score_of.get(spelled, score))
+        words, edits = unit.split(), [self._edits(unit, text) for text in score_of]
+        features = np.zeros((len(score_of), len(FEATURES)))
+        features[:, 0] = list(score_of.values())
+        for row, text_edits in zip(features, edits, strict=True):
+            pairs = changes(words, text_edits)
+            row[OF_WORDS] = sum(self.vocabulary.features(*pair) for pair in pairs)
+        return Candidates(tuple(score_of), features, edits)
 
     def _edits(self, unit: str, text: str) -> list[WordEdit]:
         """Of its words, which make a unit into a text; a word that is ranked alone is one."""
@@ -258,25 +269,27 @@ class Ranker(Backend):
         words = text.split()
         return [WordEdit(0, 1, tuple(words))] if alone else word_edits(unit.split(), words)
 
-    def features(self, found: Candidates, unit: str, context: Context) -> np.ndarray:
+    def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
         """Of the candidates at the place of a unit, as it is written there."""
         if not self.by_word:
-            return found.features
-        features = found.features.copy()
+            return candidates.features
+        features = candidates.features.copy()
         features[0, CAPITAL] = unit[0] != unit[0].lower()
         # another word that exists is written where both neighbours are there and speak for it: how
         # often it is met is no reason by itself
-        enough = all(context) if found.features[-1, CONFUSED] else any(context)
+        enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
         if (bigrams := self.vocabulary.bigrams) and enough:
-            features[:, BIGRAMS] = [bigrams.score(one.lower(), *context) for one in found.texts]
+            features[:, BIGRAMS] = [
+                bigrams.score(text.lower(), *context) for text in candidates.texts
+            ]
         features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
         return features
 
     def probabilities(
-        self, found: Candidates, unit: str, context: Context = NO_CONTEXT
+        self, candidates: Candidates, unit: str, context: Context = NO_CONTEXT
     ) -> np.ndarray:
         """Of each candidate; arguments as of :meth:`features`."""
-        scores = self.features(found, unit, context) @ self.weights
+        scores = self.features(candidates, unit, context) @ self.weights
         scores = np.exp(scores - scores.max())
         return scores / scores.sum()
 
@@ -291,18 +304,18 @@ class Ranker(Backend):
         Args:
             examples: units, as they should be, and their contexts.
         """
-        some = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
-        some = [one for one in some if one[0] and self.readable(one[0])]
-        some = [one for one in some if self.form(one[0]) not in self.confused]
-        found = self.candidates((self.form(unit) for unit, _, _ in some), batch_size)
+        kept = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
+        kept = [example for example in kept if example[0] and self.readable(example[0])]
+        kept = [example for example in kept if self.form(example[0]) not in self.confused]
+        candidates = self.candidates((self.form(unit) for unit, _, _ in kept), batch_size)
         telling = []
-        for one, (unit, right, context) in zip(found, some, strict=True):
-            texts = [self.cased(text, unit) for text in one.texts]
+        for unit_candidates, (unit, right, context) in zip(candidates, kept, strict=True):
+            texts = [self.cased(text, unit) for text in unit_candidates.texts]
             wrong = (Levenshtein.distance(text.split(), right.split()) for text in texts)
             errors = [(n, Levenshtein.distance(text, right)) for n, text in zip(wrong, texts)]
             meant = not self.by_word or right.lower() in map(str.lower, texts)
             if len(set(errors)) > 1 and meant:
-                features = self.features(one, self.form(unit), context)
+                features = self.features(unit_candidates, self.form(unit), context)
                 telling.append((features, [error == min(errors) for error in errors]))
         if telling:
             from .fitting import most_likely  # by torch
@@ -326,5 +339,5 @@ class Ranker(Backend):
         form, plain = self.form(unit), plain_apostrophes(unit)
         word = plain[: len(form)] if plain.lower().startswith(form) else plain
         text = with_case(text, word) + plain[len(word) :]
-        marks = [one for one, straight in zip(unit, plain) if straight == "'"]
+        marks = [mark for mark, straight in zip(unit, plain) if straight == "'"]
         return text.replace("'", marks[0]) if marks else text

@@ -38,15 +38,17 @@ def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour
         ends: line ends, empty for a last line without one.
     """
     parts = []
-    for number, (one, end) in enumerate(zip(done, ends, strict=True), start=first):
-        if one.text != one.source:
+    for number, (correction, end) in enumerate(zip(done, ends, strict=True), start=first):
+        if correction.text != correction.source:
             missing = [] if end else ["\\ No newline at end of file"]
-            parts += [f"@@ -{number} +{number} @@", f"-{one.source}", *missing]
-            parts += [f"+{one.text}", *missing]
+            parts += [f"@@ -{number} +{number} @@", f"-{correction.source}", *missing]
+            parts += [f"+{correction.text}", *missing]
     if colour:
         codes = {"@": 36, "-": 31, "+": 32}
-        parts = [f"\x1b[{codes[one[0]]}m{one}\x1b[m" if one[0] in codes else one for one in parts]
-    return "".join(f"{one}\n" for one in parts).encode("utf-8", "surrogateescape")
+        parts = [
+            f"\x1b[{codes[part[0]]}m{part}\x1b[m" if part[0] in codes else part for part in parts
+        ]
+    return "".join(f"{part}\n" for part in parts).encode("utf-8", "surrogateescape")
 
 
 class Report:
@@ -69,20 +71,20 @@ class Report:
 
     def add(self, done: Sequence["Correction"]) -> None:
         """Note the next lines."""
-        for one in done:
-            applied = [edit for edit in one.edits if edit.applied]
+        for correction in done:
+            applied = [edit for edit in correction.edits if edit.applied]
             self.line += 1
             self.lines += 1
-            self.changed += one.text != one.source
-            self.code += one.code
-            self.wanted += len(one.edits)
+            self.changed += correction.text != correction.source
+            self.code += correction.code
+            self.wanted += len(correction.edits)
             self.applied += len(applied)
             pairs = ((core_of(edit.before), core_of(edit.after)) for edit in applied)
             self.words.update(both for both in pairs if both[0])  # what is no word cannot be kept
-            if one.unterminated:
+            if correction.unterminated:
                 self.unterminated[self.file].append(self.line)
             for sink in self.sinks:
-                sink(self.file, self.line, one)
+                sink(self.file, self.line, correction)
 
     def notes(self) -> Iterator[str]:
         """What was changed often; lines that were left alone."""
@@ -100,5 +102,5 @@ class Report:
             yield f"{place}{_UNTERMINATED}: {counted(len(lines), 'line')} ({few(lines, 5)})"
 
     def __str__(self) -> str:
-        made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"
-        return f"{counted(self.lines, 'line')}, {made}"
+        edits_made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"
+        return f"{counted(self.lines, 'line')}, {edits_made}"

@@ -96,11 +96,11 @@ class Searching(Backend):
         if self._tree is not None:
             unlimited = np.full(len(order), self.longest)
             beams.append(Beam(LEXICON_BEAM, unlimited, self.eos, self._tree))
-        given = Given([list(map(self._numbered, asked[place][1])) for place in order], self.eos)
-        search(reader, len(order), [*beams, given], self.eos, self.pad)
+        rater = Given([list(map(self._numbered, asked[place][1])) for place in order], self.eos)
+        search(reader, len(order), [*beams, rater], self.eos, self.pad)
         written: dict[int, Written] = {}
         for row, place in enumerate(order):
-            rated = [pair for beam in beams for pair in beam.best(row)] + given.rated(row)
+            rated = [pair for beam in beams for pair in beam.best(row)] + rater.rated(row)
             spelt = ((self._spelt(text), score) for text, score in rated)
             written[place] = {
                 tuple(map(str, tokens)): score for tokens, score in spelt if None not in tokens

@@ -90,23 +90,25 @@ def beside(checkpoint: str) -> str | None:
     return path if os.path.isfile(path) else None
 
 
-def chosen(path: str, file: str | None, given: Mapping[str, Any]) -> tuple[Settings, str | None]:
+def chosen(
+    path: str, file: str | None, overrides: Mapping[str, Any]
+) -> tuple[Settings, str | None]:
     """What is set for a checkpoint, and the settings file that says so.
 
     Args:
         file: settings, ``"none"`` for none; by default those beside the checkpoint.
-        given: settings that come before those of the file, where they are not None.
+        overrides: settings that come before those of the file, where they are not None.
 
     Raises:
         UserError: settings that cannot be read.
     """
-    found = None if file == "none" else file or beside(path)
-    stored = DEFAULTS if found is None else read(found)
-    use = replace(stored, **{key: one for key, one in given.items() if one is not None})
+    settings_file = None if file == "none" else file or beside(path)
+    stored = DEFAULTS if settings_file is None else read(settings_file)
+    use = replace(stored, **{key: value for key, value in overrides.items() if value is not None})
     one_by_one = (None,) if stored.ranks else (None, "word")
     if use.ranks and use.unit in one_by_one:  # lists are of words without punctuation
         use = replace(use, unit="letters")
-    return use, found
+    return use, settings_file
 
 
 def _folder(checkpoint: str) -> str:
@@ -121,7 +123,7 @@ def read(path: str) -> Settings:
     with reading(path), open(path, "rb") as file:
         raw = file.read()
     try:
-        stored = {key: one for key, one in json.loads(raw).items() if one is not None}
+        stored = {key: value for key, value in json.loads(raw).items() if value is not None}
         stored.pop("files", None)  # checksums, of 0.5
         for key in stored.keys() & {*FILES}:
             stored[key] = os.path.join(folder, os.path.basename(stored[key]))
@@ -135,9 +137,9 @@ def read(path: str) -> Settings:
 
 def _checked(use: Settings) -> Settings:
     """The settings; raises ValueError for numbers that are none, or cannot be."""
-    counts = [one for one in (use.window, use.beam, use.longest) if one is not None]
+    counts = [count for count in (use.window, use.beam, use.longest) if count is not None]
     numbers = [use.min_confidence, use.temperature, *use.weights.values(), *counts]
-    if not all(isinstance(one, int | float) for one in numbers):
+    if not all(isinstance(number, int | float) for number in numbers):
         raise ValueError("what should be a number is none")
     if not (0 <= use.min_confidence <= 1 and use.temperature > 0 and min(counts, default=1) >= 0):
         raise ValueError("a number is out of its range")

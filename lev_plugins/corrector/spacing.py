@@ -123,14 +123,14 @@ class Spacing:
         self._contracted = {word.replace("'", ""): word for word in contracted}
         #: What an infinitive follows, which may be known words without their apostrophe (*dont*).
         self._negated = {
-            whole
-            for bare, whole in self._contracted.items()
-            if whole.endswith("n't") and 0 < counts.get(bare, 0) < counts[whole]
+            contraction
+            for bare, contraction in self._contracted.items()
+            if contraction.endswith("n't") and 0 < counts.get(bare, 0) < counts[contraction]
         }
         frequent = {*self._common, *(OTHER_WORDS if "the" in self._common else ())}
         self._common_words = Slips(frequent.intersection(counts))
         self._names = Slips(name.lower() for name in NAMES if name.lower() in counts)
-        self._without_pairs = {whole.replace("'", "") for whole in self._negated}
+        self._without_pairs = {contraction.replace("'", "") for contraction in self._negated}
         self.word = lru_cache(MOST_KEPT)(self._word)
         self._compound = lru_cache(MOST_KEPT)(self._compounding)
         self._options = lru_cache(MOST_KEPT)(self._found)
@@ -188,9 +188,9 @@ class Spacing:
 
     def _of_one(self, word: str) -> Iterator[Option]:
         known = word in self._counts
-        whole = self._contracted.get(word)
-        if whole and (not known or whole in self._negated):
-            yield Option((whole,), APOSTROPHE)
+        contraction = self._contracted.get(word)
+        if contraction and (not known or contraction in self._negated):
+            yield Option((contraction,), APOSTROPHE)
         for cut in range(1, len(word)) if self.word(word) < OFTEN else ():
             pair = word[:cut], word[cut:]
             if self._side_by_side(*pair):
@@ -205,13 +205,13 @@ class Spacing:
             if first in self._common:
                 yield Option((first,), DOUBLED)
             return
-        whole, shortest = first + second, min(len(first), len(second))
+        one_word, shortest = first + second, min(len(first), len(second))
         both = first in self._counts and second in self._counts
-        if whole in self._counts and shortest > 1:
-            yield Option((whole,), PUT_IN_WORDS if both else PUT_IN)
+        if one_word in self._counts and shortest > 1:
+            yield Option((one_word,), PUT_IN_WORDS if both else PUT_IN)
         for cut in () if both else (len(first) - 1, len(first) + 1):
-            if self._side_by_side(whole[:cut], whole[cut:]):
-                yield Option((whole[:cut], whole[cut:]), MOVED)
+            if self._side_by_side(one_word[:cut], one_word[cut:]):
+                yield Option((one_word[:cut], one_word[cut:]), MOVED)
 
     def _side_by_side(self, left: str, right: str) -> bool:
         """Whether two parts are words that are listed so, or one is common, or none is short."""
@@ -287,29 +287,29 @@ class Spacing:
         shouted = is_shouted(line)
         cases = ["small" if shouted else case_of(line, *place) for place in places]
         for first, last in self._neighbours(line, places, cases):
-            mine = tuple(words[first : last + 1])
-            if not self._options(mine, cases[first]):
+            slot_words = tuple(words[first : last + 1])
+            if not self._options(slot_words, cases[first]):
                 continue
             if self.foreign(words[:first] + words[last + 1 :]):
                 return
             left, right = context(line, places, first)[0], context(line, places, last)[1]
             slot = tuple(places[first : last + 1])
-            yield Slot(slot, mine, left, right, cases[first])
+            yield Slot(slot, slot_words, left, right, cases[first])
 
     def _neighbours(
         self, line: str, places: Sequence[Span], cases: Sequence[str]
     ) -> Iterator[tuple[int, int]]:
         """The numbers of the first and the last word of each slot: no names nor parts of words
         with hyphens."""
-        whole = [
+        stands_alone = [
             not {line[start - 1 : start], line[end : end + 1]} & {*HYPHENS} for start, end in places
         ]
         for number, (_, end) in enumerate(places):
-            if not whole[number] or cases[number] == "mixed":
+            if not stands_alone[number] or cases[number] == "mixed":
                 continue
             yield number, number
             beside = number + 1 < len(places) and line[end : places[number + 1][0]] == " "
-            if beside and whole[number + 1] and cases[number + 1] == "small":
+            if beside and stands_alone[number + 1] and cases[number + 1] == "small":
                 yield number, number + 1
 
     def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:

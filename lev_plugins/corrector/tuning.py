@@ -37,11 +37,11 @@ class Goal(NamedTuple):
         """``changed:1`` or ``accuracy``; raises UserError for another text."""
         if text == "accuracy":
             return cls(None)
-        found = re.fullmatch(r"changed(?::(\d*\.?\d+))?", text)
-        if not found or float(found[1] or 1) > 100:
-            said = "changed:N (at most N per cent of the right words changed) or accuracy"
-            raise UserError(f"goal={text}: give {said}")
-        return cls(float(found[1] or 1))
+        match = re.fullmatch(r"changed(?::(\d*\.?\d+))?", text)
+        if not match or float(match[1] or 1) > 100:
+            forms = "changed:N (at most N per cent of the right words changed) or accuracy"
+            raise UserError(f"goal={text}: give {forms}")
+        return cls(float(match[1] or 1))
 
     def value(self, counts: CorrectionCounts) -> float:
         """The higher, the better."""
@@ -96,19 +96,24 @@ def tune(
         ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
     done = corrector.correct(noisy)
     best, counts = goal.best(curve(done, clean))
-    found = [(edit.probability, meant == edit.after.split()) for edit, meant in made(done, clean)]
-    warmth = temperature(found)
+    outcomes = [
+        (edit.probability, meant == edit.after.split())
+        for edit, meant in applied_edits(done, clean)
+    ]
+    warmth = temperature(outcomes)
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
     return counts, left_out
 
 
-def made(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[Edit, list[str]]]:
+def applied_edits(
+    done: Sequence[Correction], clean: Sequence[str]
+) -> Iterator[tuple[Edit, list[str]]]:
     """Each edit that was made, and the words that should stand in its place."""
-    for one, meant in zip(done, clean, strict=True):
+    for correction, meant in zip(done, clean, strict=True):
         wanted = meant.split()
-        for edit in (edit for edit in one.edits if edit.applied):
-            first = len(one.source[: edit.offset].split())
+        for edit in (edit for edit in correction.edits if edit.applied):
+            first = len(correction.source[: edit.offset].split())
             yield edit, wanted[first : first + len(edit.before.split())]
 
 
@@ -117,25 +122,28 @@ def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
 
     A word for which more or fewer are written is wrong then.
     """
-    every = [
+    pairs = [
         pair
-        for one, meant in zip(done, clean, strict=True)
-        for pair in zip(one.source.split(), meant.split(), strict=True)
+        for correction, meant in zip(done, clean, strict=True)
+        for pair in zip(correction.source.split(), meant.split(), strict=True)
     ]
-    right = sum(one == meant for one, meant in every)
+    right = sum(word == meant for word, meant in pairs)
     rows = []  # of each edit its words that are wrong now, and those that are put right
-    for edit, meant in made(done, clean):
+    applied = list(applied_edits(done, clean))
+    for edit, meant in applied:
         before, after = edit.before.split(), edit.after.split()
         same = after if len(after) == len(before) else [""] * len(before)
         right_then_now = [(a == w, b == w) for a, b, w in zip(before, same, meant, strict=True)]
         lost = right_then_now.count((True, False)) or int(not before)
         rows.append((right_then_now.count((False, True)), lost))
-    chances = np.array([edit.probability for edit, _ in made(done, clean)])
+    chances = np.array([edit.probability for edit, _ in applied])
     table = np.array(rows, dtype=int).reshape(-1, 2)
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if rows else []
+    thresholds = (0.0, *sorted(set(steps)), 1.0)
+    sums = [table[chances >= threshold].sum(0).tolist() for threshold in thresholds]
     return [
-        (one, CorrectionCounts(len(every), right, *table[chances >= one].sum(0).tolist()))
-        for one in (0.0, *sorted(set(steps)), 1.0)
+        (threshold, CorrectionCounts(len(pairs), right, *changed))
+        for threshold, changed in zip(thresholds, sums, strict=True)
     ]
 
 
@@ -158,15 +166,15 @@ def _same_words(
 ) -> tuple[list[str], list[str], list[int], int]:
     """The lines with as many noisy as clean words, the numbers of the others, from 1, and how many
     characters a correction of one word adds at most, 1 or more; errors of :func:`tune`."""
-    said = f"tuning: {len(noisy)} noisy and {counted(len(clean), 'clean line')}"
+    amounts = f"tuning: {len(noisy)} noisy and {counted(len(clean), 'clean line')}"
     if len(noisy) != len(clean):
-        raise UserError(f"{said}; line n of each must belong together")
-    sides = [(one.split(), other.split()) for one, other in zip(noisy, clean, strict=True)]
+        raise UserError(f"{amounts}; line n of each must belong together")
+    sides = [(before.split(), after.split()) for before, after in zip(noisy, clean, strict=True)]
     same = [len(before) == len(after) for before, after in sides]
-    words = [both for some in compress(sides, same) for both in zip(*some, strict=True)]
-    grown = [len(meant) - len(one) for one, meant in words if one != meant]
+    words = [both for line_sides in compress(sides, same) for both in zip(*line_sides, strict=True)]
+    grown = [len(meant) - len(word) for word, meant in words if word != meant]
     if not grown:
         what = f"none of {counted(len(words), 'word')}, of lines with as many in both, is wrong"
-        raise UserError(f"{said}, {what}; give text with errors, and the same corrected")
-    others = [number for number, one in enumerate(same, start=1) if not one]
+        raise UserError(f"{amounts}, {what}; give text with errors, and the same corrected")
+    others = [number for number, is_same in enumerate(same, start=1) if not is_same]
     return list(compress(noisy, same)), list(compress(clean, same)), others, max(1, *grown)

@@ -129,15 +129,15 @@ def with_marks_as_letters(line: str) -> str:
     if line.isascii():
         return line
     shown = [" "]
-    for one in line:
-        marks = one in _JOINING or unicodedata.category(one)[0] == "M"
-        shown.append(shown[-1] if marks and shown[-1].isalpha() else one)
+    for char in line:
+        marks = char in _JOINING or unicodedata.category(char)[0] == "M"
+        shown.append(shown[-1] if marks and shown[-1].isalpha() else char)
     return "".join(shown[1:])
 
 
 def core_of(word: str) -> str:
     """A word without punctuation around it, with the marks on its letters."""
-    places = [n for n, one in enumerate(with_marks_as_letters(word)) if one.isalnum()]
+    places = [n for n, char in enumerate(with_marks_as_letters(word)) if char.isalnum()]
     return word[places[0] : places[-1] + 1] if places else ""
 
 
@@ -183,7 +183,7 @@ def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iter
         yield unit
     elif len(unit.text) > 1:
         middle = (unit.start + unit.end) // 2
-        spaces = (one.start() for one in re.compile(r"\s").finditer(line, unit.start, unit.end))
+        spaces = (match.start() for match in re.compile(r"\s").finditer(line, unit.start, unit.end))
         cut = min(spaces, key=lambda place: abs(place - middle), default=middle)
         yield from pieces(line, unit.start, cut, fits)
         yield from pieces(line, cut, unit.end, fits)

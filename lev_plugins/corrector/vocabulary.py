@@ -57,10 +57,10 @@ class Vocabulary:
         #: Words of the lexicon and the bigrams, and others of these that are written for them.
         self.confused: dict[str, tuple[str, ...]] = {}
         if self.lexicon and bigrams:
-            met = {one for one in confusions if one in self.lexicon and one in bigrams}
+            met = {word for word in confusions if word in self.lexicon and word in bigrams}
             listed = self.lookup.corrections if self.lookup else {}
             for word in met.difference(listed):
-                if others := tuple(one for one in confusions[word] if one in met):
+                if others := tuple(other for other in confusions[word] if other in met):
                     self.confused[word] = others
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
         self.features = lru_cache(MOST_KEPT)(self._measured)
@@ -91,8 +91,8 @@ class Vocabulary:
         else:
             core = core_of(word)
             forms = [word, core, core.lower()]
-        found = (self.lexicon.counts[one] for one in forms if one in self.lexicon)
-        return max(found, default=-1.0 if any(map(str.isalpha, word)) else 0.0)
+        counts = (self.lexicon.counts[form] for form in forms if form in self.lexicon)
+        return max(counts, default=-1.0 if any(map(str.isalpha, word)) else 0.0)
 
     def _corrections(self, text: str) -> tuple[str, ...]:
         """What the table has for a text as it stands, else without punctuation around it, else in
@@ -101,10 +101,12 @@ class Vocabulary:
         core = core_of(text)
         if text in table or not core:
             return table.get(text, ())
-        found = table.get(core)
-        if found is None and core not in (self.lexicon or ()):
-            found = tuple(with_case(one, core) for one in table.get(core.lower(), ()))
-        return tuple(text.replace(core, one, 1) for one in found or ())
+        corrections = table.get(core)
+        if corrections is None and core not in (self.lexicon or ()):
+            corrections = tuple(
+                with_case(correction, core) for correction in table.get(core.lower(), ())
+            )
+        return tuple(text.replace(core, correction, 1) for correction in corrections or ())
 
     def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
         """What the table and the lists have for the words of a unit: listed, and near ones, the
@@ -112,7 +114,7 @@ class Vocabulary:
         words = list(enumerate(unit.split()))
 
         def single(lists: Callable[[str], Iterable[str]]) -> list[WordEdit]:
-            return [WordEdit(n, n + 1, (one,)) for n, word in words for one in lists(word)]
+            return [WordEdit(n, n + 1, (text,)) for n, word in words for text in lists(word)]
 
         return single(lambda word: sorted(self.corrections(word))), single(self._near)
 
@@ -133,39 +135,42 @@ class Vocabulary:
             spelt: whether the model can write a text, other than the unit.
         """
         words, (listed, near) = unit.split(), edits
-        found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
+        candidates = dict.fromkeys([unit, *(" ".join(text.split()) for text in written)])
         several = len(words) > 1  # else each text is an edit of the whole
-        single = [edit for text in found if several for edit in word_edits(words, text.split())]
-        some = [[edit] for edit in dict.fromkeys([*single, *listed, *near])]
-        alone = [edit for edit in listed if sum(one.start == edit.start for one in listed) == 1]
+        single = [
+            edit for text in candidates if several for edit in word_edits(words, text.split())
+        ]
+        combinations = [[edit] for edit in dict.fromkeys([*single, *listed, *near])]
+        alone = [edit for edit in listed if sum(other.start == edit.start for other in listed) == 1]
         if several:
             nearest = {edit.start: edit for edit in (*reversed(near), *alone)}
-            some += [alone, [nearest[place] for place in sorted(nearest)]]
-        found |= dict.fromkeys(edited(words, edits) for edits in some)
+            combinations += [alone, [nearest[place] for place in sorted(nearest)]]
+        candidates |= dict.fromkeys(edited(words, edits) for edits in combinations)
         limit = len(unit) + longest * len(words)
         kept = {unit, *(edited(words, edits) for edits in (*([edit] for edit in listed), alone))}
         plain = without_emphasis(unit) if self.by_word else unit
         short = (
-            one for one in found
-            if one in kept or (0 < len(one) <= limit and not (self.by_word and far(plain, one)))
+            text for text in candidates
+            if text in kept or (0 < len(text) <= limit and not (self.by_word and far(plain, text)))
         )  # fmt: skip
-        able = (one for one in short if one == unit or spelt(one))
+        able = (text for text in short if text == unit or spelt(text))
         return list(able if self.by_word else islice(able, MOST))
 
     def _near(self, word: str) -> Iterable[str]:
         if self.by_word:
             lists = filter(None, (self.often_wrong, self.lexicon))
-            return (one for some in lists for one in some.near(without_emphasis(word), NEAR_ALONE))
+            plain = without_emphasis(word)
+            return (other for words in lists for other in words.near(plain, NEAR_ALONE))
         if self.lexicon is None or self.count(word) >= 0:
             return ()
         # also those in small letters, with the capitals of the word
         core = core_of(word)
-        found = self.lexicon.near(core, NEAR_IN_LINE)
+        nearest = self.lexicon.near(core, NEAR_IN_LINE)
         if core != core.lower():
             small = self.lexicon.near(core.lower(), NEAR_IN_LINE)
-            found = list(dict.fromkeys([*found, *(with_case(one, core) for one in small)]))
-            found.sort(key=lambda one: distance(core, one))
-        return [word.replace(core, one, 1) for one in found[:NEAR_IN_LINE]]
+            nearest = list(dict.fromkeys([*nearest, *(with_case(other, core) for other in small)]))
+            nearest.sort(key=lambda other: distance(core, other))
+        return [word.replace(core, other, 1) for other in nearest[:NEAR_IN_LINE]]
 
     def _measured(self, before: str, after: str) -> np.ndarray:
         stays = before == after
@@ -177,7 +182,7 @@ class Vocabulary:
         plain = before if stays or not self.by_word else without_emphasis(before)
         edits = distance(plain, small)
         right = self.lookup.misspellings.get(after, 0) if self.lookup else 0
-        found = [
+        features = [
             float(known or after in listed),
             math.log1p(count) - self.common if known else 0.0,
             float(stays) - float(not before),
@@ -193,7 +198,7 @@ class Vocabulary:
             float(len(before) - SHORT) if stays else 0.0,
             float(stays and len(before) <= ABBREVIATION and not listed),
         ]
-        return np.array(found)
+        return np.array(features)
 
 
 def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
@@ -220,7 +225,7 @@ def far(word: str, other: str) -> bool:
 def consonants(text: str) -> str:
     """A text in small letters without its vowels, letters that are often silent, and doublings:
     people write what they hear."""
-    plain = (one for one in unicodedata.normalize("NFD", text) if not unicodedata.combining(one))
+    plain = (char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
     return re.sub(r"(.)\1+", r"\1", re.sub("[aeiouyhw'’]", "", "".join(plain)))
 
 

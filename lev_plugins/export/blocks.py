@@ -80,8 +80,8 @@ def attend(
     options: dict[str, Any] = {"num_heads": attention.heads, "domain": MICROSOFT}
     if attention.scale is not None:
         options["scale"] = attention.scale
-    given = query, key, value, "", sight.mask, sight.bias
-    looked = graph.node("MultiHeadAttention", *given, **options)
+    inputs = query, key, value, "", sight.mask, sight.bias
+    looked = graph.node("MultiHeadAttention", *inputs, **options)
     return linear(graph, attention.output, looked)
 
 

@@ -77,9 +77,9 @@ def export(
     write_folder(Path(out), writer, int8, complete)
 
 
-def refuse_text_processing(**given: str | None) -> None:
+def refuse_text_processing(**options: str | None) -> None:
     """Raises :class:`UserError` for options that an EncT5 has no use for."""
-    for name, value in given.items():
+    for name, value in options.items():
         if value:
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{flag}: an EncT5 has its own; leave it out")

@@ -137,16 +137,16 @@ class Graph:
         scales = np.maximum(np.abs(values).max(1) / INT8_LARGEST, 1e-12).astype(np.float32)
         small = np.rint(values / scales[:, None]).astype(np.int8).T
         small = np.ascontiguousarray(small)
-        given = [self._constant(part, shared=True) for part in (small, scales)]
-        names = dict(zip(("weight", "scales"), given))
+        inputs = [self._constant(part, shared=True) for part in (small, scales)]
+        names = dict(zip(("weight", "scales"), inputs))
         places = {
             f"{name}_offset": self.weights.add(part)[0]
             for name, part in (("weight", small), ("scales", scales))
         }
         self.int8_weights.append({**names, **places, "shape": list(small.shape)})
-        given.append(self.constant(np.zeros(len(scales), np.int8)))
-        given += [] if bias is None else [self.constant(bias)]
-        return self.node("DynamicQuantizeMatMul", x, *given, domain=MICROSOFT)
+        inputs.append(self.constant(np.zeros(len(scales), np.int8)))
+        inputs += [] if bias is None else [self.constant(bias)]
+        return self.node("DynamicQuantizeMatMul", x, *inputs, domain=MICROSOFT)
 
     def output_layer(self, rows: str, table: Tensor, bias: Tensor) -> str:
         """P × C features → P × V logits; in single precision the table serves as it is stored."""

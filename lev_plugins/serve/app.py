@@ -62,17 +62,17 @@ def make_app(
 
 
 def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
-    said = "the token is missing or wrong: open the address that lev-serve printed"
+    message = "the token is missing or wrong: open the address that lev-serve printed"
 
     async def guard(request: Request, answer: Callable[..., Awaitable[Response]]) -> Response:
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        kind, _, credentials = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
-            given = request.query_params.get("token", "")
+            credentials = request.query_params.get("token", "")
         public = request.url.path == "/health" or request.url.path.startswith("/static/")
-        if public or hmac.compare_digest(given.encode("utf-8", "replace"), token):
+        if public or hmac.compare_digest(credentials.encode("utf-8", "replace"), token):
             response = await answer(request)
         else:
-            response = JSONResponse({"error": said}, 403)
+            response = JSONResponse({"error": message}, 403)
         response.headers.update(HEADERS)
         return response
 
@@ -80,16 +80,16 @@ def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    status, said = 422, str(error)
+    status, message = 422, str(error)
     if isinstance(error, HTTPException):
-        status, said = error.status_code, f"{request.url.path}: {error.detail}"
+        status, message = error.status_code, f"{request.url.path}: {error.detail}"
     elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
-        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        said += " (has it Content-Type: application/json?)" if first["loc"] == ("body",) else ""
+        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        message += " (has it Content-Type: application/json?)" if first["loc"] == ("body",) else ""
     elif not isinstance(error, UserError):
-        status, said = 500, "the server failed; its log has the reason"
-    return JSONResponse({"error": said}, status)
+        status, message = 500, "the server failed; its log has the reason"
+    return JSONResponse({"error": message}, status)
 
 
 def _add_page(app: FastAPI, info: Result) -> None:
@@ -113,8 +113,8 @@ def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float) -> N
                 for part in by_budget(list(map(size, rows)), MAX_CHARS, ROWS):  # takes turns
                     results += await run(thread, runners[kind], asked, [rows[i] for i in part])
         except TimeoutError:
-            said = f"not done after {seconds:g} s; send fewer or shorter rows"
-            raise HTTPException(504, said) from None
+            message = f"not done after {seconds:g} s; send fewer or shorter rows"
+            raise HTTPException(504, message) from None
         except UserError as error:
             behind = f" (counted behind the first {len(results)})" if results else ""
             raise UserError(f"{error}{behind}") from error

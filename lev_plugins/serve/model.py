@@ -121,7 +121,7 @@ def _edit(
     asked: EditRequest,
     rows: Sequence[Any],
 ) -> list[Result]:
-    found = editor.edit_nbest(
+    nbest = editor.edit_nbest(
         [row.source for row in rows],
         [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)],
         markup=True,
@@ -131,12 +131,13 @@ def _edit(
         **asked.model_dump(exclude={"sentences"}),
     )
     results: list[Result] = []
-    for row, traces in zip(rows, found, strict=True):
-        results.append({"source": row.source, "draft": row.draft, "hypotheses": []})
+    for row, traces in zip(rows, nbest, strict=True):
+        hypotheses = []
         for trace in traces:
-            edits = _records(trace_edits(replace(trace, draft=row.draft), processing))
-            known = {key: one for key, one in trace.to_dict().items() if key in _SHOWN}
-            results[-1]["hypotheses"].append(known | {"edits": edits})
+            edits = trace_edits(replace(trace, draft=row.draft), processing)
+            known = {key: value for key, value in trace.to_dict().items() if key in _SHOWN}
+            hypotheses.append(known | {"edits": _records(edits)})
+        results.append({"source": row.source, "draft": row.draft, "hypotheses": hypotheses})
     return results
 
 
@@ -183,6 +184,6 @@ def _predict(model: "EncT5 | Labeler", asked: PredictRequest, rows: Sequence[Any
     if model.tags:
         if asked.threshold is not None or asked.pairs is not None:
             raise UserError("threshold, pairs: the model tags words of texts; leave them out")
-        return [one.to_dict() for one in model.predict_tags(rows, asked.top_k)]
-    found = model.predict(rows, asked.top_k, asked.threshold)
-    return [one.to_dict() for one in found]
+        return [prediction.to_dict() for prediction in model.predict_tags(rows, asked.top_k)]
+    predictions = model.predict(rows, asked.top_k, asked.threshold)
+    return [prediction.to_dict() for prediction in predictions]

@@ -58,15 +58,15 @@ def test_edits_are_json_lines_that_name_their_place(run, capsys):
         "line": 2, "offset": 3, "length": 8, "before": "teh\u2028 cat", "after": "the",
         "probability": pytest.approx(0.25), "applied": True, "reason": None,
     }  # fmt: skip
-    refused = [(one["line"], one["before"]) for one in edits() if one["reason"] == "protected"]
+    refused = [(edit["line"], edit["before"]) for edit in edits() if edit["reason"] == "protected"]
     assert refused == [(3, "teh")]
     lines = text.decode("utf-8", "surrogateescape").split("\n")
-    for one in edits():
-        line = lines[one["line"] - 1]
-        assert line[one["offset"] : one["offset"] + one["length"]] == one["before"]
+    for edit in edits():
+        line = lines[edit["line"] - 1]
+        assert line[edit["offset"] : edit["offset"] + edit["length"]] == edit["before"]
     put(a=b"ok\nteh\n", b=b"teh\nendless\n")
     run(b"", "a b --edits e.jsonl")
-    assert [(one["file"], one["line"]) for one in edits()] == [("a", 2), ("b", 1)]
+    assert [(edit["file"], edit["line"]) for edit in edits()] == [("a", 2), ("b", 1)]
     assert capsys.readouterr().err.startswith("b: left as it was")
 
 
@@ -81,7 +81,7 @@ def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
     run, capsys, monkeypatch
 ):
     assert run(b"a\nendless\nb endless\n") == b"a\nendless\nb endless\n"
-    assert "left as it was" in (said := capsys.readouterr().err) and "2 lines (2, 3)\n" in said
+    assert "left as it was" in (stderr := capsys.readouterr().err) and "2 lines (2, 3)\n" in stderr
     run(b"teh\n")
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys, "stderr", Terminal())
@@ -229,7 +229,9 @@ def test_a_run_that_ended_is_resumed_and_its_reports_have_its_own_files(run):
     assert tree().keys() == {"in/a", "in/b", "out/a"}
     put(in__b=b"teh")
     run(b"", flags)
-    assert {one["file"] for one in edits()} == {"in/b"} and "in/a" not in Path("e.html").read_text()
+    assert {edit["file"] for edit in edits()} == {"in/b"} and "in/a" not in Path(
+        "e.html"
+    ).read_text()
     for flag in ("--edits", "--html"):
         printed = run(b"", f"in in/a --output-dir o{flag} {flag} -")
         assert b"in/a" in printed and tree(f"o{flag}")["a"] == b"the\n"
@@ -253,5 +255,5 @@ def test_the_page_has_the_lines_that_changed_file_by_file(run, monkeypatch):
     ):
         assert text in page
     assert "in/b" not in page
-    assert [one["applied"] for one in edits()] == [True, True, False], "one run has one count"
+    assert [edit["applied"] for edit in edits()] == [True, True, False], "one run has one count"
     assert "2 of 3 edits" in sys.stderr.getvalue()

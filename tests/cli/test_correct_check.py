@@ -176,7 +176,7 @@ def test_a_repository_s_settings_hold_in_its_folders_and_the_command_line_wins(r
 
 
 @pytest.mark.parametrize(
-    "line, said",
+    "line, message",
     [
         ("threshold = 2", "threshold .* from 0 to 1"),
         ("threshold = '0.9'", "threshold"),
@@ -190,11 +190,11 @@ def test_a_repository_s_settings_hold_in_its_folders_and_the_command_line_wins(r
         ("exclude.a = 1", "exclude"),
     ],
 )
-def test_a_wrong_setting_is_named_with_its_line(run, line, said):
+def test_a_wrong_setting_is_named_with_its_line(run, line, message):
     put(a=b"teh")
     begin = "x = '''\nthreshold = 2\n'''\n\n[tool.lev-correct]\n# threshold\n"
     Path("pyproject.toml").write_text(f"{begin}{line}\n[tool.other]\n")
-    with refuses(match=rf"pyproject\.toml: line 7: {said}") as caught:
+    with refuses(match=rf"pyproject\.toml: line 7: {message}") as caught:
         run("--check a")
     assert caught.value.exit_status == 2
 

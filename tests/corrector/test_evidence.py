@@ -16,7 +16,7 @@ from lev_plugins.corrector.lexicon import Lexicon, Lookup
 
 KNOWN = KnownWords(b"etcd\t6\nfunctor\t3\nrunkel\t9\nrustc\t8\n\xc3\xa9tale\t5\n")
 LEXICON = "a an and are by cat cats dog is of on said sat that the then this word".split()
-PAIRS = [(f"teh{one}", "the") for one in "abcdefghij"]
+PAIRS = [(f"teh{letter}", "the") for letter in "abcdefghij"]
 
 
 class English(Languages):
@@ -28,7 +28,7 @@ class English(Languages):
 
     def _is_english(self, text, share):
         self.asked.append(text)
-        return not any(text.startswith(one) for one in self._foreign)
+        return not any(text.startswith(beginning) for beginning in self._foreign)
 
 
 def backend(**more):
@@ -174,13 +174,15 @@ def test_an_installed_library_tells_languages():
 def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
     (tmp_path / "known").write_bytes(b"rustic\t1\nthx\t8\n")
     likes = {"the": 9.0, "cat": 9.0}
-    made = ranking(Scripted(likes=likes), pairs=[("teha", "the")], weights={"model": 1.0})
-    made.settings = replace(made.settings, known=str(tmp_path / "known"), protect_code=True)
+    corrector = ranking(Scripted(likes=likes), pairs=[("teha", "the")], weights={"model": 1.0})
+    corrector.settings = replace(
+        corrector.settings, known=str(tmp_path / "known"), protect_code=True
+    )
     lines = ["the thx cat", *(f"the {'x' * n} cat" for n in range(12, 40)), "teha cat"]
-    careful = made.correct(lines)
+    careful = corrector.correct(lines)
     assert careful[0].text == "the thx cat" and careful[-1].text == "the cat"
-    made.eager = True
-    assert made.correct(lines)[0].text == "the the cat"
+    corrector.eager = True
+    assert corrector.correct(lines)[0].text == "the the cat"
 
 
 def test_corrections_of_ambiguous_misspellings_are_candidates_but_for_words_of_the_lexicon(
@@ -195,5 +197,5 @@ def test_corrections_of_ambiguous_misspellings_are_candidates_but_for_words_of_t
 
 def test_parts_of_a_word_with_hyphens_that_lists_have_stay():
     lexicon = Lexicon({"coordinator": 5.0, "the": 9.0, "de": 1.0, "co": 1.0, "fact": 3.0})
-    made = ranking(Scripted(likes={"fact": 9.0}), lexicon=lexicon)
-    assert made.correct(["the co-ordinator, facto"])[0].text == "the co-ordinator, fact"
+    corrector = ranking(Scripted(likes={"fact": 9.0}), lexicon=lexicon)
+    assert corrector.correct(["the co-ordinator, facto"])[0].text == "the co-ordinator, fact"

@@ -76,10 +76,10 @@ def test_a_token_is_followed_through_all_iterations():
     second = Iteration(
         tuple("589"), (False, True, False), tuple("59"), (False, False), (0.0, 0.7, 0.1), (0.9, 0.9)
     )
-    found = rewriting(EditTrace("s", "5 6 7", "5 9", -1.0, (first, second), "loop"), "9")
-    assert found.unit == tuple("567") and found.written == ["5", None]
-    assert found.gone == [None, near(math.log(0.9)), near(math.log(0.8))]
-    assert found.come == [None, near(math.log(0.6))]
+    rewritten = rewriting(EditTrace("s", "5 6 7", "5 9", -1.0, (first, second), "loop"), "9")
+    assert rewritten.unit == tuple("567") and rewritten.written == ["5", None]
+    assert rewritten.gone == [None, near(math.log(0.9)), near(math.log(0.8))]
+    assert rewritten.come == [None, near(math.log(0.6))]
 
 
 EDITORS = {kind: editors.editor(characters=kind, max_insertions=1) for kind in (False, True)}
@@ -93,5 +93,5 @@ def test_edits_of_any_model_lead_from_the_draft_to_the_text(words, characters):
     (trace,) = of.edit(["a b"], [draft], max_iter=3)
     edits = trace_edits(trace, TextProcessing(of.tokenizer, of.bpe))
     assert apply_edits(draft, edits).split() == trace.text.split()
-    assert all(one.end <= other.offset for one, other in zip(edits, edits[1:]))
+    assert all(edit.end <= other.offset for edit, other in zip(edits, edits[1:]))
     assert all(0 <= edit.probability <= 1 for edit in edits)

@@ -82,10 +82,10 @@ def test_what_is_too_long_is_cut_and_put_together_again(line, limit):
 
 def test_it_is_cut_near_its_middle_and_a_character_that_does_not_fit_alone_is_left_out():
     line = "aa bb cc dd eeeeeeee f"
-    found = [unit.text for unit in pieces(line, 0, len(line), lambda text: len(text) <= 6)]
-    assert found == ["aa bb", "cc dd", "eeee", "eeee", "f"]
-    found = list(pieces("aXb", 0, 3, lambda text: len(text) <= 1 and text != "X"))
-    assert [(unit.start, unit.end) for unit in found] == [(0, 1), (2, 3)]
+    parts = [unit.text for unit in pieces(line, 0, len(line), lambda text: len(text) <= 6)]
+    assert parts == ["aa bb", "cc dd", "eeee", "eeee", "f"]
+    parts = list(pieces("aXb", 0, 3, lambda text: len(text) <= 1 and text != "X"))
+    assert [(unit.start, unit.end) for unit in parts] == [(0, 1), (2, 3)]
 
 
 # edits of words ----------------------------------------------------------------------------------
@@ -109,11 +109,11 @@ WORDS = st.lists(st.sampled_from(["a", "bc", "d"]), max_size=5)
 def test_placed_edits_of_words_write_the_words_and_keep_the_spaces_between_others(old, new, space):
     line = f" {space.join(old)}\r"
     edits = [placed(line, 1, len(line) - 1, edit) for edit in word_edits(old, new)]
-    made = splice(line, edits)
-    assert made.split() == new and made[0] == " " and made[-1] == "\r"
+    text = splice(line, edits)
+    assert text.split() == new and text[0] == " " and text[-1] == "\r"
     if old == new[: len(old)] or new == old[: len(new)] != []:
         kept = space.join(min(old, new, key=len))
-        assert made.startswith(f" {kept}")
+        assert text.startswith(f" {kept}")
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_placed_edits_of_words_write_the_words_and_keep_the_spaces_between_other
     ],
 )
 def test_an_edit_is_of_whole_words(line, changes, expected):
-    found = whole_words(line, [((start, end, new), chance) for start, end, new, chance in changes])
-    assert [(s, line[s:e], new, chance) for (s, e, new), chance in found] == [expected]
+    edits = whole_words(line, [((start, end, new), chance) for start, end, new, chance in changes])
+    assert [(s, line[s:e], new, chance) for (s, e, new), chance in edits] == [expected]
 
 
 # what is protected -------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def test_a_word_within_markup_has_neighbours():
 def test_a_line_in_capitals_is_corrected_in_capitals():
     corrector = ranking(Scripted(likes={"the": 0.0}))
     lines = ["RECIEVE HTE CAT, HTE CAT", "the NATO HTE", "**teh** cat", "a teh/cat"]
-    corrected = [one.text for one in corrector.correct(lines)]
+    corrected = [correction.text for correction in corrector.correct(lines)]
     assert corrected[0] == "RECEIVE THE CAT, THE CAT"
     assert corrected[2:] == ["**the** cat", "a the/cat"]
 

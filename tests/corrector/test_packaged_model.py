@@ -37,8 +37,8 @@ def row(name: str) -> float:
 
 
 def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
-    (found,) = packaged.correct(["Teh goverment beleives that `teh` and --teh stay."])
-    assert found.text == "The government believes that `teh` and --teh stay."
+    (correction,) = packaged.correct(["Teh goverment beleives that `teh` and --teh stay."])
+    assert correction.text == "The government believes that `teh` and --teh stay."
     kept = "He was a whistlin' kid, hehe: je ne sais quoi, mens rea."
     assert packaged.correct([kept])[0].text == kept
     (tmp_path / "letter.txt").write_text("Teh end.\n\n    teh code\n")
@@ -51,8 +51,8 @@ def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
 
 def test_it_keeps_the_figures_of_its_card(packaged):
     pairs = [line.split("\t") for line in read_lines(str(EXAMPLE / "everyday.tsv"))]
-    found = [one.text for one in packaged.correct([wrong for wrong, _ in pairs])]
-    share = 100 * sum(a == right for a, (_, right) in zip(found, pairs, strict=True)) / len(pairs)
+    texts = [correction.text for correction in packaged.correct([wrong for wrong, _ in pairs])]
+    share = 100 * sum(a == right for a, (_, right) in zip(texts, pairs, strict=True)) / len(pairs)
     assert share == pytest.approx(row("everyday misspellings"), abs=0.1)
 
 
@@ -80,21 +80,23 @@ def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
     for name, line in zip(package_model.LISTS.values(), ("abc 7", "abc dead 3", "abc dead")):
         (text / name).write_text(f"{line}\n")
     (run / "corrector.json").write_text(json.dumps({"min_confidence": 0.5, "unit": "letters"}))
-    made = tmp_path / "made"
-    made.mkdir()
-    (made / "corrector.protect_words").write_text("hgx\n")
-    package_model.package(str(run), tmp_path / "bin", text, made)
-    state = torch.load(made / "model.pt", weights_only=True)
+    folder = tmp_path / "made"
+    folder.mkdir()
+    (folder / "corrector.protect_words").write_text("hgx\n")
+    package_model.package(str(run), tmp_path / "bin", text, folder)
+    state = torch.load(folder / "model.pt", weights_only=True)
     assert all(
-        one.dtype == torch.float16 for one in state["model"].values() if one.is_floating_point()
+        tensor.dtype == torch.float16
+        for tensor in state["model"].values()
+        if tensor.is_floating_point()
     )
     assert str(tmp_path) not in repr(state["cfg"])
     assert state["cfg"]["task"]["data"] is None, "a name that leads to data of others"
     assert state["cfg"]["bpe"]["sentencepiece_model"] == pieces.name
-    assert Corrector.from_pretrained(str(made)).settings.protect_words.endswith(".protect_words")
+    assert Corrector.from_pretrained(str(folder)).settings.protect_words.endswith(".protect_words")
     lines = ["abc hgx", "dead beef"]
-    wanted = Corrector.from_pretrained(str(made)).correct(lines)
-    shutil.move(made, tmp_path / "elsewhere")
+    wanted = Corrector.from_pretrained(str(folder)).correct(lines)
+    shutil.move(folder, tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "bin")
     pieces.unlink()
     assert Corrector.from_pretrained(str(tmp_path / "elsewhere")).correct(lines) == wanted

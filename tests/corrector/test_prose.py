@@ -103,8 +103,10 @@ def test_a_byte_order_mark_hides_no_fence_and_no_half_of_a_word_is_read():
     lines = ["teh teh\u2010\r", "# teh teh", "teh, teh-", " teh -", "teh"]
     for size in (1, 2, 5):  # however many are read at once
         document, changed = Document(lambda word: False), list[str]()
-        for some in (lines[n : n + size] for n in range(0, len(lines), size)):
-            changed += [one.text for one in corrector.correct(some, document=document)]
+        for batch in (lines[n : n + size] for n in range(0, len(lines), size)):
+            changed += [
+                correction.text for correction in corrector.correct(batch, document=document)
+            ]
         assert changed == ["the teh\u2010\r", "# teh the", "the, teh-", " teh -", "the"]
 
 

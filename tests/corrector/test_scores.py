@@ -32,8 +32,8 @@ class WordsOnly(PrefixConstrainedBeamSearch):
     def __init__(self, dictionary, words):
         def allowed(sentence, written):
             text = written.tolist()[1:]
-            some = [one[len(text) :] for one in spelt if one[: len(text)] == text]
-            return torch.tensor([rest[0] for rest in some if rest], dtype=torch.long)
+            rests = [word[len(text) :] for word in spelt if word[: len(text)] == text]
+            return torch.tensor([rest[0] for rest in rests if rest], dtype=torch.long)
 
         spelt = [[*map(dictionary.index, word), EOS] for word in words]
         super().__init__(dictionary, allowed)
@@ -52,16 +52,20 @@ def test_searches_that_share_prefixes_find_what_fairseqs_find_one_by_one(units, 
     among_words = backend.task.build_generator([backend.model], options)
     among_words.search = WordsOnly(dictionary, WORDS)
     others = [[("a", "b"), unit] for unit in units]
-    found = backend.nbest(units, size, others)
-    for unit, some, asked in zip(units, found, others, strict=True):
+    written = backend.nbest(units, size, others)
+    for unit, unit_texts, asked in zip(units, written, others, strict=True):
         beams = backend.search([unit])[0], backend.search([unit], among_words)[0]
         wanted = {
-            tuple(dictionary[n] for n in one["tokens"][:-1]): float(one["positional_scores"].sum())
-            for one in (*beams[0], *beams[1])
+            tuple(dictionary[n] for n in hypothesis["tokens"][:-1]): float(
+                hypothesis["positional_scores"].sum()
+            )
+            for hypothesis in (*beams[0], *beams[1])
         }
         wanted = {text: score for text, score in wanted.items() if {*text} <= {*"abcdefgh"}}
-        assert list(some)[: len(wanted)] == list(wanted)
-        assert {*some} == {*wanted, *asked}
-        scores = backend.score([(unit, text) for text in some], 3)
-        assert list(some.values()) == pytest.approx(scores, rel=1e-4)
-        assert [some[text] for text in wanted] == pytest.approx(list(wanted.values()), rel=1e-4)
+        assert list(unit_texts)[: len(wanted)] == list(wanted)
+        assert {*unit_texts} == {*wanted, *asked}
+        scores = backend.score([(unit, text) for text in unit_texts], 3)
+        assert list(unit_texts.values()) == pytest.approx(scores, rel=1e-4)
+        assert [unit_texts[text] for text in wanted] == pytest.approx(
+            list(wanted.values()), rel=1e-4
+        )

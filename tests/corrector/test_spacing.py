@@ -30,8 +30,8 @@ SPACING = Spacing(COUNTS, BIGRAMS, LetterModel(sorted(COUNTS)))
 
 def respaced(line, wanted=()):
     """The changes of a line that are sure."""
-    _, found = SPACING.combined(line, [*spans(line, "letters")], wanted)
-    return [(line[start:end], after) for (start, end, after), chance in found if chance > 0.8]
+    _, changes = SPACING.combined(line, [*spans(line, "letters")], wanted)
+    return [(line[start:end], after) for (start, end, after), chance in changes if chance > 0.8]
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_the_longest_of_the_changes_that_are_sure_is_made():
 
 def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
     line = "we sat in onthe home"
-    kept, found = SPACING.combined(line, [*spans(line, "letters")], [((10, 15, "in"), 0.9)])
-    assert not kept and len(found) == 1
-    kept, found = SPACING.combined(line, [*spans(line, "letters")], [((10, 15, "on the"), 0.1)])
-    assert not found and kept[0][1] > 0.8  # both say the same
+    kept, changes = SPACING.combined(line, [*spans(line, "letters")], [((10, 15, "in"), 0.9)])
+    assert not kept and len(changes) == 1
+    kept, changes = SPACING.combined(line, [*spans(line, "letters")], [((10, 15, "on the"), 0.1)])
+    assert not changes and kept[0][1] > 0.8  # both say the same
 
 
 def test_another_language_is_known_by_its_words():

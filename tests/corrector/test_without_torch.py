@@ -87,9 +87,9 @@ def test_the_export_corrects_as_torch_does(options):
     lines += ["I seperated teh too, definately.", "", "naïve ünknowwn wrds", "a" * 150]
     if options.pop("lexicon", None):
         options["window"] = 1
-    given = {"path": ENGLISH_SPELLING, **options}
-    ours = outcomes(Corrector.from_pretrained(**given), lines, 7)
-    theirs = outcomes(Corrector.from_pretrained(**given | {"path": TORCH}), lines, 64)
+    arguments = {"path": ENGLISH_SPELLING, **options}
+    ours = outcomes(Corrector.from_pretrained(**arguments), lines, 7)
+    theirs = outcomes(Corrector.from_pretrained(**arguments | {"path": TORCH}), lines, 64)
     assert ours[0] == theirs[0] and len(ours[0]) > 5
     assert ours[1] == pytest.approx(theirs[1], abs=1e-4)
 
@@ -151,9 +151,9 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
     assert (bigrams.first, bigrams.second) == (pairs.first, pairs.second)
     with refuses(f"{paths[1]}: is no prepared list of this kind"):
         Lexicon.read(paths[1])
-    whole = Path(paths[0]).read_bytes()
-    middle = len(whole) // 2
-    for damaged in (whole[:middle], whole[:80] + b"\0" * 40 + whole[120:]):
+    content = Path(paths[0]).read_bytes()
+    middle = len(content) // 2
+    for damaged in (content[:middle], content[:80] + b"\0" * 40 + content[120:]):
         Path(paths[0]).write_bytes(damaged)
         with refuses(f"{paths[0]}: is no prepared list"):
             Lexicon.read(paths[0])
@@ -166,13 +166,13 @@ def test_languages_are_told_alike_from_what_was_kept_or_where_nothing_can_be(tmp
     texts = ["this is a text", "das ist ein Text", "ceci est un texte", "çok iyi bir gün", "zzz"]
     below_a_file = tmp_path / "file"
     below_a_file.write_text("")
-    found = []
+    answers = []
     for cache in (below_a_file, tmp_path / "cache", tmp_path / "cache"):
         identifier = language_identifier.load_identifier(LANGUAGES, cache)
-        found.append([identifier.classify(text) for text in texts])
-    assert found[0] == found[1] == found[2]
-    assert [language for language, _ in found[0]][:3] == ["en", "de", "fr"]
+        answers.append([identifier.classify(text) for text in texts])
+    assert answers[0] == answers[1] == answers[2]
+    assert [language for language, _ in answers[0]][:3] == ["en", "de", "fr"]
     (kept,) = (tmp_path / "cache").iterdir()
     (kept / "moves.npy").write_bytes(b"cut short")
     identifier = language_identifier.load_identifier(LANGUAGES, tmp_path / "cache")
-    assert identifier.classify(texts[1]) == found[0][1]
+    assert identifier.classify(texts[1]) == answers[0][1]

@@ -49,9 +49,9 @@ def test_files_are_read_and_what_stands_twice_is_counted_together(tmp_path):
 )  # fmt: skip
 def test_a_line_of_another_form_is_named_and_a_list_of_nothing_refused(tmp_path, read, good, lines):
     cases = [(f"{good}\n{line}\n", "list, line 2: ") for line in lines]
-    for text, said in [*cases, *([] if read == Lookup.read else [("\n", "list")])]:
+    for text, message in [*cases, *([] if read == Lookup.read else [("\n", "list")])]:
         (tmp_path / "list").write_text(text)
-        with refuses(said):
+        with refuses(message):
             read(str(tmp_path / "list"))
     with refuses("gone"):
         read(str(tmp_path / "gone"))
@@ -74,7 +74,7 @@ def test_association_is_mutual_information_with_the_smallest_count_added():
     assert bigrams.association("the", "cat") > 0 > bigrams.association("the", "be")
     assert bigrams.association("the", "zebra") == bigrams.association("zebra", "cat") == 0
     pairs = [("the", "cat"), ("cat", "sat")]
-    assert bigrams.score("cat", "the", "sat") == sum(bigrams.association(*one) for one in pairs)
+    assert bigrams.score("cat", "the", "sat") == sum(bigrams.association(*pair) for pair in pairs)
     assert bigrams.score("the cat", "", "sat") == bigrams.score("cat", "the", "sat")
     assert bigrams.score("cat", "", "") == 0
 
@@ -85,8 +85,8 @@ WORDS = ["the", "then", "there", "other", "mother", "zoo", "a"]
 def plain(words, word):
     """Mean log-probability of letters, by counting texts."""
     grams = Counter()
-    for one in words:
-        text = "^" * (ORDER - 1) + one + "$"
+    for other in words:
+        text = "^" * (ORDER - 1) + other + "$"
         for n in range(1, ORDER + 1):
             grams.update(text[i - n + 1 : i + 1] for i in range(ORDER - 1, len(text)))
     text, total = "^" * (ORDER - 1) + word + "$", 0.0

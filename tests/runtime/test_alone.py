@@ -46,4 +46,4 @@ from lev_runtime import Labeler
 print(json.dumps([one.label for one in Labeler(sys.argv[1]).predict(["a text", ""])]))
 """
     labels = printed(root, code, tmp_path / "model")
-    assert labels == [one.label for one in model.predict(["a text", ""])]
+    assert labels == [prediction.label for prediction in model.predict(["a text", ""])]

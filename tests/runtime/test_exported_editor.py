@@ -38,11 +38,11 @@ CONFIGURATIONS = {
 def assert_alike(ours: Sequence[EditTrace], theirs: Sequence[EditTrace]) -> None:
     """Equal but for the last digits of scores."""
     assert len(ours) == len(theirs)
-    for one, other in zip(ours, theirs):
-        assert (one.text, one.terminated, one.count) == (other.text, other.terminated, other.count)
-        assert one.iterations == other.iterations
-        assert other.score == pytest.approx(one.score, abs=CLOSE)
-        for step, same in zip(one.iterations, other.iterations):
+    for trace, other in zip(ours, theirs):
+        for name in ("text", "terminated", "count", "iterations"):
+            assert getattr(other, name) == getattr(trace, name)
+        assert other.score == pytest.approx(trace.score, abs=CLOSE)
+        for step, same in zip(trace.iterations, other.iterations):
             for name in ("delete_probabilities", "token_probabilities"):
                 assert getattr(same, name) == pytest.approx(getattr(step, name), abs=CLOSE)
 
@@ -64,8 +64,10 @@ def test_outputs_are_the_packages(name, tmp_path):
     ours, theirs = both_editors(tmp_path / "model", **CONFIGURATIONS[name])
     sources, drafts = rows(24)
     for batch_size in (1, 64):
-        given = {"batch_size": batch_size, "max_iter": 4}
-        assert_alike(ours.edit(sources, drafts, **given), theirs.edit(sources, drafts, **given))
+        decoding = {"batch_size": batch_size, "max_iter": 4}
+        assert_alike(
+            ours.edit(sources, drafts, **decoding), theirs.edit(sources, drafts, **decoding)
+        )
     penalised = {"empty_penalty": 0.7, "delete_threshold": 0.2, "history": False}
     assert_alike(ours.edit(sources, **penalised), theirs.edit(sources, **penalised))
 
@@ -75,8 +77,10 @@ def test_a_pointer_and_a_joined_dictionary_give_the_packages_outputs(tmp_path):
     ours, theirs = both_editors(tmp_path / "model", joined=True, **options)
     sources, drafts = rows(24)
     for batch_size in (1, 64):
-        given = {"batch_size": batch_size, "max_iter": 4}
-        assert_alike(ours.edit(sources, drafts, **given), theirs.edit(sources, drafts, **given))
+        decoding = {"batch_size": batch_size, "max_iter": 4}
+        assert_alike(
+            ours.edit(sources, drafts, **decoding), theirs.edit(sources, drafts, **decoding)
+        )
 
 
 def test_candidates_are_the_packages(tmp_path):
@@ -84,8 +88,8 @@ def test_candidates_are_the_packages(tmp_path):
     sources, drafts = rows(12)
     options = {"nbest": 3, "candidates": 5, "seed": 7, "max_iter": 3, "noise_scale": 1.0}
     lists = (editor.edit_nbest(sources, drafts, **options) for editor in (ours, theirs))
-    for one, other in zip(*lists, strict=True):
-        assert_alike(one, other)
+    for traces, other in zip(*lists, strict=True):
+        assert_alike(traces, other)
 
 
 def marked(letters: str, rng: random.Random) -> str:

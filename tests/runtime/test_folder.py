@@ -47,8 +47,8 @@ def test_a_file_that_is_missing_cut_short_or_another_is_named(copied, name):
 
 def test_another_format_is_refused_with_both_versions(copied):
     described(copied, format=2)
-    said = refused(copied)
-    assert "format 2" in said and "reads 1" in said
+    message = refused(copied)
+    assert "format 2" in message and "reads 1" in message
 
 
 def test_a_description_that_is_none_is_refused(copied):

@@ -44,8 +44,8 @@ def rounded(record: Any) -> Any:
 
 def assert_alike(ours: EncT5, theirs: Labeler, texts: list[Any], **options: Any) -> None:
     predictions = zip(ours.stream(texts, **options), theirs.stream(texts, **options), strict=True)
-    for one, other in predictions:
-        assert other.to_dict() == rounded(one.to_dict())
+    for prediction, other in predictions:
+        assert other.to_dict() == rounded(prediction.to_dict())
 
 
 @pytest.mark.parametrize("kind", KINDS)

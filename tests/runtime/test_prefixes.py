@@ -39,10 +39,10 @@ class Bare(PrefixModel):
     """Of graphs alone, without a checkpoint's dictionaries."""
 
     def __init__(self, folder: Path, graphs: dict[str, Any], symbols: Any) -> None:
-        whole = Folder.__new__(Folder)
-        whole.path = folder
+        base_folder = Folder.__new__(Folder)
+        base_folder.path = folder
         self.encoder, self.reader = (
-            whole.session(graphs[name], 1) for name in ("encoder", "reader")
+            base_folder.session(graphs[name], 1) for name in ("encoder", "reader")
         )
         self.past = self.names_of(graphs)
         self.shape = graphs["heads"], 0, graphs["head_width"]
@@ -76,8 +76,8 @@ def test_prefixes_are_read_as_by_torch(name, tmp_path):
 
 
 def corrections(readers: list[Any], count: int) -> list[Any]:
-    beam, words, given = readers
-    return [[*beam.best(unit), *words.best(unit), *given.rated(unit)] for unit in range(count)]
+    beam, words, rater = readers
+    return [[*beam.best(unit), *words.best(unit), *rater.rated(unit)] for unit in range(count)]
 
 
 def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
@@ -97,8 +97,8 @@ def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
         limits = np.full(len(units), 20)
         words = sorted(map(chars, ("government", "the", "believes", "tech")))
         tree = WordTree("".join(word + chr(eos) for word in words), eos)
-        given = [[chars("government")], [], [chars("believe")]]
-        return [Beam(5, limits, eos), Beam(3, limits, eos, tree), Given(given, eos)]
+        texts = [[chars("government")], [], [chars("believe")]]
+        return [Beam(5, limits, eos), Beam(3, limits, eos, tree), Given(texts, eos)]
 
     sources = [[*numbers(word), eos] for word in units]
     own = readers()
@@ -108,9 +108,9 @@ def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
     inputs = {"src_tokens": tokens, "src_lengths": torch.tensor([*map(len, sources)])}
     torchs = readers()
     search(prefix_search.Prefixes(backend.model, inputs, pad), len(units), torchs, eos, pad)
-    for one, other in zip(corrections(torchs, 3), corrections(own, 3), strict=True):
-        assert [text for text, _ in one] == [text for text, _ in other]
-        logs = [[log for _, log in side] for side in (one, other)]
+    for wanted, other in zip(corrections(torchs, 3), corrections(own, 3), strict=True):
+        assert [text for text, _ in wanted] == [text for text, _ in other]
+        logs = [[log for _, log in side] for side in (wanted, other)]
         assert logs[1] == pytest.approx(logs[0], abs=CLOSE)
     assert own[0].best(0)[0][0] == chars("government")
     assert theirs.codec.encode("a b") == "a \u2581 b"

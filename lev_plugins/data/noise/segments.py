@@ -17,10 +17,10 @@ def table(alike: str, one_way: str = "") -> dict[str, list[str]]:
     ways = list(zip(words[::2], words[1::2], strict=True))
     ways += [(other, segment) for segment, other in ways]
     ways += zip(single[::2], single[1::2], strict=True)
-    found: dict[str, list[str]] = {}
+    noisy_by_clean: dict[str, list[str]] = {}
     for clean, noisy in ways:
-        found.setdefault(clean, []).append(noisy)
-    return found
+        noisy_by_clean.setdefault(clean, []).append(noisy)
+    return noisy_by_clean
 
 
 def confusing(

@@ -21,4 +21,4 @@ _DOUBLED = "bcdfglmnprst" + "бвгдзклмнпрст" + "λμνπρστκ"
 _ONE_WAY = "ha a    he e    hi i    ho o    hu u    kn n    ps s    mb m    gn n"
 
 #: segment → segments that are written in its place
-SOUNDS = table(f"{_ALIKE} {' '.join(f'{one} {2 * one}' for one in _DOUBLED)}", _ONE_WAY)
+SOUNDS = table(f"{_ALIKE} {' '.join(f'{letter} {2 * letter}' for letter in _DOUBLED)}", _ONE_WAY)
