@@ -220,7 +220,7 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
     assert corrector.backend.uses_context and corrector.backend.model.generator.beam_size == 7
     assert corrector.backend.named_weights()["lookup"] == 2
     assert corrector.backend.confused == {"beef": ("dead",), "dead": ("beef",)}
-    assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
+    assert corrector.unit == "letters" and corrector.correct(["abc dea!"])[0].text == "abc dead!"
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
     (left,) = corrector.correct(["zzz dea"], min_confidence=0, protect=["[0-9]"])
     assert left.text == "zzz dea" and left.edits[-1].reason == "protected"

@@ -156,7 +156,7 @@ def test_what_is_wrong_with_a_folder_is_told(kind, tmp_path):
         with refuses(folder, message):
             inspect(folder)
     if kind != "bert":
-        with refuses(f"--tie-backbone: {kind}"):
+        with refuses("--tie-backbone", kind):
             loaded(checkpoints.KINDS[kind](tmp_path / kind), tie=True)
 
 
