@@ -95,13 +95,13 @@ def settings_of(work: Path) -> Settings:
     """The settings of a WORK.
 
     Raises:
-        UserError: it has none, or those of a version before 0.7.
+        UserError: it has none, or those of an older version.
     """
     path = work / "settings.json"
     if not path.is_file():
         raise UserError(f"{work} has no settings: tm.py evaluate {work} chooses them")
     settings = Settings(**json.loads(path.read_text("utf-8")))
-    if not settings.outcomes:
+    if not settings.outcomes or not isinstance(settings.rule, dict):
         raise UserError(f"{path} does not say how sure the model is: tm.py evaluate {work} does")
     return settings
 

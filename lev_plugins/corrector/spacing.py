@@ -127,9 +127,11 @@ class Spacing:
             for bare, contraction in self._contracted.items()
             if contraction.endswith("n't") and 0 < counts.get(bare, 0) < counts[contraction]
         }
-        frequent = {*self._common, *(OTHER_WORDS if "the" in self._common else ())}
+        is_english = "the" in self._common
+        frequent = {*self._common, *(OTHER_WORDS if is_english else ())}
         self._common_words = Slips(frequent.intersection(counts))
-        self._names = Slips(name.lower() for name in NAMES if name.lower() in counts)
+        names = (name.lower() for name in NAMES if is_english)
+        self._names = Slips(name for name in names if name in counts)
         self._without_pairs = {contraction.replace("'", "") for contraction in self._negated}
         self.word = lru_cache(MOST_KEPT)(self._word)
         self._compound = lru_cache(MOST_KEPT)(self._compounding)

@@ -103,3 +103,15 @@ def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
 def test_another_language_is_known_by_its_words():
     assert SPACING.foreign("zwischen jkl qxd".split())
     assert not SPACING.foreign("the cat sat".split())
+
+
+def test_names_of_english_are_no_corrections_in_another_language():
+    counts = dict.fromkeys("der die und in zu ein ist wir war auf london".split(), 1e6)
+    pairs = {(first, second): 9e5 for first in counts for second in ("der", "die", "und")}
+    german = Spacing(counts, Bigrams(pairs), LetterModel(sorted(counts)))
+    line = "wir war in Londen und auf"
+    _, changes = german.combined(line, [*spans(line, "letters")], ())
+    assert not changes
+    line = "we was in Londen and in the home"
+    _, changes = SPACING.combined(line, [*spans(line, "letters")], ())
+    assert [after for (_, _, after), _ in changes] == ["London"]
