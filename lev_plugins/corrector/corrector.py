@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from ..io.text_files import require_files
 from . import loading, spacing
 from .backends import Answer, Backend
 from .calibration import calibrated
-from .edits import Correction, Edit, Patch, Reason, apply_edits, placed, whole_words
+from .edits import Correction, Edit, Reason, apply_edits, placed, whole_words
 from .evidence import Evidence, Run
 from .known_words import KnownWords
 from .languages import Languages
@@ -30,7 +29,9 @@ from .protection import (
     protected_spans,
     touched,
 )
+from .readings import Reading, groups
 from .settings import DEFAULTS, Settings, chosen
+from .spacing import Chance
 from .units import (
     HYPHENS,
     KINDS,
@@ -53,25 +54,7 @@ if TYPE_CHECKING:
 LONGEST_WORD = 1000
 #: By how much the odds of an edit of a sentence's first word are divided: it may be a name.
 OPENING = 4.0
-#: Lines whose units are answered together, of texts that are corrected together.
-LINES_TOGETHER = 10_000
 _CODE = CodeProtection()
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """A text that was read: its lines, how each is shown (:meth:`.Document.shown`), which of them
-    are code, which stay, the units of each and its parts in other languages, and what tells how
-    sure an edit has to be."""
-
-    lines: Sequence[str]
-    shown: Sequence[str]
-    code: Sequence[bool]
-    skipped: Sequence[bool]
-    units: Sequence[Sequence[Unit]]
-    foreign: Sequence[Sequence[Span]]
-    document: Document | None
-    evidence: Evidence | None = None
 
 
 class Corrector:
@@ -227,7 +210,7 @@ class Corrector:
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be 1 or more")
         readings = [self._reading(*text) for text in texts]
-        for group in _groups(readings):
+        for group in groups(readings):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for reading in group for line in reading.units for unit in line)
             wanted = list(dict.fromkeys((unit.text, unit.context) for unit in units))
@@ -241,23 +224,31 @@ class Corrector:
 
     def _reading(
         self, lines: Sequence[str], document: Document | None, ignored: Sequence[bool]
-    ) -> _Reading:
+    ) -> Reading:
         ignored = ignored or [False] * len(lines)
         code = document.read(lines, ignored) if document else [False] * len(lines)
         shown = document.shown(lines) if document and self.unit == "letters" else lines
         skipped = [*map(any, zip(code, ignored, strict=True))]
-        units = [[] if skip else [*self._units(line)] for line, skip in zip(shown, skipped)]
+        words = [
+            [] if skip else [*spans(line, "letters")]
+            for line, skip in zip(shown, skipped, strict=True)
+        ]
+        units = [
+            [] if skip else [*self._units(line, line_words)]
+            for line, skip, line_words in zip(shown, skipped, words, strict=True)
+        ]
         if document and self.unit == "letters":
             document.leave_divided_words(lines, units)
         evidence = document.evidence if document else self._evidence()
         if evidence is None:
-            return _Reading(lines, shown, code, skipped, units, [()] * len(lines), document)
-        foreign = evidence.read(shown, skipped)
+            foreign: Sequence[Sequence[Span]] = [()] * len(lines)
+            return Reading(lines, shown, code, skipped, words, units, foreign, document)
+        foreign = evidence.read(shown, skipped, words)
         units = [
             [unit for unit in line_units if self._is_asked(unit, parts, evidence)]
             for line_units, parts in zip(units, foreign, strict=True)
         ]
-        return _Reading(lines, shown, code, skipped, units, foreign, document, evidence)
+        return Reading(lines, shown, code, skipped, words, units, foreign, document, evidence)
 
     def _is_asked(self, unit: Unit, foreign: Sequence[Span], evidence: Evidence) -> bool:
         """Whether the model is asked about a unit of a line with foreign parts."""
@@ -265,7 +256,7 @@ class Corrector:
         return not (inside or evidence.leaves_alone(unit.text))
 
     def _learn(
-        self, reading: _Reading, answers: Mapping[tuple[str, Context], Answer | None]
+        self, reading: Reading, answers: Mapping[tuple[str, Context], Answer | None]
     ) -> None:
         """Tells what a text's words say of the sure errors in it."""
         if reading.evidence:
@@ -276,7 +267,7 @@ class Corrector:
 
     def _corrections(
         self,
-        reading: "_Reading",
+        reading: Reading,
         answers: Mapping[tuple[str, Context], Answer | None],
         threshold: float,
         protections: Sequence[Protection],
@@ -322,12 +313,12 @@ class Corrector:
     def _languages(self) -> Languages:
         return Languages()
 
-    def _units(self, line: str) -> Iterator[Unit]:
-        """The units of a line that the model is given."""
+    def _units(self, line: str, letters: Sequence[Span]) -> Iterator[Unit]:
+        """The units of a line that the model is given; ``letters``: its spans of that kind."""
         tokens, limit = self.backend.processing.tokens, self.backend.limit
         words = self.unit in ("word", "letters")
         longest = LONGEST_WORD if words else len(line)
-        all_places = spans(line, self.unit, self.window)
+        all_places = letters if self.unit == "letters" else spans(line, self.unit, self.window)
         places = [(start, end) for start, end in all_places if end - start <= longest]
         shown = as_asked(line, places) if self.unit == "letters" else line
         for number, (start, end) in enumerate(places):
@@ -358,7 +349,7 @@ class Corrector:
 
     def _corrected(
         self,
-        reading: _Reading,
+        reading: Reading,
         number: int,
         answers: Mapping[tuple[str, Context], Answer | None],
         least: float,
@@ -367,17 +358,21 @@ class Corrector:
         """A line of a text with the edits that are sure enough and touch nothing protected;
         ``answers``: of units that are written alike in the same context."""
         line, shown, units = reading.lines[number], reading.shown[number], reading.units[number]
-        wanted = self._wanted(reading, number, answers)
-        respaced: list[tuple[Patch, float]] = []
-        if self.backend.spacing:
-            places = [*spans(shown, "letters")]
+        wanted, respaced = self._wanted(reading, number, answers), list[Chance]()
+        if self.backend.spacing and reading.words[number]:
             judge = (reading.evidence.respaced,) if reading.evidence else ()
+            places = reading.words[number]
             wanted, respaced = self.backend.spacing.combined(shown, places, wanted, *judge)
-        edits, longest = [], self.settings.longest
-        foreign, markup = reading.foreign[number], differing(line, shown)
+        unterminated = tuple(
+            (unit.start, unit.end) for unit in units if answers[unit.text, unit.context] is None
+        )
         changes = sorted([*wanted, *respaced])
-        protected = protected_spans(protections if changes else (), line, shown, foreign)
+        if not changes:
+            return Correction(line, line, (), unterminated)
+        edits, longest = [], self.settings.longest
+        protected = protected_spans(protections, line, shown, reading.foreign[number])
         asked = [protection for protection in protections if protection is not self.protections[0]]
+        markup = differing(line, shown)
         asked_spans = protected_spans(asked if respaced else (), line, shown, markup)
         for (start, end, after), chance in whole_words(line, changes):
             before = line[start:end]
@@ -393,22 +388,19 @@ class Corrector:
             elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"
             edits.append(Edit(start, before, after, chance, reason is None, reason))
-        unterminated = (
-            (unit.start, unit.end) for unit in units if answers[unit.text, unit.context] is None
-        )
-        return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
+        return Correction(line, apply_edits(line, edits), tuple(edits), unterminated)
 
     def _wanted(
         self,
-        reading: _Reading,
+        reading: Reading,
         number: int,
         answers: Mapping[tuple[str, Context], Answer | None],
-    ) -> list[tuple[Patch, float]]:
+    ) -> list[Chance]:
         """The changes of units that the model wants in a line, each with its probability in this
         text."""
         line, judge = reading.shown[number], reading.evidence or reading.document
         shouted = self.unit == "letters" and is_shouted(line)
-        wanted: list[tuple[Patch, float]] = []
+        wanted: list[Chance] = []
         for unit in reading.units[number]:
             for edit, probability in (answers[unit.text, unit.context] or {}).items():
                 chance = calibrated(probability, self.settings.temperature)
@@ -423,20 +415,6 @@ class Corrector:
                 after = cased if unit.text != written else after
                 wanted.append(((start, end, after), chance))
         return wanted
-
-
-def _groups(readings: Iterable[_Reading]) -> Iterator[list[_Reading]]:
-    """Some texts at a time, of :data:`LINES_TOGETHER` lines or more but for the last."""
-    group: list[_Reading] = []
-    size = 0
-    for reading in readings:
-        group.append(reading)
-        size += len(reading.lines)
-        if size >= LINES_TOGETHER:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
 
 
 def check_unit(unit: str | None, window: int | None) -> UnitKind | None:

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from .known_words import KnownWords
 from .languages import Languages, Word
-from .units import HYPHENS, Span, plain_apostrophes, spans
+from .units import HYPHENS, Span, plain_apostrophes
 
 #: Sure errors for each unknown word: from the first share on all edits are made that the model
 #: wants; up to the second one the bar is highest.
@@ -62,6 +62,7 @@ PROSE = {"", ".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex
 
 
 _NO_LETTERS = str.maketrans("", "", " '")
+_NO_JOINERS = str.maketrans("", "", f"'’{HYPHENS}")
 
 
 class Words(Protocol):
@@ -105,31 +106,38 @@ class Evidence:
         self._lines = self._foreign_lines = 0  # of several words
         self._tokens = self._symbols = 0
 
-    def read(self, lines: Sequence[str], silent: Sequence[bool]) -> list[list[Span]]:
+    def read(
+        self, lines: Sequence[str], silent: Sequence[bool], places: Sequence[Sequence[Span]]
+    ) -> list[list[Span]]:
         """Where each of the next lines is in another language; the words of the rest are counted,
-        but for ``silent`` lines."""
+        but for ``silent`` lines.
+
+        Args:
+            places: where the words of each line are, as of :func:`.units.spans` with ``letters``.
+        """
+        words_of_lines = [*map(self._words_of, lines, places)]
         foreign = [
-            [] if skip else self._read(line) for line, skip in zip(lines, silent, strict=True)
+            [] if skip else self._read(line, words)
+            for line, skip, words in zip(lines, silent, words_of_lines, strict=True)
         ]
         if self.foreign:
-            for number, line in enumerate(lines):
-                if not silent[number] and self._looks_foreign(line):
+            for number, (line, words) in enumerate(zip(lines, words_of_lines, strict=True)):
+                if self._looks_foreign(line, words):
                     foreign[number] = [(0, len(line))]
         if not self.severity:  # a library takes a few misspelt words for another language's
             pairs = zip(lines, foreign, strict=True)
             foreign = [parts if parts == [(0, len(line))] else [] for line, parts in pairs]
         return foreign
 
-    def _words_of(self, line: str) -> list[Word]:
+    def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
         words = []
-        for start, end in spans(line, "letters"):
+        for start, end in places:
             text = line[start:end]
             strange = self.run.words.unknown(text) or self.run.words.misspelt(text) > 0
             words.append(Word(start, end, strange))
         return words
 
-    def _read(self, line: str) -> list[Span]:
-        words = self._words_of(line)
+    def _read(self, line: str, words: Sequence[Word]) -> list[Span]:
         parts = self.run.languages.foreign(line, words)
         if len(words) >= 3:
             self._lines += 1
@@ -150,9 +158,8 @@ class Evidence:
                 self._unknown.add(word)
                 self.run.met[word] += 1
 
-    def _looks_foreign(self, line: str) -> bool:
+    def _looks_foreign(self, line: str, words: Sequence[Word]) -> bool:
         """Whether a line of a foreign text is foreign, too."""
-        words = self._words_of(line)
         strange = sum(word.strange for word in words)
         if not strange:
             return False
@@ -268,8 +275,8 @@ def _stems(word: str) -> Iterator[str]:
 
 def _is_plain(token: str) -> bool:
     """Whether a token is a word, with punctuation around it or hyphens inside."""
-    core = token.strip("\"'“”‘’()[]{},.;:!?…*_")
-    return not core or all(char.isalpha() or char in f"'’{HYPHENS}" for char in core)
+    letters = token.strip("\"'“”‘’()[]{},.;:!?…*_").translate(_NO_JOINERS)
+    return not letters or letters.isalpha()
 
 
 def _inside(place: int, parts: Sequence[Span]) -> bool:

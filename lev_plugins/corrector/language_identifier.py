@@ -10,7 +10,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,11 @@ def load_identifier(languages: Sequence[str], cache: Path | None = None) -> Any:
             be neither read nor written, the library's own file is loaded.
     """
     try:
+        from py3langid import __version__ as version
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
         return None
-    own = {"form": _FORM, "py3langid": version("py3langid"), "languages": list(languages)}
+    own = {"form": _FORM, "py3langid": version, "languages": list(languages)}
     folder = (cache or user_cache()) / f"py3langid-{own['py3langid']}"
     with contextlib.suppress(OSError, ValueError):
         return _kept(LanguageIdentifier, folder, own)

@@ -68,16 +68,17 @@ class LetterModel:
         self._numbers = {letter: chr(number) for number, letter in enumerate(letters, start=2)}
 
     def _set_grams(self, keys: Numbers, counts: Numbers) -> None:
-        """Of the n-grams of the largest size, and how often each is met."""
+        """Of the n-grams of the largest size, in order, and how often each is met."""
         #: of each size from 1 on
         self.grams: list[Grams] = []
         for size in range(self.order, 0, -1):
+            before = keys // self.base
+            first = np.flatnonzero(np.diff(before, prepend=-1))
+            totals, kinds = np.add.reduceat(counts, first), np.diff(first, append=len(keys))
+            self.grams.insert(0, Grams(keys, counts, before[first], totals, kinds))
             # the last letters of an n-gram are one of a smaller size, met as often
-            keys, places = np.unique(keys % self.base**size, return_inverse=True)
+            keys, places = np.unique(keys % self.base ** (size - 1), return_inverse=True)
             counts = np.bincount(places, counts).astype(np.int64)
-            before, first = np.unique(keys // self.base, return_index=True)
-            totals, kinds = np.add.reduceat(counts, first), np.diff([*first, len(keys)])
-            self.grams.insert(0, Grams(keys, counts, before, totals, kinds))
 
     def _text(self, word: str) -> str:
         """Its letters' numbers as characters, with the beginning in front and the end behind."""

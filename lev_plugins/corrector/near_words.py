@@ -26,18 +26,19 @@ class NearWords:
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
-        sizes = np.array([len(word) for word in words], dtype=np.int64)
+        sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
         self._order = np.argsort(sizes, kind="stable")
         self._sizes = sizes[self._order]
+        self._begins = (sizes.cumsum() - sizes)[self._order]
         self._bits: NDArray[np.uint64] | None = None  # in this order; made when first asked for
 
     def find(self, word: str) -> Iterator[tuple[str, int]]:
         """Words within :data:`DISTANCE` edits (:data:`distance`), and these, in no order."""
         if self._bits is None:
-            self._bits = _bits([self.words[place] for place in self._order], self._sizes)
+            self._bits = _bits(self.words, self._begins, self._sizes)
         ends = len(word) - DISTANCE, len(word) + DISTANCE + 1
         first, last = np.searchsorted(self._sizes, ends).tolist()
-        other = self._bits[first:last] ^ _bits([word], np.array([len(word)]))
+        other = self._bits[first:last] ^ _bits([word], np.array([0]), np.array([len(word)]))
         places = self._order[first:last][np.bitwise_count(other) <= 2 * DISTANCE]
         candidates = [self.words[place] for place in places.tolist()]
         if candidates:
@@ -46,10 +47,11 @@ class NearWords:
                 yield candidates[place], int(edits[place])
 
 
-def _bits(words: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Of words, the shortest first, which have so many letters."""
+def _bits(
+    words: Sequence[str], begins: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Of words, the shortest first: where they begin in the text of all, and how long they are."""
     letters = np.uint64(1) << (code_points(words) % _SORTS).astype(np.uint64)
-    begins = sizes.cumsum() - sizes
     once, twice = np.zeros((2, len(words)), dtype=np.uint64)
     for depth in range(int(sizes.max(initial=0))):
         longer = slice(int(np.searchsorted(sizes, depth, side="right")), None)

@@ -102,12 +102,12 @@ def _read(path: str) -> Repository | None:
     """The settings of a file; None where it has no such section."""
     with reading(path), open(path, "rb") as file:
         text = file.read().decode("utf-8", "replace")
+    if SECTION not in text:
+        return None
     shown = _shown(path)
     try:
         parsed = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        if SECTION not in text:
-            return None  # whose file it is will tell
         raise UserError(f"{shown} is not valid TOML: {error}") from error
     section = _section(parsed)
     if section is None:

@@ -111,6 +111,7 @@ class Spacing:
     def __init__(self, counts: Mapping[str, float], bigrams: Bigrams, letters: LetterModel) -> None:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
         self._total = math.log(math.fsum(counts.values()))
+        self._lines = "\n".join(["", *counts, ""])
         self._common = {*FUNCTION_WORDS}
         most_frequent = nlargest(3, counts, key=counts.__getitem__)
         if not self._common.issuperset(most_frequent):
@@ -235,8 +236,10 @@ class Spacing:
     def _compounding(self, words: Words) -> float:
         """Log-probability that a word was made of these two, the higher, the more words were."""
         first, second = words
-        ends = (word[len(first) :] for word in self._counts if word.startswith(first))
-        begins = (word[: -len(second)] for word in self._counts if word.endswith(second))
+        _, *with_first = self._lines.split(f"\n{first}")
+        *with_second, _ = self._lines.split(f"{second}\n")
+        ends = (text.partition("\n")[0] for text in with_first)
+        begins = (text.rpartition("\n")[2] for text in with_second)
         productivity = [sum(map(self._stands, parts)) for parts in (ends, begins)]
         return COMPOUND + sum(map(math.log1p, productivity))
 

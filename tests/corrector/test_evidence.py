@@ -13,6 +13,7 @@ from lev_plugins.corrector.evidence import Evidence, Run
 from lev_plugins.corrector.known_words import KnownWords
 from lev_plugins.corrector.languages import LANGUAGES, Languages, Word
 from lev_plugins.corrector.lexicon import Lexicon, Lookup
+from lev_plugins.corrector.units import spans
 
 KNOWN = KnownWords(b"etcd\t6\nfunctor\t3\nrunkel\t9\nrustc\t8\n\xc3\xa9tale\t5\n")
 LEXICON = "a an and are by cat cats dog is of on said sat that the then this word".split()
@@ -43,8 +44,13 @@ def backend(**more):
 def evidence(*lines, run=None, path=None, foreign=()):
     """Of a text of these lines."""
     text = Evidence(run or Run(backend(), KNOWN, English(foreign)), path)
-    text.read(lines, [False] * len(lines))
+    read(text, lines)
     return text
+
+
+def read(text, lines):
+    """Where the lines of a text are in another language."""
+    return text.read(lines, [False] * len(lines), [[*spans(line, "letters")] for line in lines])
 
 
 CAREFUL = [f"the {'x' * n} cat sat" for n in range(3, 40)]
@@ -150,13 +156,13 @@ def test_lines_and_quotations_in_another_language_are_found_and_count_for_nothin
     run = Run(backend(), KNOWN, English(("the habe", "je")))
     text = Evidence(run)
     quoted = lines[1].index("je"), lines[1].index('" and')
-    assert text.read(lines, [False] * 3) == [[(0, len(lines[0]))], [quoted], []]
+    assert read(text, lines) == [[(0, len(lines[0]))], [quoted], []]
     assert not run.met
     assert lines[2] not in run.languages.asked, "an English line costs nothing"
     assert not text.foreign
-    text.read(["habe nicht die cat", "habe das nicht", "habe"], [False] * 3)
+    read(text, ["habe nicht die cat", "habe das nicht", "habe"])
     text.run.languages._foreign = ("habe",)
-    assert text.read(["habe das nicht the", "habe"] * 9, [False] * 18)[1] == [(0, 4)]
+    assert read(text, ["habe das nicht the", "habe"] * 9)[1] == [(0, 4)]
     assert text.foreign, "then a single word is foreign, too"
 
 
