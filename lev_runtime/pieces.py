@@ -1,136 +1,157 @@
-"""Text to the subwords of an EncT5: padding 0, ``</s>`` 1, ``<unk>`` 2, then all others."""
+"""Text to the subwords of an EncT5, in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then
+all others."""
 
 import importlib
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .errors import UserError
 
 PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
 SPECIAL = (PAD, EOS, UNK)
+EOS_ID, UNK_ID, BOS_ID = 1, 2, len(SPECIAL)
 #: bytes as subwords, behind the special ones (ByT5: Xue et al., 2022, §3.1)
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-_END, _UNKNOWN = SPECIAL.index(EOS), SPECIAL.index(UNK)
 
 
 class Encoding(NamedTuple):
     """A text as the model reads it.
 
-    pieces: indices, ``</s>`` at the end. spans: for tagging the word of each subword, from 1, and 0
-    at ``</s>``; empty otherwise. reached: how many of the texts or words are in it; the last may
-    lack its end. cut_off: whether something was too long.
+    pieces: indices, ``</s>`` at the end. word_ids: for tagging the word of each subword, from 1,
+    and 0 at ``</s>``; empty otherwise. num_kept: how many of the texts or words are in it; the last
+    may lack its end. truncated: whether something was too long.
     """
 
     pieces: list[int]
-    spans: list[int]
-    reached: int
-    cut_off: bool
+    word_ids: list[int]
+    num_kept: int
+    truncated: bool
 
 
-class Pieces:
-    """Cuts text into bytes.
+class Tokenizer:
+    """Cuts text into pieces, by a sentencepiece model, or into bytes without one.
 
     Text that spells a special subword (``</s>``) is text like any other. Halves of surrogate pairs,
     which no file can hold, are question marks.
+
+    Attributes:
+        pieces: the vocabulary in order. model: what the tokenizer was made of.
     """
 
-    #: what stands before every text
-    first: Sequence[int] = ()
+    #: indices that stand before every text
+    prefix: Sequence[int] = ()
     #: what stands before every word of a sentence but the first
-    space = " "
+    word_separator = ""
+    #: the tokenizer of a pre-trained folder, JSON
+    hf_tokenizer: str | None = None
+    #: above 0: each text gets a random segmentation, of a probability proportional to the model's
+    #: to this power (subword regularization; Kudo, 2018)
+    alpha = 0.0
 
-    def cut(self, text: str) -> list[int]:
+    def __init__(self, model: bytes | None = None) -> None:
+        self.model, self.processor = model, _processor(model)
+        pieces = BYTES
+        if self.processor is None:
+            self.word_separator = " "
+        else:
+            numbers = range(len(self.processor))
+            pieces = [self.processor.id_to_piece(number) for number in numbers]
+        self.pieces = [*SPECIAL, *(piece for piece in pieces if piece not in SPECIAL)]
+        index = {piece: number for number, piece in enumerate(self.pieces)}
+        index.update(dict.fromkeys(SPECIAL, UNK_ID))
+        #: the processor's number, or the byte → our index
+        self.indices = [index[piece] for piece in pieces]
+        if self.processor is not None:
+            self.indices[self.processor.unk_id()] = UNK_ID
+
+    def encode(self, text: str) -> list[int]:
         """Indices of a text's subwords alone; none for an empty text."""
-        return [len(SPECIAL) + byte for byte in text.encode("utf-8", "replace")]
+        encoded = text.encode("utf-8", "replace")
+        if self.processor is None:
+            return [self.indices[byte] for byte in encoded]
+        sampling = {"enable_sampling": self.alpha > 0, "alpha": self.alpha, "nbest_size": -1}
+        numbers = self.processor.encode(encoded.decode(), **sampling)
+        return [self.indices[number] for number in numbers]
 
-    def texts(self, texts: Sequence[str], most: int) -> Encoding:
-        """One text, or two, each with ``</s>`` behind it, of ``most`` subwords in all.
+    def encode_texts(self, texts: Sequence[str], max_length: int) -> Encoding:
+        """One text, or two, each with ``</s>`` behind it, of ``max_length`` subwords in all.
 
         Of the longer one more is cut off. Where both are too long for their half the first keeps
         one more than the second, or as many.
         """
-        parts = [self.cut(text) for text in texts]
-        room = most - len(parts) - len(self.first)
-        first, second = len(parts[0]), sum(map(len, parts[1:]))
-        kept = min(first, max(room - second, -(-room // 2)))
-        pieces = list(self.first)
+        parts = [self.encode(text) for text in texts]
+        room = max_length - len(parts) - len(self.prefix)
+        first = len(parts[0])
+        second = sum(map(len, parts[1:]))
+        half = (room + 1) // 2
+        kept = min(first, max(room - second, half))
+        pieces = list(self.prefix)
         for part, length in zip(parts, (kept, room - kept)):
-            pieces += [*part[:length], _END]
+            pieces += [*part[:length], EOS_ID]
         return Encoding(pieces, [], len(texts), first + second > room)
 
-    def words(self, words: Sequence[str], most: int) -> Encoding:
+    def encode_words(self, words: Sequence[str], max_length: int) -> Encoding:
         """Words, each with subwords of its own, as far as they fit whole; at least the first.
 
-        A word without subwords is ``<unk>``. ``most``: subwords in all, ``</s>`` included.
+        A word without subwords is ``<unk>``. ``max_length``: subwords in all, ``</s>`` included.
         """
-        pieces = list(self.first)
-        spans = [0] * len(pieces)
-        reached, cut_off = 0, False
+        pieces = list(self.prefix)
+        word_ids = [0] * len(pieces)
+        num_kept, truncated = 0, False
         for number, word in enumerate(words, start=1):
-            space = self.space if number > 1 else ""
-            own = (self.cut(space + word) if word else []) or [_UNKNOWN]
-            if len(pieces) + len(own) > most - 1:
-                cut_off = True
-                if reached:
+            room = max_length - 1 - len(pieces)
+            separator = self.word_separator if number > 1 else ""
+            subwords = (self.encode(separator + word) if word else []) or [UNK_ID]
+            if len(subwords) > room:
+                truncated = True
+                if num_kept:
                     break
-                own = own[: most - 1 - len(pieces)]
-            pieces += own
-            spans += [number] * len(own)
-            reached = number
-        return Encoding([*pieces, _END], [*spans, 0], reached, cut_off)
+                subwords = subwords[:room]
+            pieces += subwords
+            word_ids += [number] * len(subwords)
+            num_kept = number
+        return Encoding([*pieces, EOS_ID], [*word_ids, 0], num_kept, truncated)
 
 
-class SentencePieces(Pieces):
-    """Cuts text by a SentencePiece model."""
+class FolderTokenizer(Tokenizer):
+    """The tokenizer of a BERT's or T5's folder, by the library ``tokenizers``.
 
-    space = ""
+    A BERT's ``<s>``, which is its [CLS], stands before every text; the two texts of a pair are told
+    apart by the ``</s>`` between them alone.
 
-    def __init__(self, path: Path) -> None:
-        from sentencepiece import SentencePieceProcessor
-
-        self.model: Any = SentencePieceProcessor(model_file=str(path))
-        own = [self.model.id_to_piece(piece) for piece in range(len(self.model))]
-        known = [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
-        row = {piece: index for index, piece in enumerate(known)}
-        row.update(dict.fromkeys(SPECIAL, _UNKNOWN))
-        self.rows = [row[piece] for piece in own]
-        self.rows[self.model.unk_id()] = _UNKNOWN
-
-    def cut(self, text: str) -> list[int]:
-        """See the base class."""
-        return [self.rows[piece] for piece in self.model.encode(_printable(text))]
-
-
-class FolderPieces(Pieces):
-    """Cuts text as the tokenizer of a BERT or T5 does, by the library ``tokenizers``.
-
-    content: JSON, the tokenizer and the row of each piece. first: whether ``<s>`` stands before
-    every text.
+    Args:
+        content: JSON: the tokenizer as the library writes it, and its row of each of the subwords.
+        has_bos: whether ``<s>`` stands before every text, behind T5's special subwords.
+        pieces: the vocabulary in order, for those who write it.
 
     Raises:
         UserError: the library is not installed.
     """
 
-    space = ""
-
-    def __init__(self, content: str, first: bool) -> None:
+    def __init__(self, content: str, has_bos: bool, pieces: Sequence[str] = ()) -> None:
         try:
             library: Any = importlib.import_module("tokenizers")
         except ImportError as error:
             raise UserError("this model's tokenizer needs: pip install tokenizers") from error
-        self.first = [len(SPECIAL)] if first else []
-        values = json.loads(content)
-        self.index = {row: place for place, row in enumerate(values["rows"])}
-        self.tokenizer = library.Tokenizer.from_str(json.dumps(values["tokenizer"]))
+        self.hf_tokenizer, self.model = content, None
+        self.pieces = list(pieces)
+        self.prefix = [BOS_ID] if has_bos else []
+        stored = json.loads(content)
+        self.index = {row: index for index, row in enumerate(stored["rows"])}
+        self.tokenizer = library.Tokenizer.from_str(json.dumps(stored["tokenizer"]))
         self.tokenizer.encode_special_tokens = True
 
-    def cut(self, text: str) -> list[int]:
-        """See the base class."""
-        encoded = self.tokenizer.encode(_printable(text), add_special_tokens=False)
-        return [self.index[row] for row in encoded.ids]
+    def encode(self, text: str) -> list[int]:
+        """Indices of a text's subwords alone; none for an empty text."""
+        text = text.encode("utf-8", "replace").decode()
+        rows = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return [self.index[row] for row in rows]
 
 
-def _printable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+def _processor(model: bytes | None) -> Any:
+    if model is None:
+        return None
+    from sentencepiece import SentencePieceProcessor
+
+    return SentencePieceProcessor(model_proto=model)

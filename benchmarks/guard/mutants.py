@@ -41,7 +41,8 @@ def place(one: Mutant, tree: Path) -> tuple[Path, int] | None:
     """
     home = tree / one["file"]
     hits = []
-    for path in sorted((tree / "lev_plugins").rglob("*.py")):
+    packages = tree / "lev_plugins", tree / "lev_runtime"
+    for path in sorted(path for package in packages for path in package.rglob("*.py")):
         lines = path.read_text(encoding="utf-8").split("\n")
         same = [index for index, line in enumerate(lines) if line.strip() == one["line"]]
         if same:

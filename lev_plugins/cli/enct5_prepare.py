@@ -19,9 +19,10 @@ from .next_command import FIVE_MINUTES, next_enct5_command
 from .options import adder, make_parser, say
 
 if TYPE_CHECKING:
+    from lev_runtime.pieces import Tokenizer
+
     from ..systems.enct5.metadata import Metadata
     from ..systems.enct5.reading import FileFormat
-    from ..systems.enct5.tokenizer import Tokenizer
 
 #: of :class:`.ProblemType`, which the help is not to load
 KINDS = ("classification", "regression", "multilabel", "tagging")
@@ -90,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for example in file_format.read(path):
             labels.encode(example)
     tokenizer, max_length = make_tokenizer(args, file_format)
-    _check_copies(args, can_sample=tokenizer.sentencepiece_model is not None)
+    _check_copies(args, can_sample=tokenizer.model is not None)
     least = 1 + len(file_format.texts) + len(tokenizer.prefix)
     if max_length < least:
         raise UserError(f"--max-length {max_length}: give {least} or more")
@@ -180,9 +181,10 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
 
 def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tuple[Tokenizer, int]":
     """The tokenizer, and most subwords of an example."""
+    from lev_runtime.pieces import Tokenizer
+
     from ..systems.enct5.directory import DIRECTORIES
     from ..systems.enct5.problem_types import ProblemType
-    from ..systems.enct5.tokenizer import Tokenizer
     from ..systems.enct5.writing import train_tokenizer
 
     max_length = DEFAULT_MAX_LENGTH if args.max_length is None else args.max_length
@@ -196,7 +198,7 @@ def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tupl
             max_length = kept.max_length
         return kept.tokenizer(args.subwords_of), max_length
     if args.bytes:
-        return Tokenizer(None), max_length
+        return Tokenizer(), max_length
     examples = (example.texts for example in file_format.read(args.train))
     is_tagging = file_format.problem_type is ProblemType.TAGGING
     texts = map(" ".join, examples) if is_tagging else chain.from_iterable(examples)

@@ -9,43 +9,28 @@ or classes, W words.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import NamedTuple, Self
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 import torch
 from fairseq.dataclass.utils import merge_with_parent
 
+from lev_runtime.labeling import TextLabeler
+from lev_runtime.pieces import Encoding
 from lev_runtime.predictions import Prediction as Prediction
-from lev_runtime.predictions import Wanted
 
-from ..data.batching import by_budget
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import prepare_for_decoding
 from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from ..systems.enct5.dataset import Example, collate
 from ..systems.enct5.metadata import Metadata
-from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.task import TASK
-from ..systems.enct5.tokenizer import Encoding
-from .arguments import strings
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
 
-Text = str | Sequence[str]
 
-
-class Reading(NamedTuple):
-    """Texts or words as the model reads them: at once, or in windows; whether an end was cut
-    off."""
-
-    texts: tuple[str, ...]
-    windows: list[Example]
-    truncated: bool
-
-
-class EncT5:
+class EncT5(TextLabeler):
     """A trained model with what cuts text for it; several threads may use one at once.
 
     Args:
@@ -57,9 +42,11 @@ class EncT5:
         self.model, self.task = model.eval(), task
         prepare_for_decoding([self.model], "fp32")
         self.problem_type, self.metadata = task.problem_type, task.metadata
-        #: names of the labels in order; none for values
+        self.kind = self.problem_type.value
         self.labels = tuple(self.metadata.labels)
-        self.tags = self.problem_type is ProblemType.TAGGING
+        self.texts_per_example = self.metadata.texts_per_example
+        self.max_length = self.metadata.max_length
+        self.threshold = task.threshold
         self.batch_tokens = batch_tokens
         self.tokenizer = self.metadata.tokenizer("the checkpoint")
 
@@ -81,117 +68,16 @@ class EncT5:
             model = load_model(path, task, state, EncT5Model).to(torch_device)
             return cls(model, task)
 
-    def predict(
-        self, texts: Iterable[Text], top_k: int | None = None, threshold: float | None = None
-    ) -> list[Prediction]:
-        """:meth:`stream` as a list, of a model that does not tag."""
-        return list(self.stream(texts, top_k, threshold))
-
-    def predict_tags(self, sentences: Iterable[Text], top_k: int | None = None) -> list[Prediction]:
-        """:meth:`stream` as a list, of a model that tags."""
-        return list(self.stream(sentences, top_k))
-
-    def stream(
-        self,
-        texts: Iterable[Text],
-        top_k: int | None = None,
-        threshold: float | None = None,
-        buffer: int = 1024,
-    ) -> Iterator[Prediction]:
-        """The class, the value, the labels or the tags of every text, in order.
-
-        Args:
-            texts: strings; or pairs of them, where the model was trained on two texts. An empty one
-                is a text too. What is longer than the model reads is cut off as in training. To be
-                tagged: lists of words, or strings that are cut at spaces; long ones are read in
-                several windows of whole words.
-            top_k: also list so many of the likeliest labels (of each word).
-            threshold: of many labels those whose probability is above this hold; by default the
-                best in validation, which the checkpoint keeps.
-            buffer: texts that are taken, sorted by length and read at once; 1 answers each before
-                the next is asked for. Does not change the outcome.
-
-        Raises:
-            UserError: a single string; one text where there should be two, or two for one; a
-                threshold outside [0, 1]; an option that the kind does not have.
-        """
-        if isinstance(texts, str):
-            raise UserError(f"texts: takes a list, not {texts!r:.60}")
-        self._check_options(top_k, threshold)
-        if threshold is None:
-            threshold = self.task.threshold
-        answer = Wanted(self.problem_type.value, self.labels, top_k, threshold)
-        readings = map(self._read_sentence if self.tags else self._read_text, texts)
-        while chunk := list(islice(readings, max(1, buffer))):
-            windows = [window for reading in chunk for window in reading.windows]
-            scores = iter(self._scores(windows))
-            for reading in chunk:
-                own_scores = list(islice(scores, len(reading.windows)))
-                yield answer.record(reading.texts, own_scores, reading.truncated)
-
-    def _check_options(self, top_k: int | None, threshold: float | None) -> None:
-        kind = self.problem_type.value
-        if top_k is not None and top_k < 1:
-            raise UserError(f"top_k={top_k}: must be 1 or more")
-        if top_k is not None and self.problem_type is ProblemType.REGRESSION:
-            raise UserError(f"top_k: has no meaning for {kind}; leave it out")
-        if threshold is not None and not self.problem_type.is_multilabel:
-            raise UserError(f"threshold: has no meaning for {kind}; leave it out")
-        if threshold is not None and not 0 <= threshold <= 1:
-            raise UserError(f"threshold {threshold}: must be between 0 and 1")
-
-    # text to subwords ---------------------------------------------------------------------------
-
-    def _read_text(self, text: Text) -> Reading:
-        """A text or a pair."""
-        texts = strings("texts", "text", [text] if isinstance(text, str) else text)
-        if len(texts) != self.metadata.texts_per_example:
-            singles = self.metadata.texts_per_example == 1
-            trained_on = "single texts" if singles else "pairs of texts"
-            raise UserError(f"{text!r:.60}: the model was trained on {trained_on}")
-        encoding = self.tokenizer.encode_texts(texts, self.metadata.max_length)
-        return Reading(tuple(texts), [_example(encoding)], encoding.truncated)
-
-    def _read_sentence(self, text: Text) -> Reading:
-        """Words in as many windows as they need."""
-        words = strings("words", "word", text.split() if isinstance(text, str) else text)
-        max_length = self.metadata.max_length
-        windows: list[Example] = []
-        start, truncated = 0, False
-        while start < len(words):
-            # no more words than this fit: each has a subword at least
-            encoding = self.tokenizer.encode_words(words[start : start + max_length], max_length)
-            if encoding.num_kept == 1 and encoding.truncated:
-                first_word = self.tokenizer.encode_words(words[start : start + 1], max_length)
-                truncated = truncated or first_word.truncated
-            windows.append(_example(encoding))
-            start += encoding.num_kept
-        return Reading(tuple(words), windows, truncated)
-
     @torch.inference_mode()
-    def _scores(self, examples: Sequence[Example]) -> list[np.ndarray]:
-        """Probabilities or values of each text, 1 × N, or of its words, W × N.
-
-        Read together with others of alike length, as many as the budget of a batch allows.
-        """
-        num_labels = self.task.num_labels
+    def batch_scores(self, windows: Sequence[Encoding]) -> list[np.ndarray]:
+        """See the base class."""
         device = next(self.model.parameters()).device
-        sizes = []
-        for example in examples:
-            latents = self.problem_type.latents(example.num_words, num_labels)
-            sizes.append((len(example.pieces), len(latents)))
-        order = sorted(range(len(examples)), key=sizes.__getitem__)
-        scores: dict[int, np.ndarray] = {}
-        for batch in by_budget([max(sizes[index]) for index in order], self.batch_tokens):
-            indices = [order[position] for position in batch]
-            rows = [[examples[index]] for index in indices]
-            columns = collate(rows, self.problem_type, num_labels)
-            logits = self.model(**{name: column.to(device) for name, column in columns.items()})
-            batch_scores = self.problem_type.scores(logits.float()).cpu()
-            num_rows = [examples[index].num_words or 1 for index in indices]
-            parts = [part.numpy() for part in batch_scores.split(num_rows)]
-            scores |= zip(indices, parts, strict=True)
-        return [scores[index] for index in range(len(examples))]
+        rows = [[_example(window)] for window in windows]
+        columns = collate(rows, self.problem_type, self.task.num_labels)
+        logits = self.model(**{name: column.to(device) for name, column in columns.items()})
+        scores = self.problem_type.scores(logits.float()).cpu()
+        num_rows = [window.num_kept if self.tags else 1 for window in windows]
+        return [part.numpy() for part in scores.split(num_rows)]
 
 
 def _example(encoding: Encoding) -> Example:

@@ -9,6 +9,7 @@ import lev_runtime
 from lev_runtime.editor import Editor
 from lev_runtime.folder import Folder, is_export
 from lev_runtime.labeler import Labeler
+from lev_runtime.labeling import TextLabeler
 from lev_runtime.markup import escape_markup, write_mark
 from lev_runtime.prefixes import MODEL as LEFT_TO_RIGHT
 from lev_runtime.text_processing import TextProcessing
@@ -21,7 +22,6 @@ from .schema import CorrectRequest, EditRequest, PredictRequest, Result, Sentenc
 
 if TYPE_CHECKING:
     from ..inference.editor import LevenshteinEditor
-    from ..inference.enct5 import EncT5
 
 #: What the page shows where the model is that of the package: a name, and text to begin with.
 PACKAGED = {
@@ -106,10 +106,9 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     return ServedModel(info, runners)
 
 
-def serve_predictor(model: "EncT5 | Labeler") -> ServedModel:
+def serve_predictor(model: TextLabeler) -> ServedModel:
     """An EncT5."""
-    described = model if isinstance(model, Labeler) else model.metadata
-    texts = described.texts_per_example
+    texts = model.texts_per_example
     info: Result = {"modes": ["predict"], "labels": list(model.labels)}
     info |= {"texts": texts, "top_k": min(8, len(model.labels)) or None}
     return ServedModel(info, {"predict": lambda asked, rows: _predict(model, asked, rows)})
@@ -180,7 +179,7 @@ def _records(edits: Sequence[Edit]) -> list[Result]:
     return [{**edit.to_dict(), "probability": round(edit.probability, 6)} for edit in edits]
 
 
-def _predict(model: "EncT5 | Labeler", asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
+def _predict(model: TextLabeler, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
     if model.tags:
         if asked.threshold is not None or asked.pairs is not None:
             raise UserError("threshold, pairs: the model tags words of texts; leave them out")

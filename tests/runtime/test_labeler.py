@@ -14,9 +14,9 @@ from lev_plugins.export.folder import labeler_writer, write_folder
 from lev_plugins.pretrained.bert_bart import BertBartConfig
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.directory import sizes
-from lev_plugins.systems.enct5.tokenizer import Tokenizer
 from lev_runtime import Labeler
 from lev_runtime.errors import UserError
+from lev_runtime.pieces import Tokenizer
 
 KINDS = ("classification", "regression", "multilabel", "multilabel_pooled", "tagging")
 TEXTS = ["one two", "", "a much longer text, which is cut off at its end", "x", "Häß \ud800 </s>"]
@@ -101,9 +101,11 @@ def test_a_berts_encoder_labels_as_in_the_package(tmp_path):
 
 def test_a_sentencepiece_model_cuts_as_in_the_package(tmp_path):
     path = tiny.sentencepiece_model(tmp_path / "spm", ["one two three", "a b c"] * 9, vocab_size=16)
-    model = base64.b64encode(path.read_bytes()).decode()
+    model = path.read_bytes()
     metadata = editors.enct5("classification").metadata
-    metadata = dataclasses.replace(metadata, model=model, pieces=Tokenizer(model).pieces)
+    metadata = dataclasses.replace(
+        metadata, model=base64.b64encode(model).decode(), pieces=Tokenizer(model).pieces
+    )
     task = EncT5Task(EncT5TaskConfig(kind="classification"), metadata)
     ours = EncT5(EncT5Model.build_model(EncT5Config(**editors.ENCT5), task), task)
     assert_alike(*exported(tmp_path / "model", ours), TEXTS)

@@ -16,7 +16,7 @@ from refusals import refuses
 from lev_plugins.systems.enct5.dataset import EncT5Dataset, Example, pack
 from lev_plugins.systems.enct5.metadata import DESCRIPTION, Metadata
 from lev_plugins.systems.enct5.problem_types import ProblemType
-from lev_plugins.systems.enct5.tokenizer import Tokenizer
+from lev_runtime.pieces import Tokenizer
 
 LABELS = 5
 TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL

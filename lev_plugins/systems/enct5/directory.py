@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import nn
 
+from lev_runtime.pieces import SPECIAL, FolderTokenizer
+
 from ...errors import UserError
 from ...fairseq_patches.symbols import difference
 from ...nn.t5 import T5Encoder, T5Size
@@ -23,7 +25,6 @@ from ...pretrained.t5 import WORDS as T5_WORDS
 from ...pretrained.vocabulary import BOS, text_tokenizer
 from .config import EncT5Config
 from .network import BertEncoder, LatentDecoder
-from .tokenizer import SPECIAL, FolderTokenizer
 
 #: settings of a model that name a folder, each of one kind of model
 DIRECTORIES = {"t5_dir": "t5", "bert_dir": "bert"}
@@ -59,7 +60,7 @@ class EncoderDirectory(Pretrained):
         """Cuts text as the model's own tokenizer does."""
         tokenizer = json.loads(text_tokenizer(self.directory).to_str())
         content = json.dumps({"rows": self.rows.tolist(), "tokenizer": tokenizer})
-        return FolderTokenizer(content, self.pieces, self.directory.path)
+        return FolderTokenizer(content, BOS in self.pieces, self.pieces)
 
     def check(self, pieces: Sequence[str]) -> None:
         """Raises :class:`UserError` unless data were prepared with this vocabulary."""

@@ -1,12 +1,16 @@
 """What a prepared data folder holds, and what a checkpoint keeps of it."""
 
+import base64
 import json
 import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lev_runtime.pieces import FolderTokenizer, Tokenizer
+
 from ...errors import UserError
-from .tokenizer import FolderTokenizer, Tokenizer
+from ...pretrained.directory import optional_library
+from ...pretrained.vocabulary import BOS
 
 DESCRIPTION = "enct5.json"
 #: last parts of the names of a split's files
@@ -88,5 +92,6 @@ class Metadata:
     def tokenizer(self, where: str) -> Tokenizer:
         """The tokenizer that these data were prepared with."""
         if self.hf_tokenizer is not None:
-            return FolderTokenizer(self.hf_tokenizer, self.pieces, where)
-        return Tokenizer(self.model)
+            optional_library("tokenizers", f"{where}: reading its tokenizer")
+            return FolderTokenizer(self.hf_tokenizer, BOS in self.pieces, self.pieces)
+        return Tokenizer(None if self.model is None else base64.b64decode(self.model))

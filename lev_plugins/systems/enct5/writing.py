@@ -10,12 +10,13 @@ import torch
 from fairseq.data import indexed_dataset
 from torch import Tensor
 
+from lev_runtime.pieces import EOS_ID, UNK_ID, Encoding, Tokenizer
+
 from ...data import subwords
 from ...io.text_files import few
 from .metadata import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, values_of
 from .reading import FileFormat, LabelledText, Labels
-from .tokenizer import EOS_ID, UNK_ID, Encoding, Tokenizer
 
 #: The subwords that are trained depend on the number of threads, so it is not the machine's.
 NUM_THREADS = 16
@@ -47,7 +48,7 @@ def train_tokenizer(texts: Iterator[str], vocab_size: int) -> Tokenizer:
         bos_id=-1,
         num_threads=NUM_THREADS,
     )
-    return Tokenizer(base64.b64encode(model.getvalue()).decode())
+    return Tokenizer(model.getvalue())
 
 
 def write_all(
@@ -70,13 +71,14 @@ def write_all(
         copies: of the examples of ``train``, behind them, with subwords that are sampled; others
             with another ``seed``.
     """
+    model = tokenizer.model
     metadata = Metadata(
         kind=file_format.problem_type.value,
         labels=labels.names,
         pieces=tokenizer.pieces,
         texts_per_example=len(file_format.texts),
         max_length=max_length,
-        model=tokenizer.sentencepiece_model,
+        model=None if model is None else base64.b64encode(model).decode(),
         hf_tokenizer=tokenizer.hf_tokenizer,
     )
     log(f"pieces: {len(tokenizer.pieces):,}")
