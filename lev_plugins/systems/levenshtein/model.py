@@ -7,10 +7,12 @@ P places that a head decides about.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Self
 
 import torch
+import torch.nn.functional as F
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
@@ -52,6 +54,10 @@ logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
 #: tokens that a pass on a device is spared where it is worth to choose the others
 LEAST_SPARED = 512
+#: sentences that may be chosen for each that a pass is spared: their memory is copied
+MOST_CHOSEN = 8
+#: a stack of decoder blocks, and how many of them are run through
+Exit = tuple[str, int]
 #: the stacks of decoder blocks that LevT has, in the order of their parameters
 LEVT = ("deletion", "placeholder", "token")
 
@@ -60,14 +66,16 @@ LEVT = ("deletion", "placeholder", "token")
 class EditEncoderOutput(EncoderOutput):
     """What the encoder leaves for the policies.
 
-    source: B × S, for a pointer. tokens, features: sequences, B × T, and what a head has read of
-    them, B × T × C, where a later one reads the same. reader: the name of that head's operation.
+    source: B × S, for a pointer. known: of an exit the sequences that were read last, B × T, what
+    was read of them, B × T × C, and the name of the operation that did.
     """
 
     source: Tensor | None = None
-    tokens: Tensor | None = None
-    features: Tensor | None = None
-    reader: str = ""
+    known: dict[Exit, tuple[Tensor, Tensor, str]] = field(default_factory=dict)
+
+    def unread(self, rows: Tensor) -> Self:
+        """The memory of the sentences at ``rows``, without what was read of them."""
+        return replace(self, known={}).select(rows)
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
@@ -141,7 +149,13 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         self._add_heads([writing], cfg, vocabulary)
         self.int8_head: nn.Module | None = None
         self.passes: ReplayedPasses | None = None
-        self.remembered = self._remembered()
+        reused = {self.exits[later.name] for later in self.operations if later.reuses_features}
+        #: the operations whose features one of the same exit reads again
+        self.remembered = {
+            operation.name
+            for operation in self.operations
+            if operation.stage != "write" and self.exits[operation.name] in reused
+        }
 
     def _add_heads(
         self, operations: Sequence[EditOperation], cfg: LevenshteinEditorConfig, vocabulary: int
@@ -152,15 +166,6 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
             for name, head in operation.heads(cfg, vocabulary).items():
                 self.add_module(name, head)
                 names.append(name)
-        return names
-
-    def _remembered(self) -> set[str]:
-        """The operations whose features a later one of the same exit reads again."""
-        names = set()
-        for number, later in enumerate(self.operations):
-            for earlier in self.operations[:number]:
-                if later.reuses_features and self.exits[earlier.name] == self.exits[later.name]:
-                    names.add(earlier.name)
         return names
 
     def _bert_init(self) -> None:
@@ -226,16 +231,24 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     ) -> Tensor:
         """What an operation's head says of B × T tokens (Eq. 3 to 5).
 
-        No pass is made for sentences that an operation with the same exit has just read, and that
-        have not changed since.
+        No pass is made for sentences that an operation with the same exit has read, and that have
+        not changed since, nor for those in which nothing is to be written.
         """
+        if facts.writing is not None and self._are_few(facts.writing, tokens):
+            rows = to_device(facts.writing, tokens.device)
+            tokens, memory = tokens.index_select(0, rows), memory.unread(rows)
+            where = None if where is None else where.index_select(0, rows)
+            trace = None if trace is None else trace.select(rows)
+            count = None if facts.places is None else len(facts.places)
+            places = None if where is None else true_places(where, count)
+            facts = Facts(places=places)
         view = self._view(operation, tokens, where, trace, facts)
         if operation.reuses_features:
             features = self._reuse_features(operation.name, view, memory, facts)
         else:
             features = self.features(view.tokens, memory, operation.name, view.deleted)
-        if operation.name in self.remembered:
-            memory.tokens, memory.features, memory.reader = tokens, features, operation.name
+        if operation.name in self.remembered and view.deleted is None:
+            memory.known[self.exits[operation.name]] = view.tokens, features, operation.name
         logits = operation.logits(self, features, view, memory)
         return operation.dense(logits, tokens, self.pad)
 
@@ -315,22 +328,26 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     ) -> Tensor:
         """Features for a head, B × T × C; no pass is made for sentences that are in the memory."""
         tokens, deleted = view.tokens, view.deleted
-        before, known, width = memory.tokens, memory.features, tokens.size(1)
-        if before is None or known is None or before.size(1) < width:
+        if self.exits[head] not in memory.known:
             return self.features(tokens, memory, head, deleted)
-        changed = self._changed_rows(view, before, memory.reader, facts)
-        spared = (len(tokens) - len(changed)) * width
+        before, features, reader = memory.known[self.exits[head]]
+        changed = self._changed_rows(view, before, reader, facts)
+        if changed and not self._are_few(changed, tokens):
+            return self.features(tokens, memory, head, deleted)
+        known = F.pad(features, (0, 0, 0, tokens.size(1) - features.size(1)))
+        if not changed:
+            return known
+        rows = to_device(changed, tokens.device)
+        deleted = None if deleted is None else deleted.index_select(0, rows)
+        tokens = tokens.index_select(0, rows)
+        return known.index_copy_(0, rows, self.features(tokens, memory.unread(rows), head, deleted))
+
+    def _are_few(self, rows: Sequence[int], tokens: Tensor) -> bool:
+        """Whether it is worth to choose the sentences at ``rows`` of B × T tokens for a pass."""
+        spared = len(tokens) - len(rows)
         # a device is sooner done with some more than the host with choosing
         least = LEAST_SPARED if self.kernels.prefers_large_passes else 1
-        if changed and spared < least:
-            return self.features(tokens, memory, head, deleted)
-        if not changed:
-            return known[:, :width]
-        rows = to_device(changed, tokens.device)
-        their_memory = replace(memory, tokens=None, features=None).select(rows)
-        deleted = None if deleted is None else deleted.index_select(0, rows)
-        features = self.features(tokens.index_select(0, rows), their_memory, head, deleted)
-        return known[:, :width].index_copy(0, rows, features)
+        return spared * tokens.size(1) >= least and len(rows) <= MOST_CHOSEN * spared
 
     def _changed_rows(
         self, view: View, before: Tensor, reader: str, facts: Facts

@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 class Facts:
     """What the host knows of sequences, so that no device is waited for to find it out.
 
-    changed: by the name of an operation that has read the sentences in this iteration, the rows
-    that have changed since; None: unknown. slots: how many there are in all. deleted: tokens in the
-    trace, in all. places: P, long, of the tokens to be written, in the batch laid flat.
+    changed: by the name of an operation that has read the sentences, the rows that have changed
+    since; None: unknown. slots: how many there are in all. deleted: tokens in the trace, in all.
+    places: P, long, of the tokens to be written, in the batch laid flat. writing: the rows that
+    have any; None: unknown.
     """
 
     changed: Mapping[str, tuple[int, ...]] | None = None
     slots: int | None = None
     deleted: int | None = None
     places: Tensor | None = None
+    writing: tuple[int, ...] | None = None
 
 
 UNKNOWN = Facts()

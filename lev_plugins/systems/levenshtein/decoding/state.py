@@ -43,9 +43,9 @@ class RefinementState:
         numbers: B numbers on the host, where each sentence stood in the batch that came in.
         rows: B, the same on the device.
         idle: B, on the host, whether this iteration has changed nothing so far.
-        changed: by the name of an operation that has read the sentences in this iteration, B, on
-            the host, whether each has changed since.
-        opened: placeholders in all.
+        changed: by the name of an operation that has read the sentences, B, on the host, whether
+            each has changed since.
+        opened: placeholders in all. writing: the rows that have any, on the host.
         memory: what the policy's encoder left, row for row with ``tokens``.
         trace: ``tokens`` with what was deleted last; None where nothing was, or nobody reads it.
         seen: B × N × T, the tokens that N earlier iterations' revisions have left; None for none.
@@ -67,6 +67,7 @@ class RefinementState:
         self.idle = [True] * count
         self.changed: dict[str, list[bool]] = {}
         self.opened = 0
+        self.writing: tuple[int, ...] = ()
         self.seen: Tensor | None = None
         self.trace: Trace | None = None
         self.traced: list[int] = []  # tokens of each sentence of the trace
@@ -87,7 +88,6 @@ class RefinementState:
         """From now on what changes, changes in this iteration."""
         self.iteration += 1
         self.idle = [True] * len(self.numbers)
-        self.changed = {}
         if self.phases is not None:
             self.since = self._positions()
 
@@ -157,6 +157,7 @@ class RefinementState:
         counts, sizes = decision.action, decision.sizes
         totals = [now - before for now, before in zip(sizes, self.sizes, strict=True)]
         self.opened = sum(totals)
+        self.writing = tuple(compress(range(len(totals)), totals))
         if not self.opened:
             return
         opened = Opening(self.lengths, counts, max(sizes))
@@ -188,7 +189,8 @@ class RefinementState:
         changed = {name: tuple(compress(rows, flags)) for name, flags in self.changed.items()}
         total = sum(self.sizes)
         deleted = 0 if self.trace is None else sum(self.traced) - total
-        return Facts(changed, total - len(rows), deleted, places)
+        writing = None if places is None else self.writing
+        return Facts(changed, total - len(rows), deleted, places, writing)
 
     # sentences leave --------------------------------------------------------------------------
 

@@ -80,6 +80,7 @@ class StockDecoding(Decoding):
         for step in range(last + 1):
             before = state.tokens
             state.begin_iteration()
+            state.changed = {}  # ends and padding change without a decision
             self._close_gaps(any(has_gaps))
             for operation in self.operations:
                 decision = operation.decide(self, step)
@@ -217,6 +218,7 @@ class StockDecoding(Decoding):
     def blanks(self) -> tuple[Tensor, int]:
         """Where tokens are to be written: at placeholders and at unknown symbols."""
         placeholders, opened = super().blanks()
+        self.state.writing = tuple(range(len(self.state.numbers)))
         return placeholders | self._refilled(), opened + self.refilled_count
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:

@@ -99,7 +99,8 @@ class EditOperation:
         exits_early: whether it has a number in ``--early-exit``; else it reads all blocks.
         reads_deleted: whether it reads what was just deleted, where the model has a trace.
         reads_placeholders: whether placeholders stand in what it reads.
-        reuses_features: whether it reads what an earlier operation has read of equal sentences.
+        reuses_features: whether it reads what an operation, itself included, has read of equal
+            sentences before.
         align: drafts (B × N), targets (B × M) and padding → what the expert keeps of both, bool. Of
             the first revision it makes ℰ(y⁰, d*), where insertion is learnt (Eq. 7).
     """

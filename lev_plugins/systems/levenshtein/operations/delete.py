@@ -24,6 +24,7 @@ class Delete(EditOperation):
     """π_del: a binary decision for each token but ``<s>`` and ``</s>``."""
 
     name, short, blocks, stage = "deletion", "del", "deletion", "revise"
+    reuses_features = True
 
     def heads(self, cfg: "LevenshteinEditorConfig", vocabulary: int) -> dict[str, nn.Module | None]:
         """A row for each class."""
