@@ -2,20 +2,19 @@
 
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .arguments import Terms, read_rows
-from .batching import in_batches
 from .constraints import Constraints, orders
 from .decoding import Decoding, best
+from .editing import Decode, TextEditor, check_lengths, marked_terms, marked_tokens
 from .errors import UserError
 from .folder import Folder
 from .history import EditTrace, Iteration
-from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
+from .markup import Joining
 from .noise import sentence_key
 from .options import RefinementOptions
 from .policy import Policy
@@ -42,7 +41,7 @@ class Line:
     marks: np.ndarray | None
 
 
-class Editor:
+class Editor(TextEditor[Line]):
     """An exported model with its dictionaries and text processing; several threads may use one.
 
     Args:
@@ -57,67 +56,17 @@ class Editor:
         folder = path if isinstance(path, Folder) else Folder(path)
         folder.require(MODEL, "Editor")
         self.settings: dict[str, Any] = folder.description["settings"]
+        self.delete_threshold = self.settings["delete_threshold"]
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         self.policy = Policy(folder, self.target.pad, self.target.placeholder, threads)
         self.constraints = Constraints(self.target)
 
-    def edit(
-        self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, **options: Any
-    ) -> list[EditTrace]:
-        """Edits every draft, or writes an output for every source that has none.
-
-        Options and errors are those of :meth:`edit_nbest`.
-
-        Returns:
-            the best trace for every source, in order.
-        """
-        return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
-
-    def edit_nbest(
-        self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,
-        max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
-        delete_threshold: float | None = None, candidates: int | None = None,
-        noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
-        old_sources: Iterable[str | None] | None = None, history: bool = True,
-    ) -> list[list[EditTrace]]:  # fmt: skip
-        """An n-best list for every source, the best first, none twice.
-
-        Args:
-            sources: plain text, one sentence each.
-            drafts: a draft or None for every source; None where there are no drafts at all.
-            nbest, candidates: given back at most, and made for each source (default: as many).
-            batch_size: sentences decoded at once; does not change the outputs.
-            max_iter, empty_penalty, delete_threshold, noise_scale, seed: of
-                :class:`.RefinementOptions`; the threshold is the model's by default.
-            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]`` (:mod:`.markup`).
-            terms: for every source those that have to be in its output, each whole, in their order,
-                or None; such a source has no draft.
-            old_sources: for every source the older one that its draft translates, or None, for a
-                model that was trained with them.
-            history: whether traces have their iterations.
-
-        Raises:
-            UserError: lists of other lengths, or of what is no text; an option that cannot be; a
-                sentence beyond the model's limit; marks that cannot be read; an unknown term.
-        """
-        threshold = self.settings["delete_threshold"]
-        options = RefinementOptions(
-            max_iter, empty_penalty or 0.0,
-            threshold if delete_threshold is None else delete_threshold,
-            max_len=max(200, self.settings["max_target_positions"]),
-            candidates=candidates or nbest, nbest=nbest, noise_scale=noise_scale, seed=seed,
-            history=history,
-        )  # fmt: skip
-        lines = []
-        rows = read_rows(sources, drafts, terms, old_sources)
-        for number, row in enumerate(rows, start=1):
-            try:
-                lines.append(self._line(*row, markup))
-            except UserError as error:
-                raise UserError(f"sentence {number}: {error}") from error
-        sizes = (len(line.source_tokens) + len(line.draft_tokens) for line in lines)
-        return in_batches(functools.partial(self._decode, options), lines, sizes, batch_size)
+    def decoder(self, history: bool, **options: Any) -> Decode[Line]:
+        """See the base class."""
+        longest = max(200, self.settings["max_target_positions"])
+        refinement = RefinementOptions(max_len=longest, history=history, **options)
+        return functools.partial(self._decode, refinement)
 
     # decoding -----------------------------------------------------------------------------------
 
@@ -188,7 +137,7 @@ class Editor:
 
     # text and tokens ----------------------------------------------------------------------------
 
-    def _line(
+    def sentence(
         self,
         source: str,
         draft: str | None,
@@ -196,52 +145,32 @@ class Editor:
         old: str | None,
         markup: bool,
     ) -> Line:
-        """A sentence as tokens, none longer than the model's limits."""
-        if draft is not None and terms:
-            raise UserError("has a draft and terms; mark the terms in the draft: [+term+]")
+        """See the base class."""
         if old is not None and not self.settings["old_source"]:
             raise UserError(
                 "there is an old source, and the model was not trained with --old-source; leave it "
                 "out"
             )
-        draft_text, marked = draft or "", markup
-        if terms:
-            draft_text, marked = " ".join(write_mark(term, "term") for term in terms), True
-        words, draft_tokens, marks = self._encode_draft(draft_text, marked)
+        words, draft_tokens, marks = marked_tokens(
+            marked_terms(terms) if terms else draft or "",
+            markup or bool(terms),
+            self.codec.encode,
+            self.target.encode,
+            self.target.unk,
+            self.settings["max_target_positions"],
+            lambda: self._joining,
+        )
         source_words = self.codec.encode(mark_change(source, old or "")).split()
-        source_tokens = np.array(self.source.encode(source_words))
-        sides = ("source", source_tokens), ("draft", draft_tokens)
-        for (name, tokens), limit in zip(sides, self.settings["limits"]):
-            if len(tokens) > limit:
-                raise UserError(f"{len(tokens)} {name} tokens where the model's limit is {limit}")
+        source_tokens = self.source.encode(source_words)
+        check_lengths(source_tokens, draft_tokens, self.settings["limits"])
         if terms:
             words = self.codec.encode(" ".join(terms)).split()
-        return Line(source, draft, words, source_tokens, draft_tokens, marks)
+        sides = np.array(source_tokens), np.array(draft_tokens)
+        return Line(source, draft, words, *sides, np.array(marks) if any(marks) else None)
 
-    def _encode_draft(
-        self, text: str, markup: bool
-    ) -> tuple[list[str], np.ndarray, np.ndarray | None]:
-        """A draft's words and tokens, and the marks on these; errors of :mod:`.markup`."""
-        plain, spans = parse_markup(text) if markup else (text, [])
-        encode = self.codec.encode
-        # placing marks takes the square of the tokens; what is too long is refused later
-        if spans and len(encode(plain).split()) + 2 > self.settings["max_target_positions"]:
-            spans = []
-        words, bits = token_marks(plain, spans, encode)
-        tokens = self.target.encode(words)
-        unk = self.target.unk
-        unknown = {word for word, token in zip(words, tokens[1:]) if token == unk}
-        for term in (plain[mark.start : mark.end] for mark in spans if mark.kind == "term"):
-            for word in encode(term).split():
-                if word in unknown:
-                    raise UserError(
-                        f"the term {term!r} has {word!r}, which is not in the vocabulary; choose "
-                        "another word, or mark it [=…=] in a draft"
-                    )
-        if not any(bits):
-            return words, np.array(tokens), None
-        bits = whole_words(words, bits, self._joining)
-        return words, np.array(tokens), np.array([0, *bits, 0])
+    def size(self, sentence: Line) -> int:
+        """See the base class."""
+        return len(sentence.source_tokens) + len(sentence.draft_tokens)
 
     @functools.cached_property
     def _joining(self) -> Joining:

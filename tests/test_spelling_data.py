@@ -48,7 +48,7 @@ def test_nothing_to_measure_with_is_in_training_or_in_the_lists(running):
     assert len(valid) == len(test) == 1500
     typos = read(running / "test.typo")
     assert read(running / "test.draft") == typos != read(running / "test.word")
-    assert all(typos) and {len(one) for line in typos for one in line.split(" ")} == {1}
+    assert all(typos) and {len(typo) for line in typos for typo in line.split(" ")} == {1}
     assert not met & {*read(running / "test_everyday.noisy"), *read(running / "test_heldout.noisy")}
     lexicon = {line.split()[0] for line in read(running / "lexicon.txt")}
     unknown = {*read(running / "test_unknown.clean")}

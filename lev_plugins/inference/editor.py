@@ -7,15 +7,15 @@
 
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from lev_runtime.editing import Decode, TextEditor, check_lengths
+
 from ..data.batch import Batch, TextEncoder
-from ..data.batching import in_batches
-from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import prepare_for_decoding
 from ..systems.levenshtein import LevenshteinEditorModel
@@ -32,10 +32,10 @@ from .checkpoints import (
     load_state,
     text_encoders,
 )
-from .sentences import Sentence, Terms, read_rows
+from .sentences import Sentence
 
 
-class LevenshteinEditor:
+class LevenshteinEditor(TextEditor[Sentence]):
     """A trained model, its dictionaries and its text processing; several threads may use one.
 
     Args:
@@ -53,6 +53,8 @@ class LevenshteinEditor:
     ) -> None:
         self.models, self.task = [model.eval() for model in models], task
         self.tokenizer, self.bpe = tokenizer, bpe
+        threshold = task.cfg.delete_threshold
+        self.delete_threshold = 0.5 if threshold is None else threshold
 
     @classmethod
     def from_pretrained(
@@ -102,65 +104,12 @@ class LevenshteinEditor:
         limits = [self.task.max_positions(), *(model.max_positions() for model in self.models)]
         return tuple(min(sizes) for sizes in zip(*limits))
 
-    def edit_nbest(
-        self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,
-        max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
-        delete_threshold: float | None = None, candidates: int | None = None,
-        noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
-        old_sources: Iterable[str | None] | None = None, history: bool = True,
-    ) -> list[list[EditTrace]]:  # fmt: skip
-        """An n-best list for every source, the best first, none twice.
-
-        Args:
-            sources: plain text, one sentence each.
-            drafts: a draft or None for every source; None where there are no drafts at all.
-            nbest, candidates: given back at most, and made for each source (default: as many).
-            batch_size: sentences decoded at once; does not change the outputs.
-            max_iter, empty_penalty, delete_threshold, noise_scale, seed: of
-                :class:`.RefinementOptions`; the threshold is the task's by default.
-            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
-                (:mod:`lev_plugins.systems.levenshtein.markup`).
-            terms: for every source those that have to be in its output, each whole, in their order,
-                or None; such a source has no draft.
-            old_sources: for every source the older one that its draft translates, or None, for a
-                model that was trained with ``--old-source``.
-            history: whether traces have their iterations, which take time to read.
-
-        Raises:
-            UserError: lists of other lengths, or of what is no text; an option that cannot be; a
-                sentence beyond the model's limit; marks that cannot be read; an unknown term.
-        """
-        threshold = (delete_threshold, self.task.cfg.delete_threshold, 0.5)
-        options = RefinementOptions(
-            max_iter, empty_penalty or 0.0, next(value for value in threshold if value is not None),
-            max_len_b=max(200, self.task.cfg.max_target_positions), candidates=candidates or nbest,
-            nbest=nbest, noise_scale=noise_scale, seed=seed, retain_history=history,
-        )  # fmt: skip
-        generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, options)
-        rows = read_rows(sources, drafts, terms, old_sources)
-        sentences = []
-        for number, row in enumerate(rows, start=1):
-            try:
-                sentences.append(self._sentence(*row, markup))
-            except UserError as error:
-                raise UserError(f"sentence {number}: {error}") from error
-        sizes = (len(sentence.tokens) + len(sentence.coded.tokens) for sentence in sentences)
-        work = functools.partial(self._decode, generator)
-        return in_batches(work, sentences, sizes, batch_size)
-
-    def edit(
-        self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, **options: Any
-    ) -> list[EditTrace]:
-        """Edits every draft, or writes an output for every source that has none.
-
-        Options and errors are those of :meth:`edit_nbest`.
-
-        Returns:
-            the best trace for every source, in order: text, score (in nats: of one candidate the
-            mean over tokens of the log-probability of what put or kept each, of several
-            :class:`.RefinementGenerator` rates them) and the iterations.
-        """
-        return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
+    def decoder(self, history: bool, **options: Any) -> Decode[Sentence]:
+        """See the base class."""
+        longest = max(200, self.task.cfg.max_target_positions)
+        refinement = RefinementOptions(max_len_b=longest, retain_history=history, **options)
+        generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, refinement)
+        return functools.partial(self._decode, generator)
 
     def _decode(
         self, generator: RefinementGenerator, sentences: Sequence[Sentence]
@@ -186,7 +135,7 @@ class LevenshteinEditor:
 
     # text and tokens --------------------------------------------------------------------------
 
-    def _sentence(
+    def sentence(
         self,
         source: str,
         draft: str | None,
@@ -194,9 +143,7 @@ class LevenshteinEditor:
         old: str | None,
         markup: bool,
     ) -> Sentence:
-        """A sentence as tokens, none longer than the model's limits."""
-        if draft is not None and terms:
-            raise UserError("has a draft and terms; mark the terms in the draft: [+term+]")
+        """See the base class."""
         if terms:
             plain, coded = " ".join(terms), self.task.encode_terms(terms, self._cut)
         else:
@@ -204,10 +151,12 @@ class LevenshteinEditor:
             coded = self.task.encode_draft(draft or "", self._cut, markup)
         marked, words = self.task.mark_change(source, old), self._cut(plain).split()
         tokens = self.task.encode_text(marked, self._cut, self.task.src_dict)
-        for name, side, limit in zip(("source", "draft"), (tokens, coded.tokens), self.limits):
-            if len(side) > limit:
-                raise UserError(f"{len(side)} {name} tokens where the model's limit is {limit}")
+        check_lengths(tokens, coded.tokens, self.limits)
         return Sentence(source, draft, words, tokens, coded, self.task.tgt_dict)
+
+    def size(self, sentence: Sentence) -> int:
+        """See the base class."""
+        return len(sentence.tokens) + len(sentence.coded.tokens)
 
     def _cut(self, text: str) -> str:
         if self.tokenizer or self.bpe:  # most of them fail at half of a surrogate pair

@@ -10,9 +10,6 @@ from torch import Tensor
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration
 from ..systems.levenshtein.decoding.records import EditHypothesis, Step
 from ..systems.levenshtein.task import Draft
-from .arguments import Row as Row
-from .arguments import Terms as Terms
-from .arguments import read_rows as read_rows
 
 
 class Sentence(NamedTuple):

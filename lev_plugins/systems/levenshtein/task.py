@@ -18,6 +18,8 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
+from lev_runtime.editing import marked_terms, marked_tokens
+
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
 from ...errors import UserError
@@ -27,7 +29,7 @@ from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
 from .expert import Align, TrainingBatch, make_expert
-from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
+from .markup import Joining
 from .stock import editor_config
 
 
@@ -122,30 +124,22 @@ class TranslationEditTask(PostEditingTask):
         Raises:
             UserError: marks that cannot be read, or a term with a word that is not known.
         """
-        marked = self.cfg.markup if markup is None else markup
-        plain, spans = parse_markup(text) if marked else (text, [])
-        # placing marks takes the square of the tokens; what is too long is refused or skipped later
-        if spans and len(encode_fn(plain).split()) + 2 > self.cfg.max_target_positions:
-            spans = []
-        words, bits = token_marks(plain, spans, encode_fn)
-        unk, tokens = self.tgt_dict.unk(), self.encode_text(" ".join(words), str, self.tgt_dict)
-        tokens.masked_fill_(tokens >= self.placeholder, unk)  # words that fairseq has put behind it
-        unknown = {word for word, token in zip(words, tokens[1:].tolist()) if token == unk}
-        terms = [plain[span.start : span.end] for span in spans if span.kind == "term"]
-        for term in terms:
-            for word in encode_fn(term).split():
-                if word in unknown:
-                    raise UserError(
-                        f"the term {term!r} has {word!r}, which is not in the vocabulary; choose "
-                        "another word, or mark it [=…=] in a draft"
-                    )
-        bits = whole_words(words, bits, self.joining) if any(bits) else bits
-        return Draft(tokens, torch.tensor([0, *bits, 0]))
+
+        def numbers(words: Sequence[str]) -> list[int]:
+            tokens = self.encode_text(" ".join(words), str, self.tgt_dict)
+            behind = tokens >= self.placeholder  # words that fairseq has put there
+            return tokens.masked_fill(behind, unk).tolist()  # type: ignore[no-any-return]
+
+        unk, longest = self.tgt_dict.unk(), self.cfg.max_target_positions
+        has_marks = self.cfg.markup if markup is None else markup
+        _, tokens, marks = marked_tokens(
+            text, has_marks, encode_fn, numbers, unk, longest, lambda: self.joining
+        )
+        return Draft(torch.tensor(tokens), torch.tensor(marks))
 
     def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
         """Terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
-        marked = " ".join(write_mark(term, "term") for term in terms)
-        return self.encode_draft(marked, encode_fn, markup=True)
+        return self.encode_draft(marked_terms(terms), encode_fn, markup=True)
 
     @functools.cached_property
     def joining(self) -> Joining:

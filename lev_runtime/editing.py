@@ -1,0 +1,163 @@
+"""Editing text, whatever computes the edits; and drafts with marks as tokens."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from .arguments import Terms, read_rows
+from .batching import in_batches
+from .errors import UserError
+from .history import EditTrace
+from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
+
+S = TypeVar("S")  # a sentence as an editor reads it
+Decode = Callable[[list[S]], Iterable[list[EditTrace]]]
+
+
+class TextEditor(ABC, Generic[S]):
+    """A trained model with its dictionaries and text processing; several threads may use one.
+
+    delete_threshold: probability above which a token is deleted, unless the caller says another.
+    """
+
+    delete_threshold: float
+
+    def edit_nbest(
+        self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,
+        max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
+        delete_threshold: float | None = None, candidates: int | None = None,
+        noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
+        old_sources: Iterable[str | None] | None = None, history: bool = True,
+    ) -> list[list[EditTrace]]:  # fmt: skip
+        """An n-best list for every source, the best first, none twice.
+
+        Args:
+            sources: plain text, one sentence each.
+            drafts: a draft or None for every source; None where there are no drafts at all.
+            nbest, candidates: given back at most, and made for each source (default: as many).
+            batch_size: sentences decoded at once; does not change the outputs.
+            max_iter, empty_penalty, delete_threshold, noise_scale, seed: of ``RefinementOptions``;
+                the threshold is the model's by default.
+            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
+                (:mod:`lev_runtime.markup`).
+            terms: for every source those that have to be in its output, each whole, in their order,
+                or None; such a source has no draft.
+            old_sources: for every source the older one that its draft translates, or None, for a
+                model that was trained with ``--old-source``.
+            history: whether traces have their iterations, which take time to read.
+
+        Raises:
+            UserError: lists of other lengths, or of what is no text; an option that cannot be; a
+                sentence beyond the model's limit; marks that cannot be read; an unknown term.
+        """
+        threshold = self.delete_threshold if delete_threshold is None else delete_threshold
+        decode = self.decoder(
+            history,
+            max_iter=max_iter,
+            empty_penalty=empty_penalty or 0.0,
+            delete_threshold=threshold,
+            candidates=candidates or nbest,
+            nbest=nbest,
+            noise_scale=noise_scale,
+            seed=seed,
+        )
+        sentences = []
+        rows = read_rows(sources, drafts, terms, old_sources)
+        for number, (source, draft, wanted, old) in enumerate(rows, start=1):
+            try:
+                if draft is not None and wanted:
+                    raise UserError("has a draft and terms; mark the terms in the draft: [+term+]")
+                sentences.append(self.sentence(source, draft, wanted, old, markup))
+            except UserError as error:
+                raise UserError(f"sentence {number}: {error}") from error
+        return in_batches(decode, sentences, map(self.size, sentences), batch_size)
+
+    def edit(
+        self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, **options: Any
+    ) -> list[EditTrace]:
+        """Edits every draft, or writes an output for every source that has none.
+
+        Options and errors are those of :meth:`edit_nbest`.
+
+        Returns:
+            the best trace for every source, in order: text, score (in nats: of one candidate the
+            mean over tokens of the log-probability of what put or kept each, of several a sum) and
+            the iterations.
+        """
+        return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
+
+    @abstractmethod
+    def decoder(self, history: bool, **options: Any) -> "Decode[S]":
+        """What makes the n-best of a batch; errors of options that cannot be."""
+
+    @abstractmethod
+    def sentence(
+        self,
+        source: str,
+        draft: str | None,
+        terms: Sequence[str] | None,
+        old: str | None,
+        markup: bool,
+    ) -> S:
+        """A sentence as tokens, none longer than the model's limits."""
+
+    @abstractmethod
+    def size(self, sentence: S) -> int:
+        """Tokens of both sides; sentences of like size are decoded together."""
+
+
+def check_lengths(source: Sized, draft: Sized, limits: Iterable[int]) -> None:
+    """Raises :class:`UserError` for more tokens than a model reads of either side."""
+    for name, tokens, limit in zip(("source", "draft"), (source, draft), limits):
+        if len(tokens) > limit:
+            raise UserError(f"{len(tokens)} {name} tokens where the model's limit is {limit}")
+
+
+def marked_terms(terms: Iterable[str]) -> str:
+    """Terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
+    return " ".join(write_mark(term, "term") for term in terms)
+
+
+class MarkedTokens(NamedTuple):
+    """A draft's words, their numbers with <s> and </s>, and the bits of the marks on these."""
+
+    words: list[str]
+    tokens: list[int]
+    marks: list[int]
+
+
+def marked_tokens(
+    text: str,
+    markup: bool,
+    cut: Callable[[str], str],
+    numbers: Callable[[list[str]], list[int]],
+    unk: int,
+    longest: int,
+    joining: Callable[[], Joining],
+) -> MarkedTokens:
+    """A draft as tokens, with the marks on them.
+
+    Args:
+        markup: whether the text has marks.
+        cut: makes tokens of text, with spaces between them. numbers: of such words, ends included.
+        longest: most tokens of a draft; marks on more are not placed, which takes their square.
+
+    Raises:
+        UserError: marks that cannot be read, or a term with a word that is not known.
+    """
+    plain, spans = parse_markup(text) if markup else (text, [])
+    if spans and len(cut(plain).split()) + 2 > longest:
+        spans = []
+    words, bits = token_marks(plain, spans, cut)
+    tokens = numbers(words)
+    unknown = {word for word, token in zip(words, tokens[1:]) if token == unk}
+    for term in (plain[span.start : span.end] for span in spans if span.kind == "term"):
+        for word in cut(term).split():
+            if word in unknown:
+                raise UserError(
+                    f"the term {term!r} has {word!r}, which is not in the vocabulary; choose "
+                    "another word, or mark it [=…=] in a draft"
+                )
+    if any(bits):
+        bits = whole_words(words, bits, joining())
+    return MarkedTokens(words, tokens, [0, *bits, 0])
