@@ -28,7 +28,7 @@ from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..fairseq_patches.trust import loading_checkpoint
 from ..io.model_files import dictionary_folder
 from ..nn.precision import prepare_for_decoding
-from ..tasks.post_editing import require_dictionaries
+from ..tasks.evaluated_translation import require_dictionaries
 from .checkpoints import (
     EDITING,
     CheckpointState,

@@ -10,7 +10,6 @@ from typing import Any
 
 from fairseq.data import Dictionary, encoders
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationTask
 from omegaconf import II
 from torch import Tensor
 
@@ -23,7 +22,7 @@ from ..data.text_side import TextDataset
 from ..errors import UserError, require_share
 from ..fairseq_patches.trust import origin
 from ..options import OptionalStr, option
-from .post_editing import PostEditingTask
+from .evaluated_translation import EvaluatedTranslationTask
 from .validation import EvaluationConfig
 
 logger = logging.getLogger(__name__)
@@ -95,7 +94,7 @@ def noises_of(cfg: NoisyTranslationConfig) -> dict[str, Noise]:
 
 
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)
-class NoisyTranslationTask(PostEditingTask):
+class NoisyTranslationTask(EvaluatedTranslationTask):
     """fairseq's translation task on plain text, with noise on the source (gated-Trans, §4.1.1).
 
     A data folder has ``dict.SRC.txt``, ``dict.TGT.txt`` and, one sentence a line, ``train.SRC``,
@@ -108,7 +107,6 @@ class NoisyTranslationTask(PostEditingTask):
     """
 
     cfg: NoisyTranslationConfig
-    size_labels = "source/target"
     missing_dictionary_hint = "make it from text that is cut as --bpe cuts it"
 
     def __init__(
@@ -143,7 +141,7 @@ class NoisyTranslationTask(PostEditingTask):
                 f"{folder} has no text {split}.{self.cfg.target_lang}, which {flag} needs; put it "
                 f"there, name another split, or give {flag} none for binarised data"
             )
-        TranslationTask.load_dataset(self, split, epoch, combine, **kwargs)
+        super().load_dataset(split, epoch, combine, **kwargs)
 
     def _noise_of(self, split: str) -> tuple[str, Noise]:
         """The flag that a split's noise goes by, and the noise."""
@@ -219,7 +217,7 @@ class NoisyTranslationTask(PostEditingTask):
             self.encoders = [encoder for encoder in encoders_or_none if encoder is not None]
         return functools.partial(_encode, self.encoders)
 
-    # validation and interactive ---------------------------------------------------------------
+    # validation -------------------------------------------------------------------------------
 
     def decoded_text(self, tokens: Tensor, unknown: str) -> str:
         """Decoded text, joined by the task's own ``--bpe`` where no other way is given."""
@@ -228,15 +226,6 @@ class NoisyTranslationTask(PostEditingTask):
             for encoder in reversed(self.encoders or []):
                 text = encoder.decode(text)
         return text
-
-    def get_interactive_tokens_and_lengths(
-        self, lines: list[str], encode_fn: Callable[[str], str]
-    ) -> tuple[list[Tensor], list[int]]:
-        """fairseq's, with ``--truncate-source``; messages count lines from the first call."""
-        self.count_lines(lines)
-        encoded, _ = TranslationTask.get_interactive_tokens_and_lengths(self, lines, encode_fn)
-        sources = list(map(self.cut_source, encoded))
-        return sources, list(map(len, sources))
 
 
 def _encode(by: Sequence[TextEncoder], line: str) -> str:

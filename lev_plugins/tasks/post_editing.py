@@ -1,45 +1,25 @@
-"""The task that those of the systems derive from: source, target and, where there is one, a draft.
-
-New to fairseq's translation are drafts beside source and target, metrics of decoded text in
-validation, and line numbers in messages.
-"""
+"""The task of systems that read drafts: source, target and, where there is one, a draft."""
 
 import copy
 import logging
-import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 import torch
-from fairseq import utils
-from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
-from fairseq.dataclass import FairseqDataclass
-from fairseq.models import BaseFairseqModel
-from fairseq.tasks.translation import TranslationConfig, TranslationTask, load_langpair_dataset
-from torch import Tensor, nn
+from fairseq.tasks.translation import load_langpair_dataset
+from torch import Tensor
 
-from ..data.batch import Batch, LogOutput, truncate
 from ..data.source_change import MARKS, mark_change
 from ..errors import UserError
-from ..fairseq_patches.hooks import TrainingHooks
 from ..io.lines import say_no_draft
-from ..io.text_files import few
 from ..options import OptionalStr, option
-from .validation import EvaluationConfig, Validation
+from .evaluated_translation import EvaluatedTranslationTask
+from .validation import EvaluationConfig
 
 PLACEHOLDER = "<plh>"
-# what to do about lines that are too long
-WAYS = (
-    "raise --max-source-positions, --max-target-positions or --max-tokens as far as the model "
-    "reads, give --truncate-source, shorten such lines, or leave them out with "
-    "--skip-invalid-size-inputs-valid-test"
-)
-# most tokens: of a source, or of a source and its target
-Limits = None | int | tuple[int, ...]
 logger = logging.getLogger(__name__)
 
 
@@ -60,19 +40,13 @@ class PostEditingConfig(EvaluationConfig):
     )
 
 
-class PostEditingTask(TranslationTask, TrainingHooks):
+class PostEditingTask(EvaluatedTranslationTask):
     """fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them.
 
-    A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like; one whose
-    configuration has no ``draft_lang`` knows no drafts.
+    A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like.
     """
 
-    cfg: EvaluationConfig
     size_labels = "source/target/draft"  # of dataset.size(i), for error messages
-    missing_dictionary_hint = "run preprocess first"
-    lines_before = lines_read = 0  # by interactive, before the present lines and with them
-    model_max_source = math.inf  # most source tokens of the models that were loaded
-    is_training_run = False  # whether the model built last is to be trained
 
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
@@ -81,15 +55,10 @@ class PostEditingTask(TranslationTask, TrainingHooks):
                 f"--old-source: the dictionary of the sources lacks {' '.join(lacking)}; mark the "
                 "sources' change (examples/translation_memory) and preprocess them, or leave it out"
             )
-        self.validation = Validation(self, self.decoded_text)
 
     @classmethod
     def setup_task(cls, cfg: EvaluationConfig, **kwargs: object) -> Self:
-        """Loads the dictionaries; refuses a folder without them, and targets as drafts."""
-        if cfg.num_batch_buckets > 0:
-            raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
-        if None not in (cfg.source_lang, cfg.target_lang):  # else the folder tells them
-            require_dictionaries(cfg, cls.missing_dictionary_hint)
+        """Loads the dictionaries; refuses targets as drafts."""
         task = super().setup_task(cfg, **kwargs)
         if task.draft_lang == cfg.target_lang:
             raise UserError(
@@ -130,11 +99,6 @@ class PostEditingTask(TranslationTask, TrainingHooks):
             say_no_draft(what, trained, f"Give --draft-lang {trained}")
 
     # data -------------------------------------------------------------------------------------
-
-    def data_folder(self, split: str, epoch: int) -> str:
-        """Where a split is read in an epoch; only training data come in shards."""
-        paths = utils.split_paths(self.cfg.data)
-        return str(paths[(epoch - 1) % len(paths) if split == self.cfg.train_subset else 0])
 
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object
@@ -198,106 +162,7 @@ class PostEditingTask(TranslationTask, TrainingHooks):
         """A split from its sides, each sentence ending in </s>; None where a side is missing."""
         raise NotImplementedError
 
-    def filter_indices_by_size(
-        self,
-        indices: np.ndarray,
-        dataset: FairseqDataset,
-        max_positions: Limits = None,
-        ignore_invalid_inputs: bool = False,
-    ) -> np.ndarray:
-        """Names every line that is too long, and stops unless it may be skipped.
-
-        Raises:
-            UserError: a sentence longer than the model can read or write, or all are.
-        """
-        kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
-        if len(ignored) == 0:
-            return kept
-        lines = [int(index) + 1 + self.lines_before for index in sorted(ignored)]
-        limits, shown = _joined(max_positions), few(lines)
-        if ignore_invalid_inputs and (len(kept) or getattr(dataset, "tgt", None) is None):
-            message = "%d lines above the limit of %s tokens are skipped: %s"
-            logger.warning(message, len(lines), limits, shown)
-            return kept
-        size = _joined(dataset.size(min(ignored)))
-        raise UserError(
-            f"line {lines[0]} has {size} tokens ({self.size_labels}) where the limit is {limits}; "
-            f"{len(lines)} such lines: {shown}; {WAYS}"
-        )
-
-    # training and validation ------------------------------------------------------------------
-
-    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False) -> BaseFairseqModel:
-        """Builds the model and, for a training, what decodes and counts in validation.
-
-        Raises:
-            UserError: options of ``--eval-bleu-…`` that cannot be, or a library is missing.
-        """
-        # not TranslationTask's own: it prepares for BLEU alone
-        model = super(TranslationTask, self).build_model(cfg, from_checkpoint)
-        self.is_training_run = not from_checkpoint
-        if from_checkpoint:
-            limits = getattr(model, "max_positions", lambda: None)()
-            if isinstance(limits, tuple):
-                self.model_max_source = min(limits[0], self.model_max_source)
-        else:
-            self.validation.prepare(model)
-            for metric in self.validation.metrics:
-                logger.info("validation: %s (%s)", metric.name, metric.signature())
-        return model
-
-    def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
-        """Builds the criterion; what selects checkpoints in a training is checked here as well.
-
-        Raises:
-            UserError: ``--best-checkpoint-metric`` is not computed or goes the other way, or the
-                criterion logs a metric of the same name.
-        """
-        criterion = super().build_criterion(cfg)
-        own = bool(getattr(criterion, "report_accuracy", False))
-        if own and "accuracy" in self.validation.names:
-            raise UserError(
-                "--report-accuracy and --eval-metrics accuracy (sentences right) have the "
-                "same name; leave one out"
-            )
-        if self.is_training_run and not (own and self.cfg.best_checkpoint_metric == "accuracy"):
-            self.validation.check_best_checkpoint_metric()
-        return criterion
-
-    def valid_step(
-        self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
-    ) -> tuple[Tensor, int, LogOutput]:
-        """The criterion's, and the statistics of all metrics in the logging output."""
-        # not TranslationTask's own, which would decode for BLEU a second time
-        loss, size, logged = super(TranslationTask, self).valid_step(sample, model, criterion)
-        return loss, size, {**logged, **self.validation.statistics(sample, model)}
-
-    def reduce_metrics(self, logging_outputs: list[LogOutput], criterion: FairseqCriterion) -> None:
-        """The criterion's, and each metric under its name."""
-        # not TranslationTask's own, which logs no BLEU where no n-gram was seen
-        super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
-        self.validation.reduce(logging_outputs)
-
-    def decoded_text(self, tokens: Tensor, unknown: str) -> str:
-        """Decoded text as validation counts it, subwords joined; ``unknown`` for <unk>."""
-        bpe = self.cfg.eval_bleu_remove_bpe
-        return str(self.tgt_dict.string(tokens.int().cpu(), bpe, unk_string=unknown))
-
     # interactive and Python -------------------------------------------------------------------
-
-    @property
-    def max_source_tokens(self) -> int:
-        """Most tokens of a source that the task and the models that were loaded read."""
-        return int(min(self.cfg.max_source_positions, self.model_max_source))
-
-    def cut_source(self, tokens: Tensor) -> Tensor:
-        """A source with its end; the text is cut where ``--truncate-source`` asks for it."""
-        return truncate(tokens, self.max_source_tokens) if self.cfg.truncate_source else tokens
-
-    def count_lines(self, lines: Sequence[str]) -> None:
-        """Notes lines that interactive has read, for their numbers in messages."""
-        self.lines_before = self.lines_read
-        self.lines_read += len(lines)
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
@@ -361,15 +226,3 @@ def without_placeholder(dictionary: Dictionary) -> Dictionary:
     end = plain.indices.pop(PLACEHOLDER)
     del plain.symbols[end:], plain.count[end:]
     return plain
-
-
-def require_dictionaries(cfg: TranslationConfig, missing_dictionary_hint: str) -> None:
-    """Refuse a data folder without both dictionaries; the hint tells how to make them."""
-    for lang in (cfg.source_lang, cfg.target_lang):
-        path = os.path.join(*utils.split_paths(cfg.data)[:1], f"dict.{lang}.txt")
-        if not os.path.isfile(path):
-            raise UserError(f"dictionary {path} does not exist; {missing_dictionary_hint}")
-
-
-def _joined(sizes: Limits) -> str:
-    return "/".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)
