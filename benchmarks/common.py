@@ -21,6 +21,7 @@ import torch
 import lev_plugins  # noqa: F401
 
 # isort: split
+from fairseq import options
 from fairseq.data import Dictionary, data_utils
 from fairseq.optim.adam import Adam
 from torch import Tensor
@@ -250,6 +251,9 @@ def torch_settings(cudnn: bool = False, tf32: bool = False) -> Iterator[None]:
     finally:
         torch.backends.cuda.enable_cudnn_sdp(False)
         torch.set_float32_matmul_precision(before)
+
+
+options.get_training_parser()  # what the package changes in trainings waits for it
 
 
 class StockAdam(Adam):

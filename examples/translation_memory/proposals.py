@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
 from lines import to_line
 from repair import places
 from repeats import Words, without_repeats
@@ -84,11 +85,12 @@ def least_confidence(outcomes: Sequence[tuple[float, bool]], precision: float) -
 
 
 def load(work: Path) -> LevenshteinEditor:
-    """The model that ``train`` has trained."""
+    """The model that ``train`` has trained, on a GPU where there is one."""
     checkpoint = checkpoint_of(work / "model")
     if checkpoint is None:
         raise UserError(f"{work} holds no model: tm.py train {work} trains one")
-    return LevenshteinEditor.from_pretrained(checkpoint, work / "data")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return LevenshteinEditor.from_pretrained(checkpoint, work / "data", device)
 
 
 def settings_of(work: Path) -> Settings:
