@@ -129,7 +129,7 @@ def decoding_samples(args: argparse.Namespace, size: int) -> list[dict[str, Any]
 def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates:
     """One system's update, states and labels made in it.
 
-    ``stock``: as without the package. ``tf32``: ours as a GPU trains it with LEV_PLUGINS_TF32=1.
+    ``stock``: as without the package. ``tf32``: ours as a GPU trains it by default.
     ``bf16``: ours as ``fairseq-train --bf16`` trains it, a model in bf16 and its master copy in
     fp32. ``compiled``: ours with LEV_PLUGINS_COMPILE=1.
     """

@@ -191,8 +191,10 @@ def test_attention_of_cudnn_is_off_in_every_process_that_loads_the_package(modul
     assert run.stdout.split() == ["False"]
 
 
-@pytest.mark.parametrize(("asked", "precision"), [("1", "high"), (None, "highest")])
-def test_a_training_uses_tf32_where_it_is_asked_to(monkeypatch, caplog, asked, precision):
+@pytest.mark.parametrize(("asked", "precision"), [(None, "high"), ("0", "highest")])
+def test_a_training_uses_tf32_unless_it_is_forbidden_and_says_so(
+    monkeypatch, caplog, asked, precision
+):
     monkeypatch.delenv(cuda.TF32_ENV, raising=False)
     if asked:
         monkeypatch.setenv(cuda.TF32_ENV, asked)
@@ -200,7 +202,7 @@ def test_a_training_uses_tf32_where_it_is_asked_to(monkeypatch, caplog, asked, p
     try:
         cuda.choose_precision()
         assert torch.get_float32_matmul_precision() == precision
-        assert "TF32" in caplog.text
+        assert ("TF32" in caplog.text) == (precision == "high")
     finally:
         torch.set_float32_matmul_precision("highest")
         if hasattr(torch.backends.cuda.matmul, "fp32_precision"):

@@ -10,7 +10,7 @@ from ..transformer import Block
 
 logger = logging.getLogger(__name__)
 
-#: 1 in this variable of the environment: single precision is multiplied as TF32
+#: 0 in this variable of the environment: trainings multiply single precision in full
 TF32_ENV = "LEV_PLUGINS_TF32"
 #: 1 in this variable: the blocks of a Transformer are compiled for a training
 COMPILE_ENV = "LEV_PLUGINS_COMPILE"
@@ -28,13 +28,13 @@ def prefer_own_attention() -> None:
 
 
 def choose_precision() -> None:
-    """Multiplies single precision as TF32 where that is asked for, and else tells of it."""
-    if os.environ.get(TF32_ENV) == "1":
+    """Lets a training multiply single precision as TF32, unless that is forbidden.
+
+    Its loss stays within what seeds differ by (benchmarks/notes/speed.md).
+    """
+    if os.environ.get(TF32_ENV) != "0":
         torch.set_float32_matmul_precision("high")
-        logger.info("matrices of single precision are multiplied as TF32")
-    else:
-        faster = "multiplies single precision as TF32, which is faster on this GPU"
-        logger.info(f"{TF32_ENV}=1 {faster}")
+        logger.info(f"matrices of single precision are multiplied as TF32; {TF32_ENV}=0: in full")
 
 
 def may_use_tf32() -> bool:
