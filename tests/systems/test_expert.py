@@ -72,6 +72,52 @@ def test_equal_random_numbers_are_ranked_alike_with_and_without_padding():
     assert torch.equal(padded[:, :60], random_keep(inner, rate, order))
 
 
+# glancing --------------------------------------------------------------------------------------
+
+GLANCING = tiny.task(glancing=0.5, token_masking="uniform", kept_tokens="incomplete")
+
+
+def glanced(rows: list[Triple], ids: list[int], extra: int = 0, **options: Any) -> Expert:
+    """The expert of sentences once the token head has answered; each answer is right or wrong by
+    the label and the sentence."""
+    sample = tiny.batch(GLANCING, rows, ids=ids, extra=extra)
+    expert = tiny.expert(GLANCING, sample, **options)
+    expert.begin(tiny.model(GLANCING, deletion_trace=True))
+    labels = expert.target[expert.where]
+    sentences = sample["id"].unsqueeze(1).expand_as(expert.where)[expert.where]
+    answers = torch.where((labels + sentences) % 3 == 0, labels, labels.new_tensor(NEVER[-1]))
+    expert.glance(F.one_hot(answers, len(SYMBOLS)).float(), labels)
+    return expert
+
+
+def test_half_of_what_the_token_head_gets_wrong_is_shown_and_it_learns_the_rest():
+    before, after = tiny.expert(GLANCING, tiny.batch(GLANCING, ROWS)), glanced(ROWS, [*range(40)])
+    is_wrong = before.where & ((before.target + torch.arange(40).unsqueeze(1)) % 3 != 0)
+    shown = before.where & ~after.where
+    assert torch.equal(shown.sum(1), is_wrong.sum(1) // 2) and shown.any()
+    assert torch.equal(after.state[shown], after.target[shown])
+    assert torch.equal(after.state[~shown], before.state[~shown])
+    assert after.state[after.where].eq(GLANCING.placeholder).all()
+
+
+def test_what_is_shown_depends_on_the_sentence_alone():
+    together = glanced(ROWS, [*range(40)], extra=3)
+    for number, row in enumerate(ROWS[:10]):
+        alone = glanced([row], [number])
+        width = alone.state.size(1)
+        assert torch.equal(together.where[number, :width], alone.where[0])
+        assert torch.equal(together.state[number, :width], alone.state[0])
+
+
+def test_deletion_learns_of_the_first_answers():
+    expert = glanced(ROWS, [*range(40)], alpha=0.0)
+    read, labels = expert.before_deletion(), expert.target
+    answered = expert.insertion.missing
+    right = (labels + torch.arange(40).unsqueeze(1)) % 3 == 0
+    assert torch.equal(read[answered & right], labels[answered & right])
+    assert read[answered & ~right].ne(labels[answered & ~right]).all()
+
+
 # which state a sentence gets ----------------------------------------------------------------
 
 

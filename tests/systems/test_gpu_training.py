@@ -97,6 +97,9 @@ GRADIENTS: dict[str, Callable[[], Training]] = {
     "LevT, masked and sampled": lambda: edits(
         True, {"token_masking": "uniform", "roll_in_tokens": "policy"}
     ),
+    "LevT that glances": lambda: edits(
+        True, {"token_masking": "uniform", "glancing": 0.5}, **POINTER
+    ),
     "PBD": lambda: writes(PBD),
     "gated": lambda: writes(GATED),
 }

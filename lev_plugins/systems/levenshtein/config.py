@@ -104,6 +104,11 @@ class TranslationEditConfig(PostEditingConfig):
         "uniform: the token head also learns to predict a uniform share of the tokens "
         "already present",
     )
+    glancing: float = option(
+        0.0,
+        "share of the token head's errors that it is shown before it learns the other tokens "
+        "(Qian et al., 2021)",
+    )
     delete_threshold: OptionalFloat = option(
         None,
         "decoding: delete a token if its deletion probability is above this (default: 0.5)",

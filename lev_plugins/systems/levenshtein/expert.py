@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: drafts, targets and padding → what the expert keeps of both
 Align = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 # streams of random numbers, one per purpose
-_MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
+_MIXTURE, _DROP, _TOKENS, _MASK, _MASKED, _SHOWN = 0, 1, 2, 3, 4, 5
 
 
 class Sizes(NamedTuple):
@@ -56,8 +56,9 @@ class Expert:
     head reads, y'_ins unless tokens that stand are masked too, and where it predicts; B × M.
     token_noise: B × M uniform numbers for sampling t̃, None for the argmax. frequencies: V, what
     random t̃ are sampled by; None where t̃ comes from the policy. draft_kept: B × N, bool, what the
-    expert keeps of the drafts that insertion states are made of. sizes: known where a device would
-    have to be waited for. traced, never, max_insertions: of the model that asks.
+    expert keeps of the drafts that insertion states are made of. glancing: share of the token
+    head's errors that it is shown; show_order: B × M uniform numbers, which. sizes: known where a
+    device would have to be waited for. traced, never, max_insertions: of the model that asks.
     """
 
     target: Tensor
@@ -72,6 +73,8 @@ class Expert:
     pad: int
     bos: int
     eos: int
+    glancing: float = 0.0
+    show_order: Tensor | None = None
     sizes: Sizes = field(default_factory=Sizes)
     traced: bool = False
     never: list[int] = field(default_factory=list)
@@ -115,9 +118,29 @@ class Expert:
         return counting, counting.opened(counts, self.state, pad, opened)
 
     def hear(self, logits: Tensor) -> None:
-        """The token head's logits (P × V, where it predicts): of them comes what deletion learns
-        from (Alg. 1)."""
-        self.token_logits = logits.detach()
+        """The token head's first logits (P × V, where it predicts): of them comes what deletion
+        learns from (Alg. 1)."""
+        if self.token_logits is None:
+            self.token_logits = logits.detach()
+            self.asked_where, self.asked_count = self.where, self.sizes.written
+
+    def glance(self, logits: Tensor, labels: Tensor) -> None:
+        """Shows the token head some of the tokens that it does not know, the more the less it
+        knows; it learns the others (glancing: Qian et al., 2021, §3.1).
+
+        logits: P × V, labels: P, both where it predicts.
+        """
+        assert self.show_order is not None
+        self.hear(logits)
+        best = torch.cat([part.max(1).indices for part in logits.split(chunk_rows(logits))])
+        is_wrong = torch.zeros_like(self.where).masked_scatter(self.where, best.ne(labels))
+        number = (self.glancing * is_wrong.sum(1)).floor()
+        shown = first_of(self.where, self.show_order[:, : self.where.size(1)], number)
+        self.state = torch.where(shown, self.target, self.state)
+        self.where = self.where & ~shown
+        if is_accelerator(self.where):
+            self.sizes = self.measured()
+        self._before_insertion, self._before_filling = self._insertion_states()
 
     def before_deletion(self) -> Tensor:
         """y_del, B × L (Eq. 6): the draft where the mixture chose it, else y* with its gaps filled
@@ -129,9 +152,9 @@ class Expert:
         """The token head's logits at placeholders; for deletion what was masked stands as it is."""
         assert self.token_logits is not None, "insertion is learnt before deletion"
         missing, logits = self.insertion.missing, self.token_logits
-        if self.where is missing:
+        if self.asked_where is missing:
             return logits
-        places = true_places(self.where, self.sizes.written)
+        places = true_places(self.asked_where, self.asked_count)
         is_missing = missing.flatten().index_select(0, places)
         return logits.index_select(0, true_places(is_missing, self.sizes.missing))
 
@@ -176,8 +199,14 @@ def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform
     """
     count = inner.sum(1)
     number = (rate * (count if kept == "incomplete" else count + 1)).floor()
-    rank = order.masked_fill(~inner, 2.0).argsort(dim=1, stable=True).argsort(1)
-    return inner & (rank < number.unsqueeze(1))
+    return first_of(inner, order, number)
+
+
+def first_of(mask: Tensor, order: Tensor, number: Tensor) -> Tensor:
+    """B × M, bool: those of a mask that come first in the ``order`` (B × M, in [0, 1)), a
+    ``number`` (B) of each row."""
+    rank = order.masked_fill(~mask, 2.0).argsort(dim=1, stable=True).argsort(1)
+    return mask & (rank < number.unsqueeze(1))
 
 
 def make_expert(
@@ -234,7 +263,9 @@ def make_expert(
         noise = random[_TOKENS, :, : target.size(1)]
     if str(cfg.roll_in_tokens) == "random":
         words = frequencies.to(target.device, non_blocking=True)
-    expert = Expert(*states, noise, words, draft_kept, pad, bos, eos)
+    expert = Expert(*states, noise, words, draft_kept, pad, bos, eos, cfg.glancing)
+    if cfg.glancing:
+        expert.show_order = random[_SHOWN]
     if is_accelerator(target):
         expert.sizes = expert.measured()
     return expert
@@ -247,6 +278,8 @@ def _random_numbers(sample: Batch, epoch: int, cfg: TranslationEditConfig) -> Te
         last = _TOKENS
     if str(cfg.token_masking) == "uniform":
         last = _MASKED
+    if cfg.glancing:
+        last = _SHOWN
     # a mixture takes three
     width = max(sample["target"].size(1), 3)
     return uniform_streams(cfg.seed, epoch, sample["id"], width, last + 1)

@@ -374,6 +374,8 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         """
         memory, answers = self.encode(src_tokens), {}
         expert.begin(self)
+        if self.training and expert.glancing:
+            self._glance(expert, memory)
         revising = [operation for operation in self.operations if operation.stage == "revise"]
         inserting = [operation for operation in self.operations if operation.stage != "revise"]
         for stage in (inserting, revising):  # to revise is learnt of what was just inserted
@@ -387,6 +389,16 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
                 if operation.stage == "write":
                     expert.hear(logits)
         return {operation.name: answers[operation.name] for operation in self.operations}
+
+    def _glance(self, expert: Expert, memory: EditEncoderOutput) -> None:
+        """The token head answers first, which nothing is learnt of."""
+        source = EditEncoderOutput(memory.states.detach(), memory.mask, source=memory.source)
+        with torch.no_grad():
+            for operation in self.operations:
+                if operation.stage == "write":
+                    view, labels = operation.lesson(expert)
+                    features = self.decoded(view.tokens, source, operation.name, view.deleted)
+                    expert.glance(operation.logits(self, features, view, source), labels)
 
     def _read(
         self, operations: Sequence[EditOperation], views: Sequence[View], memory: EditEncoderOutput

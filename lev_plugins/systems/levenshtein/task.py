@@ -71,7 +71,7 @@ class TranslationEditTask(PostEditingTask):
     @classmethod
     def setup_task(cls, cfg: TranslationEditConfig, **kwargs: object) -> Self:
         """Loads the dictionaries; refuses shares outside [0, 1]."""
-        for name in ("alpha", "beta", "alpha_start", "beta_start", "delete_threshold"):
+        for name in ("alpha", "beta", "alpha_start", "beta_start", "glancing", "delete_threshold"):
             value = getattr(cfg, name)
             if value is not None and not 0 <= value <= 1:
                 raise UserError(f"--{name.replace('_', '-')} {value} is outside [0, 1]")
