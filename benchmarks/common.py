@@ -243,7 +243,8 @@ def batch(pairs: Sequence[tuple[Tensor, Tensor]], device: str) -> dict[str, Any]
 @contextlib.contextmanager
 def torch_settings(cudnn: bool = False, tf32: bool = False) -> Iterator[None]:
     """Inside, a GPU may compute attention by cuDNN, or multiply single precision as TF32."""
-    before = torch.get_float32_matmul_precision()
+    before, matmul = torch.get_float32_matmul_precision(), torch.backends.cuda.matmul
+    own_switch = getattr(matmul, "fp32_precision", None)  # which the setting moves
     try:
         torch.backends.cuda.enable_cudnn_sdp(cudnn)
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
@@ -251,6 +252,8 @@ def torch_settings(cudnn: bool = False, tf32: bool = False) -> Iterator[None]:
     finally:
         torch.backends.cuda.enable_cudnn_sdp(False)
         torch.set_float32_matmul_precision(before)
+        if own_switch is not None:
+            matmul.fp32_precision = own_switch
 
 
 options.get_training_parser()  # what the package changes in trainings waits for it
