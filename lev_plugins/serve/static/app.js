@@ -1,14 +1,13 @@
 // The page: lines of a text field or a file, what the model says of them, what a person decides.
 // One loop has the model read lines, the line at hand before others.
 
-import { asText, readRows, rowsOf, save } from "./files.js";
-import { adopt, editsOf, hear, itemOf, keep, newRow, textOf, toggle, type, undo, write } from "./row.js";
-import { counted, size, visible } from "./text.js";
-import { showEdits, showLine, showPrediction, showVersions, showWords } from "./view.js";
+import { editsOf, hear, itemOf, keep, lineOf, newRow, remember, rewrite, rowsOf, textOf, toggle, undo, write } from "./row.js";
+import { counted, slice, visible } from "./text.js";
+import { element, showEdits, showLine, showPrediction, showVersions, showWords } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const CHUNK = 16; // lines that are asked for at once
-const BEFORE = { lines: 256, chars: 100_000 }; // of the text before them, which tell what is code
+const BEFORE = { lines: 256, chars: 400 }; // beginnings of lines before them, which tell what is code
 const MODES = {
   edit: ["Edit a draft", "The model puts the draft right. Click a word to lock, strike or replace it."],
   correct: ["Correct", "Type or paste text, or open a file. Click an edit to accept or refuse it."],
@@ -28,6 +27,7 @@ const word = () => words[state.selected];
 const least = () => (state.mode === "correct" ? state.least : 0);
 const edits = (one) => editsOf(one, least());
 const taken = (one) => edits(one).filter((edit) => edit.taken);
+const applied = (made, all) => (all ? `${made} of ${counted(all, "edit")} applied` : "nothing found");
 const status = (text) => ($("status").textContent = text);
 
 // what the model is asked
@@ -52,17 +52,14 @@ const known = (one) => blank(one) || one.said?.key === keyOf(one);
 function request(rows) {
   const items = rows.map((one) => itemOf(one, state.mode));
   if (state.mode === "edit") return { sentences: items };
-  if (state.mode === "correct") return { lines: items, before: linesBefore(rows[0]), min_confidence: 0 };
-  const { texts: sides, top_k } = state.model;
-  const [texts, pairs] = [0, 1].map((side) => items.map((one) => one[side]));
-  return sides > 1 ? { texts, pairs, top_k } : { texts: pairs, top_k };
-}
-
-function linesBefore(one) {
-  const end = Math.max(0, state.rows.indexOf(one));
-  let room = BEFORE.chars;
-  const near = state.rows.slice(Math.max(0, end - BEFORE.lines), end).map(({ text }) => text).reverse();
-  return near.filter((text) => size(text) <= state.model.chars && (room -= size(text)) > 0).reverse();
+  if (state.mode === "predict") {
+    const { texts: sides, top_k } = state.model;
+    const [texts, pairs] = [0, 1].map((side) => items.map((one) => one[side]));
+    return sides > 1 ? { texts, pairs, top_k } : { texts: pairs, top_k };
+  }
+  const end = Math.max(0, state.rows.indexOf(rows[0]));
+  const before = state.rows.slice(Math.max(0, end - BEFORE.lines), end);
+  return { lines: items, before: before.map(({ text }) => slice(text, 0, BEFORE.chars)), min_confidence: 0 };
 }
 
 // Has the model say something of lines; of one that it cannot read, why.
@@ -84,11 +81,9 @@ async function ask(rows) {
 function waiting() {
   const { rows, at, mode } = state;
   if (!known(row())) return [row()];
-  if (mode === "predict") return [];
   const open = (from) => rows.findIndex((one, i) => i >= from && !known(one));
-  const first = open(at) < 0 ? open(0) : open(at);
-  if (first < 0) return [];
-  const next = rows.slice(first, first + CHUNK);
+  const first = mode === "predict" ? -1 : Math.max(open(at), open(0));
+  const next = first < 0 ? [] : rows.slice(first, first + CHUNK);
   const read = next.findIndex((one) => known(one) && !blank(one));
   return next.slice(0, read < 0 ? CHUNK : read).filter((one) => !known(one));
 }
@@ -110,6 +105,11 @@ function update() {
 
 // what is shown
 
+function kindOf(one) {
+  if (!known(one)) return "waiting";
+  return (one.said?.error && "failed") || (one.said?.code && "code") || "";
+}
+
 function show() {
   const one = row();
   const { prediction, error } = one.said ?? {};
@@ -119,8 +119,7 @@ function show() {
   $("place").textContent = `line ${state.at + 1} of ${state.rows.length}`;
   $("moves").hidden = $("document").hidden = state.rows.length < 2;
   $("error").textContent = visible(error || "");
-  const about = all.length ? `${taken(one).length} of ${counted(all.length, "edit")} applied` : "nothing found";
-  status(SAID[kindOf(one)] ?? (blank(one) || prediction ? "" : about));
+  status(SAID[kindOf(one)] ?? (blank(one) || prediction ? "" : applied(taken(one).length, all.length)));
   const focused = $("words").contains(document.activeElement);
   words = showWords($("words"), one, all, select);
   select(state.selected, focused);
@@ -129,81 +128,78 @@ function show() {
   paint(one);
 }
 
-function kindOf(one) {
-  if (!known(one)) return "waiting";
-  return (one.said?.error && "failed") || (one.said?.code && "code") || "";
-}
-
-const screen = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    target.row.inView = isIntersecting;
-    paint(target.row);
-  }
+// Notes which lines are on the screen with what the model said of them.
+const screen = new IntersectionObserver((items) => {
+  for (const { target, isIntersecting } of items) target.row.seen ||= isIntersecting && known(target.row);
 }, { root: $("lines") });
 
 // Has other lines in the place of some.
 function putRows(place, gone, ...rows) {
   state.rows.splice(place, gone, ...rows);
-  for (const one of rows) {
-    one.item = Object.assign(document.createElement("li"), { row: one, dir: "auto" });
-    screen.observe(one.item);
-  }
+  for (const one of rows) one.item = element("li", { row: one, dir: "auto" });
   $("lines").replaceChildren(...state.rows.map(({ item }) => item));
   rows.forEach(paint);
 }
 
 function paint(one) {
   const kind = kindOf(one);
-  if (known(one) && (one.inView || one === row())) one.seen = true;
+  one.seen ||= one === row() && known(one);
   showLine(one.item, one, edits(one), `${kind} ${one === row() ? "at" : ""}`.trim(), SAID[kind] ?? "");
+  screen.unobserve(one.item); // it is told anew
+  screen.observe(one.item);
   drawing ||= requestAnimationFrame(drawList);
 }
 
+const nameOf = ({ before, after }) => JSON.stringify([before.trim(), after.trim()]);
+
 function drawList() {
   drawing = 0;
-  const groups = {};
-  state.rows.forEach((one, line) => {
-    for (const edit of edits(one)) {
-      const { before, after } = edit;
-      const group = (groups[JSON.stringify([before.trim(), after.trim()])] ??= { before, after, places: [] });
-      group.places.push({ line, edit });
-    }
-  });
-  const places = Object.values(groups).flatMap((group) => group.places);
+  const places = state.rows.flatMap((one, number) => edits(one).map((edit) => ({ line: number, edit })));
   const made = places.filter(({ edit }) => edit.taken).length;
   const read = state.rows.filter(known).length;
   const progress = read < state.rows.length ? `${read} of ${counted(state.rows.length, "line")} read, ` : "";
-  const about = places.length ? `${made} of ${counted(places.length, "edit")} applied` : "nothing found";
-  $("summary").textContent = progress + about;
+  $("summary").textContent = progress + applied(made, places.length);
   $("accept-all").disabled = made === places.length;
   $("refuse-all").disabled = !made;
-  showEdits($("edits"), Object.values(groups), goTo, setGroup);
+  const groups = Object.values(Object.groupBy(places, ({ edit }) => nameOf(edit)));
+  showEdits($("edits"), groups, goTo, setGroup);
 }
 
 // what a person does
+
+// What a person does to the line, by a function of row.js; it can be undone.
+function change(how, ...rest) {
+  remember(row());
+  how(row(), ...rest);
+  return changed();
+}
+
+function changed() {
+  state.unsaved = true;
+  return update();
+}
 
 // Accepts or refuses all edits for which `matches` holds; what was decided otherwise is taken back.
 function setAll(rows, wanted, matches = () => true) {
   for (const one of rows) {
     const open = () => edits(one).find((edit) => edit.taken !== wanted && matches(edit));
     let tries = 2 * edits(one).length; // a refusal is taken back first, then an unsure edit is made
+    if (open()) remember(one);
     for (let edit = open(); edit && tries; edit = open(), tries -= 1) toggle(one, edit);
     paint(one);
   }
-  state.unsaved = true;
-  return update();
+  return changed();
 }
 
-function setGroup({ before, after, places }, wanted) {
-  const alike = (edit) => edit.before.trim() === before.trim() && edit.after.trim() === after.trim();
-  return setAll(new Set(places.map(({ line }) => state.rows[line])), wanted, alike);
+function setGroup(places, wanted) {
+  const rows = new Set(places.map((place) => state.rows[place.line]));
+  return setAll(rows, wanted, (edit) => nameOf(edit) === nameOf(places[0].edit));
 }
 
 // An edit of the document becomes the selected word.
-function goTo({ line, edit }) {
+function goTo({ line, edit: { offset, after } }) {
   go(line);
-  const alike = (one) => one.edit?.offset === edit.offset && one.edit.after === edit.after;
-  select(words.findIndex(alike), true);
+  select(words.findIndex(({ edit }) => edit?.offset === offset && edit.after === after), true);
 }
 
 function clicked({ target }) {
@@ -223,29 +219,6 @@ function select(number, focus) {
   $("accept").disabled = !word()?.edit;
   $("undo").disabled = !row().past.length;
   for (const id of ["keep", "drop", "own", "next-edit"]) $(id).disabled = !words.length;
-}
-
-// What the buttons do; each has its key, on a word or (with others held) anywhere.
-const ACTIONS = {
-  accept: () => change(toggle, word().edit),
-  keep: () => change(keep, word()),
-  drop: () => change(write, word(), ""),
-  undo: () => change(undo),
-  "next-edit": nextEdit,
-  previous: () => go(state.at - 1),
-  next: () => go(state.at + 1),
-  "next-line": nextLine,
-  save: saveText,
-  copy: copyText,
-  "accept-all": () => setAll(state.rows, true),
-  "refuse-all": () => setAll(state.rows, false),
-};
-
-// What a person does to the line, by a function of row.js.
-function change(how, ...rest) {
-  how(row(), ...rest);
-  state.unsaved = true;
-  return update();
 }
 
 function pressed(event) {
@@ -293,23 +266,28 @@ async function nextEdit() {
   if (next >= 0) select(next, true);
 }
 
-const put = (one, field, text) => (field === "text" ? type(one, text) : (one.source = text));
-
-// What was typed or pasted into a field; its further lines are lines of their own.
-function typed(field, other, text) {
-  const [first = newRow("", ""), ...more] = rowsOf(text, "correct");
+// What was typed or pasted into a field, `source` or `text`; its further lines are lines of their
+// own, beside those that were pasted into the other field.
+function typed(field, content) {
+  const other = field === "text" ? "source" : "text";
+  const [first, ...more] = content ? rowsOf(content, "correct") : [newRow("", "")];
   put(row(), field, first.text);
   if (blank(row())) row().said = null;
-  more.forEach((line, i) => {
+  more.forEach(({ text }, i) => {
     const place = state.at + 1 + i;
     const before = state.rows[place - 1];
-    const waits = state.rows[place]?.[other] && !state.rows[place][field]; // source or text came before
+    const waits = state.rows[place]?.[other] && !state.rows[place][field];
     if (!waits) putRows(place, 0, newRow("", "", before.ending));
     before.ending ||= "\n";
-    put(state.rows[place], field, line.text);
+    put(state.rows[place], field, text);
   });
-  state.unsaved = true;
-  return update();
+  return changed();
+}
+
+function put(one, field, text) {
+  if (field === "source") one.source = text;
+  else rewrite(one, text);
+  one.past = [];
 }
 
 function ownWord({ target }) {
@@ -321,38 +299,39 @@ function ownWord({ target }) {
 
 async function load({ target: { files: [file] } }) {
   if (!file || (state.unsaved && !confirm("What is not saved is lost. Open another file?"))) return;
-  const rows = await readRows(file, state.mode);
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const content = await file.arrayBuffer().then((bytes) => decoder.decode(bytes)).catch(() => {
+    throw new Error(`${file.name} is not UTF-8; convert it: iconv -f ITS_ENCODING -t UTF-8`);
+  });
+  if (!content) throw new Error(`${file.name} is empty`);
+  const rows = rowsOf(content, state.mode, file.name);
   Object.assign(state, { at: 0, selected: 0, file: file.name, unsaved: false });
   putRows(0, state.rows.length, ...rows);
   await update();
 }
 
-// The whole text once the model has read it; null where a person wants to see more of it first.
-async function finished(what) {
+// Does something with the whole text, once the model has read it and a person wants no more of it.
+async function finish(what, use) {
   try {
     await readAll();
   } catch (error) {
     const open = state.rows.filter((one) => !known(one)).length;
-    if (!confirm(`${error.message}\n${counted(open, "line")} not read. ${what}?`)) return null;
+    if (!confirm(`${error.message}\n${counted(open, "line")} not read. ${what} all the same?`)) return;
   }
   const unseen = state.rows.filter((one) => !one.seen && taken(one).length);
-  if (unseen.length && !confirm(`Edits in ${counted(unseen.length, "line")} not on the screen yet. ${what}?`)) {
-    go(state.rows.indexOf(unseen[0]));
-    return null;
-  }
-  return asText(state.rows.map((one) => ({ row: one, text: textOf(one, least()) })));
+  const question = `Edits in ${counted(unseen.length, "line")} not on the screen yet. ${what} all the same?`;
+  if (unseen.length && !confirm(question)) go(state.rows.indexOf(unseen[0]));
+  else await use(state.rows.map((one) => lineOf(one, least())).join(""));
 }
 
-async function saveText() {
-  const text = await finished("Save all the same");
-  if (text === null) return;
-  save(state.file, text);
+function save(text) {
+  const href = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
+  element("a", { href, download: state.file }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
   state.unsaved = false;
 }
 
-async function copyText() {
-  const text = await finished("Copy all the same");
-  if (text === null) return;
+async function copy(text) {
   if (!navigator.clipboard) throw new Error("the browser copies on localhost and https alone; save the text");
   await navigator.clipboard.writeText(text);
   status("copied");
@@ -363,7 +342,7 @@ async function showMore() {
   const one = row();
   if (!$("more").open || state.mode !== "edit") return;
   const { results } = await call("edit", { sentences: [itemOf(one, "edit")], nbest: 4 });
-  const take = (text) => change(adopt, text).then(showMore);
+  const take = (text) => change(rewrite, text).then(showMore);
   if (one === row()) showVersions($("versions"), results[0].hypotheses, take);
 }
 
@@ -381,6 +360,33 @@ async function setLeast({ target }) {
   if (!target.checkValidity()) throw new Error(target.validationMessage);
 }
 
+// What the controls do; buttons have their key, on a word or (with others held) anywhere.
+const ACTIONS = {
+  click: {
+    accept: () => change(toggle, word().edit),
+    keep: () => change(keep, word()),
+    drop: () => change(write, word(), ""),
+    undo: () => changed(undo(row())),
+    "next-edit": nextEdit,
+    previous: () => go(state.at - 1),
+    next: () => go(state.at + 1),
+    "next-line": nextLine,
+    save: () => finish("Save", save),
+    copy: () => finish("Copy", copy),
+    "accept-all": () => setAll(state.rows, true),
+    "refuse-all": () => setAll(state.rows, false),
+    lines: clicked,
+  },
+  input: {
+    source: ({ target }) => typed("source", target.value),
+    draft: ({ target }) => typed("text", target.value),
+    mode: ({ target }) => setMode(target.value),
+    least: setLeast,
+  },
+  change: { own: ownWord, load },
+  toggle: { more: showMore },
+};
+
 async function begin() {
   window.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
@@ -388,16 +394,9 @@ async function begin() {
   });
   window.addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
   window.addEventListener("keydown", pressed);
-  const on = (id, event, action) => $(id).addEventListener(event, async (it) => action(it));
-  for (const [id, action] of Object.entries(ACTIONS)) on(id, "click", () => action());
-  on("source", "input", ({ target }) => typed("source", "text", target.value));
-  on("draft", "input", ({ target }) => typed("text", "source", target.value));
-  on("own", "change", ownWord);
-  on("mode", "input", ({ target }) => setMode(target.value));
-  on("least", "input", setLeast);
-  on("load", "change", load);
-  on("lines", "click", clicked);
-  on("more", "toggle", showMore);
+  for (const [event, actions] of Object.entries(ACTIONS)) {
+    for (const [id, action] of Object.entries(actions)) $(id).addEventListener(event, async (it) => action(it));
+  }
   const model = (state.model = await call("info"));
   document.title = $("model").textContent = visible(`${model.title ?? model.model ?? "lev-serve"}`);
   $("least").value = state.least = model.min_confidence ?? 0;

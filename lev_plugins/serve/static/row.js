@@ -7,13 +7,33 @@ export const newRow = (source, text, ending = "", tab = false) => ({
   decisions: [], // disjoint: {kind: keep, refuse or drop, offset, length, before, offered} of text
   said: null, // of the request `key`: {edits, obeys}, {prediction} or {error}
   past: [], // for undo()
-  item: null, // its element in the document; whether it is, and with its edits was, on the screen
-  ...{ inView: false, seen: false },
+  item: null, // its element in the document
+  seen: false, // whether that was, with its edits, on the screen
 });
 
-const remember = ({ past, text, decisions, said }) => past.push({ text, decisions, said });
+// A row for each line of a file or a paste, which remembers how it ended: \n, \r\n, \r, or not.
+export function rowsOf(content, mode, name = "the text") {
+  return (content.match(/[^\r\n]*(\r\n|\r|\n)|[^\r\n]+$/g) ?? []).map((line, number) => {
+    const text = line.replace(/[\r\n]+$/, "");
+    const ending = line.slice(text.length);
+    const parts = text.split("\t");
+    if (mode === "correct" || (mode === "predict" && parts.length < 2)) return newRow("", text, ending);
+    const most = mode === "edit" ? 3 : 2; // source, draft, and the older source that it translates
+    if (parts.length > most) throw new Error(`${name}: line ${number + 1} has several tabs`);
+    const row = newRow(parts[0], parts[1] ?? "", ending, parts.length > 1);
+    return Object.assign(row, { old: parts[2] ?? null });
+  });
+}
 
-// Does not reach behind what was typed.
+// The line as it is saved: as it was, but for what was changed.
+export function lineOf(row, least) {
+  const text = textOf(row, least);
+  const tab = row.tab || (row.source && text) ? "\t" : "";
+  return row.source + tab + text + (row.old == null ? "" : `\t${row.old}`) + row.ending;
+}
+
+// What undo() goes back to, which does not reach behind what was typed.
+export const remember = ({ past, text, decisions, said }) => past.push({ text, decisions, said });
 export const undo = (row) => Object.assign(row, row.past.pop());
 
 // Puts `after` in the place of a stretch of the text; all else moves along.
@@ -23,16 +43,8 @@ function replace(row, change) {
   if (row.said?.edits) row.said = { ...row.said, edits: shift(row.said.edits, change) };
 }
 
-export function type(row, text) {
-  replace(row, difference(row.text, text));
-  row.past = [];
-}
-
-// Has another of the model's outputs as the text.
-export function adopt(row, text) {
-  remember(row);
-  replace(row, difference(row.text, text));
-}
+// Has another text, typed or of the model.
+export const rewrite = (row, text) => replace(row, difference(row.text, text));
 
 // `offered`: what the model would write there, and may not.
 function decide(row, kind, { offset, length, before, probability }, offered) {
@@ -40,7 +52,7 @@ function decide(row, kind, { offset, length, before, probability }, offered) {
   row.decisions = [...row.decisions.filter((other) => !clash(other, decision)), decision];
 }
 
-// Decides what the person had decided, or takes it back.
+// Decides what the person had not decided, or takes it back.
 function decideOrNot(row, kind, place) {
   const others = row.decisions.filter((decision) => decision.kind !== kind || !clash(decision, place));
   if (others.length === row.decisions.length) decide(row, kind, place);
@@ -55,7 +67,6 @@ function settle(row, place, after) {
 
 // Accepts an edit or refuses it, as it is not; what the person decided is taken back.
 export function toggle(row, edit) {
-  remember(row);
   if (edit.kind) decideOrNot(row, edit.kind, edit);
   else if (edit.taken) decide(row, "refuse", edit, edit.after);
   else settle(row, edit, edit.after);
@@ -63,7 +74,6 @@ export function toggle(row, edit) {
 
 // Locks a word, or unlocks it; one that the model wrote stays with the edit that it is of.
 export function keep(row, word) {
-  remember(row);
   word = inText(row, word);
   if (word.side === "after") settle(row, word.edit, word.edit.after);
   else decideOrNot(row, "keep", word);
@@ -71,16 +81,15 @@ export function keep(row, word) {
 
 // Puts a text in the place of a word, or strikes it; striking it again takes that back.
 export function write(row, word, text) {
-  remember(row);
   word = inText(row, word);
-  if (word.side === "after") rewrite(row, word, text);
+  if (word.side === "after") writeInEdit(row, word, text);
   else if (text) settle(row, word, text);
   else if (row.decisions.some((decision) => clash(decision, word))) decideOrNot(row, "drop", word);
   else decide(row, "drop", withSpace(row, word));
 }
 
 // The same with a word that the model wrote: its edit becomes the person's.
-function rewrite(row, word, text) {
+function writeInEdit(row, word, text) {
   const { edit } = word;
   const [head, tail] = [slice(edit.after, 0, word.offset), slice(edit.after, endOf(word))];
   const after = text ? head + text + tail : (head + tail).replace(/\s+/gu, " ");

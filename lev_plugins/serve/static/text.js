@@ -1,13 +1,10 @@
 // Text, its words and its edits. Places are counted in characters (code points), as the server does.
 
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+const escaped = (char) => "\\u" + char.codePointAt(0).toString(16).padStart(4, "0");
 
 // What cannot be seen, or would reorder the line, as an escape; line breaks and tabs as spaces.
-export function visible(text) {
-  return text
-    .replace(/[\t\n\r]/g, " ")
-    .replace(UNSEEN, (char) => "\\u" + char.codePointAt(0).toString(16).padStart(4, "0"));
-}
+export const visible = (text) => text.replace(/[\t\n\r]/g, " ").replace(UNSEEN, escaped);
 
 // A count with its noun.
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -20,9 +17,9 @@ export const endOf = (place) => place.offset + place.length;
 // The runs of text that are no whitespace, and those that are: {text, offset, length, word}.
 export function runs(text, offset = 0) {
   return (text.match(/\s+|\S+/gu) ?? []).map((run) => {
-    const found = { text: run, offset, length: size(run), word: !/^\s/u.test(run) };
-    offset += found.length;
-    return found;
+    const length = size(run);
+    offset += length;
+    return { text: run, offset: offset - length, length, word: /\S/u.test(run) };
   });
 }
 
@@ -49,9 +46,10 @@ export function apply(text, edits) {
 // Places moved along with a text in which a change was made; those that it touched are dropped.
 export function shift(places, change) {
   const grown = size(change.after) - change.length;
-  return places
-    .filter((one) => endOf(one) <= change.offset || one.offset >= endOf(change))
-    .map((one) => (endOf(one) <= change.offset ? one : { ...one, offset: one.offset + grown }));
+  return places.flatMap((place) => {
+    if (endOf(place) <= change.offset) return place;
+    return place.offset >= endOf(change) ? { ...place, offset: place.offset + grown } : [];
+  });
 }
 
 // The one stretch in which two texts differ, as an edit of the first.

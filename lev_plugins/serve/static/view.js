@@ -2,14 +2,14 @@
 
 import { clash, endOf, runs, slice, visible } from "./text.js";
 
-function element(name, properties, ...children) {
+export function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
   return made;
 }
 
 const percent = (value) => Number(value).toFixed(2);
-const button = (text, onclick, more = {}) => element("button", { type: "button", onclick, ...more }, text);
+const button = (text, onclick, more) => element("button", { type: "button", onclick, ...more }, text);
 const gone = (text) => (text ? element("del", {}, visible(text)) : "");
 const come = (text) => (text ? element("ins", {}, visible(text)) : "");
 
@@ -40,9 +40,9 @@ export function showWords(container, row, edits, select) {
   container.replaceChildren(...parts(row, edits, (run, edit, side) => {
     const shown = visible(run.text);
     const number = words.length;
-    const made = button(shown, () => select(number, true), { className: "word" });
     const locked = side !== "after" && locks.some((lock) => clash(lock, run));
-    if (locked) Object.assign(made, { className: "word locked", ariaLabel: `${shown}, locked` });
+    const look = locked ? { className: "word locked", ariaLabel: `${shown}, locked` } : { className: "word" };
+    const made = button(shown, () => select(number, true), look);
     words.push({ ...run, before: run.text, edit, side, button: made });
     return made;
   }));
@@ -56,19 +56,18 @@ export function showLine(item, row, edits, className, title) {
   item.replaceChildren(...(row.source ? [source] : []), ...parts(row, edits, (run) => visible(run.text)));
 }
 
-// The edits of all lines, those that are alike together: {before, after, places: [{line, edit}]}.
+// The edits of all lines, those that are alike together, as groups of {line, edit}.
 export function showEdits(list, groups, go, set) {
-  list.replaceChildren(...groups.map((group) => {
-    const { before, after, places } = group;
-    const act = (text, wanted) => {
-      const ariaLabel = `${text}: ${visible(before)} → ${visible(after)}`;
-      const disabled = places.every(({ edit }) => edit.taken === wanted);
-      return button(text, () => set(group, wanted), { ariaLabel, disabled });
-    };
+  list.replaceChildren(...groups.map((places) => {
+    const { before, after } = places[0].edit;
+    const act = (text, wanted) => button(text, () => set(places, wanted), {
+      ariaLabel: `${text}: ${visible(before)} → ${visible(after)}`,
+      disabled: places.every(({ edit }) => edit.taken === wanted),
+    });
     const lines = places.map((place) => {
-      const name = `line ${place.line + 1}`;
+      const ariaLabel = `line ${place.line + 1}`;
       const className = place.edit.taken ? "line" : "line left";
-      return button(name, () => go(place), { className, ariaLabel: name });
+      return button(ariaLabel, () => go(place), { ariaLabel, className });
     });
     const acts = element("span", { className: "options" }, act("Accept", true), act("Refuse", false));
     return element("li", {}, gone(before), " ", come(after), acts, ...lines);
@@ -86,15 +85,12 @@ export function showVersions(section, hypotheses, take) {
 
 // The tokens of an iteration: those that stay, deleted ones where they stood, inserted ones.
 function merged({ before, deleted, after, inserted }) {
-  const [old, written] = [before.map((token, i) => [token, deleted[i]]), after.map((token, i) => [token, inserted[i]])];
   const shown = [];
-  while (old.length || written.length) {
-    if (written[0]?.[1]) shown.push(come(written.shift()[0]), " ");
-    else {
-      const [token, isGone] = old.shift();
-      shown.push(isGone ? gone(token) : visible(token), " ");
-      if (!isGone) written.shift();
-    }
+  let next = 0; // of those after
+  for (const [i, token] of [...before, ""].entries()) {
+    for (; inserted[next]; next += 1) shown.push(come(after[next]), " ");
+    shown.push(deleted[i] ? gone(token) : visible(token), " ");
+    if (!deleted[i]) next += 1;
   }
   return shown;
 }
@@ -104,13 +100,13 @@ export function showPrediction(section, found) {
   section.hidden = !found;
   if (!found) return;
   const { words, tags, top, labels, label, scores, score, value, cut } = found;
-  const names = words?.map((word, i) => `${word}: ${tags[i]}`) ?? labels;
-  const several = top?.map((one) => [one.label, one.score]) ?? names?.map((name, i) => [name, scores[i]]);
-  const bars = several ?? (value === undefined ? [[label, score]] : []);
-  section.replaceChildren(...bars.map(([name, share]) => {
-    const meter = element("span", {}, element("meter", { value: share }), ` ${percent(share)}`);
-    return element("div", { className: "row" }, element("span", { className: "label", dir: "auto" }, visible(name)), meter);
-  }));
-  if (value !== undefined) section.append(element("output", {}, `${value}`));
+  const names = words?.map((word, i) => `${word}: ${tags[i]}`) ?? labels ?? [label ?? ""];
+  const rated = top ?? names.map((name, i) => ({ label: name, score: scores?.[i] ?? score }));
+  const bars = rated.map((one) => {
+    const name = element("span", { className: "label", dir: "auto" }, visible(one.label));
+    const meter = element("meter", { value: one.score });
+    return element("div", { className: "row" }, name, element("span", {}, meter, ` ${percent(one.score)}`));
+  });
+  section.replaceChildren(...(value === undefined ? bars : [element("output", {}, `${value}`)]));
   if (cut) section.append(element("p", { className: "note" }, "The end of the text was cut off."));
 }
