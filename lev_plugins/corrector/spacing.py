@@ -213,8 +213,17 @@ class Spacing:
         if one_word in self._counts and shortest > 1:
             yield Option((one_word,), PUT_IN_WORDS if both else PUT_IN)
         for cut in () if both else (len(first) - 1, len(first) + 1):
-            if self._side_by_side(one_word[:cut], one_word[cut:]):
-                yield Option((one_word[:cut], one_word[cut:]), MOVED)
+            pair = one_word[:cut], one_word[cut:]
+            if self._side_by_side(*pair) or self._were_moved((first, second), pair):
+                yield Option(pair, MOVED)
+
+    def _were_moved(self, words: Words, pair: Words) -> bool:
+        """Whether two parts of several letters are words, or in the place of two unknown words one
+        is common."""
+        if min(map(len, pair)) < 2:
+            return False
+        known = any(word in self._counts for word in words)
+        return all(map(self._stands, pair)) or not (known or self._common.isdisjoint(pair))
 
     def _side_by_side(self, left: str, right: str) -> bool:
         """Whether two parts are words that are listed so, or one is common, or none is short."""
@@ -262,10 +271,13 @@ class Spacing:
         model = {(start, end): after for (start, end, after), _ in wanted}
         chances = {(start, end): chance for (start, end, _), chance in wanted}
         respaced: list[Chance] = []
+        doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
             best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
+            if len(slot.places) > 1 and 1 - SURE < share < SURE:
+                doubtful.update(slot.places)
             text = as_written("".join(written), best) if best else None
             if best and chance < SURE and not has_letters_of(slot.words, best):
                 continue  # a model knows more words
@@ -278,8 +290,13 @@ class Spacing:
                 chances[place] *= 1 - share
             if text:
                 respaced.append(((*slot.span, text), chance))
-        kept = disjoint(respaced)
-        others = [(patch, chances[patch[:2]]) for patch, _ in wanted]
+
+        def is_clear(change: Chance) -> bool:
+            start, end, after = change[0]
+            return (start, end) not in doubtful or " " in after
+
+        kept = disjoint([*filter(is_clear, respaced)])
+        others = [(patch, chances[patch[:2]]) for patch, _ in filter(is_clear, wanted)]
         others = [other for other in others if not any(map(partial(overlap, other), kept))]
         return others, [
             ((start, end, after), judge(line[start:end], after, chance))
@@ -295,8 +312,14 @@ class Spacing:
             slot_words = tuple(words[first : last + 1])
             if not self._options(slot_words, cases[first]):
                 continue
-            if self.foreign(words[:first] + words[last + 1 :]):
-                return
+            beside = {first - 1, last + 1}  # unknown words may be wrong there, too
+            others = [
+                word
+                for number, word in enumerate(words)
+                if not first <= number <= last and (number not in beside or word in self._counts)
+            ]
+            if self.foreign(others):
+                continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
             slot = tuple(places[first : last + 1])
             yield Slot(slot, slot_words, left, right, cases[first])

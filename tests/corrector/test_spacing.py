@@ -10,7 +10,7 @@ FREQUENT = dict.fromkeys("the of and in to a is we was on".split(), 1e6)
 COUNTS = {
     **FREQUENT, "cat": 1e4, "important": 1e4, "sat": 1e4, "lot": 1e4, "can't": 3e4, "don't": 9e4,
     "cant": 1e2, "very": 1e5, "see": 1e5, "tool": 1e4, "chain": 1e4, "toolbox": 1e2, "box": 1e4,
-    "toolbar": 1e2, "bar": 1e4, "home": 1e4, "london": 1e4, "with": 1e6, "do": 1e5,
+    "toolbar": 1e2, "bar": 1e4, "home": 1e4, "hom": 4e4, "london": 1e4, "with": 1e6, "do": 1e5,
 }  # fmt: skip
 BIGRAMS = Bigrams(
     {
@@ -42,6 +42,8 @@ def respaced(line, wanted=()):
         ("the im portant home", "im portant", "important"),
         ("we see th ecat in the home", "th ecat", "the cat"),
         ("we see thec at in the home", "thec at", "the cat"),
+        ("we see boxc hain in the home", "boxc hain", "box chain"),  # rare beside each other
+        ("we sat in zilo kwith the cat", "zilo kwith", "zilok with"),  # beside a common word
         ("we sat in the the home", "the the", "the"),
         ("we dont see the home", "dont", "don't"),
         ("we cant see the home", "cant", "can't"),
@@ -98,6 +100,17 @@ def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
     assert not kept and len(changes) == 1
     kept, changes = SPACING.combined(line, [*spans(line, "letters")], [((10, 15, "on the"), 0.1)])
     assert not changes and kept[0][1] > 0.8  # both say the same
+
+
+def test_neither_half_is_changed_where_it_may_as_well_have_lost_a_letter_to_the_other():
+    line = "we see hom esat in the home"
+    kept, changes = SPACING.combined(line, [*spans(line, "letters")], [((11, 15, "sat"), 0.9)])
+    assert not kept
+    assert all(chance < 0.8 for _, chance in changes)
+
+
+def test_an_unknown_word_beside_another_makes_no_line_foreign():
+    assert respaced("wiht lonodnz") == [("wiht", "with")]
 
 
 def test_another_language_is_known_by_its_words():
