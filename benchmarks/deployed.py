@@ -91,7 +91,7 @@ def translator(model: Any, symbols: Any, args: Any, folder: Path, kind: str) -> 
         from ctranslate2.specs import common_spec, transformer_spec
     except ImportError as error:
         raise UserError("pip install -r benchmarks/requirements-peers.txt") from error
-    sides = (args.layers, args.layers)
+    sides = len(model.encoder.layers), len(model.decoder.layers)
     relu = common_spec.Activation.RELU
     spec = transformer_spec.TransformerSpec.from_config(
         sides, args.heads, pre_norm=False, activation=relu

@@ -34,9 +34,12 @@ BEAMS = (4, 1)
 LENGTH = 27  # </s> makes it 28, as in Table 1
 
 
-def build_transformer(args: Any, task: Any) -> TransformerModel:
-    """fairseq's, with random weights and LevT's size."""
+def build_transformer(args: Any, task: Any, deep: bool = False) -> TransformerModel:
+    """fairseq's, with random weights and LevT's size; ``deep``: all blocks of both sides are the
+    encoder's, and the decoder has one."""
     options = common.transformer_options(args, dropout=levt_speed.DROPOUT)
+    if deep:
+        options.encoder_layers, options.decoder_layers = 2 * args.layers, 1
     base_architecture(options)
     return TransformerModel.build_model(options, task).to(args.device).eval()
 
@@ -64,19 +67,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = levt_speed.ready(build_parser().parse_args(argv))
     with common.quiet(), torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         peers = levt_speed.build_peers(args)
-        model, symbols = build_transformer(args, peers.stock_task), peers.stock_task.tgt_dict
+        task, symbols = peers.stock_task, peers.stock_task.tgt_dict
+        models = {"AR": build_transformer(args, task)}
+        if args.deep:
+            models[f"AR {2 * args.layers} + 1"] = build_transformer(args, task, deep=True)
         decode = levt_speed.decoders(peers)
         levt = {"LevT": decode["own"], **{f"LevT, {name}": decode[name] for name in args.less}}
         others: dict[str, Any] = {}
         if args.batch == 1:
-            for beam in BEAMS:
-                others[f"AR, beam {beam}"] = partial(search, model, symbols, beam=beam)
+            for name, model in models.items():
+                for beam in BEAMS:
+                    others[f"{name}, beam {beam}"] = partial(search, model, symbols, beam=beam)
         if args.deployed:
             from deployed import runtime_decoders, translators
 
             script = Script(args.every)
             levt |= runtime_decoders(peers, Path(folder), script, levt_speed.ITERATIONS + 1)
-            others |= translators(model, symbols, args, Path(folder))
+            for name, model in models.items():
+                place = Path(folder, name)
+                place.mkdir()
+                converted = translators(model, symbols, args, place)
+                prefix = "" if name == "AR" else f"{name}, "
+                others |= {prefix + other: decoder for other, decoder in converted.items()}
         with scripted(None, [peers.ours, *peers.less.values()], Script(args.every)):
             samples = levt_speed.decoding_samples(args, args.batch)
             steps = [found["steps"] for one in samples for (found, *_) in decode["own"](one)]
@@ -103,6 +115,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--every", type=int, default=31, help="one in so many tokens is deleted")
     parser.add_argument("--batch", type=common.count, default=1, help="sentences at a time, of "
         "fairseq's beam search one (default 1)")  # fmt: skip
+    parser.add_argument("--deep", action="store_true", help="also a Transformer with twice the "
+        "blocks in its encoder and one in its decoder")  # fmt: skip
     parser.add_argument("--deployed", action="store_true", help="also what models are deployed "
         "with: lev_runtime, and CTranslate2 (requirements-peers.txt)")  # fmt: skip
     return parser

@@ -41,8 +41,8 @@ def test_every_benchmark_ends_in_its_table(capsys):
         for rules in ("stock's rules", "own rules", "own rules, int8")
     ]
     assert rows == ["training: gradients", "training: update with Adam", *decoding]
-    rows = measured(levt_against_ar, "--less", "bf16", capsys=capsys)
-    beams = [f"AR, beam {beam} / LevT" for beam in (4, 1)]
+    rows = measured(levt_against_ar, "--less", "bf16", "--deep", capsys=capsys)
+    beams = [f"{name}, beam {beam} / LevT" for name in ("AR", "AR 2 + 1") for beam in (4, 1)]
     assert rows == [name + less for name in beams for less in ("", ", bf16")]
 
 
