@@ -18,7 +18,7 @@ from memory import Memory
 from prepare import Row
 from proposals import FEWEST, WAYS, Change, Settings, load, propose, save_settings
 from repair import repair
-from repeats import Words
+from repeats import Words, made_up
 from train import checkpoint_of
 from units import Proposal
 
@@ -76,25 +76,28 @@ def tune(
 
 
 def outcomes(
-    rows: Sequence[Row], proposals: Sequence[Proposal], drafts: Sequence[str]
+    rows: Sequence[Row], proposals: Sequence[Proposal], drafts: Sequence[str], words: Container[str]
 ) -> list[tuple[float, bool]]:
     """Of sentences that are changed: the probability, and whether they are better now.
+
+    Proposals with a word that is made up, not one of the memory's ``words``, are not made.
 
     That is, they need fewer edits than the draft as it was, and no more than the one that was
     repaired by rule, of ``drafts``, which is proposed otherwise.
     """
     changed = []
     for row, one, draft in zip(rows, proposals, drafts, strict=True):
-        if one.text != row.raw:
+        read = row.new, row.old, row.raw, draft
+        if one.text != row.raw and not made_up(one.text, words, *read):
             after = edits(one.text, row.tgt)
             better = after < edits(row.raw, row.tgt) and after <= edits(draft, row.tgt)
             changed.append((round(one.probability, 4), better))
     return changed
 
 
-def rule_share(rows: Sequence[Row], drafts: Sequence[str]) -> float:
+def rule_share(rows: Sequence[Row], drafts: Sequence[str], words: Container[str]) -> float:
     """The share of repaired drafts that are better; 0 where they are too few to tell."""
-    known = outcomes(rows, [Proposal(draft, 1.0) for draft in drafts], drafts)
+    known = outcomes(rows, [Proposal(draft, 1.0) for draft in drafts], drafts, words)
     return sum(better for _, better in known) / len(known) if len(known) >= FEWEST else 0.0
 
 
@@ -112,14 +115,14 @@ def calibrate(
     }
     threshold = settings.delete_threshold
     repaired = [row.draft for row in rows]
-    settings.outcomes["kept"] = outcomes(rows, proposals, repaired)
+    settings.outcomes["kept"] = outcomes(rows, proposals, repaired, memory.words)
     for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
         drafts = [change.draft for change in changes[way]]
         outputs = propose(editor, changes[way], threshold, memory.repeats)
-        settings.outcomes[way] = outcomes(asked, outputs, drafts)
-    settings.rule["kept"] = rule_share(rows, repaired)
+        settings.outcomes[way] = outcomes(asked, outputs, drafts, memory.words)
+    settings.rule["kept"] = rule_share(rows, repaired, memory.words)
     drafts = [change.draft for change in changes["found"]]
-    settings.rule["found"] = rule_share([row for row, _ in found], drafts)
+    settings.rule["found"] = rule_share([row for row, _ in found], drafts, memory.words)
 
 
 def say_precision(settings: Settings, precision: float) -> None:
@@ -231,7 +234,8 @@ def run(args: argparse.Namespace) -> int:
     systems = {"no edits": [row.raw for row in test], "repaired by rule": drafts}
     outputs = propose(editor, told(test), settings.delete_threshold, memory.repeats)
     least = settings.confidence("kept", args.precision)
-    sure = [outcome for outcome in outcomes(test, outputs, drafts) if outcome[0] >= least]
+    proposed = outcomes(test, outputs, drafts, memory.words)
+    sure = [outcome for outcome in proposed if outcome[0] >= least]
     better = sum(outcome[1] for outcome in sure)
     print(f"test, older source kept: {better} of {len(sure)} better, of {len(test)}")
     levt = fewest_edits(test, outputs, settings)

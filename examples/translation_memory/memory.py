@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
-from repeats import Words, usual_repeats
+from repeats import Words, usual_repeats, vocabulary
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text
@@ -75,6 +75,11 @@ class Memory:
     def repeats(self) -> set[Words]:
         """Words that its language repeats."""
         return usual_repeats(target for _, target in self.pairs)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The words of its translations."""
+        return vocabulary(target for _, target in self.pairs)
 
     def matches(self, sources: Sequence[str], count: int, itself: bool) -> Iterator[list[Match]]:
         """For each source its ``count`` most similar ones, the best first; ``itself``: also one

@@ -30,6 +30,7 @@ from lines import same_placeholders, to_line, to_text, with_ends
 from memory import Memory
 from proposals import Change, Settings, load, propose, read_terms, settings_of
 from repair import Terms, repair
+from repeats import made_up
 from units import Document, Proposal, Unit
 from xliff import XliffFile, is_language, markup
 
@@ -215,6 +216,9 @@ class Proposer:
         if isinstance(document, XliffFile) and document.has_markup(draft.number):
             if sorted(markup(text)) != sorted(markup(source)):
                 return "with other elements"
+        read = source, unit.old, unit.target, draft.text, *self.terms.values()
+        if made_up(text, self.memory.words, *read):
+            return "with a word that is made up"
         lacking = [term for term in self.wanted(source) if not holds(text, to_text(term))]
         return "without a term" if lacking else ""
 

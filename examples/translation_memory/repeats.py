@@ -1,4 +1,4 @@
-"""Words that a model wrote twice in a row, and should not have."""
+"""Words that a model should not have written: twice in a row, or made up."""
 
 import re
 from collections import Counter
@@ -8,6 +8,7 @@ from typing import NamedTuple
 LONGEST = 2  # words that are repeated together
 USUAL = 5  # translations of a memory that repeat words, from which on it is the language's way
 _WORD = re.compile(r"\S+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _MARKS = ".,;:!?…)]»”"  # that may follow a word
 Words = tuple[str, ...]
 
@@ -57,3 +58,15 @@ def without_repeats(text: str, usual: Container[Words], *others: str) -> str:
     while place := next((p for p, w in repeats(text) if w not in known and w not in usual), None):
         text = text[: place.start] + text[place.stop :]
     return text
+
+
+def vocabulary(texts: Iterable[str]) -> set[str]:
+    """The words of texts, runs of letters in small ones."""
+    return {word.casefold() for text in texts for word in _LETTERS.findall(text)}
+
+
+def made_up(text: str, known: Container[str], *others: str) -> list[str]:
+    """The words of a text that neither are ``known`` nor stand in one of the other texts, which it
+    was made from."""
+    there = vocabulary(others)
+    return [word for word in vocabulary([text]) if word not in known and word not in there]

@@ -145,7 +145,7 @@ msgstr[1] ""
 "%d vecchi\\n"
 """
     path = written(tmp_path, HEADER + entry)
-    fill(path, proposer(Editor(("vecchi", "nuovi"))))
+    fill(path, proposer(Editor(("vecchi", "nuovi")), ("%d new", "nuovio, nuovi")))
     (filled,) = [entry for entry in polib.pofile(str(path)) if entry.msgid]
     assert [*filled.msgstr_plural.values()] == ["%d nuovio\n", "%d nuovi\n"] and filled.fuzzy
     assert '#  was[1]: "%d vecchi\\n"' in path.read_text()
@@ -378,6 +378,20 @@ def test_spaces_at_the_ends_stay_as_the_translator_or_the_source_wants(tmp_path)
         path = written(tmp_path, entry(new, target, old))
         fill(path, proposer(Editor()))
         assert f'msgstr "{filled}"' in path.read_text() or f'"{filled}"' in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("made", "known", "report"),
+    [
+        ("il fiscello", ("A list", "Una lista"), "1 proposed (1 repaired by rule)"),
+        ("il fiscello", ("A basket", "FISCELLO"), "1 proposed (1 edited by the model)"),
+        ("il close file3", ("A list", "Una lista"), "1 proposed (1 edited by the model)"),
+    ],
+)
+def test_a_word_that_nobody_has_written_is_not_proposed(tmp_path, made, known, report):
+    path = written(tmp_path, HEADER + FUZZY)
+    model = Editor(change=("il file", made))
+    assert fill(path, proposer(model, known)).startswith(report)
 
 
 def test_proposals_have_the_terms_of_the_glossary(tmp_path):

@@ -228,7 +228,7 @@ def test_an_outcome_is_better_than_the_text_and_no_worse_than_the_rule():
     texts = "a b c d", "a b x d", "a b x x", "a x x x", "x x x x"
     for draft, better in ((row.raw, [1, 1, 1, 0]), (row.draft, [1, 1, 0, 0])):
         proposed = [proposals.Proposal(text, 0.5) for text in texts]
-        known = evaluate.outcomes([row] * 5, proposed, [draft] * 5)
+        known = evaluate.outcomes([row] * 5, proposed, [draft] * 5, "abcd")
         assert known == [(0.5, bool(is_better)) for is_better in better], (
             "unchanged ones say nothing"
         )
