@@ -14,7 +14,7 @@ from .fairseq_patches.imports import untouched_root_logger, when_complete
 #: parts of the package that are imported without fairseq
 _LIGHT = tuple(
     f"{part}."
-    for part in "__main__ cli corrector data.batching data.noise data.source_change errors export "
+    for part in "__main__ cli corrector data.noise data.source_change errors export "
     "html io metrics options ops registration reports serve".split()
 )
 _PACKAGE = (__package__ or "").partition(".")[0]

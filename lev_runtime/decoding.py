@@ -147,10 +147,8 @@ class Decoding:
                 sentence.open(missing, placeholder)
                 opened.append(sentence)
         # most have no orders and no noise: of these the likeliest tokens are enough
-        free = [
-            sentence for sentence in opened if sentence.marks is None and not sentence.candidate
-        ]
-        others = [sentence for sentence in opened if sentence not in free]
+        free = [sentence for sentence in opened if self.is_free(sentence)]
+        others = [sentence for sentence in opened if not self.is_free(sentence)]
         if free:
             for sentence, best in zip(free, self.policy.best_tokens(self.memory, free)):
                 sentence.fill(*best)

@@ -9,8 +9,9 @@ import torch
 from fairseq.data import Dictionary, LanguagePairDataset
 from torch import Tensor
 
+from lev_runtime.batching import by_budget
+
 from .batch import truncate
-from .batching import by_budget
 from .noise.noiser import Noise
 from .noise.rng import FIXED, sentence_random
 from .text_side import TextDataset

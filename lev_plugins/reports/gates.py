@@ -10,7 +10,8 @@ from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.dataclass.configs import GenerationConfig
 
-from ..data.batching import in_batches
+from lev_runtime.batching import in_batches
+
 from ..errors import UserError
 from ..html.page import render
 from ..inference.checkpoints import device_named, find_checkpoint, load_state

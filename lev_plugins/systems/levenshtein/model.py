@@ -234,14 +234,14 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         No pass is made for sentences that an operation with the same exit has read, and that have
         not changed since, nor for those in which nothing is to be written.
         """
-        if facts.writing is not None and self._are_few(facts.writing, tokens):
-            rows = to_device(facts.writing, tokens.device)
-            tokens, memory = tokens.index_select(0, rows), memory.unread(rows)
-            where = None if where is None else where.index_select(0, rows)
-            trace = None if trace is None else trace.select(rows)
-            count = None if facts.places is None else len(facts.places)
-            places = None if where is None else true_places(where, count)
-            facts = Facts(places=places)
+        if facts.writing is not None and where is not None:
+            if self._are_few(facts.writing, tokens):
+                rows = to_device(facts.writing, tokens.device)
+                tokens, memory = tokens.index_select(0, rows), memory.unread(rows)
+                where = where.index_select(0, rows)
+                trace = None if trace is None else trace.select(rows)
+                count = None if facts.places is None else len(facts.places)
+                facts = Facts(places=true_places(where, count))
         view = self._view(operation, tokens, where, trace, facts)
         if operation.reuses_features:
             features = self._reuse_features(operation.name, view, memory, facts)

@@ -11,7 +11,8 @@ from fairseq.data import Dictionary, data_utils
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
-from ....data.batching import by_budget
+from lev_runtime.batching import by_budget
+
 from ....errors import UserError
 from ....ops.randomness import uniform
 from .options import RefinementOptions

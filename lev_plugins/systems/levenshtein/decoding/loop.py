@@ -134,14 +134,15 @@ class Decoding:
         operation: "EditOperation",
         where: Tensor | None = None,
         places: Tensor | None = None,
+        writing: tuple[int, ...] | None = None,
     ) -> Tensor:
         """What the policy says of the present tokens (:meth:`.EditPolicy.logits`).
 
         ``where``: R × T, bool, where tokens are to be written, and ``places``, P, the same laid
-        flat.
+        flat. ``writing``: the rows that have any; None: unknown.
         """
         state = self.state
-        facts = state.facts(places)
+        facts = state.facts(places, writing)
         state.note_reading(operation)
         return self.policy.logits(operation, state.tokens, state.memory, where, state.trace, facts)
 
@@ -173,9 +174,10 @@ class Decoding:
         """R × T, bool: neither padding nor ends."""
         return tokens.ne(self.pad) & tokens.ne(self.bos) & tokens.ne(self.eos)
 
-    def blanks(self) -> tuple[Tensor, int]:
-        """Where tokens are to be written, R × T, bool, and how many they are."""
-        return self.state.tokens.eq(self.placeholder), self.state.opened
+    def blanks(self) -> tuple[Tensor, int, tuple[int, ...] | None]:
+        """Where tokens are to be written, R × T, bool, how many they are, and in which rows; None
+        where the host does not know these."""
+        return self.state.tokens.eq(self.placeholder), self.state.opened, self.state.writing
 
     def limited(self, counts: Tensor) -> Tensor:
         """The ``counts`` of insertions, R × (T − 1), that the length limit leaves."""

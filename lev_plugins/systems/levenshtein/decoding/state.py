@@ -183,13 +183,13 @@ class RefinementState:
         written = self.scores.masked_fill(~where, 0.0)
         self.actions = self.actions + written.sum(1)
 
-    def facts(self, places: Tensor | None = None) -> Facts:
-        """What the host knows of the tokens; ``places``: where they are to be written."""
+    def facts(self, places: Tensor | None = None, writing: tuple[int, ...] | None = None) -> Facts:
+        """What the host knows of the tokens; ``places``: where they are to be written, and
+        ``writing``: in which rows."""
         rows = range(len(self.numbers))
         changed = {name: tuple(compress(rows, flags)) for name, flags in self.changed.items()}
         total = sum(self.sizes)
         deleted = 0 if self.trace is None else sum(self.traced) - total
-        writing = None if places is None else self.writing
         return Facts(changed, total - len(rows), deleted, places, writing)
 
     # sentences leave --------------------------------------------------------------------------

@@ -152,9 +152,10 @@ class StockDecoding(Decoding):
         operation: "EditOperation",
         where: Tensor | None = None,
         places: Tensor | None = None,
+        writing: tuple[int, ...] | None = None,
     ) -> Tensor:
         """What the policy says; of slots a gap has been read by the last's."""
-        logits = super().logits(operation, where, places)
+        logits = super().logits(operation, where, places, writing)
         if operation.stage != "open" or self.gaps is None:
             return logits
         rows, tokens, last = self.gaps
@@ -215,11 +216,10 @@ class StockDecoding(Decoding):
             unknown = unknown & ~self.orders.standing(KEEP, state.origin, state.rows)
         return unknown
 
-    def blanks(self) -> tuple[Tensor, int]:
+    def blanks(self) -> tuple[Tensor, int, tuple[int, ...] | None]:
         """Where tokens are to be written: at placeholders and at unknown symbols."""
-        placeholders, opened = super().blanks()
-        self.state.writing = tuple(range(len(self.state.numbers)))
-        return placeholders | self._refilled(), opened + self.refilled_count
+        placeholders, opened, _ = super().blanks()
+        return placeholders | self._refilled(), opened + self.refilled_count, None
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, from which on a sentence does not grow."""

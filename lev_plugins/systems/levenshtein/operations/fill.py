@@ -67,12 +67,12 @@ class Fill(EditOperation):
         """The likeliest token for each blank, P; a few rows at a time, while the cache holds
         them."""
         state = decoding.state
-        where, count = decoding.blanks()
+        where, count, writing = decoding.blanks()
         places = true_places(where, count) if count else where.new_zeros(0, dtype=torch.long)
         decision = Decision(places, state.lengths, where=where, places=places, sizes=state.sizes)
         if not count:
             return decision
-        logits = decoding.logits(self, where, places)
+        logits = decoding.logits(self, where, places, writing)
         size = len(logits) if decoding.looks_at_all(self) else chunk_rows(logits)
         tokens, scores = [], []
         for rows, part in zip(logits.split(size), places.split(size)):
