@@ -13,6 +13,8 @@
 #
 #     lev-correct --path WORK/model FILE > CORRECTED
 #
+# It estimates in each text how many of its unknown words are errors, so that it corrects nearly all words of a list of
+# misspellings and leaves the terms and names of right text alone.
 # It learns typing slips, which are neither real misspellings nor OCR errors. --misspellings
 # FILE (wrong, tab, right, a pair a line) is used for scoring only. --ocr NOISY CLEAN (line-aligned)
 # learns OCR confusions instead of slips, from nine tenths of the lines, tunes on half of the rest and
@@ -145,13 +147,15 @@ names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
 capitals=() # say little of a word where all nouns have one
 case "$language" in de | lb) capitals=(--weight capital=0.5) ;; esac
+weights=() # made-up slips do not teach what people do to words; scans teach what recognisers do
+[ -z "$scans" ] || weights=(--tune-weights)
 # other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty,
 # and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
 python "$examples/spelling_and_ocr/without_rare_words.py" "$work/words.txt" "$work/text/tune.clean" \
   ${without[@]+"${without[@]}"} >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
   --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} ${capitals[@]+"${capitals[@]}"} \
-  --tune "$work/tune.noisy" "$work/tune.clean" --goal changed:0.2 --tune-weights
+  --tune "$work/tune.noisy" "$work/tune.clean" --goal accuracy --adapt ${weights[@]+"${weights[@]}"}
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"

@@ -20,8 +20,8 @@ added, and public words are counted as in a text of the same length. ``--rarest 
 for languages that have many forms of each, such as Finnish. ``--names`` writes what ``correct
 --protect-words`` takes: rare words of the language and of English that the list lacks, with a
 capital. Most are names. Some are misspellings, so one is left out that differs by a letter from a
-public word that is ten times as frequent, or a thousand times if it is short. German words as they
-were spelled until 1996 (*muß*) are added.
+public word that is ten times as frequent, or a thousand times if it is short, unless English has it
+more often than the language. German words as they were spelled until 1996 (*muß*) are added.
 """
 
 import argparse
@@ -223,17 +223,20 @@ def names(listed: Mapping[str, float], others: Sequence[Mapping[str, float]]) ->
     for word, share in listed.items():
         for text in _with_a_letter_less(word):
             often[text] = max(share, often.get(text, 0.0))
-    shares: Counter[str] = Counter()
-    for some in others:
-        shares |= Counter(some)
-    for word in sorted(shares):
+    own, *foreign = others
+    elsewhere: Counter[str] = Counter()
+    for shares in foreign:
+        elsewhere |= Counter(shares)
+    for word in sorted({*own, *elsewhere}):
+        share, share_elsewhere = own.get(word, 0.0), elsewhere[word]
         near = max(often.get(text, 0.0) for text in _with_a_letter_less(word))
         if len(word) >= LONG:
             times = TIMES
         else:
-            frequent = others[0].get(word, 0.0) >= RAREST
-            times = TIMES_IF_FREQUENT if frequent else TIMES_IF_SHORT
-        if len(word) >= SHORTEST and near < times * shares[word]:
+            times = TIMES_IF_FREQUENT if share >= RAREST else TIMES_IF_SHORT
+        is_foreign = share_elsewhere >= max(share, RAREST)
+        is_far = near < times * max(share, share_elsewhere)
+        if len(word) >= SHORTEST and (is_far or is_foreign):
             yield word.capitalize()
 
 

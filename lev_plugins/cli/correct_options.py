@@ -122,6 +122,11 @@ def _add_few(parser: argparse.ArgumentParser) -> None:
         "file written by --tune, or none (default: corrector.json beside the checkpoint)",
     )
     add("--tune-weights", "with --tune: also fit the weights of the ranking")
+    add(
+        "--adapt",
+        "with --tune, for single words: from now on estimate in each text how many of its unknown "
+        "words are errors, and judge them by that; fits two weights",
+    )
 
 
 def weights(arguments: Sequence[str]) -> dict[str, float]:
@@ -144,8 +149,8 @@ def weights(arguments: Sequence[str]) -> dict[str, float]:
 
 def check(args: argparse.Namespace) -> None:
     """What can be told without the model."""
-    from ..corrector.corrector import check_unit
     from ..corrector.tuning import Goal
+    from ..corrector.units import check_unit
 
     check_unit(args.unit, args.window)
     weights(args.weight or ())
@@ -204,7 +209,7 @@ def _check_ways(args: argparse.Namespace) -> None:
 
 def _check_companions(args: argparse.Namespace) -> None:
     """Options that have a meaning beside another one alone, or in its place."""
-    for name in ("goal", "tune_weights"):
+    for name in ("goal", "tune_weights", "adapt"):
         if getattr(args, name) and not args.tune:
             raise UserError(f"--{name.replace('_', '-')} needs --tune NOISY CLEAN")
     for name in ("format", "exclude"):

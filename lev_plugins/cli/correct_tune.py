@@ -23,10 +23,12 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         corrector.settings = replace(corrector.settings, protect_words=args.protect_words)
     if args.tune_weights and not isinstance(corrector.backend, Ranker):
         raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
+    if args.adapt and not (isinstance(corrector.backend, Ranker) and corrector.backend.by_word):
+        raise UserError("--adapt: only rankings of single words can; add --lexicon")
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     chosen = args.goal or "changed:1"
     goal = tuning.Goal.parse(chosen)
-    counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights)
+    counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights, args.adapt)
     summary = (
         f"tuned for {chosen} on {counted(counts.words, 'word')}: {counts.corrected:,} of "
         f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "

@@ -32,14 +32,15 @@ from .protection import (
 from .readings import Reading, groups
 from .settings import DEFAULTS, Settings, chosen
 from .spacing import Chance
+from .text_prior import TextPrior
 from .units import (
     HYPHENS,
-    KINDS,
     UNREADABLE,
     Context,
     Span,
     Unit,
     UnitKind,
+    check_unit,
     compound,
     context,
     pieces,
@@ -259,11 +260,14 @@ class Corrector:
         self, reading: Reading, answers: Mapping[tuple[str, Context], Answer | None]
     ) -> None:
         """Tells what a text's words say of the sure errors in it."""
-        if reading.evidence:
-            for unit in (unit for line in reading.units for unit in line):
+        for line, units in zip(reading.shown, reading.units, strict=True):
+            for unit in units:
                 for chance in (answers[unit.text, unit.context] or {}).values():
                     chance = calibrated(chance, self.settings.temperature)
-                    reading.evidence.learn(unit.text, chance)
+                    if reading.evidence:
+                        reading.evidence.learn(unit.text, chance)
+                    if reading.prior:
+                        reading.prior.learn(line[unit.start : unit.end], unit.text, chance)
 
     def _corrections(
         self,
@@ -296,7 +300,9 @@ class Corrector:
         if not self.settings.protect_code:
             return None
         evidence = self._evidence(others.evidence if others else None, path)
-        return Document(self.backend.unknown, others, path, evidence, text)
+        adapts = self.settings.adapts and not self.eager and evidence is None
+        prior = TextPrior(self.backend.doubt, self.protections[0].words) if adapts else None
+        return Document(self.backend.unknown, others, path, evidence, text, prior)
 
     def _evidence(self, others: Evidence | None = None, path: str | None = None) -> Evidence | None:
         """Of a text; ``others``: of another text of the same run."""
@@ -360,7 +366,8 @@ class Corrector:
         line, shown, units = reading.lines[number], reading.shown[number], reading.units[number]
         wanted, respaced = self._wanted(reading, number, answers), list[Chance]()
         if self.backend.spacing and reading.words[number]:
-            judge = (reading.evidence.respaced,) if reading.evidence else ()
+            text = reading.evidence or reading.prior
+            judge = (text.respaced,) if text else ()
             places = reading.words[number]
             wanted, respaced = self.backend.spacing.combined(shown, places, wanted, *judge)
         unterminated = tuple(
@@ -406,7 +413,8 @@ class Corrector:
                 chance = calibrated(probability, self.settings.temperature)
                 written = line[unit.start : unit.end]
                 if unit.text[:1] != written[:1] and not shouted:  # it may be a name
-                    chance = chance / (chance + OPENING * (1 - chance))
+                    opening = min(OPENING, self.backend.odds_of_capital)
+                    chance = chance / (chance + opening * (1 - chance))
                 if judge:
                     in_compound = compound(line, unit.start, unit.end) is not None
                     chance = judge.probability(written, chance, in_compound)
@@ -415,15 +423,3 @@ class Corrector:
                 after = cased if unit.text != written else after
                 wanted.append(((start, end, after), chance))
         return wanted
-
-
-def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
-    """The unit, ``window`` where its size alone is given, None for the default; raises UserError
-    for one that is not known, and a size below 1 or of another unit."""
-    if unit is None and window is not None:
-        unit = "window"
-    if unit is not None and unit not in KINDS:
-        raise UserError(f"unit={unit}: choose one of {', '.join(KINDS)}")
-    if window is not None and (unit != "window" or window < 1):
-        raise UserError(f"window={window} is no size of unit={unit}: a window has 1 word or more")
-    return next((kind for kind in KINDS if kind == unit), None)

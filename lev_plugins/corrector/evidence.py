@@ -221,19 +221,12 @@ class Evidence:
     def respaced(self, before: str, after: str, chance: float) -> float:
         """Of a change of spaces or apostrophes in a word or two, or of a slip, all told."""
         words, spaced = before.split(), after.split()
-        same_letters = bare_letters(before) == bare_letters(after)
         against = self._against(before, False) if len(words) < len(spaced) else 0.0
         is_listed = len(words) == 1 and self.run.words.misspelt(before) > 0
-        if len(words) == len(spaced) == 1 and not same_letters:
-            lowest = 0.0 if is_listed else SLIPPED * self.severity
-            if before[0].isupper() and before != before.upper():  # it may be another name
-                returns = REPEATED * math.log(max(self.run.met[before], 1))
-                lowest = max(lowest, self._level(before) + returns)
-        elif len(words) == 1:
-            bar = LEFT_OUT if len(spaced) > 1 else APOSTROPHE
-            lowest = 0.0 if is_listed else bar * self.severity
-        else:
-            lowest = (PUT_IN if same_letters or len(spaced) > 1 else DOUBLED) * self.severity
+        lowest = 0.0 if is_listed else bar_of_change(before, after) * self.severity
+        if is_slip(before, after) and before[0].isupper() and before != before.upper():
+            returns = REPEATED * math.log(max(self.run.met[before], 1))  # it may be another name
+            lowest = max(lowest, self._level(before) + returns)
         return chance / (chance + max(1 - chance, 1e-9) * math.exp(max(against, lowest)))
 
     def _against(self, word: str, in_compound: bool) -> float:
@@ -247,6 +240,26 @@ class Evidence:
         highest = BAR + self._level(word) + COMPOUND * in_compound
         highest += BAR_OF_CODE * (not self._is_prose) + TERM * (times >= TERM_TIMES)
         return highest * self.severity + REPEATED * math.log(max(times, 1))
+
+
+def is_slip(before: str, after: str) -> bool:
+    """Whether a change is of the letters of one word."""
+    return len(before.split()) == len(after.split()) == 1 and _differ(before, after)
+
+
+def bar_of_change(before: str, after: str) -> float:
+    """By how much, in nats, the odds of a change of spaces or apostrophes, or of a slip, are
+    divided where the bar is highest."""
+    words, spaced = len(before.split()), len(after.split())
+    if is_slip(before, after):
+        return SLIPPED
+    if words == 1:
+        return LEFT_OUT if spaced > 1 else APOSTROPHE
+    return DOUBLED if spaced == 1 and _differ(before, after) else PUT_IN
+
+
+def _differ(before: str, after: str) -> bool:
+    return bare_letters(before) != bare_letters(after)
 
 
 def bare_letters(text: str) -> str:

@@ -15,6 +15,7 @@ from ..errors import UserError
 from .evidence import Evidence
 from .markdown import is_markdown, read_markdown
 from .markup import is_prose, is_shouted
+from .text_prior import TextPrior
 from .units import HYPHENS, Span, Unit, spans
 
 #: The power of how often an unknown word is met, by which the odds of a change are divided.
@@ -182,6 +183,7 @@ class Document:
         path: the name of its file, where it has one.
         evidence: what counts its words, where edits are judged by them.
         text: all of its lines; one of Markdown, by its path, is then read by its grammar.
+        prior: what else judges edits, by the share of errors in the text.
     """
 
     def __init__(
@@ -191,8 +193,10 @@ class Document:
         path: str | None = None,
         evidence: Evidence | None = None,
         text: Sequence[str] = (),
+        prior: TextPrior | None = None,
     ) -> None:
         self._unknown, self.path, self.evidence = unknown, path, evidence
+        self.prior = prior
         self._markdown = read_markdown(text) if text and is_markdown(path) else None
         self._read = 0  # lines, so far
         self._fence, self._blank, self._indented = "", False, False
@@ -214,6 +218,8 @@ class Document:
             words = [line[start:end] for start, end in spans(line, "letters")]
             unknown = [word for word in words if self._unknown(word)]
             self._met.update(unknown)
+            if self.prior:
+                self.prior.read(unknown)
             if len(words) >= SEVERAL:
                 self._words += len(words)
                 self._strange += len(unknown)
@@ -269,6 +275,8 @@ class Document:
         Its odds are divided by the third power of how often it was met.
         """
         times = self._met[word]
+        if self.prior:
+            return self.prior.probability(word, chance, max(times, 1) ** REPEATED)
         if times < 2:
             return chance
         odds = chance / max(1 - chance, 1e-9) / times**REPEATED

@@ -6,7 +6,7 @@ and the model's log-probability of the whole, its probability the softmax over a
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -50,6 +50,9 @@ CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
 )
 #: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
 KEPT = ("capital", "short", "confused", "likelier")
+#: What words of a language look like, which made-up errors teach; what people make of them, the
+#: other weights, they do not.
+OF_LANGUAGE = ("unchanged", "length")
 #: Letters that a candidate may have more for each word.
 LONGEST = 4
 #: Words whose candidates are remembered, some kilobytes each.
@@ -145,6 +148,16 @@ class Ranker(Backend):
             has_edit = [edit in edits for edits in candidates.edits]
             answer[edit._replace(words=written)] = float(sum(chances[has_edit]))
         return answer
+
+    @property
+    def odds_of_capital(self) -> float:
+        """See :class:`~.backends.Backend`."""
+        return math.exp(min(self.weights[CAPITAL], 100.0))
+
+    def doubt(self, word: str) -> float:
+        """How probable it is, wherever it stands, that a word is wrong."""
+        (candidates,) = self.candidates([self.form(word)], 1)
+        return 1 - float(self.probabilities(candidates, word)[0])
 
     # which units are ranked -----------------------------------------------------------------------
 
@@ -295,7 +308,10 @@ class Ranker(Backend):
 
     # fitting --------------------------------------------------------------------------------------
 
-    def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
+    def fit(
+        self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64,
+        names: Collection[str] = FEATURES,
+    ) -> float:  # fmt: skip
         """Conditional maximum likelihood: the best candidates get most probable.
 
         They have the fewest wrong words, of these the fewest wrong characters. A word that is
@@ -303,6 +319,10 @@ class Ranker(Backend):
 
         Args:
             examples: units, as they should be, and their contexts.
+            names: of the weights that may change.
+
+        Returns:
+            How many of the examples that tell something are wrong, a share.
         """
         kept = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
         kept = [example for example in kept if example[0] and self.readable(example[0])]
@@ -320,8 +340,9 @@ class Ranker(Backend):
         if telling:
             from .fitting import most_likely  # by torch
 
-            free = [not (self.by_word and name in KEPT) for name in FEATURES]
+            free = [name in names and not (self.by_word and name in KEPT) for name in FEATURES]
             self.weights = most_likely(telling, self.weights, free)
+        return sum(not best[0] for _, best in telling) / max(len(telling), 1)
 
     def form(self, unit: str) -> str:
         """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from .evidence import Evidence
 from .protection import Document
+from .text_prior import TextPrior
 from .units import Span, Unit
 
 #: Lines whose units are answered together, of texts that are corrected together.
@@ -26,6 +27,11 @@ class Reading:
     foreign: Sequence[Sequence[Span]]
     document: Document | None
     evidence: Evidence | None = None
+
+    @property
+    def prior(self) -> TextPrior | None:
+        """What else judges the edits of the text."""
+        return self.document.prior if self.document else None
 
 
 def groups(readings: Iterable[Reading]) -> Iterator[list[Reading]]:

@@ -38,7 +38,8 @@ class Settings:
     (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
     (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
     protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
-    are judged (:mod:`.evidence`).
+    are judged (:mod:`.evidence`). adapts: whether they are judged by the share of errors in each
+    text (:mod:`.text_prior`), which :attr:`protect_code` reads.
     """
 
     unit: str | None = None
@@ -56,6 +57,7 @@ class Settings:
     protect_words: str | None = None
     protect_code: bool = False
     known: str | None = None
+    adapts: bool = False
 
     @property
     def ranks(self) -> bool:

@@ -13,7 +13,8 @@ from ..metrics.words import CorrectionCounts
 from .calibration import calibrated, temperature
 from .corrector import Corrector
 from .edits import Correction, Edit
-from .ranking import FEATURES, Ranker
+from .ranking import FEATURES, OF_LANGUAGE, Ranker
+from .text_prior import EXPECTED, log_odds
 from .units import Context, UnitKind, context, spans
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
@@ -61,6 +62,7 @@ def tune(
     clean: Sequence[str],
     goal: Goal,
     weights_too: bool = False,
+    adapts: bool = False,
 ) -> tuple[CorrectionCounts, list[int]]:
     """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
     temperature (:mod:`.calibration`), and the weights of its ranking.
@@ -71,6 +73,8 @@ def tune(
     Args:
         noisy, clean: lines that belong together; those with more or fewer words are left out.
         weights_too: all weights, by maximum likelihood, from those of the corrector.
+        adapts: for texts of which each tells how many of its unknown words are wrong
+            (:mod:`.text_prior`); of the weights then those of the language, if not all.
 
     Returns:
         What the choice gives, and the numbers of the lines left out, from 1.
@@ -79,31 +83,43 @@ def tune(
         UserError: lines that do not correspond, or in which no word is wrong.
     """
     noisy, clean, left_out, longest = _same_words(noisy, clean)
-    ranker, corrector.eager = corrector.backend, True
+    ranker, corrector.eager = corrector.backend, not adapts
     use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
+    use = replace(use, adapts=adapts, protect_code=use.protect_code or adapts)
     corrector.settings = use
     if isinstance(ranker, Ranker):
         ranker.longest = longest
-        if weights_too:
+        if weights_too or adapts:
             kind: UnitKind = "letters" if ranker.by_word else corrector.unit
-            ranker.fit(_examples(noisy, clean, kind, corrector.window))
-
-        def value(weights: np.ndarray) -> float:
-            ranker.weights = weights
-            return goal.value(goal.best(curve(corrector.correct(noisy), clean))[1])
-
-        steps = np.eye(len(FEATURES))[UNCHANGED] * np.array([(0.0, *OFFSETS)]).T
-        ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
-    done = corrector.correct(noisy)
+            names = FEATURES if weights_too else OF_LANGUAGE
+            share = ranker.fit(_examples(noisy, clean, kind, corrector.window), names=names)
+        if adapts:
+            ranker.weights[UNCHANGED] += log_odds(share) - log_odds(EXPECTED)
+        else:
+            _weigh_unchanged(corrector, ranker, noisy, clean, goal)
+    done = corrector.correct(noisy, document=corrector.document() if adapts else None)
     best, counts = goal.best(curve(done, clean))
     outcomes = [
         (edit.probability, meant == edit.after.split())
         for edit, meant in applied_edits(done, clean)
     ]
-    warmth = temperature(outcomes)
+    warmth = 1.0 if adapts else temperature(outcomes)  # each text has its own
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
     return counts, left_out
+
+
+def _weigh_unchanged(
+    corrector: Corrector, ranker: Ranker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
+) -> None:
+    """Gives the unchanged word the weight that is best for a goal, of equal ones the nearest."""
+
+    def value(weights: np.ndarray) -> float:
+        ranker.weights = weights
+        return goal.value(goal.best(curve(corrector.correct(noisy), clean))[1])
+
+    steps = np.eye(len(FEATURES))[UNCHANGED] * np.array([(0.0, *OFFSETS)]).T
+    ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
 
 
 def applied_edits(

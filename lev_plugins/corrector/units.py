@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
+from ..errors import UserError
 from ..io.lines import UNREADABLE
 from .markup import without_markup
 
@@ -187,3 +188,15 @@ def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iter
         cut = min(spaces, key=lambda place: abs(place - middle), default=middle)
         yield from pieces(line, unit.start, cut, fits)
         yield from pieces(line, cut, unit.end, fits)
+
+
+def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
+    """The unit, ``window`` where its size alone is given, None for the default; raises UserError
+    for one that is not known, and a size below 1 or of another unit."""
+    if unit is None and window is not None:
+        unit = "window"
+    if unit is not None and unit not in KINDS:
+        raise UserError(f"unit={unit}: choose one of {', '.join(KINDS)}")
+    if window is not None and (unit != "window" or window < 1):
+        raise UserError(f"window={window} is no size of unit={unit}: a window has 1 word or more")
+    return next((kind for kind in KINDS if kind == unit), None)

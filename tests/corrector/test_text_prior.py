@@ -1,0 +1,104 @@
+"""How many of a text's unknown words are errors, and what that says of each of them."""
+
+from dataclasses import replace
+
+import pytest
+from fake_backend import Scripted, ranker_of, ranking
+
+from lev_plugins.corrector.ranking import FEATURES, WEIGHTS
+from lev_plugins.corrector.text_prior import LOWEST, TextPrior
+from lev_plugins.corrector.tuning import Goal, tune
+
+LIKES = {"the": -1.0, "cat": -1.0}
+
+
+def prior(doubts, stays=()):
+    """Of a text that has read these words, of which the model says so."""
+    text = TextPrior(doubts.__getitem__, stays)
+    text.read(doubts)
+    for word, doubt in doubts.items():
+        if doubt > 0.5:
+            text.learn(word, word, doubt / 2)
+    return text
+
+
+def words(number, doubt, name="x"):
+    return {f"{name}{n}": doubt for n in range(number)}
+
+
+def test_the_share_of_errors_is_that_of_the_words_of_which_the_model_is_sure():
+    many = prior({**words(90, 0.9999), **words(10, 0.2, "y")})
+    assert many.share == pytest.approx(0.87, abs=0.03)
+    few = prior({**words(10, 0.9999), **words(90, 0.2, "y")})
+    assert few.share == LOWEST < many.share
+    assert prior({}).share == LOWEST
+
+
+def test_a_word_that_stays_tells_nothing():
+    errors = words(30, 0.9999)
+    assert prior({**errors, "Kea": 0.0}, {"Kea"}).share == prior(errors).share
+    assert prior({**errors, "Kea": 0.0}).share < prior(errors).share
+
+
+def test_the_same_edit_is_made_in_a_list_of_errors_and_not_in_right_text():
+    unsure = {"htea": 0.97}
+    errors, right = prior({**unsure, **words(200, 0.9999)}), prior({**unsure, **words(200, 0.1)})
+    assert errors.probability("htea", 0.9) > 0.88
+    assert right.probability("htea", 0.9) == pytest.approx(0.9 * 0.31, abs=0.02)
+    assert errors.probability("known", 0.9) == pytest.approx(0.9), "of the unknown words alone"
+    once, often = (errors.probability("htea", 0.9, times) for times in (1, 27))
+    assert often < 0.75 < once
+
+
+def test_a_space_is_put_into_an_unknown_word_of_a_text_with_errors_alone():
+    errors, right = prior(words(200, 0.9999)), prior(words(200, 0.1))
+    for before, after in (("alarge", "a large"), ("abou t", "about"), ("taht", "that")):
+        assert errors.respaced(before, after, 0.97) > 0.9 > right.respaced(before, after, 0.97)
+
+
+def adapting():
+    """A corrector that judges by the text."""
+    corrector = ranking(Scripted(likes=LIKES), weights={"model": 1.0, "lexicon": 1.0})
+    corrector.settings = replace(corrector.settings, adapts=True, protect_code=True)
+    return corrector
+
+
+def corrected(corrector, lines):
+    """The last line, of a text of one document."""
+    return corrector.correct(lines, document=corrector.document())[-1].edits[0].probability
+
+
+def test_a_corrector_adapts_to_each_text():
+    corrector = adapting()
+    errors = [f"{word[:n]}{letter}{word[n:]}" for word in LIKES for n in (1, 2) for letter in "qxz"]
+    terms = [letter * 9 for letter in "abcdefghijklmnopqrstuv"]
+    among_errors, among_terms = (corrected(corrector, [*lines, "teh"]) for lines in (errors, terms))
+    assert among_errors > among_terms
+    corrector.eager = True
+    assert corrected(corrector, [*terms, "teh"]) > among_terms
+
+
+def test_a_word_that_opens_a_sentence_is_held_back_no_more_than_a_capital_would():
+    chances = []
+    for capital in (0.0, 0.5, 4.5):
+        corrector = adapting()
+        ranker_of(corrector).weights[FEATURES.index("capital")] = capital
+        corrector.eager = True
+        chances.append(corrector.correct(["Teh cat"])[0].edits[0].probability)
+    small = corrector.correct(["a teh cat"])[0].edits[0].probability
+    assert chances[0] == pytest.approx(small) and chances[0] > chances[1] > chances[2]
+
+
+def test_tuning_for_texts_fits_what_is_of_the_language_and_expects_errors():
+    weights = {name: both[0] for name, both in WEIGHTS.items()} | {"lookup": 0.0}
+    corrector = ranking(Scripted(likes=LIKES), weights=weights)
+    noisy, clean = ["teh cat", "zog", "the kat", "yyyy"], ["the cat", "zog", "the cat", "yyyy"]
+    counts, _ = tune(corrector, noisy * 5, clean * 5, Goal(None), adapts=True)
+    use = corrector.settings
+    assert use.adapts and use.protect_code and use.temperature == 1.0 and counts.corrected == 10
+    ranker = ranker_of(corrector)
+    changed = {
+        name for name, weight in zip(FEATURES, ranker.weights) if abs(weight - weights[name]) > 1e-6
+    }
+    assert changed == {"unchanged", "length"}
+    assert ranker.doubt("teh") > ranker.doubt("yyyy")
