@@ -118,8 +118,6 @@ class Backend:
     misspelt: Callable[[str], int] = staticmethod(lambda word: 0)
     #: Whether a word is right, but may be written for another one.
     is_confused: Callable[[str], bool] = staticmethod(lambda word: False)
-    #: How probable it is that a word is wrong.
-    doubt: Callable[[str], float] = staticmethod(lambda word: 0.0)
     #: Whether a list has a word as right.
     knows: Callable[[str], bool] = staticmethod(lambda word: False)
 
@@ -127,6 +125,10 @@ class Backend:
     def odds_of_capital(self) -> float:
         """By how much a capital divides the odds of an edit of a word."""
         return math.inf
+
+    def doubt(self, word: str) -> float:
+        """How probable it is, wherever it stands, that a word is wrong; 0 where nothing tells."""
+        return 0.0
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()

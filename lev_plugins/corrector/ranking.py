@@ -155,7 +155,7 @@ class Ranker(Backend):
         return math.exp(min(self.weights[CAPITAL], 100.0))
 
     def doubt(self, word: str) -> float:
-        """How probable it is, wherever it stands, that a word is wrong."""
+        """See :class:`~.backends.Backend`."""
         (candidates,) = self.candidates([self.form(word)], 1)
         return 1 - float(self.probabilities(candidates, word)[0])
 
