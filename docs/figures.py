@@ -214,7 +214,7 @@ def latency() -> str:
 def corrections() -> str:
     """Misspellings made right against right words changed, of the corrector and its peers."""
     ours = ("lev-correct", "lev-correct --min-confidence 0.9", "lev-correct --eager")
-    peers = ("codespell", "typos", "symspellpy", "harper")
+    peers = ("codespell", "typos", "symspellpy", "aspell", "harper")
     names = {name: (name, name in ours) for name in (*ours, *peers)}
     marks = (0.1, 1, 10, 100)
     across = Axis("words changed in 1,000 words of right text (log scale)", 0.1, 200, marks, True)
