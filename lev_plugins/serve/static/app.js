@@ -91,7 +91,10 @@ function waiting() {
 async function readLines() {
   for (let rows = waiting(); rows.length; rows = waiting()) {
     await ask(rows);
-    rows.forEach(paint);
+    for (const one of rows) {
+    screen.observe(one.item);
+    paint(one);
+  }
     if (rows.includes(row())) show();
   }
 }
@@ -130,7 +133,10 @@ function show() {
 
 // Notes which lines are on the screen with what the model said of them.
 const screen = new IntersectionObserver((items) => {
-  for (const { target, isIntersecting } of items) target.row.seen ||= isIntersecting && known(target.row);
+  for (const { target, isIntersecting } of items) {
+    target.row.inView = isIntersecting;
+    target.row.seen ||= isIntersecting && known(target.row);
+  }
 }, { root: $("lines") });
 
 // Has other lines in the place of some.
@@ -143,10 +149,8 @@ function putRows(place, gone, ...rows) {
 
 function paint(one) {
   const kind = kindOf(one);
-  one.seen ||= one === row() && known(one);
+  one.seen ||= known(one) && (one.inView || one === row());
   showLine(one.item, one, edits(one), `${kind} ${one === row() ? "at" : ""}`.trim(), SAID[kind] ?? "");
-  screen.unobserve(one.item); // it is told anew
-  screen.observe(one.item);
   drawing ||= requestAnimationFrame(drawList);
 }
 

@@ -8,7 +8,8 @@ export const newRow = (source, text, ending = "", tab = false) => ({
   said: null, // of the request `key`: {edits, obeys}, {prediction} or {error}
   past: [], // for undo()
   item: null, // its element in the document
-  seen: false, // whether that was, with its edits, on the screen
+  inView: false, // whether that is on the screen
+  seen: false, // whether it was, with its edits
 });
 
 // A row for each line of a file or a paste, which remembers how it ended: \n, \r\n, \r, or not.
