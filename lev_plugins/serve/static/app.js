@@ -139,6 +139,12 @@ const screen = new IntersectionObserver((items) => {
   }
 }, { root: $("lines") });
 
+// The same, asked now: an observer is told a frame later.
+function isOnScreen(item) {
+  const [place, view] = [item, $("lines")].map((shown) => shown.getBoundingClientRect());
+  return place.height > 0 && place.bottom > view.top && place.top < view.bottom;
+}
+
 // Has other lines in the place of some.
 function putRows(place, gone, ...rows) {
   state.rows.splice(place, gone, ...rows);
@@ -322,7 +328,7 @@ async function finish(what, use) {
     const open = state.rows.filter((one) => !known(one)).length;
     if (!confirm(`${error.message}\n${counted(open, "line")} not read. ${what} all the same?`)) return;
   }
-  const unseen = state.rows.filter((one) => !one.seen && taken(one).length);
+  const unseen = state.rows.filter((one) => !one.seen && taken(one).length && !isOnScreen(one.item));
   const question = `Edits in ${counted(unseen.length, "line")} not on the screen yet. ${what} all the same?`;
   if (unseen.length && !confirm(question)) go(state.rows.indexOf(unseen[0]));
   else await use(state.rows.map((one) => lineOf(one, least())).join(""));
