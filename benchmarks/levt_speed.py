@@ -331,6 +331,8 @@ def ready(args: argparse.Namespace) -> argparse.Namespace:
         raise UserError(f"--less {','.join(args.less)}: choose of {','.join(PRECISIONS[1:])}")
     if args.threads:
         torch.set_num_threads(args.threads)
+    if args.compile and args.device != "cuda":
+        raise UserError("--compile needs --device cuda: on a CPU nothing is compiled")
     if args.compile:
         os.environ[COMPILE_ENV] = "1"
     torch.manual_seed(args.seed)

@@ -5,10 +5,14 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
+import regex
+
 LONGEST = 2  # words that are repeated together
 USUAL = 5  # translations of a memory that repeat words, from which on it is the language's way
 _WORD = re.compile(r"\S+")
-_LETTERS = re.compile(r"[^\W\d_]+")
+# of scripts without spaces, and of Korean, whose endings are countless, each character is a word
+_SINGLE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_LETTERS = regex.compile(rf"(?V1)[{_SINGLE}]|[\p{{L}}--[{_SINGLE}]]+")
 _MARKS = ".,;:!?…)]»”"  # that may follow a word
 Words = tuple[str, ...]
 
@@ -61,7 +65,7 @@ def without_repeats(text: str, usual: Container[Words], *others: str) -> str:
 
 
 def vocabulary(texts: Iterable[str]) -> set[str]:
-    """The words of texts, runs of letters in small ones."""
+    """The words of texts, in small letters."""
     return {word.casefold() for text in texts for word in _LETTERS.findall(text)}
 
 

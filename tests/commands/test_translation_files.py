@@ -386,6 +386,8 @@ def test_spaces_at_the_ends_stay_as_the_translator_or_the_source_wants(tmp_path)
         ("il fiscello", ("A list", "Una lista"), "1 proposed (1 repaired by rule)"),
         ("il fiscello", ("A basket", "FISCELLO"), "1 proposed (1 edited by the model)"),
         ("il close file3", ("A list", "Una lista"), "1 proposed (1 edited by the model)"),
+        ("\u65b0\u6587\u4ef6", ("A", "\u6587\u4ef6\u65b0"), "1 proposed (1 edited by the model)"),
+        ("API\u65b0", ("An API", "\u6587\u4ef6"), "1 proposed (1 repaired by rule)"),
     ],
 )
 def test_a_word_that_nobody_has_written_is_not_proposed(tmp_path, made, known, report):
