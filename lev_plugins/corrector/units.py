@@ -36,8 +36,10 @@ _LETTER = rf"(?:(?![{APOSTROPHES}])[^\W\d_])"
 _LETTERS = re.compile(rf"{_LETTER}+(?:[{APOSTROPHES}]{_LETTER}+)*")
 _CUT_SHORT = r"(?i:in['\u2019](?!\w)|(?![aeioug])[a-z]['\u2019](?:[nr](?![et])|st))"
 _BROKEN = r"[\x00-\x08\x0e-\x1b\x7f-\x9f\ufffd\ud800-\udfff]|[^\W\d_]\?[^\W\d_]"
+# Raised and lowered ones, fractions, Roman and circled numbers, which are no \d.
+_NUMERALS = r"\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u218b\u2460-\u24ff\u2776-\u2793"
 _NO_WORDS = re.compile(
-    rf"[\d_@/\\#=<>{{}}|~^`$+*]|\w[.:]\w|&\w+;|{_CUT_SHORT}|{_BROKEN}"
+    rf"[\d{_NUMERALS}_@/\\#=<>{{}}|~^`$+*]|\w[.:]\w|&\w+;|{_CUT_SHORT}|{_BROKEN}"
 )  # fmt: skip
 # Halves of a word that the end of a line once divided (gov- ernment); the second of two
 # alternatives (pre- and post-war) is a word anyway.

@@ -63,6 +63,10 @@ def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, wind
         ("goin' NOTHIN\u2019, ev'ry heav'n giv\u2019st murm'ring", ""),  # cut short
         ("were'nt they're 'teh' in' turn'd", "were'nt they're teh turn'd"),
         ("to'g'ri o'n Ankara'n\u0131n", "to'g'ri o'n Ankara'n\u0131n"),  # Uzbek, Turkish
+        (
+            "5 m\u00b2, km\u00b2). CO\u2082 x\u207f a\u00bd \u2163a \u24d0b and ye\u00f1o",
+            "and ye\u00f1o",
+        ),
     ],
 )
 def test_letters_are_words_without_punctuation_and_none_of_what_is_no_word(line, words):
