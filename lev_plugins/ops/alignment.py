@@ -3,11 +3,7 @@
 Edit distance with insertions and deletions only is the longest common subsequence: what both
 sequences keep is the LCS, the rest of ``x`` is deleted and the rest of ``y`` is inserted.
 
-The rows of the LCS table are kept as bits (Crochemore et al., 2001; Hyyrö, 2004): bit j of row i
-says that the LCS of x[:i] and y[:j + 1] is longer than that of x[:i] and y[:j]. One addition of
-long integers makes a row from the one before.
-
-Shapes: B sentences, N tokens of x, M tokens of y (padded on the right), W words of a row's bits.
+Shapes: B sentences, N tokens of x, M tokens of y (padded on the right).
 """
 
 import functools
@@ -16,11 +12,13 @@ import logging
 
 import numpy as np
 import torch
+from rapidfuzz.distance import LCSseq
 from torch import Tensor
 
 logger = logging.getLogger(__name__)
 #: tokens of y that the kernels for GPUs align with
 MAX_KERNEL_WIDTH = 2048
+_NO_TOKEN = -2
 
 
 def lcs_masks(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
@@ -76,56 +74,13 @@ def has_kernels(device: torch.device) -> bool:
 
 
 def _masks_on_cpu(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
-    """:func:`lcs_masks`; a row of the table is one integer for the whole batch.
-
-    Each sentence has M + 1 bits of it: the last one takes the carry of a sentence's addition.
-    """
-    batch, width = y.shape
-    columns = np.arange(width + 1)
-    full = _as_integer(np.broadcast_to(columns < width, (batch, width + 1)))
-    carries = _as_integer(np.broadcast_to(columns == width, (batch, width + 1)))
-    rows = _table_rows(x.numpy(), y.numpy(), pad, full)
-    shifts = [1 << power for power in range(width.bit_length())]
-    # what a shift to the right brings from the sentence behind is cut off
-    insides = [np.broadcast_to(columns < width - shift, (batch, width + 1)) for shift in shifts]
-    steps = list(zip(shifts, map(_as_integer, insides)))
-    allowed, keep_y, keep_x = full, 0, []
-    for row, before in zip(rows[:0:-1], rows[-2::-1]):
-        # the last column so far where this row grows: x_i is kept if the row before does not, too
-        up_to_last = row & allowed
-        for shift, inside in steps:
-            up_to_last |= (up_to_last >> shift) & inside
-        last = up_to_last ^ ((up_to_last >> 1) & full)
-        kept = last ^ (last & before)
-        sentences = (kept + full) & carries
-        allowed &= full ^ (sentences - kept)
-        keep_y |= kept
-        keep_x.append(_as_bits(sentences, (batch, width + 1))[:, width])
-    bits_x = np.stack(keep_x[::-1], 1) if keep_x else np.zeros(x.shape, bool)
-    bits_y = _as_bits(keep_y, (batch, width + 1))[:, :width]
-    return torch.from_numpy(bits_x), torch.from_numpy(np.ascontiguousarray(bits_y))
-
-
-def _table_rows(x: np.ndarray, y: np.ndarray, pad: int, full: int) -> list[int]:
-    """The N + 1 rows of the LCS table; ``full``: bits of all columns of y."""
-    rows, flat = [0], full  # flat: where the LCS does not grow
-    equal = np.zeros((y.shape[0], y.shape[1] + 1), bool)
-    real = x != pad
-    for i in range(x.shape[1]):
-        np.logical_and(y == x[:, i : i + 1], real[:, i : i + 1], out=equal[:, :-1])
-        hit = flat & _as_integer(equal)
-        flat = ((flat + hit) | (flat - hit)) & full
-        rows.append(full ^ flat)
-    return rows
-
-
-def _as_integer(bits: np.ndarray) -> int:
-    """The integer of these bits (bool), the lowest first."""
-    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
-
-
-def _as_bits(number: int, shape: tuple[int, int]) -> np.ndarray:
-    """The bits of :func:`_as_integer` (bool)."""
-    size = shape[0] * shape[1]
-    packed = np.frombuffer(number.to_bytes(-(-size // 8), "little"), np.uint8)
-    return np.unpackbits(packed, count=size, bitorder="little").view(bool).reshape(shape)
+    """:func:`lcs_masks`, sentence by sentence; rapidfuzz goes the same way through the table."""
+    keep_x, keep_y = np.zeros(x.shape, bool), np.zeros(y.shape, bool)
+    texts = x.masked_fill(x == pad, _NO_TOKEN).tolist()
+    for row_x, row_y, text, other in zip(keep_x, keep_y, texts, y.tolist()):
+        # with another end, else it would keep first what both end with
+        edits = LCSseq.editops(other, [*text, _NO_TOKEN])
+        for block in edits.as_matching_blocks():
+            row_x[block.b : block.b + block.size] = True
+            row_y[block.a : block.a + block.size] = True
+    return torch.from_numpy(keep_x), torch.from_numpy(keep_y)

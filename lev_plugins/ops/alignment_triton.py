@@ -1,7 +1,8 @@
 """The expert's alignment in two Triton kernels: on a GPU, without a copy to the host.
 
-As :mod:`.alignment` has it, with a row's bits in words. Carries between words are added up as the
-bits of one integer.
+The rows of the LCS table are kept as bits (Crochemore et al., 2001; Hyyrö, 2004): bit j of row i
+says that the LCS of x[:i] and y[:j + 1] is longer than that of x[:i] and y[:j]. One addition of
+words makes a row from the one before. Carries between words are added up as the bits of one integer.
 
 Shapes: B sentences, N tokens of x, M tokens of y, W words of 32 bits in a row.
 """
