@@ -4,6 +4,7 @@ Shapes: B sentences, S source tokens, C channels.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -42,12 +43,12 @@ class Backbone:
     """
 
     source: TokenEmbedding
-    encoder: nn.Module
+    encoder: Any
     target: TokenEmbedding
-    blocks: list[nn.Module]
+    blocks: list[Any]
     norm: nn.Module | None
-    output: nn.Module
-    bias: nn.Module | None = None
+    output: Any
+    bias: Any = None
     mask: int | None = None
     max_source: int | None = None
     max_target: int | None = None

@@ -2,7 +2,7 @@
 
 The rows of the LCS table are kept as bits (Crochemore et al., 2001; Hyyrö, 2004): bit j of row i
 says that the LCS of x[:i] and y[:j + 1] is longer than that of x[:i] and y[:j]. One addition of
-words makes a row from the one before. Carries between words are added up as the bits of one integer.
+words makes a row from the one before; their carries are added up as the bits of one integer.
 
 Shapes: B sentences, N tokens of x, M tokens of y, W words of 32 bits in a row.
 """

@@ -6,40 +6,39 @@ what was generated alone (gated-Trans, §4.1).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ..errors import UserError
-from ..nn.backbone import Backbone, EncoderBody, TransformerSize, transformer
-from ..nn.decoding import DecoderBlock, TiedOutput
-from ..nn.embedding import Positions, token_table
+from ..nn.backbone import Backbone, TransformerSize, transformer
+from ..nn.decoding import TiedOutput
+from ..nn.embedding import token_table
 from ..nn.kernels import Linear
-from ..nn.transformer import ACTIVATIONS, TransformerBlock
-from .directory import Directory
+from ..nn.transformer import ACTIVATIONS
+from .directory import Directory, Sizes
 from .weights import Layers, WeightLoader
 
 DROPOUT_NAMES = ("dropout", "attention_dropout", "activation_dropout")
-#: values of config.json where it does not say them
-BERT_DEFAULTS = {
-    "hidden_size": 768,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 12,
-    "max_position_embeddings": 512,
-    "hidden_act": "gelu",
-    "layer_norm_eps": 1e-12,
+BERT_SIZES: Sizes = {
+    "dim": ("hidden_size", 768),
+    "heads": ("num_attention_heads", 12),
+    "hidden": ("intermediate_size", 3072),
+    "layers": ("num_hidden_layers", 12),
+    "positions": ("max_position_embeddings", 512),
+    "activation": ("hidden_act", "gelu"),
+    "eps": ("layer_norm_eps", 1e-12),
 }
-BART_DEFAULTS = {
-    "d_model": 1024,
-    "encoder_attention_heads": 16,
-    "encoder_ffn_dim": 4096,
-    "encoder_layers": 12,
-    "decoder_layers": 12,
-    "max_position_embeddings": 1024,
-    "activation_function": "gelu",
-    "scale_embedding": False,
+BART_SIZES: Sizes = {
+    "dim": ("d_model", 1024),
+    "heads": ("encoder_attention_heads", 16),
+    "hidden": ("encoder_ffn_dim", 4096),
+    "layers": ("encoder_layers", 12),
+    "decoder_layers": ("decoder_layers", 12),
+    "positions": ("max_position_embeddings", 1024),
+    "activation": ("activation_function", "gelu"),
+    "scaled": ("scale_embedding", False),
 }
 BERT_WORDS = "embeddings.word_embeddings.weight"
 BERT_TYPES = "embeddings.token_type_embeddings.weight"
@@ -143,25 +142,19 @@ class BertBartConfig:
         table = backbone.target.table
         if not self.tied:
             table = token_table(len(target), self.dim, target.pad())
-        backbone.output = TiedOutput(table, bias=self.bias)
         if self.head:
             backbone.output = BertOutput(table, self.activation, self.eps)
+        else:
+            backbone.output = TiedOutput(table, bias=self.bias)
         if tie:
             backbone.target.positions = backbone.source.positions
             backbone.target.norm = backbone.source.norm
-        for encoder_block, decoder_block in _block_pairs(backbone):
+        for encoder_block, decoder_block in zip(backbone.encoder.stack.blocks, backbone.blocks):
             if tie:
                 decoder_block.block = encoder_block
             if not self.has_decoder:
                 backbone.new += [decoder_block.cross_attention, decoder_block.cross_norm]
         return backbone
-
-
-def _block_pairs(backbone: Backbone) -> list[tuple[TransformerBlock, DecoderBlock]]:
-    """The blocks of encoder and decoder with the same number."""
-    encoder_blocks = cast(EncoderBody, backbone.encoder).stack.blocks
-    pairs = zip(encoder_blocks, backbone.blocks)
-    return cast(list[tuple[TransformerBlock, DecoderBlock]], list(pairs))
 
 
 class BertOutput(nn.Module):
@@ -197,42 +190,33 @@ class BertConfig(BertBartConfig):
     @classmethod
     def read(cls, directory: Directory, loader: WeightLoader) -> "BertConfig":
         """The sizes of a folder."""
-        settings = directory.settings(BERT_DEFAULTS)
-        return cls(
-            dim=settings["hidden_size"],
-            heads=settings["num_attention_heads"],
-            hidden=settings["intermediate_size"],
-            layers=settings["num_hidden_layers"],
-            positions=settings["max_position_embeddings"],
-            activation=settings["hidden_act"],
-            eps=settings["layer_norm_eps"],
-            head=f"{BERT_HEAD}.transform.dense.weight" in loader.tensors,
-            tied=loader.is_copy(f"{BERT_HEAD}.decoder.weight", BERT_WORDS),
-        )
+        head = f"{BERT_HEAD}.transform.dense.weight" in loader.tensors
+        tied = loader.is_copy(f"{BERT_HEAD}.decoder.weight", BERT_WORDS)
+        return cls(**directory.sizes(BERT_SIZES), head=head, tied=tied)
 
     def load(self, loader: WeightLoader, backbone: Backbone, rows: tuple[Tensor, Tensor]) -> None:
         """Fills a backbone; ``rows``: of the source's and the target's symbols."""
         positions, name = self.positions_table(loader)
         for embedding, own_rows in zip((backbone.source, backbone.target), rows):
             loader.copy_rows(embedding.table.weight, BERT_WORDS, own_rows)
-            loader.copy_positions(cast(Positions, embedding.positions), positions, name)
-            loader.copy_layer(cast(nn.Module, embedding.norm), BERT_NORM)
-        for number, (encoder_block, decoder_block) in enumerate(_block_pairs(backbone)):
+            loader.copy_positions(embedding.positions, positions, name)
+            loader.copy_layer(embedding.norm, BERT_NORM)
+        pairs = zip(backbone.encoder.stack.blocks, backbone.blocks)
+        for number, (encoder_block, decoder_block) in enumerate(pairs):
             for block in (encoder_block, decoder_block.block):
                 loader.copy_layers(block, f"encoder.layer.{number}", BERT_LAYERS)
         output = backbone.output
-        if isinstance(output, BertOutput):
+        if self.head:
             loader.copy_layer(output.transform, f"{BERT_HEAD}.transform.dense")
             loader.copy_layer(output.norm, f"{BERT_HEAD}.transform.LayerNorm")
+            output = output.logits
             # where both are there and differ, the layer's own is the one that is added
             bias = f"{BERT_HEAD}.decoder.bias"
             if bias not in loader.tensors:
                 bias = f"{BERT_HEAD}.bias"
-            loader.copy_rows(cast(Tensor, output.logits.bias), bias, rows[1])
-            output = output.logits
+            loader.copy_rows(output.bias, bias, rows[1])
         if not self.tied:
-            table = cast(TiedOutput, output).table
-            loader.copy_rows(table.weight, f"{BERT_HEAD}.decoder.weight", rows[1])
+            loader.copy_rows(output.table.weight, f"{BERT_HEAD}.decoder.weight", rows[1])
 
     @staticmethod
     def positions_table(loader: WeightLoader) -> tuple[Tensor, str]:
@@ -249,19 +233,9 @@ class BartConfig(BertBartConfig):
     @classmethod
     def read(cls, directory: Directory, loader: WeightLoader) -> "BartConfig":
         """The sizes of a folder."""
-        settings = directory.settings(BART_DEFAULTS)
-        return cls(
-            dim=settings["d_model"],
-            heads=settings["encoder_attention_heads"],
-            hidden=settings["encoder_ffn_dim"],
-            layers=settings["encoder_layers"],
-            decoder_layers=settings["decoder_layers"],
-            positions=settings["max_position_embeddings"],
-            activation=settings["activation_function"],
-            scaled=settings["scale_embedding"],
-            bias=BART_OUTPUT_BIAS in loader.tensors,
-            tied=loader.is_copy(BART_OUTPUT, BART_WORDS),
-        )
+        bias = BART_OUTPUT_BIAS in loader.tensors
+        tied = loader.is_copy(BART_OUTPUT, BART_WORDS)
+        return cls(**directory.sizes(BART_SIZES), bias=bias, tied=tied)
 
     def load(self, loader: WeightLoader, backbone: Backbone, rows: tuple[Tensor, Tensor]) -> None:
         """Fills a backbone; ``rows``: of the source's and the target's symbols."""
@@ -270,18 +244,15 @@ class BartConfig(BertBartConfig):
             loader.copy_rows(embedding.table.weight, BART_WORDS, own_rows)
             name = f"{side}.embed_positions.weight"
             positions = loader.read(name)[BART_POSITION_OFFSET:]
-            loader.copy_positions(cast(Positions, embedding.positions), positions, name)
-            loader.copy_layer(cast(nn.Module, embedding.norm), f"{side}.layernorm_embedding")
-        encoder_blocks = cast(EncoderBody, backbone.encoder).stack.blocks
-        for number, block in enumerate(encoder_blocks):
+            loader.copy_positions(embedding.positions, positions, name)
+            loader.copy_layer(embedding.norm, f"{side}.layernorm_embedding")
+        for number, block in enumerate(backbone.encoder.stack.blocks):
             loader.copy_layers(block, f"encoder.layers.{number}", BART_LAYERS)
-        for number, decoder_block in enumerate(cast(list[DecoderBlock], backbone.blocks)):
+        for number, block in enumerate(backbone.blocks):
             prefix = f"decoder.layers.{number}"
-            loader.copy_layers(decoder_block.block, prefix, BART_LAYERS)
-            loader.copy_layers(decoder_block, prefix, BART_CROSS_LAYERS)
-        output = cast(TiedOutput, backbone.output)
-        if output.bias is not None:
-            bias = loader.read(BART_OUTPUT_BIAS).flatten()
-            loader.assign_rows(output.bias, bias, rows[1], BART_OUTPUT_BIAS)
+            loader.copy_layers(block.block, prefix, BART_LAYERS)
+            loader.copy_layers(block, prefix, BART_CROSS_LAYERS)
+        if self.bias:
+            loader.copy_rows(backbone.output.bias, BART_OUTPUT_BIAS, rows[1])
         if not self.tied:
-            loader.copy_rows(output.table.weight, BART_OUTPUT, rows[1])
+            loader.copy_rows(backbone.output.table.weight, BART_OUTPUT, rows[1])

@@ -26,6 +26,8 @@ SAFETENSORS, PICKLE = "model.safetensors", "pytorch_model.bin"
 WEIGHTS = (SAFETENSORS, "model-*-of-*.safetensors", PICKLE, "pytorch_model-*-of-*.bin")
 #: what larger models put before the names of the one inside
 OUTER_NAMES = ("bert.", "model.", "transformer.")
+#: field of ours → its name in config.json, and its value where that does not say it
+Sizes = Mapping[str, tuple[str, Any]]
 #: parts of names in the oldest BERTs → today's
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
@@ -92,11 +94,12 @@ class Directory:
         """bert, bart or t5."""
         return KINDS[self.model_type]
 
-    def settings(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration's values of these names, of the types of their defaults."""
-        values = {name: self.config.get(name, default) for name, default in defaults.items()}
-        for name, default in defaults.items():
-            value = values[name]
+    def sizes(self, table: Sizes) -> dict[str, Any]:
+        """The configuration's values of a table, of the types of their defaults."""
+        values = {}
+        for field, (name, default) in table.items():
+            value: Any = self.config.get(name, default)
+            values[field] = value
             expected = type(default)
             has_type = type(value) is expected or (type(value) is int and expected is float)
             is_too_small = has_type and expected is int and value < 1

@@ -2,34 +2,38 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from fairseq.data import Dictionary
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..errors import UserError
 from ..nn.backbone import Backbone
-from ..nn.decoding import TiedOutput
 from ..nn.t5 import FEED_FORWARD, RelativeBias, T5Encoder, T5Size
 from ..nn.t5 import t5 as random_t5
-from .directory import Directory
+from .directory import Directory, Sizes
 from .weights import Layers, WeightLoader
 
 WORDS, OUTPUT = "shared.weight", "lm_head.weight"
-BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-#: values of config.json where it does not say them
-DEFAULTS = {
-    "d_model": 512,
-    "num_heads": 8,
-    "d_kv": 64,
-    "d_ff": 2048,
-    "num_layers": 6,
-    "feed_forward_proj": "relu",
-    "relative_attention_num_buckets": 32,
-    "relative_attention_max_distance": 128,
-    "layer_norm_epsilon": 1e-6,
+BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias"
+SIZES: Sizes = {
+    "dim": ("d_model", 512),
+    "heads": ("num_heads", 8),
+    "head_dim": ("d_kv", 64),
+    "hidden": ("d_ff", 2048),
+    "encoder_layers": ("num_layers", 6),
+    "feed_forward": ("feed_forward_proj", "relu"),
+    "buckets": ("relative_attention_num_buckets", 32),
+    "longest": ("relative_attention_max_distance", 128),
+    "eps": ("layer_norm_epsilon", 1e-6),
 }
-MT5_DEFAULTS = {"num_layers": 8, "num_heads": 6, "d_ff": 1024, "feed_forward_proj": "gated-gelu"}
+MT5_SIZES: Sizes = {
+    **SIZES,
+    "heads": ("num_heads", 6),
+    "hidden": ("d_ff", 1024),
+    "encoder_layers": ("num_layers", 8),
+    "feed_forward": ("feed_forward_proj", "gated-gelu"),
+}
 CROSS_LAYERS: Layers = {
     "cross_attention.query": ("EncDecAttention.q",),
     "cross_attention.inputs": ("EncDecAttention.k", "EncDecAttention.v"),
@@ -58,24 +62,13 @@ class T5Config(T5Size):
     def read(cls, directory: Directory, loader: WeightLoader) -> "T5Config":
         """The sizes of a folder; dropout is left to others."""
         is_mt5 = directory.model_type == "mt5"
-        settings = directory.settings(DEFAULTS | (MT5_DEFAULTS if is_mt5 else {}))
-        decoder_layers = 0
+        sizes = directory.sizes(MT5_SIZES if is_mt5 else SIZES)
+        sizes["decoder_layers"] = 0
         if any(name.startswith("decoder.block.") for name in loader.tensors):
-            decoder_layers = directory.config.get("num_decoder_layers") or settings["num_layers"]
-        return cls(
-            dim=settings["d_model"],
-            heads=settings["num_heads"],
-            head_dim=settings["d_kv"],
-            hidden=settings["d_ff"],
-            encoder_layers=settings["num_layers"],
-            decoder_layers=decoder_layers,
-            feed_forward=settings["feed_forward_proj"],
-            buckets=settings["relative_attention_num_buckets"],
-            longest=settings["relative_attention_max_distance"],
-            eps=settings["layer_norm_epsilon"],
-            tied=loader.is_copy(OUTPUT, WORDS),
-            scaled=not is_mt5 and _scales_output(directory.config),
-        )
+            decoder_layers = directory.config.get("num_decoder_layers")
+            sizes["decoder_layers"] = decoder_layers or sizes["encoder_layers"]
+        scaled = not is_mt5 and _scales_output(directory.config)
+        return cls(**sizes, tied=loader.is_copy(OUTPUT, WORDS), scaled=scaled)
 
     def check(self, path: str) -> None:
         """Raises :class:`UserError` for sizes of a folder that cannot be."""
@@ -86,37 +79,33 @@ class T5Config(T5Size):
         self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
     ) -> Backbone:
         """A T5 with random weights."""
-        one_dictionary = source == target
-        return random_t5(replace(self, **dropouts), source, source if one_dictionary else target)
+        return random_t5(replace(self, **dropouts), source, source if source == target else target)
 
     def load(self, loader: WeightLoader, backbone: Backbone, rows: tuple[Tensor, Tensor]) -> None:
         """Fills a backbone; ``rows``: of the source's and the target's symbols."""
         loader.copy_rows(backbone.source.table.weight, WORDS, rows[0])
         loader.copy_rows(backbone.target.table.weight, WORDS, rows[1])
         if not self.tied:
-            output = cast(TiedOutput, backbone.output)
-            loader.copy_rows(output.table.weight, OUTPUT, rows[1])
-        self.load_encoder(loader, cast(T5Encoder, backbone.encoder))
-        bias = cast(RelativeBias, backbone.bias)
-        self.load_decoder(loader, backbone.blocks, bias, cast(nn.Module, backbone.norm))
+            loader.copy_rows(backbone.output.table.weight, OUTPUT, rows[1])
+        self.load_encoder(loader, backbone.encoder)
+        self.load_decoder(loader, backbone.blocks, backbone.bias, backbone.norm)
 
     def load_encoder(self, loader: WeightLoader, encoder: T5Encoder) -> None:
         """Fills an encoder behind the embeddings."""
-        loader.copy(encoder.bias.table.weight, f"encoder.{BIAS}")
+        loader.copy_layer(encoder.bias.table, f"encoder.{BIAS}")
         for number, block in enumerate(encoder.blocks):
             loader.copy_layers(block, f"encoder.block.{number}.layer", self._layers(feed_forward=1))
         loader.copy_layer(encoder.norm, "encoder.final_layer_norm")
 
     def load_decoder(
-        self, loader: WeightLoader, blocks: Iterable[nn.Module], bias: RelativeBias, norm: nn.Module
+        self, loader: WeightLoader, blocks: Iterable[Any], bias: RelativeBias, norm: Any
     ) -> None:
         """Fills the first blocks of a decoder, its bias and its last norm."""
-        loader.copy(bias.table.weight, f"decoder.{BIAS}")
+        loader.copy_layer(bias.table, f"decoder.{BIAS}")
         for number, block in enumerate(blocks):
             prefix = f"decoder.block.{number}.layer"
             # the attention to the source stands between the two others
-            inner = cast(nn.Module, block.block)
-            loader.copy_layers(inner, prefix, self._layers(feed_forward=2))
+            loader.copy_layers(block.block, prefix, self._layers(feed_forward=2))
             loader.copy_layers(block, f"{prefix}.1", CROSS_LAYERS)
         loader.copy_layer(norm, "decoder.final_layer_norm")
 

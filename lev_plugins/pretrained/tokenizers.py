@@ -5,7 +5,8 @@ the model was published with: WordPiece of BERT's ``vocab.txt``, byte-level pair
 ``vocab.json`` and ``merges.txt``, Unigram of T5's sentencepiece model.
 """
 
-from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
@@ -42,9 +43,6 @@ SPECIAL_TOKENS = {
 SETTINGS = ("special_tokens_map.json", "tokenizer_config.json")
 NUM_EXTRA_IDS = 100  #: of T5, behind the pieces of its model
 SPACE = "▁"
-#: fields of sentencepiece's ModelProto and NormalizerSpec (sentencepiece_model.proto)
-NORMALIZER_SPEC, PRECOMPILED_CHARSMAP = 3, 2
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types of protocol buffers
 
 
 def read_settings(directory: Directory) -> dict[str, Any]:
@@ -103,17 +101,16 @@ def _byte_pairs(library: Any, directory: Directory, settings: dict[str, Any]) ->
 
 
 def _unigram(library: Any, directory: Directory, settings: dict[str, Any]) -> Any:
-    import sentencepiece
-
-    with open(directory.file(SENTENCEPIECE), "rb") as file:
-        content = file.read()
-    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-    numbers = range(len(processor))
-    pieces = [(processor.id_to_piece(number), processor.get_score(number)) for number in numbers]
+    path = directory.file(SENTENCEPIECE)
+    optional_library("google.protobuf", f"{path}: reading it")
+    model = import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
+    model.ParseFromString(Path(path).read_bytes())
+    pieces = [(piece.piece, piece.score) for piece in model.pieces]
     for number in reversed(range(settings.get("extra_ids", NUM_EXTRA_IDS))):
         pieces.append((f"<extra_id_{number}>", 0.0))
-    tokenizer = library.Tokenizer(library.models.Unigram(pieces, processor.unk_id(), False))
-    charsmap = _charsmap(content)
+    unknown = model.trainer_spec.unk_id
+    tokenizer = library.Tokenizer(library.models.Unigram(pieces, unknown, False))
+    charsmap = model.normalizer_spec.precompiled_charsmap
     if charsmap:
         tokenizer.normalizer = library.normalizers.Precompiled(charsmap)
     metaspace = {"replacement": SPACE, "prepend_scheme": "always", "split": True}
@@ -126,39 +123,3 @@ def _unigram(library: Any, directory: Directory, settings: dict[str, Any]) -> An
 
 
 _BUILDERS = {"bert": _word_piece, "bart": _byte_pairs, "t5": _unigram}
-
-
-def _charsmap(model: bytes) -> bytes:
-    """The table by which a sentencepiece model normalises characters."""
-    for field, content in _byte_fields(model):
-        if field == NORMALIZER_SPEC:
-            return dict(_byte_fields(content)).get(PRECOMPILED_CHARSMAP, b"")
-    return b""
-
-
-def _byte_fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Numbers and contents of those fields of a protocol buffer that are bytes or messages."""
-    start = 0
-    while start < len(message):
-        key, start = _varint(message, start)
-        wire_type = key & 7
-        if wire_type == _VARINT:
-            _, start = _varint(message, start)
-        elif wire_type == _BYTES:
-            length, start = _varint(message, start)
-            yield key >> 3, message[start : start + length]
-            start += length
-        else:
-            start += {_FIXED64: 8, _FIXED32: 4}[wire_type]
-
-
-def _varint(message: bytes, start: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where it ends."""
-    number = shift = 0
-    while True:
-        byte = message[start]
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        start += 1
-        if byte < 0x80:
-            return number, start

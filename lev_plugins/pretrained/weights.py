@@ -1,13 +1,13 @@
 """From a folder's tensors to our parameters, with every one accounted for."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import UserError
 from ..io.text_files import few
-from ..nn.embedding import Positions
 from .directory import Directory
 
 #: beginnings of the names of heads of fine-tuned models, for classes and for answers to questions
@@ -37,11 +37,6 @@ class WeightLoader:
         """Whether a tensor that may be missing holds the same as another, which is there."""
         return name not in self.tensors or torch.equal(self.tensors[name], self.read(table))
 
-    def assign(self, parameter: Tensor, value: Tensor, name: str) -> None:
-        """Fills a parameter, or a part of it, with a value that was made of the tensor ``name``."""
-        self.check_shape(value, parameter.shape, name)
-        parameter.detach().copy_(value)
-
     def check_shape(self, value: Tensor, shape: Sequence[int], name: str) -> None:
         """Refuses what was made of the tensor ``name`` in another shape."""
         if tuple(value.shape) != tuple(shape):
@@ -50,32 +45,31 @@ class WeightLoader:
                 f"{tuple(shape)}"
             )
 
-    def copy(self, parameter: Tensor, *names: str) -> None:
-        """Fills a parameter with tensors, one below the other."""
-        for part, name in zip(parameter.detach().chunk(len(names)), names):
-            self.assign(part, self.read(name), name)
+    def assign(self, parameter: Tensor, value: Tensor, name: str) -> None:
+        """Fills a parameter, or a part of it, with a value that was made of the tensor ``name``."""
+        self.check_shape(value, parameter.shape, name)
+        parameter.detach().copy_(value)
 
     def copy_rows(self, parameter: Tensor, name: str, rows: Tensor) -> None:
         """Fills a parameter with rows of a tensor: those of the symbols of a dictionary."""
-        self.assign_rows(parameter, self.read(name), rows, name)
-
-    def assign_rows(self, parameter: Tensor, value: Tensor, rows: Tensor, name: str) -> None:
-        """Fills a parameter with rows of what was made of the tensor ``name``."""
+        value = self.read(name).squeeze(0)  # BART's bias is 1 × V
         if rows.max() >= len(value):
             raise UserError(
                 f"{self.path}: {name} has {len(value)} rows, but its tokenizer has more tokens"
             )
         self.assign(parameter, value[rows], name)
 
-    def copy_positions(self, positions: Positions, table: Tensor, name: str) -> None:
-        """Fills learned positions; fairseq's first one stands behind those of the padding."""
+    def copy_positions(self, positions: Any, table: Tensor, name: str) -> None:
+        """Fills :class:`.Positions`; fairseq's first one stands behind those of the padding."""
         padding = table.new_zeros(positions.pad + 1, table.size(1))
         self.assign(positions.weight, torch.cat([padding, table]), name)
 
-    def copy_layer(self, layer: nn.Module, *names: str) -> None:
-        """Fills the weight and the bias of a layer."""
+    def copy_layer(self, layer: Any, *names: str) -> None:
+        """Fills the weight and the bias of a layer with those of layers, one below the other."""
         for part, parameter in layer.named_parameters():
-            self.copy(parameter, *(f"{name}.{part}" for name in names))
+            for piece, name in zip(parameter.detach().chunk(len(names)), names):
+                full_name = f"{name}.{part}"
+                self.assign(piece, self.read(full_name), full_name)
 
     def copy_layers(self, block: nn.Module, prefix: str, layers: Layers) -> None:
         """Fills layers of a block from those of the folder's block ``prefix``."""

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,12 @@ def test_cutting_off_and_filling_up_are_switched_off(opened, tmp_path):
     tokenizer.enable_padding(length=9, pad_token="[PAD]")
     tokenizer.save(str(folder / "tokenizer.json"))
     assert build(folder).encode("the cat sat on a mat") == "the cat sat on a mat"
+
+
+def test_a_missing_protobuf_is_named_where_a_sentencepiece_model_is_read(folders, monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
+    with refuses(folders["t5"], "google.protobuf: pip install 'lev_plugins[pretrained]'"):
+        checkpoints.opened(folders["t5"])
 
 
 @pytest.mark.parametrize("name", KINDS)
