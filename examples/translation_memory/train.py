@@ -1,13 +1,16 @@
 """Train the models of a memory that ``prepare`` made, for as long as it helps.
 
-A translation model learns for 30 % of the time, from sources with their change marked; LevT starts
-from it and learns to edit drafts. The autoregressive editor, which reads source and draft, starts
+A translation model learns for 30 % of the time, from sources with their change marked; it starts
+from embeddings of symbols that stand in the same pairs. LevT starts from it and learns to edit
+drafts. The autoregressive editor, which reads source and draft, starts
 from fairseq's own translation model of the same minutes. The learning rate falls to zero when the
 time is over. A second call goes on from the last checkpoint, and with more minutes the last model
 learns on.
 """
 
 import argparse
+import contextlib
+import io
 import json
 import math
 import re
@@ -20,6 +23,7 @@ from typing import NamedTuple
 
 from files import write_json
 
+from lev_plugins.cli import embeddings
 from lev_plugins.errors import UserError
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.metrics.corpus import make_metric
@@ -192,10 +196,25 @@ class Training:
         path = path or (self.start if stage.name in ("model", "concat") else None)
         return ["--finetune-from-model", str(path)] if path else []
 
+    def embeddings(self, stage: Stage) -> Path:
+        """The file of embeddings as wide as the stage's model; ten seconds where there is none."""
+        options = argparse.ArgumentParser(allow_abbrev=False)
+        options.add_argument("--encoder-embed-dim")
+        sizes, _ = options.parse_known_args([*stage.flags, *self.extra])
+        path = self.work / f"embeddings.{sizes.encoder_embed_dim}.txt"
+        if not path.is_file():
+            print("embeddings: from which symbols stand in the same pairs", flush=True)
+            data = str(self.work / stage.data)
+            with contextlib.redirect_stderr(io.StringIO()):
+                embeddings.main([data, str(path), "--dim", sizes.encoder_embed_dim])
+        return path
+
     def run(self, stage: Stage, hours: float, more: Sequence[str]) -> float:
         """Trains, with a line for what is new; returns the passes of 100 updates."""
         folder, passes = self.work / stage.name, 0.0
         folder.mkdir(parents=True, exist_ok=True)
+        if not stage.start:
+            more = ["--encoder-embed-path", str(self.embeddings(stage)), *more]
         command = self.command(stage, hours, more)
         with (
             open(folder / "train.log", "a", encoding="utf-8") as log,

@@ -29,6 +29,7 @@ COMMANDS = {
     "predict": "predict classes, values, labels or tags with an EncT5",
     "average": "average the parameters of checkpoints",
     "export": "export a trained model for lev_runtime (no torch, no fairseq)",
+    "embeddings": "learn embeddings that a training starts from",
     "backbone": "inspect a pre-trained model, write its dictionary",
 }
 

@@ -9,6 +9,7 @@ from omegaconf import II
 
 from ...errors import UserError
 from ...nn.seq2seq.config import RotaryConfig, TwoSidedConfig
+from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
 from ...options import OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
@@ -31,7 +32,7 @@ TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
 
 
 @dataclass
-class LevenshteinEditorConfig(RotaryConfig, TwoSidedConfig):
+class LevenshteinEditorConfig(EmbeddingFilesConfig, RotaryConfig, TwoSidedConfig):
     decoder_embed_dim: int = option(512, "width of the decoder; must equal the encoder's")
     decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
     decoder_attention_heads: int = option(8, "decoder attention heads")

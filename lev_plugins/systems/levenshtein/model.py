@@ -37,6 +37,7 @@ from ...nn.seq2seq.config import (
     rotary_width,
     set_both_sides,
 )
+from ...nn.seq2seq.embedding_files import load_embeddings
 from ...nn.transformer import EncoderOutput, TransformerBlock, TransformerStack
 from ...ops.edits import true_places
 from ...ops.transfer import to_device
@@ -196,7 +197,9 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
             raise UserError("--source-pointer needs --share-all-embeddings: one dictionary")
         if cfg.share_all_embeddings and cfg.separate_output_embed:
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
-        return optimize(cls(cfg, source, target, task.placeholder))
+        model = cls(cfg, source, target, task.placeholder)
+        load_embeddings(cfg, (source, model.encoder_embed), (target, model.decoder_embed))
+        return optimize(model)
 
     def max_positions(self) -> tuple[int, int]:
         return self.cfg.max_source_positions, self.cfg.max_target_positions

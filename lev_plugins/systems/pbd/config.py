@@ -6,13 +6,14 @@ from fairseq.dataclass import ChoiceEnum
 
 from ...errors import UserError
 from ...nn.seq2seq.config import RotaryConfig, Seq2SeqConfig
+from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
 from ...options import OptionalInt, option
 
 COPIED_STATES = ChoiceEnum(["input", "output"])
 
 
 @dataclass
-class PBDTransformerConfig(RotaryConfig, Seq2SeqConfig):
+class PBDTransformerConfig(EmbeddingFilesConfig, RotaryConfig, Seq2SeqConfig):
     decoder_layers: OptionalInt = option(
         None,
         "number of decoder blocks (default, and required with parameter sharing or future "

@@ -14,6 +14,7 @@ from ...nn.backends import optimize
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import Positions, TokenEmbedding, token_table
 from ...nn.seq2seq.config import check_resumed, set_character_size, set_sizes, transformer_size
+from ...nn.seq2seq.embedding_files import load_embeddings
 from ...nn.seq2seq.model import Seq2SeqModel
 from ...nn.transformer import TransformerBlock
 from .config import PBDTransformerConfig, decoder_depth
@@ -50,7 +51,9 @@ class PBDTransformerModel(Seq2SeqModel, TrainingHooks):
                 f"{len(target)} symbols), but the model shares one embedding table: "
                 f"preprocess with --joined-dictionary, or leave out {ways}"
             )
-        return optimize(cls(*build(cfg, source, target)))
+        encoder, decoder = build(cfg, source, target)
+        load_embeddings(cfg, (source, encoder.embed.table), (target, decoder.embed.table))
+        return optimize(cls(encoder, decoder))
 
 
 def build(

@@ -9,13 +9,14 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models.transformer import TransformerConfig
 
 from ...nn.seq2seq.config import TwoSidedConfig, head_width
+from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
 from ...options import option
 
 ACTIVATIONS = ChoiceEnum(utils.get_available_activation_fns())
 
 
 @dataclass
-class TransformerConcatConfig(TwoSidedConfig):
+class TransformerConcatConfig(EmbeddingFilesConfig, TwoSidedConfig):
     activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     layernorm_embedding: bool = option(False, "layer norm after the embeddings")
     no_scale_embedding: bool = option(False, "do not multiply token embeddings by sqrt(width)")

@@ -1,0 +1,81 @@
+"""Learn embeddings from which symbols stand in the same pairs of binarised training data.
+
+A model that starts from them needs fewer updates: words that translate each other are near from
+the first one on. The file is fairseq's (a line a symbol), for ``--encoder-embed-path`` and
+``--decoder-embed-path`` of our models and fairseq's. The method and its source stand in
+:mod:`lev_plugins.ops.cooccurrence`.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import UserError
+from ..io.output import printable, whole_file
+from ..registration import register
+from .options import adder, at_least_one, make_parser, say
+
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
+    from torch import Tensor
+
+#: pairs that are counted at most, evenly spaced: more of them hardly change the vectors
+MAX_PAIRS = 200_000
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = make_parser(
+        "embeddings",
+        "Learn embeddings from which symbols stand in the same pairs of binarised training data, "
+        "for --encoder-embed-path: a model that starts from them needs fewer updates.",
+        "data-bin data-bin/embeddings.txt --dim 256",
+    )
+    add = adder(parser)
+    add("data DATA", "folder that fairseq-preprocess or lev-preprocess made")
+    add("output FILE", "file for the embeddings; with two dictionaries FILE.SRC and FILE.TGT")
+    add("--dim N", "width of the model", type=int, required=True)
+    add("--source-lang LANG", "source language (default: as the data are named)")
+    add("--target-lang LANG", "target language")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command; raises :class:`UserError` with nothing written."""
+    args = build_parser().parse_args(argv)
+    at_least_one(args, "dim")
+    register()
+    import torch
+
+    from ..data.pairs import BinarizedPairs
+    from ..ops.cooccurrence import cooccurrence_embeddings
+
+    data = BinarizedPairs(args.data, args.source_lang, args.target_lang)
+    torch.manual_seed(1)
+    try:
+        vectors = cooccurrence_embeddings(data.symbols(MAX_PAIRS), data.size, args.dim)
+    except ValueError as error:
+        raise UserError(f"--dim {args.dim} is too large: {error}") from None
+    paths = [args.output]
+    if not data.is_joined:
+        paths = [f"{args.output}.{language}" for language in data.languages]
+    for path, (first, dictionary) in zip(paths, data.dictionaries()):
+        write(path, dictionary, vectors[first : first + len(dictionary)])
+    options = "--encoder-embed-path", "--decoder-embed-path"
+    flags = " ".join(f"{option} {path}" for option, path in zip(options, paths))
+    say(printable(f"next: fairseq-train … {flags}"))
+
+
+def write(path: str, dictionary: "Dictionary", vectors: "Tensor") -> None:
+    """The vectors of a dictionary's symbols, V × dim, as fairseq reads them; those of symbols that
+    no pair has are left out: a model makes its own."""
+    is_learnt = vectors.any(1)
+    is_learnt[: dictionary.nspecial] = False
+    numbers = np.flatnonzero(is_learnt.numpy())
+    with whole_file(path) as file:
+        file.write(f"{len(numbers)} {vectors.size(1)}\n")
+        for number in numbers:
+            values = " ".join(f"{value:.5f}" for value in vectors[number].tolist())
+            file.write(f"{dictionary[number]} {values}\n")

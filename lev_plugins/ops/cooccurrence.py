@@ -1,0 +1,73 @@
+"""Embeddings from which symbols stand in the same sentence pairs, learnt without a network.
+
+Symbols that translate each other stand in the same pairs, and get vectors near to each other
+(Levy et al., 2017, "A strong baseline for learning cross-lingual word embeddings from sentence
+alignments"). The vectors are the truncated singular value decomposition of positive pointwise
+mutual information (Levy and Goldberg, 2014, "Neural word embedding as implicit matrix
+factorization").
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+#: symbols that others are counted beside, the most frequent: 4 bytes for each symbol and context
+MAX_CONTEXTS = 8000
+#: directions that are computed beyond those that are wanted, for the sake of their precision
+MORE_DIRECTIONS = 32
+_EPSILON = 1e-9
+
+
+def cooccurrence_embeddings(pairs: Sequence[np.ndarray], symbols: int, dim: int) -> Tensor:
+    """Vectors of length 1 for each symbol, symbols × dim; zeros for what no pair has.
+
+    pairs: the symbols of each sentence pair, each once.
+
+    Raises:
+        ValueError: ``dim`` is above the number of symbols that pairs have.
+    """
+    counts, contexts = _counts(pairs, symbols)
+    totals = counts.sum(1)
+    is_seen = totals > 0
+    if dim > min(int(is_seen.sum()), len(contexts)):
+        raise ValueError(f"{dim} dimensions for {int(is_seen.sum())} symbols")
+    information = torch.from_numpy(_positive_information(counts, totals))
+    directions = min(dim + MORE_DIRECTIONS, *information.shape)
+    left, strengths, _ = torch.svd_lowrank(information, directions)
+    vectors = left[:, :dim] * strengths[:dim].sqrt()
+    seen = torch.from_numpy(is_seen)
+    centred = vectors - vectors[seen].mean(0)
+    return torch.nn.functional.normalize(centred) * seen.unsqueeze(1)
+
+
+def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.ndarray]:
+    """How often a symbol stands beside each context, symbols × contexts, and the contexts.
+
+    A pair counts once for each of its symbols: what stands in a long one says less. A symbol
+    stands beside itself: else the two sides of a translation would have directions of their own.
+    """
+    frequencies = np.zeros(symbols, np.int64)
+    for pair in pairs:
+        frequencies[pair] += 1
+    most_frequent = np.argsort(-frequencies, kind="stable")[:MAX_CONTEXTS]
+    contexts = most_frequent[frequencies[most_frequent] > 0]
+    columns = np.full(symbols, -1)
+    columns[contexts] = np.arange(len(contexts))
+    counts = np.zeros((symbols, len(contexts)), np.float32)
+    for pair in pairs:
+        beside = columns[pair]
+        counts[pair[:, None], beside[beside >= 0]] += 1 / len(pair)
+    return counts, contexts
+
+
+def _positive_information(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """max(0, log p(symbol, context) / (p(symbol) p(context))), in the place of the counts."""
+    whole = totals.sum()
+    by_context = counts.sum(0)
+    counts *= whole
+    counts /= totals[:, None] + _EPSILON
+    counts /= by_context + _EPSILON
+    np.maximum(counts, 1, out=counts)
+    return np.log(counts, out=counts)

@@ -1,0 +1,136 @@
+"""embeddings: from binarised pairs to the first parameters of every model that has them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import saved
+import tiny
+import torch
+from fairseq import checkpoint_utils, tasks, utils
+from fairseq.data import Dictionary
+from refusals import refusal, refuses
+
+from lev_plugins.cli import embeddings
+from lev_plugins.registration import register
+
+#: letters of a source and of its target
+PAIRS = [("abc", "abd"), ("cde", "cd"), ("efgh", "fgh"), ("ah", "gb"), ("bdf", "ace")]
+
+
+def write_data(folder: Path, letters: Sequence[str] = (tiny.LETTERS,) * 2) -> list[Dictionary]:
+    """Binarised pairs, with these dictionaries of source and target."""
+    folder.mkdir()
+    dictionaries = [tiny.dictionary(known) for known in letters]
+    for number, (side, symbols) in enumerate(zip(("src", "tgt"), dictionaries)):
+        symbols.save(str(folder / f"dict.{side}.txt"))
+        rows = [tiny.sentence(pair[number], symbols)[1:] for pair in PAIRS]
+        tiny.write_indexed(folder / f"train.src-tgt.{side}", rows, len(symbols))
+    return dictionaries
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    register()
+    write_data(Path("data"))
+
+
+def built(kind: str, *flags: str, data: str = "data"):
+    """A model as a training begins with it, and the settings of the training."""
+    words = f"{data} {saved.KINDS[kind]} --optimizer adam {saved.SIZES} --decoder-embed-dim 16"
+    languages = "--source-lang src --target-lang tgt".split()
+    decoders = "--decoder-ffn-embed-dim 16 --decoder-attention-heads 2".split()
+    if kind == "pbd":
+        words, decoders = words.replace("--decoder-embed-dim 16", ""), []
+    cfg = saved.configuration([*words.split(), *languages, *decoders, *flags])
+    task = tasks.setup_task(cfg.task)
+    return task.build_model(cfg.model), cfg, task
+
+
+def tables(model: torch.nn.Module) -> list[torch.Tensor]:
+    """All embeddings, or output layers, of symbols."""
+    weights = dict(model.named_parameters()).values()
+    rows = len(tiny.dictionary())  # and the placeholder
+    return [weight for weight in weights if weight.dim() == 2 and len(weight) in (rows, rows + 1)]
+
+
+@pytest.mark.parametrize("kind", saved.KINDS)
+def test_a_model_starts_from_the_file(kind):
+    vectors = torch.randn(8, 16)
+    with open("file.txt", "w") as file:
+        file.write("8 16\n")
+        for letter, vector in zip(tiny.LETTERS, vectors.tolist()):
+            file.write(f"{letter} {' '.join(map(str, vector))}\n")
+    model, _, task = built(kind, "--share-all-embeddings", "--encoder-embed-path", "file.txt")
+    first = task.source_dictionary.index("a")
+    assert any(torch.allclose(table[first : first + 8], vectors) for table in tables(model))
+
+
+def test_the_file_has_a_vector_for_each_symbol_that_stands_beside_others(capsys):
+    embeddings.main(["data", "file.txt", "--dim", "4"])
+    vectors = utils.parse_embedding("file.txt")
+    assert set(vectors) == set(tiny.LETTERS)
+    assert all(abs(vector.norm() - 1) < 1e-3 for vector in vectors.values())
+    assert "--encoder-embed-path file.txt" in capsys.readouterr().err
+    first = Path("file.txt").read_bytes()
+    embeddings.main(["data", "file.txt", "--dim", "4"])
+    assert Path("file.txt").read_bytes() == first
+
+
+def test_two_dictionaries_have_a_file_each_for_their_own_tables():
+    write_data(Path("two"), ("hgfedcba", "xabcdefgh"))
+    embeddings.main(["two", "file", "--dim", "4"])
+    sizes = [*"--encoder-embed-dim 4 --decoder-embed-dim 4".split()]
+    paths = [*"--encoder-embed-path file.src --decoder-embed-path file.tgt".split()]
+    model, _, task = built("editor", *sizes, *paths, data="two")
+    for side, symbols, table in (
+        ("src", task.source_dictionary, model.encoder_embed),
+        ("tgt", task.target_dictionary, model.decoder_embed),
+    ):
+        for letter, vector in utils.parse_embedding(f"file.{side}").items():
+            assert torch.equal(table.weight[symbols.index(letter)], vector)
+
+
+def test_a_checkpoint_needs_the_file_no_more():
+    embeddings.main(["data", "file.txt", "--dim", "4"])
+    sizes = [*"--encoder-embed-dim 4 --decoder-embed-dim 4".split()]
+    model, cfg, task = built("editor", *sizes, "--encoder-embed-path", "file.txt")
+    saved.write(Path("model.pt"), cfg, model, task.state_dict())
+    Path("file.txt").unlink()
+    (again,), _ = checkpoint_utils.load_model_ensemble(["model.pt"])
+    assert torch.equal(again.encoder_embed.weight, model.encoder_embed.weight)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "No such file"),
+        ("", "no file of embeddings"),
+        ("1 2\na word\n", "no file of embeddings"),
+        ("1 2\nzz 1 2\n", "none of the dictionary's symbols"),
+        ("1 2\na 1 2\n", "--dim 16"),
+    ],
+)
+def test_a_file_that_cannot_be_or_does_not_fit_is_refused(text, reason):
+    if text is not None:
+        Path("file.txt").write_text(text)
+    with refuses(reason, "file.txt"):
+        built("editor", "--encoder-embed-path", "file.txt")
+
+
+def test_two_files_for_one_table_are_refused():
+    paths = [*"--encoder-embed-path a --decoder-embed-path b".split()]
+    embeddings.main(["data", "a", "--dim", "4"])
+    sizes = [*"--encoder-embed-dim 4 --decoder-embed-dim 4".split()]
+    with refuses("one table"):
+        built("editor", "--share-all-embeddings", *sizes, *paths)
+
+
+def test_data_that_are_not_there_and_too_many_dimensions_are_refused():
+    assert "no data of two languages" in refusal(embeddings.main, "nothing", "f", "--dim", 4)
+    assert "no training data" in refusal(
+        embeddings.main, "data", "f", "--dim", 4, "--source-lang", "src", "--target-lang", "xx"
+    )
+    assert "--dim 99" in refusal(embeddings.main, "data", "f", "--dim", 99)
+    assert "--dim 0" in refusal(embeddings.main, "data", "f", "--dim", 0)

@@ -1,0 +1,81 @@
+"""Embeddings from co-occurrence: the formula, computed plainly, and what it is for."""
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from lev_plugins.ops.cooccurrence import cooccurrence_embeddings
+
+CONCEPTS = 40  # a word c of the source stands for CONCEPTS + c of the target
+
+
+def translations(seed: int, count: int = 1000) -> list[np.ndarray]:
+    """Pairs of a language and its translation word by word."""
+    draw = random.Random(seed)
+    pairs = []
+    for _ in range(count):
+        source = draw.sample(range(CONCEPTS), draw.randint(2, 6))
+        pairs.append(np.array([*source, *(CONCEPTS + word for word in source)]))
+    return pairs
+
+
+def plainly(pairs: Sequence[Sequence[int]], symbols: int, dim: int) -> np.ndarray:
+    """The same by loops over symbols, and by the whole decomposition."""
+    counts = np.zeros((symbols, symbols))
+    for pair in pairs:
+        for one in pair:
+            for other in pair:
+                counts[one, other] += 1 / len(pair)
+    whole, information = counts.sum(), np.zeros_like(counts)
+    for one in range(symbols):
+        for other in range(symbols):
+            if counts[one, other]:
+                expected = counts[one].sum() * counts[other].sum() / whole
+                information[one, other] = max(0.0, math.log(counts[one, other] / expected))
+    left, strengths, _ = np.linalg.svd(information)
+    vectors = left[:, :dim] * np.sqrt(strengths[:dim])
+    vectors -= vectors.mean(0)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_words_that_translate_each_other_are_nearest():
+    vectors = cooccurrence_embeddings(translations(seed=1), 2 * CONCEPTS, dim=32)
+    likeness = vectors @ vectors.T - 2 * torch.eye(2 * CONCEPTS)
+    nearest = likeness[:CONCEPTS].argmax(1)
+    assert nearest.tolist() == list(range(CONCEPTS, 2 * CONCEPTS))
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_it_is_the_decomposition_of_positive_pointwise_mutual_information(dim):
+    draw = random.Random(dim)
+    pairs = [draw.sample(range(12), draw.randint(2, 7)) for _ in range(40)]
+    torch.manual_seed(1)
+    vectors = cooccurrence_embeddings([np.array(pair) for pair in pairs], 12, dim)
+    expected = plainly(pairs, 12, dim)
+    # directions have no sign
+    assert np.allclose(vectors @ vectors.T, expected @ expected.T, atol=1e-4)
+
+
+def test_a_symbol_that_no_pair_has_has_no_vector():
+    pairs = translations(seed=2)
+    vectors = cooccurrence_embeddings(pairs, 2 * CONCEPTS + 2, dim=8)
+    lengths = vectors.norm(dim=1)
+    assert torch.allclose(lengths[: 2 * CONCEPTS], torch.ones(2 * CONCEPTS))
+    assert not lengths[2 * CONCEPTS :].any()
+
+
+def test_rare_symbols_are_described_by_frequent_ones(monkeypatch):
+    monkeypatch.setattr("lev_plugins.ops.cooccurrence.MAX_CONTEXTS", 60)
+    vectors = cooccurrence_embeddings(translations(seed=3), 2 * CONCEPTS, dim=24)
+    likeness = vectors @ vectors.T - 2 * torch.eye(2 * CONCEPTS)
+    right = likeness[:CONCEPTS].argmax(1) == torch.arange(CONCEPTS, 2 * CONCEPTS)
+    assert right.float().mean() > 0.9
+
+
+def test_more_dimensions_than_symbols_are_refused():
+    with pytest.raises(ValueError, match="4 symbols"):
+        cooccurrence_embeddings([np.arange(4)], 9, dim=5)
