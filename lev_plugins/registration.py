@@ -3,13 +3,11 @@
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
 from . import fairseq_patches
-from .fairseq_patches.imports import untouched_root_logger, when_complete
 
 #: parts of the package that are imported without fairseq
 _LIGHT = tuple(
@@ -21,10 +19,10 @@ _PACKAGE = (__package__ or "").partition(".")[0]
 _registered = False
 
 
-class _Registering(Loader):
+class _Registering:
     """Loads fairseq, or a part of the package that needs it: registers before it does."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Any) -> None:
         self.loader = loader
 
     def __getattr__(self, name: str) -> Any:
@@ -56,7 +54,7 @@ class _Finder:
         own = package == _PACKAGE and not light
         spec = PathFinder.find_spec(name, path) if own or name == "fairseq" else None
         if spec and spec.loader:
-            spec.loader = _Registering(spec.loader)
+            spec.loader = _Registering(spec.loader)  # type: ignore[assignment]
         return spec
 
 
@@ -76,6 +74,8 @@ def register() -> None:
     _registered = True
     if _Finder in sys.meta_path:
         sys.meta_path.remove(_Finder)
+    from .fairseq_patches.imports import untouched_root_logger, when_complete
+
     fairseq_patches.apply()
     with untouched_root_logger():
         from . import pretrained, systems, tasks  # noqa: F401
@@ -89,6 +89,7 @@ def _register_for_trainings() -> None:
     """What nobody needs who decodes: optimizers, scorers, how models are trained on a device."""
     from . import metrics
     from .fairseq_patches.beginning import PREPARATIONS
+    from .fairseq_patches.imports import untouched_root_logger
     from .nn import backends
 
     with untouched_root_logger():

@@ -36,10 +36,16 @@ class WordTree:
     of number k leads to node k + 1. Node 0 is the beginning.
 
     Args:
-        text: words, </s> behind each, in an order in which equal beginnings stand together.
+        sizes: how many symbols are behind each node.
     """
 
-    def __init__(self, text: str, eos: int) -> None:
+    def __init__(self, symbols: Numbers, sizes: Numbers) -> None:
+        self.symbols = symbols
+        self.starts = np.concatenate([[0], sizes.cumsum(dtype=np.int64)])
+
+    @classmethod
+    def of(cls, text: str, eos: int) -> "WordTree":
+        """Of words, </s> behind each, in an order in which equal beginnings stand together."""
         letters = code_points([text])
         sizes = np.diff(np.flatnonzero(letters == eos), prepend=-1)
         begins = sizes.cumsum() - sizes
@@ -56,9 +62,8 @@ class WordTree:
             symbols.append(letter[is_new])
             nodes[live] = count + is_new.cumsum()
             count += len(symbols[-1])
-        self.symbols = np.concatenate(symbols)
-        children = np.bincount(np.concatenate(parents), minlength=count + 2)
-        self.starts = np.concatenate([[0], children.cumsum()])
+        sizes = np.bincount(np.concatenate(parents), minlength=count + 2)
+        return cls(np.concatenate(symbols), sizes)
 
     def after(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """All that may follow some nodes: which of them, the symbol, the child."""

@@ -20,7 +20,6 @@ from ..corrector.checked_files import checked_files
 from ..corrector.ignore import IgnoreComments
 from ..corrector.markdown import is_markdown
 from ..corrector.packaged import ENGLISH_SPELLING
-from ..corrector.page import html_sink
 from ..corrector.report import Report, Sink, diff, json_sink
 from ..corrector.repository import NAMED, Repository, find_repository
 from ..errors import UserError, counted
@@ -120,6 +119,8 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
     if args.edits:
         yield json_sink(stack.enter_context(whole_file(args.edits)), bool(args.files))
     if args.html:
+        from ..corrector.page import html_sink  # slow to import
+
         model = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
         yield stack.enter_context(html_sink(args.html, f"Corrections by {model}"))
 

@@ -1,7 +1,6 @@
 """Which files below some paths a check reads: those of text that git tracks, else all."""
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -86,6 +85,8 @@ def _tracked(folder: str) -> list[str]:
     Raises:
         UserError: git refuses to say, as of a repository that is somebody else's.
     """
+    import subprocess  # slow to import
+
     environment = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
     command = ["git", "-C", folder, "ls-files", "-z"]
     try:

@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import UserError
 from ..io.text_files import read_bytes
 from .prepared import read_arrays
+from .sorted_lines import SortedLines
 
 MOST_KEPT = 100_000  # words whose place in the list is remembered
 LEVELS = range(10)
@@ -16,15 +17,14 @@ TEXT = "known"  # the array of a prepared list
 class KnownWords:
     """Terms, names, rare and foreign words, each with a level from 1 (met somewhere) to 9 (sure).
 
-    A level is evidence, in nats, that the word is meant as it is written. The list stays one text,
-    in which words are found by halving: it loads in milliseconds, whatever its length.
+    A level is evidence, in nats, that the word is meant as it is written.
 
     Args:
-        text: UTF-8; on each line a word in small letters, a tab and its level; sorted by bytes.
+        text: as of :class:`.SortedLines`; on each line a word in small letters and its level.
     """
 
     def __init__(self, text: bytes) -> None:
-        self._text = text if text.endswith(b"\n") else text + b"\n"
+        self._lines = SortedLines(text)
         self.level = lru_cache(MOST_KEPT)(self._level)
 
     @classmethod
@@ -40,18 +40,9 @@ class KnownWords:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What it is prepared as."""
-        return {TEXT: np.frombuffer(self._text, dtype=np.uint8)}
+        return {TEXT: np.frombuffer(self._lines.text, dtype=np.uint8)}
 
     def _level(self, word: str) -> int:
         """0 for a word that is not there."""
-        key, text = f"{word}\t".encode("utf-8", "surrogatepass"), self._text
-        low, high = 0, len(text)
-        while low < high:
-            middle = (low + high) // 2
-            begin = text.rfind(b"\n", low, middle) + 1 or low
-            end = text.find(b"\n", middle)
-            if text[begin:end] < key:
-                low = end + 1
-            else:
-                high = begin
-        return int(text[low + len(key) : low + len(key) + 1]) if text.startswith(key, low) else 0
+        level, *_ = self._lines.get(word, ("0",))
+        return int(level)

@@ -6,14 +6,14 @@ the user's cache, from where only the parts are read that a text leads to.
 
 import contextlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from .kept_lists import user_cache
 
 DESCRIPTION = "description.json"
 #: of what is kept
@@ -44,12 +44,6 @@ def load_identifier(languages: Sequence[str], cache: Path | None = None) -> Any:
     return identifier
 
 
-def user_cache() -> Path:
-    """Where this package keeps what can be made again."""
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches, "lev_plugins")
-
-
 def _kept(identifier_class: Any, folder: Path, own: dict[str, Any]) -> Any:
     """From what :func:`_keep` wrote; raises OSError and ValueError where there is no such thing."""
     described = json.loads((folder / DESCRIPTION).read_text("utf-8"))
@@ -69,6 +63,8 @@ def _kept(identifier_class: Any, folder: Path, own: dict[str, Any]) -> Any:
 
 def _keep(identifier: Any, folder: Path, own: dict[str, Any]) -> None:
     """Writes it, whole or not at all; raises OSError where it cannot."""
+    import tempfile  # slow to import
+
     folder.parent.mkdir(parents=True, exist_ok=True)
     parts = (
         identifier.nb_ptc,

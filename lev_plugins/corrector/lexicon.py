@@ -8,13 +8,17 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
 
+from lev_runtime.search import WordTree
+
 from ..errors import UserError
 from ..io.text_files import all_lines
+from .kept_lists import kept_arrays
 from .letter_model import LetterModel as LetterModel
 from .near_words import NearWords
 from .prepared import (
@@ -27,8 +31,11 @@ from .prepared import (
     shared_counts,
     unpacked,
 )
+from .sorted_lines import SortedLines
 
 T = TypeVar("T")
+#: What stands for it in :attr:`Lexicon.tree`.
+END_OF_WORD = ord("\n")
 _COUNTS = ("counts", "count_places")
 
 
@@ -67,6 +74,8 @@ def all_small(words: Iterable[str]) -> bool:
 class Lexicon:
     """Words, each with how often it is met; 0 where that is not known."""
 
+    OF_TREE = ("tree_letters", "tree_sizes")  #: of :meth:`arrays`
+
     def __init__(self, counts: Mapping[str, float]) -> None:
         self.counts = dict(counts)
         self.words = sorted(self.counts)
@@ -77,18 +86,32 @@ class Lexicon:
         """Of the words."""
         return LetterModel(self.words)
 
+    @cached_property
+    def tree(self) -> WordTree:
+        """The words by their letters, :data:`END_OF_WORD` behind each."""
+        return WordTree.of("\n".join([*self.words, ""]), END_OF_WORD)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What it is prepared as."""
         counts = counts_as_arrays([self.counts[word] for word in self.words])
-        return {"words": packed(self.words), **counts, **self.letters.arrays()}
+        tree = numbers(self.tree.symbols), numbers(np.diff(self.tree.starts))
+        return {
+            "words": packed(self.words),
+            **counts,
+            **self.letters.arrays(),
+            **dict(zip(self.OF_TREE, tree, strict=True)),
+        }
 
     @classmethod
     def read(cls, path: str) -> "Lexicon":
         """A file of words, one a line, each with its count behind it or without."""
-        if arrays := read_arrays(path, ("words", *_COUNTS, *LetterModel.NAMES)):
+        names = ("words", *_COUNTS, *LetterModel.NAMES)
+        if arrays := read_arrays(path, names, optional=cls.OF_TREE):
             words = unpacked(arrays["words"])
             lexicon = cls(dict(zip(words, shared_counts(arrays), strict=True)))
             lexicon.letters = LetterModel.from_arrays(arrays)
+            if cls.OF_TREE[0] in arrays:
+                lexicon.tree = WordTree(*(arrays[name] for name in cls.OF_TREE))
             return lexicon
 
         def parse(line: str) -> tuple[str, float]:
@@ -130,19 +153,20 @@ class Lexicon:
 class Lookup:
     """Pairs of a misspelling and a correction, as met in training; there may be several of one."""
 
+    NAMES = ("lines", "rights", "right_counts")  #: of :meth:`arrays`
+
     def __init__(
         self,
         pairs: Iterable[tuple[str, str]],
         ambiguous: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
-        self.corrections: dict[str, tuple[str, ...]] = {}
         self.misspellings: dict[str, int] = {}
         #: Misspellings whose corrections are candidates where the word is none of the lexicon.
         self.ambiguous: dict[str, tuple[str, ...]] = dict(ambiguous)
-        self._add(pairs)
-
-    def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
-        corrections, misspellings = self.corrections, self.misspellings
+        #: Whether it is to be asked in small letters.
+        self.is_small = False
+        corrections, misspellings = dict[str, tuple[str, ...]](), self.misspellings
+        self.corrections: Mapping[str, tuple[str, ...]] = corrections
         for wrong, right in pairs:
             known = corrections.get(wrong, ())
             if wrong != right and right not in known:
@@ -155,24 +179,50 @@ class Lookup:
         What is listed with capitals alone does not touch ``known`` words (*May*, *may*), nor does
         what has several corrections.
         """
-        table = Lookup(())
-        if all_small(self.corrections):
-            table.corrections, table.misspellings = {**self.corrections}, {**self.misspellings}
-        else:
-            table._add(
-                (wrong.lower(), right)
-                for wrong, corrections in self.corrections.items()
-                if wrong == wrong.lower() or wrong.lower() not in known
-                for right in corrections
-            )
+        if self.is_small:
+            return self
+        listed = (
+            (wrong.lower(), right)
+            for wrong, corrections in self.corrections.items()
+            if wrong == wrong.lower() or wrong.lower() not in known
+            for right in corrections
+        )
         small = known if all_small(known) else {word.lower() for word in known}
-        table._add(
+        several = (
             (wrong, right)
             for wrong, corrections in self.ambiguous.items()
             if wrong not in small
             for right in corrections
         )
+        table = Lookup(chain(listed, several))
+        table.is_small = True
         return table
+
+    @classmethod
+    def kept(cls, path: str, lexicon: Lexicon, lexicon_path: str) -> "Lookup":
+        """What :meth:`read` and :meth:`in_small_letters` make of a file beside a lexicon, from the
+        user's cache where it is there (:mod:`.kept_lists`)."""
+
+        def make() -> Arrays:
+            return cls.read(path).in_small_letters(lexicon.counts).arrays()
+
+        arrays = kept_arrays("misspellings", [path, lexicon_path], cls.NAMES, make)
+        table = cls(())
+        table.corrections = SortedLines(arrays["lines"].tobytes())
+        rights, counts = unpacked(arrays["rights"]), arrays["right_counts"].tolist()
+        table.misspellings = dict(zip(rights, counts, strict=True))
+        table.is_small = True
+        return table
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it is kept as."""
+        text = SortedLines.of(self.corrections).text
+        counts = np.array([*self.misspellings.values()], dtype=np.int64)
+        return {
+            "lines": np.frombuffer(text, dtype=np.uint8),
+            "rights": packed([*self.misspellings]),
+            "right_counts": numbers(counts),
+        }
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
@@ -182,10 +232,12 @@ class Lookup:
         """
 
         def parse(line: str) -> tuple[str, str, bool]:
-            wrong, right = line.split("->" if "->" in line else "\t")
+            is_codespells = "->" in line
+            listed = line.lower().replace("\t", " ").split("->")
+            wrong, right = listed if is_codespells else line.split("\t")
             if not (wrong and right):
                 raise ValueError
-            return (wrong.lower(), right.lower(), True) if "->" in line else (wrong, right, False)
+            return wrong, right, is_codespells
 
         rows = _parsed(path, parse, "a misspelling, a tab and its correction", empty=True)
         several = {wrong: right for wrong, right, listed in rows if listed and "," in right}

@@ -3,6 +3,7 @@
 import io
 import os
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -13,11 +14,16 @@ from ..io.text_files import reading
 
 #: the first bytes of an npz file
 ZIP = b"PK\x03\x04"
+#: of files that are no npz, cut short or damaged
+_FAULTS = (KeyError, ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 Arrays = Mapping[str, np.ndarray]
 
 
-def read_arrays(path: str, names: Iterable[str]) -> Arrays | None:
+def read_arrays(path: str, names: Iterable[str], optional: Iterable[str] = ()) -> Arrays | None:
     """The arrays of a prepared list; None for a file of another form.
+
+    Args:
+        optional: names of arrays that older lists have not got.
 
     Raises:
         UserError: the file cannot be read, is damaged, or lacks one of the ``names``.
@@ -30,16 +36,18 @@ def read_arrays(path: str, names: Iterable[str]) -> Arrays | None:
         content = ZIP + file.read()
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            return {name: stored[name] for name in names}
-    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            present = [name for name in optional if name in stored]
+            return {name: stored[name] for name in (*names, *present)}
+    except _FAULTS as error:
         reason = f"it has no array of {error}" if isinstance(error, KeyError) else str(error)
         raise UserError(f"{path}: is no prepared list of this kind ({reason})") from error
 
 
-def write_arrays(path: str, arrays: Arrays) -> None:
-    """Writes a prepared list."""
+def write_arrays(path: str, arrays: Arrays, compress: bool = True) -> None:
+    """Writes a prepared list; without ``compress`` it is larger and read sooner."""
+    save = np.savez_compressed if compress else np.savez
     with whole_file(path) as file:
-        np.savez_compressed(file.buffer, allow_pickle=False, **dict(arrays))
+        save(file.buffer, allow_pickle=False, **dict(arrays))
 
 
 def packed(words: Sequence[str]) -> np.ndarray:

@@ -109,7 +109,7 @@ class Ranker(Backend):
         self.uses_context = self.by_word and vocabulary.bigrams is not None
         self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
         if self.by_word and vocabulary.lexicon:
-            model.words = vocabulary.lexicon.words
+            model.lexicon = vocabulary.lexicon
         self._found: dict[str, Candidates] = {}
         self.readable = lru_cache(MOST_KEPT)(self._readable)
         self.unknown = lru_cache(MOST_KEPT)(self._in_no_list)

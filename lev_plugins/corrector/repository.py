@@ -3,7 +3,6 @@ a list of its words."""
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -106,10 +105,9 @@ def _read(path: str) -> Repository | None:
         return None
     shown = _shown(path)
     try:
-        parsed = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        section = _section(text)
+    except ValueError as error:
         raise UserError(f"{shown} is not valid TOML: {error}") from error
-    section = _section(parsed)
     if section is None:
         return None
     folder = _shown(os.path.dirname(path))
@@ -127,8 +125,11 @@ def _read(path: str) -> Repository | None:
     return Repository(folder, **fields)
 
 
-def _section(parsed: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    tools = parsed.get("tool")
+def _section(toml: str) -> Mapping[str, Any] | None:
+    """The settings in a text; raises ValueError where that is not valid."""
+    import tomllib  # slow to import
+
+    tools = tomllib.loads(toml).get("tool")
     section = tools.get(SECTION) if isinstance(tools, dict) else None
     return section if isinstance(section, dict) else None
 
@@ -184,8 +185,8 @@ def _line_of(text: str, name: str) -> int:
     before = 0
     for count in range(1, len(lines) + 1):
         try:
-            section = _section(tomllib.loads("\n".join(lines[:count])))
-        except tomllib.TOMLDecodeError:
+            section = _section("\n".join(lines[:count]))
+        except ValueError:
             continue  # a value of several lines
         if section and name in section:
             break

@@ -18,6 +18,7 @@ from lev_runtime.search import (
 from lev_runtime.text_processing import Tokens
 
 from .backends import Backend
+from .lexicon import END_OF_WORD, Lexicon
 
 #: A unit, and a text that it may become.
 Pair = tuple[Tokens, Tokens]
@@ -42,8 +43,8 @@ class Searching(Backend):
     pad: int
     #: The tokens that can be read and written.
     spelling: frozenset[str]
-    #: Of a lexicon, among which :meth:`nbest` searches too.
-    words: Sequence[str] = ()
+    #: Among whose words :meth:`nbest` searches too.
+    lexicon: Lexicon | None = None
 
     def prefixes(self, units: Sequence[Tokens]) -> tuple[PrefixReader, Sequence[int]]:
         """A reader of what could be written for units, and which unit each of its rows is."""
@@ -55,16 +56,23 @@ class Searching(Backend):
 
     @cached_property
     def _tree(self) -> WordTree | None:
-        """The words of a lexicon that can be spelt; made when first needed."""
+        """The words of the lexicon that can be spelt; made when first needed."""
+        if not (self.lexicon and self.lexicon.words):
+            return None
+        if self.processing.by_letter and self.spelling.issuperset(self.lexicon.letters.letters):
+            return self._numbered_tree(self.lexicon.tree)
+        spelt = filter(self.knows, map(self.processing.tokens, self.lexicon.words))
         eos = chr(self.eos)
-        if self.processing.by_letter and self.spelling.issuperset("".join(self.words)):
-            letters = [letter for letter in self.spelling if len(letter) == 1]
-            numbers = str.maketrans({letter: chr(self.number(letter)) for letter in letters})
-            text = "\n".join([*sorted(self.words), ""]).translate({**numbers, ord("\n"): eos})
-        else:
-            spelt = filter(self.knows, map(self.processing.tokens, self.words))
-            text = "".join(word + eos for word in sorted({*map(self._numbered, spelt)}))
-        return WordTree(text, self.eos) if text else None
+        text = "".join(word + eos for word in sorted({*map(self._numbered, spelt)}))
+        return WordTree.of(text, self.eos) if text else None
+
+    def _numbered_tree(self, tree: WordTree) -> WordTree:
+        """A tree of letters as one of the numbers of symbols."""
+        numbers = np.zeros(int(tree.symbols.max()) + 1, dtype=np.int64)
+        for letter in np.flatnonzero(np.bincount(tree.symbols)).tolist():
+            numbers[letter] = self.number(chr(letter))
+        numbers[END_OF_WORD] = self.eos
+        return WordTree(numbers[tree.symbols], np.diff(tree.starts))
 
     def _numbered(self, tokens: Tokens) -> str:
         """A text as :mod:`lev_runtime.search` has it."""

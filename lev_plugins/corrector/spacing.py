@@ -11,10 +11,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from heapq import nlargest
 from operator import itemgetter
 from typing import NamedTuple
 
+import numpy as np
 from rapidfuzz.distance import OSA
 
 from .edits import Patch
@@ -113,8 +113,7 @@ class Spacing:
         self._total = math.log(math.fsum(counts.values()))
         self._lines = "\n".join(["", *counts, ""])
         self._common = {*FUNCTION_WORDS}
-        most_frequent = nlargest(3, counts, key=counts.__getitem__)
-        if not self._common.issuperset(most_frequent):
+        if not self._common.issuperset(most_frequent(counts, 3)):
             neighbours = Counter(word for pair in bigrams.counts for word in pair)
             least = COMMON * len(bigrams.counts)
             self._common = {word for word, number in neighbours.items() if number >= least}
@@ -364,6 +363,14 @@ class Spacing:
         share = math.fsum(math.exp(score - top) for score in spaces) / total
         score, best = max(rated, key=itemgetter(0))
         return best, math.exp(score - top) / total, share
+
+
+def most_frequent(counts: Mapping[str, float], most: int) -> list[str]:
+    """The words with the highest counts, and those that are met as often."""
+    words, values = [*counts], np.array([*counts.values()])
+    rank = max(len(words) - most, 0)
+    least = np.partition(values, rank)[rank]
+    return [words[place] for place in np.flatnonzero(values >= least).tolist()]
 
 
 def case_of(line: str, start: int, end: int) -> str:

@@ -59,7 +59,9 @@ class Vocabulary:
         if self.lexicon and bigrams:
             met = {word for word in confusions if word in self.lexicon and word in bigrams}
             listed = self.lookup.corrections if self.lookup else {}
-            for word in met.difference(listed):
+            for word in met:
+                if word in listed:
+                    continue
                 if others := tuple(other for other in confusions[word] if other in met):
                     self.confused[word] = others
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.

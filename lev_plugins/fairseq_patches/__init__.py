@@ -8,12 +8,13 @@ are of commands and trainings. :mod:`.hooks` has what components may do when a t
 from importlib import import_module
 
 from ..io.command_errors import run_cli as run_cli
-from . import imports
 from .error_lines import one_line_errors
 
 
 def apply() -> None:
     """Work around faults of fairseq in this process; those of trainings once all of it is here."""
+    from . import imports  # slow to import
+
     one_line_errors()
     imports.import_fairseq()
     from . import (  # noqa: F401

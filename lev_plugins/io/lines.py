@@ -114,13 +114,15 @@ def progress(
     Nothing is shown between lines that are written to a terminal, where ``output`` is ``-``.
     ``total``: how many there are, or the file whose lines they are.
     """
-    from tqdm import tqdm
+    shares_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
+    if shares_terminal or not sys.stderr.isatty():
+        yield from items
+        return
+    from tqdm import tqdm  # slow to import
 
     if isinstance(total, str):
         total = None if is_stream(total) else sum(1 for _ in raw_lines(total))
-    shares_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
-    quiet = shares_terminal or not sys.stderr.isatty()
-    yield from tqdm(items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet)
+    yield from tqdm(items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False)
 
 
 def say_no_draft(what: str, draft_lang: str, way: str) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -69,6 +68,8 @@ def staging_directory(destdir: str) -> Iterator[str]:
     anchor = final = Path(destdir).resolve()
     while not anchor.exists():
         anchor = anchor.parent
+    import tempfile  # slow to import
+
     try:
         with tempfile.TemporaryDirectory(prefix=".preprocess-", dir=anchor) as folder:
             yield folder

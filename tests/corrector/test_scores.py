@@ -10,6 +10,7 @@ from fairseq.search import PrefixConstrainedBeamSearch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lev_plugins.corrector.lexicon import Lexicon
 from lev_plugins.corrector.searching import LEXICON_BEAM
 
 EOS = 2
@@ -22,7 +23,7 @@ WORDS = ["abc", "bead", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", 
 @cache
 def searching(kind):
     backend = writing_corrector(kind).backend
-    backend.words = WORDS
+    backend.lexicon = Lexicon(dict.fromkeys(WORDS, 0.0))
     return backend
 
 

@@ -146,6 +146,10 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
     lexicon, bigrams = Lexicon.read(paths[0]), Bigrams.read(paths[1])
     assert lexicon.counts == words.counts
     assert lexicon.letters.per_letter("ba") == words.letters.per_letter("ba")
+    older = {name: values for name, values in words.arrays().items() if name[:4] != "tree"}
+    write_arrays(str(tmp_path / "older"), older)
+    trees = [words.tree, lexicon.tree, Lexicon.read(str(tmp_path / "older")).tree]
+    assert len({(*tree.symbols.tolist(), *tree.starts.tolist()) for tree in trees}) == 1
     assert bigrams.counts == pairs.counts and len(bigrams.counts) == 3
     assert bigrams.counts.get(("cat", "a")) is None and ("dog", "dog") not in bigrams.counts
     assert (bigrams.first, bigrams.second) == (pairs.first, pairs.second)

@@ -96,7 +96,7 @@ def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
     def readers() -> list[Any]:
         limits = np.full(len(units), 20)
         words = sorted(map(chars, ("government", "the", "believes", "tech")))
-        tree = WordTree("".join(word + chr(eos) for word in words), eos)
+        tree = WordTree.of("".join(word + chr(eos) for word in words), eos)
         texts = [[chars("government")], [], [chars("believe")]]
         return [Beam(5, limits, eos), Beam(3, limits, eos, tree), Given(texts, eos)]
 
