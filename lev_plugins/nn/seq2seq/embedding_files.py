@@ -34,7 +34,9 @@ def load_embeddings(
     Raises:
         UserError: a file cannot be read or does not fit, or two are given for one table.
     """
-    path, target_path = cfg.encoder_embed_path, cfg.decoder_embed_path
+    # older checkpoints do not have the options
+    path = getattr(cfg, "encoder_embed_path", None)
+    target_path = getattr(cfg, "decoder_embed_path", None)
     if path:
         _load(path, *source)
     if not target_path or target_path == path and source[1] is target[1]:
