@@ -10,12 +10,13 @@ from fairseq import tasks
 from fairseq.data import Dictionary
 
 from ..errors import UserError
-from ..io.line_index import checked_blocks, open_text
+from ..io.line_index import checked_blocks
 from ..io.lines import raw_lines
 from ..io.text_files import (
     SPECIAL_TOKENS,
     XZ,
     count_lines,
+    open_text,
     read_parallel,
     refuse_special_tokens,
     require_files,

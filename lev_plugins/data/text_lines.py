@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from ..errors import UserError
-from ..io.line_index import blocks_of_lines, line_index, open_text
+from ..io.line_index import blocks_of_lines, line_index
+from ..io.text_files import open_text
 
 
 class TextLines(Sequence[str]):

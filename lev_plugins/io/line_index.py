@@ -8,9 +8,7 @@ later one takes its place.
 
 import fcntl
 import hashlib
-import lzma
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +18,7 @@ from typing import IO
 import numpy as np
 
 from ..errors import UserError
-from .text_files import XZ, read_lines, reading
+from .text_files import read_lines, reading
 
 #: a line: where it begins in the file, and how many characters it has
 LINE = np.dtype([("start", "<i8"), ("characters", "<i4")])
@@ -32,31 +30,8 @@ _NEWLINE = 10
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def open_text(path: str) -> IO[bytes]:
-    """A text to read; of an xz file a copy without a name, decompressed by the block.
-
-    Raises:
-        UserError: it cannot be read, decompressed, or copied.
-    """
-    with reading(path):
-        file = open(path, "rb")
-        if file.peek(len(XZ))[: len(XZ)] != XZ:
-            return file
-    with file, lzma.open(file) as text:
-        copy = tempfile.TemporaryFile()
-        try:
-            shutil.copyfileobj(text, copy, BLOCK_BYTES)
-            copy.flush()
-        except (lzma.LZMAError, EOFError) as error:
-            raise UserError(f"{path}: cannot be decompressed ({error})") from error
-        except OSError as error:
-            folder = tempfile.gettempdir()
-            raise UserError(f"{path}: cannot be decompressed into {folder}: {error}") from error
-        return copy
-
-
 def checked_blocks(path: str, file: IO[bytes]) -> Iterator[bytes]:
-    """:func:`blocks_of_lines` of a text, as :func:`open_text` gives it.
+    """:func:`blocks_of_lines` of a text, as :func:`.open_text` gives it.
 
     Raises:
         UserError: what :func:`.read_lines` refuses, in its words, for the first such line.

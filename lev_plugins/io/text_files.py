@@ -9,6 +9,8 @@ import io
 import lzma
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -63,21 +65,32 @@ def require_files(paths: Iterable[str], hint: str = "") -> None:
         raise UserError(f"{', '.join(lost)}; {hint or 'check the path'}")
 
 
-def _opened(path: str) -> IO[bytes]:
-    """A file to read, decompressed where it is an xz file."""
-    file = open(path, "rb")
-    if file.peek(len(XZ))[: len(XZ)] != XZ:
-        return file
-    with file:
+def open_text(path: str) -> IO[bytes]:
+    """A text to read; of an xz file a copy without a name, decompressed by the block.
+
+    Raises:
+        UserError: it cannot be read, decompressed, or copied.
+    """
+    with reading(path):
+        file = open(path, "rb")
+        if file.peek(len(XZ))[: len(XZ)] != XZ:
+            return file
+    with file, lzma.open(file) as text:
+        copy = tempfile.TemporaryFile()
         try:
-            return io.BytesIO(lzma.decompress(file.read()))
-        except lzma.LZMAError as error:
+            shutil.copyfileobj(text, copy)
+            copy.seek(0)
+        except (lzma.LZMAError, EOFError) as error:
             raise UserError(f"{path}: cannot be decompressed ({error})") from error
+        except OSError as error:
+            folder = tempfile.gettempdir()
+            raise UserError(f"{path}: cannot be decompressed into {folder}: {error}") from error
+        return copy
 
 
 def read_bytes(path: str) -> bytes:
     """What a file holds, which xz compressed or not; raises UserError where it cannot be read."""
-    with reading(path), _opened(path) as file:
+    with reading(path), open_text(path) as file:
         return file.read()
 
 
@@ -102,7 +115,7 @@ def read_lines(path: str) -> Iterator[str]:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
-    with reading(path), _opened(path) as file:
+    with reading(path), open_text(path) as file:
         yield from _checked_lines(path, file)
 
 
