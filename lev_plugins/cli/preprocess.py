@@ -57,22 +57,22 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
     languages = args.source_lang, args.target_lang
     joined = args.joined_dictionary and (args.srcdict or args.tgtdict)
     need = "no text to build a dictionary from: give --trainpref or "
-    contradictions = (
-        (not only_source and not all(languages),
-         "--source-lang and --target-lang are needed (or --only-source)"),
-        (joined and args.srcdict and args.tgtdict,
-         "--joined-dictionary has one dictionary: give --srcdict or --tgtdict"),
-        (not (args.dict_only or text or args.validpref or args.testpref),
-         "nothing to do: give --trainpref, --validpref or --testpref"),
-        (draft and draft in languages,
-         f"--draft-lang {draft} is a side of the pair too; give the drafts one of their own"),
-        (not text and not (joined or args.srcdict), f"{need}--srcdict"),
-        (not text and not (joined or args.tgtdict or only_source), f"{need}--tgtdict"),
-        (draft and only_source, "--draft-lang needs the target side: leave out --only-source"),
-    )  # fmt: skip
-    for contradicts, message in contradictions:
-        if contradicts:
-            raise UserError(message)
+    if not only_source and not all(languages):
+        raise UserError("--source-lang and --target-lang are needed (or --only-source)")
+    if joined and args.srcdict and args.tgtdict:
+        raise UserError("--joined-dictionary has one dictionary: give --srcdict or --tgtdict")
+    if not (args.dict_only or text or args.validpref or args.testpref):
+        raise UserError("nothing to do: give --trainpref, --validpref or --testpref")
+    if draft and draft in languages:
+        raise UserError(
+            f"--draft-lang {draft} is a side of the pair too; give the drafts one of their own"
+        )
+    if not text and not (joined or args.srcdict):
+        raise UserError(f"{need}--srcdict")
+    if not text and not (joined or args.tgtdict or only_source):
+        raise UserError(f"{need}--tgtdict")
+    if draft and only_source:
+        raise UserError("--draft-lang needs the target side: leave out --only-source")
 
 
 def refuse_old_dictionaries(args: argparse.Namespace) -> None:

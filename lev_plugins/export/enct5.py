@@ -53,17 +53,22 @@ def encoded(graph: Graph, encoder: nn.Module, vectors: str, tokens: str, mask: s
 
 def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
     """The bias of all heads by the distance of key and query: 1 × H × T × T."""
+    zero, step = graph.integer(0), graph.integer(1)
     length = graph.node("Gather", graph.node("Shape", tokens), graph.integer(1))
-    place = graph.node("Range", graph.integer(0), length, graph.integer(1))
+    place = graph.node("Range", zero, length, step)
     key, query = (graph.node("Unsqueeze", place, graph.constant([axis])) for axis in (0, 1))
     ahead = graph.node("Sub", key, query)
-    seen = ahead if bias.bidirectional else graph.node("Min", ahead, graph.integer(0))
-    distance = graph.node("Min", graph.node("Abs", seen), graph.integer(bias.longest))
+    seen = ahead if bias.bidirectional else graph.node("Min", ahead, zero)
+    distance = graph.node("Abs", seen)
+    distance = graph.node("Min", distance, graph.integer(bias.longest))
     bucket = graph.node("Gather", graph.constant(bias.bucket), distance)
     if bias.bidirectional:
-        behind = graph.node("Cast", graph.node("Greater", ahead, graph.integer(0)), to=INT64)
-        bucket = graph.node("Add", bucket, graph.node("Mul", behind, graph.integer(bias.side)))
-    rows = graph.node("Transpose", graph.embedding(bucket, bias.table.weight), perm=[2, 0, 1])
+        is_behind = graph.node("Greater", ahead, zero)
+        behind = graph.node("Cast", is_behind, to=INT64)
+        offset = graph.node("Mul", behind, graph.integer(bias.side))
+        bucket = graph.node("Add", bucket, offset)
+    rows = graph.embedding(bucket, bias.table.weight)
+    rows = graph.node("Transpose", rows, perm=[2, 0, 1])
     return graph.node("Unsqueeze", rows, graph.constant([0]))
 
 

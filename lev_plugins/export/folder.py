@@ -212,9 +212,8 @@ def _write_symbols(folder: Path, target: Any, sides: list[list[str]]) -> None:
 
 def _describe(folder: Path, content: dict[str, Any]) -> None:
     """Writes the description, with the size and the digest of every file."""
-    files = {
-        path.name: {"size": path.stat().st_size, "sha256": digest(path)}
-        for path in sorted(folder.iterdir())
-    }
+    files = {}
+    for path in sorted(folder.iterdir()):
+        files[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
     text = json.dumps(content | {"files": files}, indent=1)
     (folder / DESCRIPTION).write_text(text + "\n", "utf-8")

@@ -128,24 +128,29 @@ class Graph:
         """… × inputs → … × outputs; ``weight``: outputs × inputs."""
         if self.int8 and weight.numel() >= LEAST_QUANTIZED:
             return self._int8_linear(x, weight, bias)
-        product = self.node("MatMul", x, self.constant(weight.detach().float().t()))
-        return product if bias is None else self.node("Add", product, self.constant(bias))
+        columns = weight.detach().float().t()
+        product = self.node("MatMul", x, self.constant(columns))
+        if bias is None:
+            return product
+        return self.node("Add", product, self.constant(bias))
 
     def _int8_linear(self, x: str, weight: Tensor, bias: Tensor | None) -> str:
         """Weights have a scale for each output, what comes in one for all, at each run."""
         values = _array(weight.detach().float())
-        scales = np.maximum(np.abs(values).max(1) / INT8_LARGEST, 1e-12).astype(np.float32)
-        small = np.rint(values / scales[:, None]).astype(np.int8).T
-        small = np.ascontiguousarray(small)
-        inputs = [self._constant(part, shared=True) for part in (small, scales)]
-        names = dict(zip(("weight", "scales"), inputs))
-        places = {
-            f"{name}_offset": self.weights.add(part)[0]
-            for name, part in (("weight", small), ("scales", scales))
-        }
-        self.int8_weights.append({**names, **places, "shape": list(small.shape)})
-        inputs.append(self.constant(np.zeros(len(scales), np.int8)))
-        inputs += [] if bias is None else [self.constant(bias)]
+        largest = np.abs(values).max(1)
+        scales = np.maximum(largest / INT8_LARGEST, 1e-12).astype(np.float32)
+        rounded = np.rint(values / scales[:, None]).astype(np.int8)
+        small = np.ascontiguousarray(rounded.T)
+        inputs, described = [], {}
+        for name, part in (("weight", small), ("scales", scales)):
+            described[name] = self._constant(part, shared=True)
+            described[f"{name}_offset"], _ = self.weights.add(part)
+            inputs.append(described[name])
+        self.int8_weights.append({**described, "shape": list(small.shape)})
+        zeros = np.zeros(len(scales), np.int8)
+        inputs.append(self.constant(zeros))
+        if bias is not None:
+            inputs.append(self.constant(bias))
         return self.node("DynamicQuantizeMatMul", x, *inputs, domain=MICROSOFT)
 
     def output_layer(self, rows: str, table: Tensor, bias: Tensor) -> str:

@@ -38,24 +38,16 @@ READERS = (
 
 def _plain_classes() -> list[Any]:
     """The classes of fairseq's checkpoints: plain containers, numbers, and what processes send."""
-    makers = [  # a checkpoint names the module of the numpy that wrote it
-        (getattr(multiarray, name), f"numpy.{core}.multiarray.{name}")
-        for name in ("_reconstruct", "scalar")
-        for core in ("core", "_core")
-    ]
+    classes: list[Any] = [np.ndarray, np.dtype, utils._TensorPlaceholder]
+    for name in ("_reconstruct", "scalar"):
+        maker = getattr(multiarray, name)
+        for core in ("core", "_core"):  # a checkpoint names the module of the numpy that wrote it
+            classes.append((maker, f"numpy.{core}.multiarray.{name}"))
     codes = np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"
-    numbers = {type(np.dtype(code)) for code in codes}
-    settings = [DictConfig, ListConfig, AnyNode, ContainerMetadata, Metadata, argparse.Namespace]
-    containers = [collections.defaultdict, dict, list, int, (typing.Any, "typing.Any")]
-    return [
-        np.ndarray,
-        np.dtype,
-        *makers,
-        *numbers,
-        *settings,
-        *containers,
-        utils._TensorPlaceholder,
-    ]
+    classes += {type(np.dtype(code)) for code in codes}
+    classes += [DictConfig, ListConfig, AnyNode, ContainerMetadata, Metadata, argparse.Namespace]
+    classes += [collections.defaultdict, dict, list, int, (typing.Any, "typing.Any")]
+    return classes
 
 
 def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any:

@@ -60,10 +60,11 @@ def _fetched(logs: Logs) -> Logs:
     apart: dict[Any, list[Tensor]] = defaultdict(list)
     for log in logs:
         for value in filter(_is_apart, log.values()):
-            apart[value.device, value.dtype].append(value.detach().reshape(()))
-    numbers: dict[Any, Iterator[Tensor]] = {
-        kind: iter(torch.stack(values).cpu()) for kind, values in apart.items()
-    }
+            number = value.detach().reshape(())
+            apart[value.device, value.dtype].append(number)
+    numbers: dict[Any, Iterator[Tensor]] = {}
+    for kind, values in apart.items():
+        numbers[kind] = iter(torch.stack(values).cpu())
 
     def on_host(value: Any) -> Any:
         return next(numbers[value.device, value.dtype]) if _is_apart(value) else value

@@ -122,8 +122,12 @@ def _names(path: str) -> tuple[str, str]:
     real = os.path.realpath(path)
     status = os.stat(real)
     state = f"{_VERSION} {status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
-    text, present = (hashlib.sha256(s.encode()).hexdigest()[:16] for s in (real, state))
+    text, present = _digest(real), _digest(state)
     return text, f"{text}-{present}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @contextmanager

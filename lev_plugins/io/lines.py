@@ -56,7 +56,8 @@ def _name(path: str) -> str:
 def typed_lines(path: str) -> Iterator[str]:
     """The lines of a stream without their ends, and without a byte order mark before the first."""
     for number, raw in enumerate(raw_lines(path), start=1):
-        line = decode(_name(path), number, raw.removesuffix(b"\n").removesuffix(b"\r"))
+        body = raw.removesuffix(b"\n").removesuffix(b"\r")
+        line = decode(_name(path), number, body)
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 

@@ -64,8 +64,9 @@ def possible_places(name: str, near: Sequence[str]) -> list[str]:
     the folders ``near``; these come first where the name does not begin at the root.
     """
     last = os.path.basename(os.path.normpath(name))
-    has_last_name = last not in ("", os.curdir, os.pardir)
-    beside = [os.path.join(folder, last) for folder in near] if has_last_name else []
+    beside = []
+    if last not in ("", os.curdir, os.pardir):
+        beside = [os.path.join(folder, last) for folder in near]
     return [name, *beside] if os.path.isabs(name) else [*beside, name]
 
 

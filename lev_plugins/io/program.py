@@ -12,7 +12,8 @@ _FAIRSEQS = re.compile(r"(?:^|/)fairseq(?:_cli[./]|-)([\w-]+?)(?:\.py)?$")
 def running_command() -> str | None:
     """Name of the fairseq command that runs here, such as ``train``, or ``None`` outside of one."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    module, script = spec.name if spec else "", sys.argv[0] if sys.argv else ""
+    module = spec.name if spec else ""
+    script = sys.argv[0] if sys.argv else ""
     match = _FAIRSEQS.search(module) or _FAIRSEQS.search(script)
     return match[1].replace("_", "-") if match else None
 

@@ -60,7 +60,11 @@ def lacking(path: str | os.PathLike[str]) -> str | None:
 
 def require_files(paths: Iterable[str], hint: str = "") -> None:
     """Raise one :class:`UserError` that names all files that cannot be read, and the way out."""
-    lost = [f"{path} {why}" for path in paths if path != "-" and (why := lacking(path))]
+    lost = []
+    for path in paths:
+        why = lacking(path)
+        if why and path != "-":
+            lost.append(f"{path} {why}")
     if lost:
         raise UserError(f"{', '.join(lost)}; {hint or 'check the path'}")
 

@@ -35,8 +35,10 @@ class Positions(nn.Module):
         """B × T tokens → B × T × dim; ValueError for a sequence longer than the table."""
         real, most = tokens.ne(self.pad), self.longest
         index = real.cumsum(1) * real + self.pad
-        if tokens.size(1) > most and (length := int(real.sum(1).max())) > most:
-            raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
+        if tokens.size(1) > most:
+            length = int(real.sum(1).max())
+            if length > most:
+                raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
         return nn.functional.embedding(index, self.weight)
 
 

@@ -48,8 +48,10 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """… × C → … × C; the squares are summed in single precision, if not in double."""
         wide = x if x.dtype == torch.float64 else x.float()
-        scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
-        x = (wide * scale).to(x.dtype) * self.weight.to(x.dtype)
+        squares = wide.pow(2).mean(-1, keepdim=True)
+        scale = torch.rsqrt(squares + self.eps)
+        x = (wide * scale).to(x.dtype)
+        x = x * self.weight.to(x.dtype)
         return self.kernels.dropout(x, self.dropout, self.training)
 
 

@@ -141,7 +141,8 @@ class Attention(nn.Module):
             return self.attend_to_segments(query, [(key, value)], layout.mask)
         share = self.dropout if self.training else 0.0
         out = self.kernels.attention(query, key, value, layout.mask, share, self.scale)
-        return self.output(layout.pack(out.transpose(1, 2).flatten(2)))
+        out = out.transpose(1, 2).flatten(2)
+        return self.output(layout.pack(out))
 
     def attend_to_segments(
         self, query: Tensor, parts: Sequence[tuple[Tensor, Tensor]], mask: Tensor | None
@@ -158,9 +159,11 @@ class Attention(nn.Module):
         self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput
     ) -> tuple[Tensor, Tensor]:
         """:meth:`forward`, and how much each looks at each of the memory, B × T × S."""
-        query, parts = self._queries(x, layout), [self.keys_values(memory)]
+        query = self._queries(x, layout)
+        parts = [self.keys_values(memory)]
         out, weights = self._attention_with_weights(query, parts, memory.mask, self.dropout)
-        return self.output(layout.pack(out)), weights.mean(1).to(x.dtype)
+        mean = weights.mean(1).to(x.dtype)
+        return self.output(layout.pack(out)), mean
 
     def _attention_with_weights(
         self,
@@ -174,23 +177,29 @@ class Attention(nn.Module):
         scale = query.size(-1) ** -0.5 if self.scale is None else self.scale
         upcast, dropout = self.kernels.upcast, self.kernels.dropout
         wide = upcast(query) * scale
-        scores = torch.cat([wide @ upcast(key).transpose(2, 3) for key, _ in parts], 3)
-        if mask is not None:
-            hidden = mask.dtype == torch.bool
-            scores = scores.masked_fill(~mask, float("-inf")) if hidden else scores + mask
+        products = [wide @ upcast(key).transpose(2, 3) for key, _ in parts]
+        scores = torch.cat(products, 3)
+        if mask is not None and mask.dtype == torch.bool:
+            scores = scores.masked_fill(~mask, float("-inf"))
+        elif mask is not None:
+            scores = scores + mask
         single = torch.promote_types(scores.dtype, torch.float32)
         weights = scores.softmax(3, dtype=single).to(wide.dtype)
-        looks = dropout(weights, share, self.training).split([key.size(2) for key, _ in parts], 3)
+        sizes = [key.size(2) for key, _ in parts]
+        looks = dropout(weights, share, self.training).split(sizes, 3)
         out = looks[0] @ upcast(parts[0][1])
         for look, (_, value) in zip(looks[1:], parts[1:]):
             out = out + look @ upcast(value)
-        return out.to(query.dtype).transpose(1, 2).flatten(2), weights
+        out = out.to(query.dtype).transpose(1, 2)
+        return out.flatten(2), weights
 
     def _queries(self, x: Tensor, layout: AttentionLayout, rows: int | None = None) -> Tensor:
         """B × H × T × D; with ``rows``, of the memory, those of one row stand one after another."""
         assert self.query is not None, "only cross=True reads a memory"
         x = layout.unpack(self.query(x))
-        return x.view(rows or x.size(0), -1, self.heads, x.size(2) // self.heads).transpose(1, 2)
+        rows = rows or x.size(0)
+        width = x.size(2) // self.heads
+        return x.view(rows, -1, self.heads, width).transpose(1, 2)
 
     def forward(
         self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput | None = None
@@ -266,7 +275,8 @@ class TransformerBlock(Block):
         """The last sub-layer, without its norm."""
         relu = self.activation is F.relu
         x = self.fc1(x, relu=True) if relu else self.activation(self.fc1(x))
-        return self.fc2(self.kernels.dropout(x, self.activation_dropout, self.training))
+        x = self.kernels.dropout(x, self.activation_dropout, self.training)
+        return self.fc2(x)
 
     def forward(
         self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput | None = None

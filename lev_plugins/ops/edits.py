@@ -82,12 +82,14 @@ class Opening:
     def __init__(self, lengths: Tensor, counts: Tensor, width: int | None = None) -> None:
         total = lengths + counts.sum(1)
         self.width = int(total.max()) if width is None else width
-        steps = torch.arange(max(self.width, counts.size(1) + 1), device=counts.device)
+        num_tokens = counts.size(1) + 1
+        steps = torch.arange(max(self.width, num_tokens), device=counts.device)
         self.behind = steps[: self.width] >= total.unsqueeze(1)
-        index = steps[: counts.size(1) + 1]
-        place = index + torch.nn.functional.pad(counts, (1, 0)).cumsum(1)
+        index = steps[:num_tokens]
+        opened_before = torch.nn.functional.pad(counts, (1, 0)).cumsum(1)
+        is_padding = index >= lengths.unsqueeze(1)
         # padding is written to a column that is cut off
-        self.place = place.masked_fill(index >= lengths.unsqueeze(1), self.width)
+        self.place = (index + opened_before).masked_fill(is_padding, self.width)
 
     def __call__(self, values: Tensor, new: float, fill: float) -> Tensor:
         """B × T → B × L; ``new`` is inserted, ``fill`` stands behind a sentence's end."""

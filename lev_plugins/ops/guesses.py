@@ -88,4 +88,7 @@ class SourceGuide:
             if len(places) > 1:
                 before = written[-back]
                 places = [p for p in places if p >= back and self.text[p - back] == before]
-        return self.text[places[0] : places[0] + most] if len(places) == 1 else []
+        if len(places) != 1:
+            return []
+        (place,) = places
+        return self.text[place : place + most]

@@ -52,8 +52,9 @@ def uniform_streams(seed: int, epoch: int, sentences: Tensor, length: int, strea
 
 
 def _uniform(epoch: int, sentences: Tensor, length: int, stream: Tensor) -> Tensor:
-    position = torch.arange(1, length + 1, device=sentences.device) * _GAMMA
-    key = _mix(_mix(stream) + _signed(epoch * _GAMMA))
-    key = _mix(key + (sentences + 1) * _GAMMA).unsqueeze(-1)
-    bits = _mix(key + position)
+    position = torch.arange(1, length + 1, device=sentences.device)
+    key = _mix(stream)
+    key = _mix(key + _signed(epoch * _GAMMA))
+    key = _mix(key + (sentences + 1) * _GAMMA)
+    bits = _mix(key.unsqueeze(-1) + position * _GAMMA)
     return ((bits >> 40) & 0xFFFFFF).to(torch.float32) / float(1 << 24)

@@ -52,10 +52,13 @@ class Record:
 
     def shown(self) -> list[tuple[str, list[tuple[str, float]]]]:
         """The gates that are on: name, and tokens with the probability of each."""
-        sides = dict.fromkeys(GATES, self.target_tokens) | {"mask": self.source_tokens}
-        values = {name: getattr(self, name) for name in GATES}
-        on = [gate for gate in GATES if values[gate]]
-        return [(gate, list(zip(sides[gate], values[gate]))) for gate in on]
+        gates = []
+        for name in GATES:
+            tokens = self.source_tokens if name == "mask" else self.target_tokens
+            values = getattr(self, name)
+            if values:
+                gates.append((name, list(zip(tokens, values))))
+        return gates
 
 
 def render_text(record: Record, _: int = 0) -> str:
@@ -123,11 +126,10 @@ class Recorder:
                     f"model takes at most {self.longest}; split the line"
                 )
         measures = in_batches(self._measured, lines, map(len, lines), batch_size)
+        rows = zip(sources, lines, measures, strict=True)
         return [
             Record(number, source, [*tokens, END], **values)
-            for number, source, tokens, values in zip(
-                range(first, first + len(lines)), sources, lines, measures, strict=True
-            )
+            for number, (source, tokens, values) in enumerate(rows, start=first)
         ]
 
     def _measured(self, lines: Sequence[Tokens]) -> Iterator[dict[str, Any]]:

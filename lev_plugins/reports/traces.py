@@ -38,13 +38,17 @@ class View:
     """
 
     def __init__(self, trace: EditTrace) -> None:
-        self.joiner, steps, net = _joiner(trace), trace.iterations, trace.net()
+        self.joiner = _joiner(trace)
+        steps = trace.iterations
         if trace.terminated == "unchanged" and steps and not steps[-1].changed:
             steps = steps[:-1]
         self.iterations = [
             (self._marked("deleted", step), self._marked("inserted", step)) for step in steps
         ]
-        self.net = self._runs(net.merged()) if net.before and net.changed else None
+        self.net = None
+        net = trace.net()
+        if net.before and net.changed:
+            self.net = self._runs(net.merged())
 
     def _marked(self, mark: Mark, step: Iteration) -> Runs | None:
         """What is kept, and what is deleted or inserted; None where nothing is."""

@@ -54,7 +54,10 @@ def is_letter(cluster: str) -> bool:
 def _neighbours(rows: Sequence[str]) -> dict[str, str]:
     """Keys that touch: beside, above to the right, below to the left (each row is set off)."""
     spots = ((0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0))
-    keys = {(r, p): key for r, row in enumerate(rows) for p, key in enumerate(row)}
+    keys = {}
+    for row, letters in enumerate(rows):
+        for place, key in enumerate(letters):
+            keys[row, place] = key
     neighbours = {}
     for (row, place), key in keys.items():
         near = [keys.get((row + down, place + right), "") for down, right in spots]

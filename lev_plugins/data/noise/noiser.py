@@ -98,12 +98,15 @@ class Noise:
 
     def _change_words(self, kind: str, words: list[str], rng: random.Random) -> None:
         """Changes some of the words, in place."""
-        ocr, (find, edit) = kind == "ocr", EDITS[kind]
+        ocr = kind == "ocr"
+        find, edit = EDITS[kind]
         cut = [clusters(word) for word in words]
         # digits are confused as well
         counts_as_letter = self._starts_alphanumeric if ocr else is_letter
         letters = [sum(map(counts_as_letter, word)) for word in cut]
         able = [i for i, word in enumerate(cut) if letters[i] >= self.min_length and find(word)]
-        for i in sorted(sample(rng, able, budget(len(words), self.word_rate))):
+        chosen = sample(rng, able, budget(len(words), self.word_rate))
+        for i in sorted(chosen):
             size = len(cut[i]) if ocr else letters[i]
-            words[i] = "".join(edit(cut[i], budget(size, self.char_rate), rng))
+            edited = edit(cut[i], budget(size, self.char_rate), rng)
+            words[i] = "".join(edited)

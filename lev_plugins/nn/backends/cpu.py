@@ -135,11 +135,10 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad
-        return (
-            onednn_linear(grad, weight.t()) if needs_x else None,
-            onednn_linear(grad.t(), x.t()) if needs_weight else None,
-            grad.sum(0) if needs_bias else None,
-        )
+        x_grad = onednn_linear(grad, weight.t()) if needs_x else None
+        weight_grad = onednn_linear(grad.t(), x.t()) if needs_weight else None
+        bias_grad = grad.sum(0) if needs_bias else None
+        return x_grad, weight_grad, bias_grad
 
 
 # weights laid out for decoding --------------------------------------------------------------------
@@ -224,11 +223,10 @@ class _Attention(torch.autograd.Function):
         grad = grad.reshape(query.shape)
         slope = torch.bmm(grad, value.transpose(1, 2))  # of the weights, then of the scores
         slope = torch._softmax_backward_data(slope, weights, 2, weights.dtype).mul_(ctx.scale)
-        gradients = (
-            torch.bmm(slope, key),
-            torch.bmm(slope.transpose(1, 2), query),
-            torch.bmm(weights.transpose(1, 2), grad),
-        )
+        query_grad = torch.bmm(slope, key)
+        key_grad = torch.bmm(slope.transpose(1, 2), query)
+        value_grad = torch.bmm(weights.transpose(1, 2), grad)
+        gradients = (query_grad, key_grad, value_grad)
         return *(gradient.unflatten(0, ctx.shape) for gradient in gradients), None, None
 
 

@@ -31,7 +31,9 @@ class Int8Linear(nn.Module):
         has_many_rows = x.numel() >= MIN_TILED_ROWS * self.in_features
         packed = self.tiled if has_many_rows and self.tiled is not None else self.packed
         out: Tensor = torch.ops.quantized.linear_dynamic(x.float(), packed, self.reduce_range)
-        return (out.relu_() if relu else out).to(x.dtype)
+        if relu:
+            out.relu_()
+        return out.to(x.dtype)
 
 
 def overflows() -> bool:

@@ -248,13 +248,18 @@ class DraftGuidedGenerator(SequenceGenerator):
 
     def _hypothesis(self, sentence: Sentence, device: torch.device) -> dict[str, Any]:
         """A text that has come to its end, as fairseq's beam search gives it."""
+        tokens = torch.tensor(sentence.tokens[1:], device=device)
         scores = torch.tensor(sentence.scores, device=device)
-        length = len(sentence.scores) ** self.len_penalty if self.normalize_scores else 1.0
+        length = 1.0
+        if self.normalize_scores:
+            length = len(scores) ** self.len_penalty
+        score = scores.sum() / length
+        nothing = torch.empty(0)
         return {
-            "tokens": torch.tensor(sentence.tokens[1:], device=device),
-            "score": scores.sum() / length,
-            "attention": torch.empty(0),
-            "alignment": torch.empty(0),
+            "tokens": tokens,
+            "score": score,
+            "attention": nothing,
+            "alignment": nothing,
             "positional_scores": scores,
             "steps": sentence.passes,
         }

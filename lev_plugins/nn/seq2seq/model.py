@@ -64,9 +64,11 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         self, dictionary: Dictionary, parts: Backbone, limit: int, rotary: int | None = None
     ) -> None:
         super().__init__(dictionary)
-        self.pad, self.limit, self.rotary = dictionary.pad(), limit, rotary
+        self.pad = dictionary.pad()
+        self.limit, self.rotary = limit, rotary
         self.embed, self.norm, self.output = parts.target, parts.norm, parts.output
-        self.bias, self.blocks = parts.bias, nn.ModuleList(parts.blocks)
+        self.bias = parts.bias
+        self.blocks = nn.ModuleList(parts.blocks)
 
     def forward(self, *inputs: Any, **options: Any) -> DecoderOut:
         """Logits of the next token, B × T' × V: :meth:`extract_features`, projected."""

@@ -155,7 +155,9 @@ class BertEncoder(nn.Module):
         seen = real[:, None, None] if mask is None else mask
         sees = seen[:, 0].expand(-1, x.size(1), -1)
         # a token's position: how many before it it sees
-        positions = sees.tril(-1).sum(2).masked_fill(~real, 0)
+        num_before = sees.tril(-1).sum(2)
+        positions = num_before.masked_fill(~real, 0)
         x = self.norm(x + self.places(positions))
         x = self.kernels.dropout(x, self.dropout, self.training)
-        return self.stack(x, AttentionLayout(seen, self.kernels.packing(real)))
+        packing = self.kernels.packing(real)
+        return self.stack(x, AttentionLayout(seen, packing))
