@@ -141,12 +141,13 @@ class Graph:
         scales = np.maximum(largest / INT8_LARGEST, 1e-12).astype(np.float32)
         rounded = np.rint(values / scales[:, None]).astype(np.int8)
         small = np.ascontiguousarray(rounded.T)
-        inputs, described = [], {}
+        inputs: list[str] = []
+        described: dict[str, Any] = {"shape": list(small.shape)}
         for name, part in (("weight", small), ("scales", scales)):
             described[name] = self._constant(part, shared=True)
             described[f"{name}_offset"], _ = self.weights.add(part)
             inputs.append(described[name])
-        self.int8_weights.append({**described, "shape": list(small.shape)})
+        self.int8_weights.append(described)
         zeros = np.zeros(len(scales), np.int8)
         inputs.append(self.constant(zeros))
         if bias is not None:
