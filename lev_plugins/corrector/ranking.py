@@ -292,9 +292,11 @@ class Ranker(Backend):
         # often it is met is no reason by itself
         enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
         if (bigrams := self.vocabulary.bigrams) and enough:
-            features[:, BIGRAMS] = [
-                bigrams.score(text.lower(), *context) for text in candidates.texts
-            ]
+            fits = np.array([bigrams.score(text.lower(), *context) for text in candidates.texts])
+            # that of a word which no pair has is 0 whatever stands beside it: it does not fit
+            # better than words which are met beside others
+            is_met = candidates.texts[0] in bigrams
+            features[:, BIGRAMS] = fits if is_met else np.maximum(fits, 0)
         features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
         return features
 

@@ -152,6 +152,15 @@ def test_the_words_beside_it_decide_what_a_misspelling_becomes():
     assert len(alike) == 1
 
 
+def test_a_neighbour_that_fits_no_candidate_does_not_speak_for_the_unknown_word():
+    ranker = ranker_of(in_context(3.0))
+    (candidates,) = ranker.candidates(["cax"], 1)
+    alone, beside = (
+        ranker.probabilities(candidates, "cax", context) for context in (NO_CONTEXT, ("cat", ""))
+    )
+    assert beside[0] <= alone[0]
+
+
 COUNTS = {"then": 5e6, "than": 6e6, "more": 9e6, "that": 2e7, "and": 9e7}
 COUNTS |= {"he": 5e7, "went": 1e6, "zoo": 1e3, "thet": 1.0}
 PAIRS = {("more", "than"): 8e5, ("more", "then"): 9e2, ("than", "that"): 2e5, ("then", "he"): 1e5,
