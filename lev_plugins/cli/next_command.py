@@ -126,6 +126,7 @@ def _training(data: str, recipe: Recipe, has_valid: bool) -> str:
 
 
 def _command(program: str, data: str, recipe: Recipe) -> str:
-    is_below = PACKAGE.is_relative_to(Path.cwd())
-    user_dir = os.path.relpath(PACKAGE) if is_below else str(PACKAGE)
+    user_dir = str(PACKAGE)
+    if PACKAGE.is_relative_to(Path.cwd()):
+        user_dir = os.path.relpath(PACKAGE)
     return shlex.join([program, data, "--user-dir", user_dir, *command_flags(recipe)])

@@ -141,7 +141,8 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
     def edited(rows: Sequence[Row], _: int) -> Sequence[Any]:
         sources, drafts, old = map(list, zip(*rows))
         steps: dict[str, int] = {"max_iter": args.max_iter or 10, "batch_size": size}
-        return editor.edit(sources, drafts, old_sources=old, markup=args.markup, **steps)
+        options = {"old_sources": old, "markup": args.markup}
+        return editor.edit(sources, drafts, **options, **steps)
 
     return edited, traces, editor.task.draft_lang
 

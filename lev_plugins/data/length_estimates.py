@@ -72,11 +72,13 @@ class WordTokens(NamedTuple):
         known = [word.decode("utf-8", "replace") for word in seen]
         tokens = np.array([count(word) for word in known], dtype=np.float64)
         table = np.zeros(1 << _TABLE_BITS, np.uint8)
-        table[words_of(b" ".join(seen)).places] = np.minimum(tokens, _MOST)
+        places = words_of(b" ".join(seen)).places
+        table[places] = np.minimum(tokens, _MOST)
         rare = np.array([number == 1 for number in seen.values()])
-        rare = rare if rare.sum() > 1 else np.ones_like(rare)
-        sizes = np.array([len(word) for word in seen], dtype=np.float64)[rare]
-        columns = np.stack([sizes, np.ones_like(sizes)], 1)
+        if rare.sum() < 2:
+            rare = np.ones_like(rare)
+        sizes = np.array([len(word) for word in seen], dtype=np.float64)
+        columns = np.stack([sizes, np.ones_like(sizes)], 1)[rare]
         per_byte, least = np.linalg.lstsq(columns, tokens[rare], rcond=None)[0]
         return cls(table, float(per_byte), float(least))
 
@@ -88,13 +90,16 @@ class WordTokens(NamedTuple):
         unknown = np.flatnonzero(tokens == 0)
         guesses = np.zeros_like(tokens)
         guesses[unknown] = np.maximum(self.per_byte * words.bytes[unknown] + self.least, 0)
-        behind = np.searchsorted(words.starts, line_ends(np.frombuffer(block, np.uint8)))
-        known, guessed = (
-            np.diff(np.concatenate([[0.0], counts.cumsum()])[behind], prepend=0)
-            for counts in (tokens, guesses)
-        )
+        ends = line_ends(np.frombuffer(block, np.uint8))
+        behind = np.searchsorted(words.starts, ends)
+        sums = []
+        for counts in (tokens, guesses):
+            totals = np.concatenate([[0.0], counts.cumsum()])
+            sums.append(np.diff(totals[behind], prepend=0))
+        known, guessed = sums
         number = np.diff(behind, prepend=0)
-        return np.stack([known + guessed, number, np.ones_like(known)], 1), guessed
+        columns = np.stack([known + guessed, number, np.ones_like(known)], 1)
+        return columns, guessed
 
 
 class Fit(NamedTuple):

@@ -67,12 +67,12 @@ class TextDataset(FairseqDataset):
     def _token_count(self, word: str) -> int:
         return len(self.encode(word).split())
 
-    def measure_above(self, limit: float, most: int = MEASURED_LINES) -> int:
-        """Measures the lines that are estimated to be longer than ``limit``, ``most`` of them, the
-        shortest first; returns how many are left as they are estimated."""
+    def measure_above(self, limit: float) -> int:
+        """Measures the lines that are estimated to be longer than ``limit``, of many the shortest;
+        returns how many are left as they are estimated."""
         doubtful = np.flatnonzero(self.sizes > limit)
         order = np.argsort(self.sizes[doubtful], kind="stable")
-        measured = doubtful[order][:most]
+        measured = doubtful[order][:MEASURED_LINES]
         self.sizes[measured] = self._measured(measured)
         return len(doubtful) - len(measured)
 

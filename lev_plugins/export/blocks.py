@@ -207,7 +207,8 @@ def with_positions(graph: Graph, x: str, table: Tensor, pad: int, tokens: str) -
     """
     shape = graph.node("Shape", tokens, start=1, end=2)
     places = graph.constant(table[pad + 1 :])
-    rows = graph.node("Slice", places, graph.constant([0]), shape, graph.constant([0]))
+    first = axis = graph.constant([0])
+    rows = graph.node("Slice", places, first, shape, axis)
     return graph.node("Add", x, rows)
 
 

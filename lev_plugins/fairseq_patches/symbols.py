@@ -36,8 +36,9 @@ def difference(there: Sequence[str], here: Sequence[str]) -> Difference | None:
 def state_dict(stock: Stock, self: TranslationTask) -> dict[str, Any]:
     """fairseq's, with the symbols of both sides."""
     source, target = list(self.src_dict.symbols), list(self.tgt_dict.symbols)
-    symbols = {"source": source, "target": source if source == target else target}
-    return {**stock(self), _SYMBOLS: symbols}
+    if source == target:
+        target = source  # stored once
+    return {**stock(self), _SYMBOLS: {"source": source, "target": target}}
 
 
 @patches(TranslationTask, "load_state_dict")

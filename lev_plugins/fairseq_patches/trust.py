@@ -104,7 +104,8 @@ class Origin:
         component = registry.get(name) if isinstance(name, str) else None
         model = ARCH_MODEL_NAME_REGISTRY.get(name, name) if component is not None else name
         if component is not None:
-            allowed = {*EXPECTED[kind], *os.environ.get(ALLOWED, "").replace(" ", "").split(",")}
+            named = os.environ.get(ALLOWED, "").replace(" ", "")
+            allowed = {*EXPECTED[kind], *named.split(",")}
             if not component.__module__.startswith("fairseq.") or {name, model} & allowed:
                 return
         self._refuse(kind, f"{name!s:.80} ({ALLOWED}={model!s:.80} allows it)")

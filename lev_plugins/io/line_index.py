@@ -92,8 +92,9 @@ def index_block(block: bytes, offset: int) -> np.ndarray:
 def line_ends(text: np.ndarray) -> np.ndarray:
     """Where the lines of a block (uint8) end, behind their newline; the last may have none."""
     ends = np.flatnonzero(text == _NEWLINE) + 1
-    whole_block = len(ends) and ends[-1] == len(text)
-    return ends if whole_block else np.append(ends, len(text))
+    if len(ends) and ends[-1] == len(text):
+        return ends
+    return np.append(ends, len(text))
 
 
 def _index_blocks(path: str, file: IO[bytes]) -> Iterator[np.ndarray]:

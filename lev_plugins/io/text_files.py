@@ -173,8 +173,8 @@ def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
     """Raise :class:`UserError` where a word of line ``number`` is one of the control symbols."""
     for position, word in enumerate(words, start=1):
         if word in SPECIAL_TOKENS:
+            place = f"{path}: line {number}, word {position}"
             raise UserError(
-                f"{path}: line {number}, word {position}: {word} is a control symbol of the "
-                "dictionary and cannot be text; write it differently, such as "
-                f"&lt;{word[1:-1]}&gt;"
+                f"{place}: {word} is a control symbol of the dictionary and cannot be text; write "
+                f"it differently, such as &lt;{word[1:-1]}&gt;"
             )

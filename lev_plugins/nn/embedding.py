@@ -44,7 +44,8 @@ class Positions(nn.Module):
 
 def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
     half = dim // 2
-    rate = torch.exp(torch.arange(half) * -(math.log(10000.0) / max(half - 1, 1)))
+    step = math.log(10000.0) / max(half - 1, 1)
+    rate = torch.exp(torch.arange(half) * -step)
     angle = torch.arange(rows).unsqueeze(1) * rate.unsqueeze(0)
     table = torch.cat([angle.sin(), angle.cos(), torch.zeros(rows, dim % 2)], dim=1)
     table[pad].zero_()
@@ -65,11 +66,11 @@ class TokenEmbedding(nn.Module):
         table: nn.Embedding,
         positions: Positions | None = None,
         scale: float | None = None,
-        norm: nn.Module | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.table, self.positions, self.norm = table, positions, norm
+        self.table, self.positions = table, positions
+        self.norm: nn.Module | None = None
         self.scale = table.embedding_dim**0.5 if scale is None else scale
         self.dropout = dropout
 

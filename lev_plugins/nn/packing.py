@@ -45,7 +45,8 @@ class Unpadding:
         x, rows = x.flatten(0, 1), len(self.index)
         if self.rounds_up and x.dtype == torch.bfloat16:
             rows = round_up_rows(rows)
-        return x.index_select(0, F.pad(self.index, (0, rows - len(self.index))))
+        index = F.pad(self.index, (0, rows - len(self.index)))
+        return x.index_select(0, index)
 
     def unpack(self, x: Tensor) -> Tensor:
         """N × C → B × T × C; at padding, which nobody looks at, some of the N stand again."""

@@ -63,9 +63,11 @@ def distance_buckets(buckets: int, longest: int) -> Tensor:
     exact = buckets // 2
     distance = torch.arange(longest + 1)
     # in the order of operations that published weights were trained with: rounding decides
-    growth = torch.log(distance.clamp(min=1).float() / exact) / math.log(longest / exact)
+    relative = distance.clamp(min=1).float() / exact
+    growth = torch.log(relative) / math.log(longest / exact)
     ranges = exact + (growth * (buckets - exact)).long()
-    return torch.where(distance < exact, distance, ranges.clamp(max=buckets - 1))
+    ranges = ranges.clamp(max=buckets - 1)
+    return torch.where(distance < exact, distance, ranges)
 
 
 class RelativeBias(nn.Module):

@@ -94,9 +94,11 @@ class Opening:
     def __call__(self, values: Tensor, new: float, fill: float) -> Tensor:
         """B × T → B × L; ``new`` is inserted, ``fill`` stands behind a sentence's end."""
         out = values.new_full((values.size(0), self.width + 1), new)
+        inside = out[:, : self.width]
         if fill != new:
-            out[:, : self.width].masked_fill_(self.behind, fill)
-        return out.scatter_(1, self.place, values)[:, : self.width]
+            inside.masked_fill_(self.behind, fill)
+        out.scatter_(1, self.place, values)
+        return inside
 
 
 class InsertionLabels(NamedTuple):

@@ -23,9 +23,15 @@ _SECOND = _signed(0x94D049BB133111EB)
 
 def _mix(bits: Tensor) -> Tensor:
     """The finaliser of splitmix64 (Steele et al., 2014) in wrapping int64 arithmetic."""
-    bits = (bits ^ ((bits >> 30) & _MASKS[30])) * _FIRST
-    bits = (bits ^ ((bits >> 27) & _MASKS[27])) * _SECOND
-    return bits ^ ((bits >> 31) & _MASKS[31])
+    bits = _folded(bits, 30) * _FIRST
+    bits = _folded(bits, 27) * _SECOND
+    return _folded(bits, 31)
+
+
+def _folded(bits: Tensor, shift: int) -> Tensor:
+    """The upper bits on the lower ones; torch's shift would fill up with the sign."""
+    upper = (bits >> shift) & _MASKS[shift]
+    return bits ^ upper
 
 
 def uniform(seed: int, epoch: int, sentences: Tensor, length: int, stream: int) -> Tensor:

@@ -46,7 +46,8 @@ class Pretrained:
         """What :func:`build_backbone` needs to know: one line of JSON."""
         sizes = asdict(self.config)
         plan = {name: value for name, value in sizes.items() if "dropout" not in name}
-        return json.dumps({"kind": self.kind, "mask": self.vocabulary.mask, "plan": plan})
+        description = {"kind": self.kind, "mask": self.vocabulary.mask, "plan": plan}
+        return json.dumps(description)
 
     def backbone(
         self, source: Dictionary, target: Dictionary, tie: bool = False, **dropouts: float

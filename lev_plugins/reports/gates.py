@@ -68,7 +68,10 @@ def render_text(record: Record, _: int = 0) -> str:
         labelled("", "target", printable(record.target)),
     ]
     for name, cells in record.shown():
-        values = [f"{printable(token)} {100 * value:.0f}" for token, value in cells]
+        values = []
+        for token, value in cells:
+            percent = f"{100 * value:.0f}"
+            values.append(f"{printable(token)} {percent}")
         text = "  ".join(values)
         lines.append(labelled("", name, text))
     return "\n".join(lines) + "\n"
@@ -120,17 +123,18 @@ class Recorder:
         """
         lines = list(map(self.backend.processing.tokens, sources))
         for number, tokens in enumerate(lines, start=first):
-            if len(tokens) >= self.longest:
+            size = len(tokens) + 1
+            if size > self.longest:
                 raise UserError(
-                    f"line {number}: the source has {len(tokens) + 1} tokens with </s>; the "
+                    f"line {number}: the source has {size} tokens with </s>; the "
                     f"model takes at most {self.longest}; split the line"
                 )
         measures = in_batches(self._measured, lines, map(len, lines), batch_size)
+        records = []
         rows = zip(sources, lines, measures, strict=True)
-        return [
-            Record(number, source, [*tokens, END], **values)
-            for number, (source, tokens, values) in enumerate(rows, start=first)
-        ]
+        for number, (source, tokens, values) in enumerate(rows, start=first):
+            records.append(Record(number, source, [*tokens, END], **values))
+        return records
 
     def _measured(self, lines: Sequence[Tokens]) -> Iterator[dict[str, Any]]:
         """What a record has beside its source, of a batch: it is searched, then forced.

@@ -55,11 +55,11 @@ def gather(args: argparse.Namespace) -> Corpus:
             notes.append(f"{origin}: {unknown} with <unk>; --references FILE takes the text")
     _look_for_subwords([*sides.values(), *outputs], notes)
     ordered = {side: [texts[n] for n in numbers] for side, (_, texts) in sides.items()}
-    rows = [
-        (system.path, [system.outputs[n] for n in numbers],
-         [system.iterations[n] for n in numbers if system.iterations])
-        for system in systems
-    ]  # fmt: skip
+    rows = []
+    for system in systems:
+        in_order = [system.outputs[n] for n in numbers]
+        iterations = [system.iterations[n] for n in numbers if system.iterations]
+        rows.append((system.path, in_order, iterations))
     origins = {side: name for side, (name, _) in sides.items()}
     return Corpus(rows, ordered.get("references"), ordered.get("drafts"), origins, notes)
 
@@ -70,15 +70,17 @@ def _numbered(path: str) -> Texts:
 
 def _numbers(sides: Sequence[tuple[str, Texts]]) -> range:
     """The numbers of the sentences, which every side must have; text files come first."""
-    first, total = sides[0][0], max(sides[0][1], default=-1) + 1
+    first, texts = sides[0]
+    total = max(texts, default=-1) + 1
     if not total:
         raise UserError(f"no lines in {first}; give files with sentences in them")
     for name, texts in sides:
-        if len(texts) != total or max(texts) >= total:
+        last = max(texts, default=-1)
+        if len(texts) != total or last >= total:
             other = "" if name == first else f", and {first} has {total:,}"
             raise UserError(
-                f"{name} has {len(texts):,} sentences, the last of them number "
-                f"{max(texts, default=-1)} from 0{other}: give files of the same sentences"
+                f"{name} has {len(texts):,} sentences, the last of them number {last} from 0"
+                f"{other}: give files of the same sentences"
             )
     return range(total)
 
@@ -120,8 +122,10 @@ def _look_for_subwords(sides: Sequence[tuple[str, Texts]], notes: list[str]) -> 
     Raises:
         UserError: one side is made of subwords, and another of words.
     """
-    kinds = {_kind([line for line in texts.values() if line.strip()]): name
-             for name, texts in reversed(sides)}  # fmt: skip
+    kinds = {}
+    for name, texts in reversed(sides):
+        filled = [line for line in texts.values() if line.strip()]
+        kinds[_kind(filled)] = name
     if {"subwords", "words"} <= kinds.keys():
         raise UserError(
             f"{kinds['subwords']} has subwords or characters, {kinds['words']} words: give "

@@ -68,7 +68,9 @@ def _joiner(trace: EditTrace) -> str:
 
     A combining mark belongs to its character; symbols such as ``<unk>`` decide nothing.
     """
-    tokens = {token for step in trace.iterations for token in (*step.before, *step.after)}
+    tokens = set[str]()
+    for step in trace.iterations:
+        tokens |= {*step.before, *step.after}
     plain = [token for token in tokens if not _SYMBOL.fullmatch(token)]
     behind_first = "".join(token[1:] for token in plain)
     marks = all(unicodedata.category(char)[0] == "M" for char in behind_first)
@@ -114,8 +116,10 @@ def render_html(traces: Sequence[EditTrace], title: str) -> str:
     count = len(traces)
     changed, steps = "–", "–"
     if count:
-        changed = f"{100 * sum(net.changed for net in nets) / count:.1f} %"
-        steps = f"{sum(trace.steps for trace in traces) / count:.2f}"
+        share = sum(net.changed for net in nets) / count
+        changed = f"{100 * share:.1f} %"
+        mean = sum(trace.steps for trace in traces) / count
+        steps = f"{mean:.2f}"
     deleted = sum(sum(net.deleted) for net in nets)
     inserted = sum(sum(net.inserted) for net in nets)
     facts = [

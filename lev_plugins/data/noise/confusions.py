@@ -107,7 +107,8 @@ def _count_segments(line: str, counts: Counter[str]) -> None:
     for word in split_words(line)[::2]:
         parts = clusters(word)
         for length in range(1, LONGEST + 1):
-            counts.update("".join(parts[i : i + length]) for i in range(len(parts) - length + 1))
+            starts = range(len(parts) - length + 1)
+            counts.update("".join(parts[start : start + length]) for start in starts)
 
 
 _MAKE = "make one with lev-noise --learn-confusions"

@@ -36,7 +36,8 @@ def pairs(word: Sequence[str]) -> list[int]:
 def delete(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Leaves out ``count`` letters, but never all."""
     able = letters(word)
-    gone = set(sample(rng, able, max(min(count, len(able) - 1), 0)))
+    most = max(len(able) - 1, 0)
+    gone = set(sample(rng, able, min(count, most)))
     return [letter for i, letter in enumerate(word) if i not in gone]
 
 

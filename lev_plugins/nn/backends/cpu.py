@@ -255,7 +255,8 @@ def _dropout_mask(x: Tensor, level: int) -> Tensor:
     count = x.numel()
     bits = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     least = level - LEVELS // 2
-    mask = bits.view(torch.int16)[:count].clamp_(least - 1, least).neg_().add_(least - 1)
+    numbers = bits.view(torch.int16)[:count]
+    mask = numbers.clamp_(least - 1, least).neg_().add_(least - 1)
     return mask.view(x.shape)
 
 

@@ -36,7 +36,8 @@ def load(place: Tensor, values: Tensor, fill: float) -> None:
         place[:, columns:].fill_(fill)
     place[:rows, :columns].copy_(values)
     if rows < place.size(0):
-        place[rows:].copy_(place[:1].expand(place.size(0) - rows, *place.shape[1:]))
+        first = place[:1]
+        place[rows:].copy_(first.expand_as(place[rows:]))
 
 
 class Replay:

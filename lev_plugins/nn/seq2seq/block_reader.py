@@ -106,8 +106,9 @@ class BlockReader:
     def _change(self, function: Callable[[Tensor], Tensor]) -> None:
         """Puts ``function`` of them, B × H × N × D, in the place of all keys and values."""
         held = self.decoder.get_incremental_state(self.state, "generated")
-        blocks = [(function(key), function(value)) for key, value in held["blocks"]]
-        self.decoder.set_incremental_state(self.state, "generated", {"blocks": blocks})
+        changed = [(function(key), function(value)) for key, value in held["blocks"]]
+        held = {"blocks": changed}
+        self.decoder.set_incremental_state(self.state, "generated", held)
 
 
 class StockBlockReader(BlockReader):

@@ -116,17 +116,19 @@ class DraftGuidedGenerator(SequenceGenerator):
         sources: Drafts | None = None,
         **options: Any,
     ) -> None:
-        kinds = [reader_of(model) for model in models]
-        if None in kinds:
-            raise UserError(
-                f"--draft-guided: {type(models[kinds.index(None)]).__name__} reads one "
-                f"token at a time; use {SUPPORTED}"
-            )
+        kinds = []
+        for model in models:
+            kind = reader_of(model)
+            if kind is None:
+                name = type(model).__name__
+                message = f"{name} reads one token at a time; use {SUPPORTED}"
+                raise UserError(f"--draft-guided: {message}")
+            kinds.append(kind)
         super().__init__(models, dictionary, **options)
+        self.kinds = kinds
         self.drafts, self.sources = drafts, sources
         self.reach = Reach(len(dictionary))
         self.reaches = {kind: Reach(len(dictionary)) for kind in KINDS}
-        self.kinds = [kind for kind in kinds if kind is not None]
         #: of a draft these are not read
         self.ends = {dictionary.pad(), dictionary.eos()}
 

@@ -21,8 +21,9 @@ def majority_score(problem_type: ProblemType, label: int, labels: Sequence[Tenso
     """Accuracy, or micro-F1, in percent, of one label for every text or word."""
     ids = torch.cat([labels[index] for index in range(len(labels))])
     num_correct = int((ids == label).sum())
-    num_predicted = len(labels) if problem_type.is_multilabel else len(ids)
-    return 200 * num_correct / max(num_predicted + len(ids), 1)
+    num_true = len(ids)
+    num_predicted = len(labels) if problem_type.is_multilabel else num_true
+    return 200 * num_correct / max(num_predicted + num_true, 1)
 
 
 def linear_score(

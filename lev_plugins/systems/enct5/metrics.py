@@ -66,15 +66,16 @@ class Metrics:
     @functools.cached_property
     def groups(self) -> dict[str, Array]:
         """Prefix of a metric's name → N, bool: the labels that it is of; groups with some alone."""
-        counts = np.asarray(self.counts or [1] * len(self.labels))
+        counts = np.asarray(self.counts)
+        if not self.counts:
+            return {"": np.ones(len(self.labels), bool)}
+        is_frequent, is_absent = counts >= MIN_FREQUENT, counts == 0
         groups = {
             "": counts >= 0,
-            "frequent_": counts >= MIN_FREQUENT,
-            "few_": (counts >= 1) & (counts < MIN_FREQUENT),
-            "zero_": counts == 0,
+            "frequent_": is_frequent,
+            "few_": ~is_frequent & ~is_absent,
+            "zero_": is_absent,
         }
-        if not self.counts:
-            return {"": groups[""]}
         return {prefix: members for prefix, members in groups.items() if members.any()}
 
     def compute(

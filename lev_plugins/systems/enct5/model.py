@@ -152,11 +152,13 @@ class EncT5Model(FollowsDevice, BaseFairseqModel, TrainingHooks):
             P × C, E × 1, or for multilabel E × N × 2.
         """
         self_mask = example_ids.unsqueeze(2) == example_ids.unsqueeze(1)
-        states = self.encoder(self.embed(tokens), example_ids.ne(0), self_mask.unsqueeze(1))
+        embedded = self.embed(tokens)
+        states = self.encoder(embedded, example_ids.ne(0), self_mask.unsqueeze(1))
         cross_mask = cross_attention_mask(
             example_ids, word_ids, latent_example_ids, latent_word_ids
         )
-        return self.head(self.decoder(latents, latent_example_ids, states, cross_mask))
+        features = self.decoder(latents, latent_example_ids, states, cross_mask)
+        return self.head(features)
 
 
 def _with_defaults(cfg: EncT5Config) -> EncT5Config:

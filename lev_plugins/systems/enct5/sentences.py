@@ -57,7 +57,8 @@ class Sentence:
         lines = list(self.lines)
         for place, row, tag in zip(self.word_lines, self.rows, tags, strict=True):
             separator = "\t" if "\t" in lines[place] or len(row) == 1 else " "
-            lines[place] = separator.join([*row[:column], tag, *row[column + 1 :]])
+            columns = [*row[:column], tag, *row[column + 1 :]]
+            lines[place] = separator.join(columns)
         return lines
 
 

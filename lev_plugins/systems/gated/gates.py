@@ -137,5 +137,6 @@ def shift_attention(weights: Tensor, real: Tensor) -> Tensor:
     """
     has_next = F.pad(real[:, 1:], (0, 1))
     moves = (real & has_next).unsqueeze(1)
-    moved = F.pad(weights * moves, (1, 0))[..., :-1]
-    return moved + weights * ~moves
+    stays = weights * ~moves
+    moved = F.pad(weights * moves, (1, 0))
+    return moved[..., :-1] + stays

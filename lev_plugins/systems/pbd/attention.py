@@ -28,7 +28,8 @@ def future_mask(real: Tensor, source_real: Tensor, first: int = 0) -> Tensor:
     """
     query_positions = real.cumsum(1)[:, first:, None] - 1
     source_positions = source_real.cumsum(1).unsqueeze(1) - 1
-    return source_real.unsqueeze(1) & (source_positions > query_positions)
+    is_ahead = source_positions > query_positions
+    return source_real.unsqueeze(1) & is_ahead
 
 
 class PseudoBidirectionalAttention(nn.Module):
