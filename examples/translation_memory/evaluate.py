@@ -9,7 +9,7 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from files import read_lines, stored_pairs
@@ -18,7 +18,6 @@ from memory import Memory
 from prepare import Row
 from proposals import FEWEST, WAYS, Change, Settings, load, propose, save_settings
 from repair import repair
-from repeats import Words, made_up
 from train import checkpoint_of
 from units import Proposal
 
@@ -55,13 +54,13 @@ def told(rows: Sequence[Row]) -> list[Change]:
 
 
 def tune(
-    editor: LevenshteinEditor, rows: Sequence[Row], usual: Container[Words]
+    editor: LevenshteinEditor, rows: Sequence[Row], memory: Memory
 ) -> tuple[Settings, list[Proposal]]:
     """The settings with the fewest edits on the validation part, of equals the most careful; and
-    the model's outputs at that threshold; ``usual``: words that the memory repeats."""
+    the model's outputs at that threshold."""
     before = [edits(row.draft, row.tgt) for row in rows]
     changes = told(rows)
-    outputs = {limit: propose(editor, changes, limit, usual) for limit in THRESHOLDS}
+    outputs = {limit: propose(editor, changes, limit, memory) for limit in THRESHOLDS}
     best, fewest = Settings(THRESHOLDS[0], math.inf), sum(before)
     for threshold, proposals in outputs.items():
         after = [edits(one.text, row.tgt) for one, row in zip(proposals, rows)]
@@ -76,11 +75,11 @@ def tune(
 
 
 def outcomes(
-    rows: Sequence[Row], proposals: Sequence[Proposal], drafts: Sequence[str], words: Container[str]
+    rows: Sequence[Row], proposals: Sequence[Proposal], drafts: Sequence[str], memory: Memory
 ) -> list[tuple[float, bool]]:
     """Of sentences that are changed: the probability, and whether they are better now.
 
-    Proposals with a word that is made up, not one of the memory's ``words``, are not made.
+    Proposals with a made-up word or identifier are not made.
 
     That is, they need fewer edits than the draft as it was, and no more than the one that was
     repaired by rule, of ``drafts``, which is proposed otherwise.
@@ -88,16 +87,16 @@ def outcomes(
     changed = []
     for row, one, draft in zip(rows, proposals, drafts, strict=True):
         read = row.new, row.old, row.raw, draft
-        if one.text != row.raw and not made_up(one.text, words, *read):
+        if one.text != row.raw and not memory.made_up(one.text, *read):
             after = edits(one.text, row.tgt)
             better = after < edits(row.raw, row.tgt) and after <= edits(draft, row.tgt)
             changed.append((round(one.probability, 4), better))
     return changed
 
 
-def rule_share(rows: Sequence[Row], drafts: Sequence[str], words: Container[str]) -> float:
+def rule_share(rows: Sequence[Row], drafts: Sequence[str], memory: Memory) -> float:
     """The share of repaired drafts that are better; 0 where they are too few to tell."""
-    known = outcomes(rows, [Proposal(draft, 1.0) for draft in drafts], drafts, words)
+    known = outcomes(rows, [Proposal(draft, 1.0) for draft in drafts], drafts, memory)
     return sum(better for _, better in known) / len(known) if len(known) >= FEWEST else 0.0
 
 
@@ -115,14 +114,14 @@ def calibrate(
     }
     threshold = settings.delete_threshold
     repaired = [row.draft for row in rows]
-    settings.outcomes["kept"] = outcomes(rows, proposals, repaired, memory.words)
+    settings.outcomes["kept"] = outcomes(rows, proposals, repaired, memory)
     for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
         drafts = [change.draft for change in changes[way]]
-        outputs = propose(editor, changes[way], threshold, memory.repeats)
-        settings.outcomes[way] = outcomes(asked, outputs, drafts, memory.words)
-    settings.rule["kept"] = rule_share(rows, repaired, memory.words)
+        outputs = propose(editor, changes[way], threshold, memory)
+        settings.outcomes[way] = outcomes(asked, outputs, drafts, memory)
+    settings.rule["kept"] = rule_share(rows, repaired, memory)
     drafts = [change.draft for change in changes["found"]]
-    settings.rule["found"] = rule_share([row for row, _ in found], drafts, memory.words)
+    settings.rule["found"] = rule_share([row for row, _ in found], drafts, memory)
 
 
 def say_precision(settings: Settings, precision: float) -> None:
@@ -226,15 +225,15 @@ def run(args: argparse.Namespace) -> int:
     editor = load(work)
     valid, test = part_of(work, "valid"), part_of(work, "test")
     memory = Memory(stored_pairs(work))
-    settings, proposals = tune(editor, valid, memory.repeats)
+    settings, proposals = tune(editor, valid, memory)
     calibrate(editor, valid, memory, settings, proposals)
     save_settings(work, settings)
     say_precision(settings, args.precision)
     drafts = [row.draft for row in test]
     systems = {"no edits": [row.raw for row in test], "repaired by rule": drafts}
-    outputs = propose(editor, told(test), settings.delete_threshold, memory.repeats)
+    outputs = propose(editor, told(test), settings.delete_threshold, memory)
     least = settings.confidence("kept", args.precision)
-    proposed = outcomes(test, outputs, drafts, memory.words)
+    proposed = outcomes(test, outputs, drafts, memory)
     sure = [outcome for outcome in proposed if outcome[0] >= least]
     better = sum(outcome[1] for outcome in sure)
     print(f"test, older source kept: {better} of {len(sure)} better, of {len(test)}")

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from codes import all_codes, made_up_codes
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
-from repeats import Words, usual_repeats, vocabulary
+from repeats import Words, made_up, usual_repeats, vocabulary
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text
@@ -80,6 +81,17 @@ class Memory:
     def words(self) -> set[str]:
         """The words of its translations."""
         return vocabulary(target for _, target in self.pairs)
+
+    @cached_property
+    def codes(self) -> set[str]:
+        """The identifiers and the markup of its translations."""
+        return all_codes(target for _, target in self.pairs)
+
+    def made_up(self, text: str, source: str, *others: str) -> list[str]:
+        """What of a text neither the memory nor one of the texts has that it was made from: words,
+        identifiers, markup."""
+        words = made_up(text, self.words, source, *others)
+        return words + made_up_codes(text, self.codes, source, *others)
 
     def matches(self, sources: Sequence[str], count: int, itself: bool) -> Iterator[list[Match]]:
         """For each source its ``count`` most similar ones, the best first; ``itself``: also one

@@ -2,15 +2,17 @@
 
 import json
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from codes import with_right_codes
 from lines import to_line
+from memory import Memory
 from repair import places
-from repeats import Words, without_repeats
+from repeats import without_repeats
 from train import checkpoint_of
 from units import Proposal
 
@@ -116,12 +118,12 @@ def propose(
     editor: LevenshteinEditor,
     changes: Sequence[Change],
     delete_threshold: float,
-    usual: Container[Words] = (),
+    memory: Memory,
 ) -> list[Proposal]:
     """The model's outputs; the draft, with probability 0, where a line is too long for it.
 
-    A word that only the model has written twice in a row stands once; ``usual``: the repeats that
-    the memory has.
+    A word that only the model has written twice in a row stands once, and an identifier that it
+    has misspelt is the source's.
     """
     proposals = [Proposal(change.draft, 0.0) for change in changes]
     numbers = [i for i, change in enumerate(changes) if _fits(editor, change)]
@@ -136,7 +138,8 @@ def propose(
     )
     for i, trace in zip(numbers, traces, strict=True):
         change = changes[i]
-        text = without_repeats(trace.text, usual, change.new, change.draft)
+        text = without_repeats(trace.text, memory.repeats, change.new, change.draft)
+        text = with_right_codes(text, change.new, memory.codes, change.old, change.draft)
         proposals[i] = Proposal(text, math.exp(min(trace.score, 0.0)))
     return proposals
 

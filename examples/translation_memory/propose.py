@@ -30,7 +30,6 @@ from lines import same_placeholders, to_line, to_text, with_ends
 from memory import Memory
 from proposals import Change, Settings, load, propose, read_terms, settings_of
 from repair import Terms, repair
-from repeats import made_up
 from units import Document, Proposal, Unit
 from xliff import XliffFile, is_language, markup
 
@@ -150,7 +149,7 @@ class Proposer:
             repaired = repair(draft.old, new, draft.text, self.terms) if draft.old else draft.text
             changes.append(Change(new, draft.old, repaired, self.wanted(draft.unit.source)))
         threshold = self.settings.delete_threshold
-        edited = propose(self.editor, changes, threshold, self.memory.repeats)
+        edited = propose(self.editor, changes, threshold, self.memory)
         proposals: dict[int, Proposal] = {}
         for draft, change, output in zip(drafts, changes, edited, strict=True):
             chosen, why = self.chosen(document, draft, change, output)
@@ -217,8 +216,8 @@ class Proposer:
             if sorted(markup(text)) != sorted(markup(source)):
                 return "with other elements"
         read = source, unit.old, unit.target, draft.text, *self.terms.values()
-        if made_up(text, self.memory.words, *read):
-            return "with a word that is made up"
+        if self.memory.made_up(text, *read):
+            return "with a word or an identifier that is made up"
         lacking = [term for term in self.wanted(source) if not holds(text, to_text(term))]
         return "without a term" if lacking else ""
 

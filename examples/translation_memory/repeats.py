@@ -11,8 +11,8 @@ LONGEST = 2  # words that are repeated together
 USUAL = 5  # translations of a memory that repeat words, from which on it is the language's way
 _WORD = re.compile(r"\S+")
 # of scripts without spaces, and of Korean, whose endings are countless, each character is a word
-_SINGLE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_LETTERS = regex.compile(rf"(?V1)[{_SINGLE}]|[\p{{L}}--[{_SINGLE}]]+")
+SINGLE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_LETTERS = regex.compile(rf"(?V1)[{SINGLE}]|[\p{{L}}--[{SINGLE}]]+")
 _MARKS = ".,;:!?…)]»”"  # that may follow a word
 Words = tuple[str, ...]
 

@@ -35,7 +35,7 @@ EDITOR_COST = 1.5  # of an update of the editor, in updates of the translation m
 VALIDATIONS = 8  # in the time of a model
 PATIENCE = 5  # validations without a better one, after which a training stops
 # passes over the data that need no dropout; each doubling needs 0.1 more
-PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 5, 0.3
+PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 3, 0.3
 SAME_TIME = 1e-5  # hours
 FEW_UPDATES = 400  # of an editor, before which it does not need fewer edits than the drafts
 NEVER = 1_000_000
@@ -124,7 +124,7 @@ class Recipe(NamedTuple):
 
 
 def dropout_for(passes: float) -> float:
-    """None for five passes over the data or fewer, 0.1 for ten, 0.2 for twenty."""
+    """None for three passes over the data or fewer, 0.1 for six, 0.2 for twelve."""
     doublings = math.log2(max(passes, 1e-3) / PASSES_WITHOUT_DROPOUT)
     return round(min(max(0.1 * doublings, 0.0), LARGEST_DROPOUT), 2)
 

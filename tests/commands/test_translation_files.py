@@ -344,10 +344,49 @@ def test_what_is_not_likelier_to_be_better_replaces_nothing(tmp_path):
     ],
 )
 def test_a_word_that_only_the_model_has_repeated_stands_once(written_by_model, proposed):
-    usual = memory.Memory([(str(n), "nous nous levons") for n in range(9)]).repeats
+    known = memory.Memory([(str(n), "nous nous levons") for n in range(9)])
     change = proposals.Change("a very very new text", "", "tal tal vez")
     editor = Editor((change.draft, written_by_model))
-    assert proposals.propose(editor, [change], 0.5, usual)[0].text == proposed
+    assert proposals.propose(editor, [change], 0.5, known)[0].text == proposed
+
+
+@pytest.mark.parametrize(
+    ("written_by_model", "proposed"),
+    [
+        ("ver :meth:`sock.getopt` y más", "ver :meth:`sock.getsockopt` y más"),
+        ("ver :term:`finder``.", "ver :term:`finder`."),
+        ("con MAX_SIZESE (3)", "con MAX_SIZE (3)"),
+        ("``os.ch(fd)`` y ``os.ch(fd)``", "``os.chdir(fd)`` y ``os.ch(fd)``"),  # the source has one
+        ("un *nuevo* y/o `Texto <más>`_", "un *nuevo* y/o `Texto <más>`_"),  # words, the memory's
+        ("使用MAX_SIZEE的值", "使用MAX_SIZE的值"),
+        ("otro_nombre", "otro_nombre"),  # nothing alike
+        ("1.200 y 3,5 %", "1.200 y 3,5 %"),  # numbers are written in each language's way
+        ("OLD_NAME", "OLD_NAME"),  # the draft's
+    ],
+)
+def test_an_identifier_that_the_model_has_misspelt_is_the_sources(written_by_model, proposed):
+    known = memory.Memory([("a", "`Texto <más>`_ *nuevo*")])
+    source = "see :meth:`sock.getsockopt`, :term:`finder`, MAX_SIZE, 1,200, and ``os.chdir(fd)``"
+    change = proposals.Change(source, "", "con OLD_NAME")
+    editor = Editor((change.draft, written_by_model))
+    assert proposals.propose(editor, [change], 0.5, known)[0].text == proposed
+
+
+@pytest.mark.parametrize(
+    ("text", "made_up"),
+    [
+        ("la clase :class:`Thread`", []),
+        ("la clase :class:`Threat`", ["class:`Threat`"]),
+        ("la clase :class:`Thread", ["`"]),
+        ("el Thread_Pool:n y el ``ID``", []),  # inflected as Finnish does
+        ("el Thread_Pull:n", ["Thread_Pull:n"]),
+        ("el valor 10/5 + 3 = 8 y/o x", []),
+    ],
+)
+def test_identifiers_and_markup_that_nobody_has_written_are_told(text, made_up):
+    known = memory.Memory([("a", "la clase el valor y o x n con ``ID``")])
+    source = "the class :class:`Thread` of Thread_Pool"
+    assert known.made_up(text, source, "Threat Pull") == made_up
 
 
 @pytest.mark.parametrize(
@@ -513,5 +552,5 @@ def test_a_match_of_exactly_the_least_similarity_is_one(words, same):
 
 
 def test_dropout_follows_the_passes_over_the_data():
-    rates = [train.dropout_for(passes) for passes in (0.1, 5, 10, 20, 40, 1000)]
+    rates = [train.dropout_for(passes) for passes in (0.1, 3, 6, 12, 24, 1000)]
     assert rates == [0, 0, 0.1, 0.2, 0.3, 0.3]

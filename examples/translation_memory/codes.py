@@ -1,0 +1,63 @@
+"""Identifiers and markup, which a translation has as its source has them: what a model has
+misspelt is put right, what it has made up is found."""
+
+from collections.abc import Container, Iterable
+
+import regex
+from rapidfuzz import fuzz
+from repeats import SINGLE
+
+#: likeness, in percent, from which on a code of the source is meant; chosen on a validation part
+LEAST_LIKENESS = 60
+_WORD = regex.compile(rf"[^\s{SINGLE}]+")
+_EDGES = ".,;:!?…()[]{}\"'«»“”‘’¿¡*"
+_MARKS = regex.compile(r"[_\\@#$%{}<>=|~^&+]")
+_LETTER = regex.compile(r"\p{L}")
+_ENDING = regex.compile(r"[:'’]\p{L}{1,6}$")  # of languages that inflect names
+_TICK = "`"
+
+
+def codes_of(text: str) -> list[str]:
+    """The words of a text that stand for no word of a language, without the marks around them:
+    with letters and a mark inside, or between backticks."""
+    codes = []
+    for match in _WORD.finditer(text):
+        code = match[0].strip(_EDGES)
+        is_role = match[0].startswith(":") and _TICK in code
+        is_quoted = (is_role or code.startswith(_TICK)) and code.endswith(_TICK)
+        if _LETTER.search(code) and (is_quoted or _MARKS.search(code)):
+            codes.append(code)
+    return codes
+
+
+def all_codes(texts: Iterable[str]) -> set[str]:
+    """The codes of texts."""
+    return {code for text in texts for code in codes_of(text)}
+
+
+def made_up_codes(text: str, known: Container[str], source: str, *others: str) -> list[str]:
+    """The codes of a text that neither are ``known`` nor stand in its source or one of the other
+    texts that it was made from; and a backtick that has no partner."""
+
+    def is_made_up(code: str) -> bool:
+        forms = code, _ENDING.sub("", code)
+        return not any(
+            form in known or any(form in read for read in (source, *others)) for form in forms
+        )
+
+    codes = [code for code in codes_of(text) if is_made_up(code)]
+    is_open = text.count(_TICK) % 2 > source.count(_TICK) % 2
+    return [*codes, _TICK] if is_open else codes
+
+
+def with_right_codes(text: str, source: str, known: Container[str], *others: str) -> str:
+    """A text whose made-up codes are replaced, each by the most similar code of the source that
+    the text lacks."""
+    for code in made_up_codes(text, known, source, *others):
+        there = codes_of(text)
+        lacking = [wanted for wanted in codes_of(source) if wanted not in there]
+        likenesses = [(fuzz.ratio(code, wanted), wanted) for wanted in lacking]
+        likeness, nearest = max(likenesses, default=(0.0, ""))
+        if likeness >= LEAST_LIKENESS:
+            text = text.replace(code, nearest, 1)
+    return text
