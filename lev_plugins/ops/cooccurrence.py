@@ -64,9 +64,9 @@ def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.n
 
 def _positive_information(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """max(0, log p(symbol, context) / (p(symbol) p(context))), in the place of the counts."""
-    whole = totals.sum()
+    total = totals.sum()
     by_context = counts.sum(0)
-    counts *= whole
+    counts *= total
     counts /= totals[:, None] + _EPSILON
     counts /= by_context + _EPSILON
     np.maximum(counts, 1, out=counts)
