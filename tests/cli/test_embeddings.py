@@ -9,6 +9,7 @@ import tiny
 import torch
 from fairseq import checkpoint_utils, tasks, utils
 from fairseq.data import Dictionary
+from omegaconf import OmegaConf
 from refusals import refusal, refuses
 
 from lev_plugins.cli import embeddings
@@ -100,6 +101,17 @@ def test_a_checkpoint_needs_the_file_no_more():
     Path("file.txt").unlink()
     (again,), _ = checkpoint_utils.load_model_ensemble(["model.pt"])
     assert torch.equal(again.encoder_embed.weight, model.encoder_embed.weight)
+
+
+@pytest.mark.parametrize("kind", ["editor", "concat", "pbd"])
+def test_a_checkpoint_from_before_these_options_loads(kind):
+    model, cfg, task = built(kind)
+    OmegaConf.set_struct(cfg.model, False)
+    for option in ("encoder_embed_path", "decoder_embed_path"):
+        cfg.model.pop(option)
+    saved.write(Path("model.pt"), cfg, model, task.state_dict())
+    (again,), _ = checkpoint_utils.load_model_ensemble(["model.pt"])
+    assert again.state_dict().keys() == model.state_dict().keys()
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,13 @@ class TransformerConcatConfig(EmbeddingFilesConfig, TwoSidedConfig):
 
 def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
     """The same options in the nested form from which fairseq builds a Transformer."""
-    names = [field.name for field in dataclasses.fields(TransformerConcatConfig)]
-    values = {name: getattr(cfg, name) for name in names if name != "_name"}
+    fields = dataclasses.fields(TransformerConcatConfig)
+    # older checkpoints lack the newest options
+    values = {
+        field.name: getattr(cfg, field.name, field.default)
+        for field in fields
+        if field.name != "_name"
+    }
     for name in ("embed_dim", "ffn_embed_dim", "attention_heads"):
         if values[f"decoder_{name}"] is None:
             values[f"decoder_{name}"] = values[f"encoder_{name}"]
