@@ -4,7 +4,6 @@ Both decode numbers or strings of tokens, text processing left out. See levt_aga
 """
 
 import copy
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,42 +17,36 @@ from lev_plugins.errors import UserError
 from lev_plugins.export.folder import editor_writer, write_folder
 from lev_runtime import Editor
 from lev_runtime.decoding import Decoding
+from lev_runtime.exported import ExportedPolicy
 from lev_runtime.options import RefinementOptions
-from lev_runtime.policy import Memory, Policy
-from lev_runtime.sentence import Sentence
+from lev_runtime.policy import EditPolicy
+from lev_runtime.records import EditHypothesis
 
 KINDS = {"fp32": "float32", "int8": "int8"}  #: ours → CTranslate2's
 BEAMS = {"greedy": 1, "beam 5": 5}
 
 
-class ScriptedPolicy:
+class ScriptedPolicy(EditPolicy):
     """A policy of the runtime for which a script decides; every head is still computed."""
 
-    def __init__(self, policy: Policy, script: Script) -> None:
-        self.policy, self.script, self.traces = policy, script, policy.traces
+    def __init__(self, policy: ExportedPolicy, script: Script) -> None:
+        self.policy, self.script, self.pad = policy, script, policy.pad
+        self.operations, self.traces = policy.operations, policy.traces
+        self.encode, self.likeliest = policy.encode, policy.likeliest
 
-    def read_deletions(self, memory: Memory, sentences: Sequence[Sentence]) -> None:
-        self.policy.read_deletions(memory, sentences)
-        for sentence in sentences:
-            tokens = torch.from_numpy(sentence.tokens[None])
-            logits = torch.from_numpy(np.array(sentence.deletion))[None]
-            sentence.deletion = self.script.deletion(tokens, logits)[0].numpy()
-
-    def read_slots(self, memory: Memory, sentences: Sequence[Sentence]) -> None:
-        self.policy.read_slots(memory, sentences)
-        sizes = memory.arrays["source_mask"].sum(1)
-        for sentence in sentences:
-            slots = len(sentence.tokens) - 1
-            missing = max(int(sizes[sentence.row]) - len(sentence.tokens), 0)
-            counts = missing // slots + (np.arange(slots) < missing % slots)
-            logits = np.array(sentence.slots)
-            logits[np.arange(slots), counts.clip(max=logits.shape[1] - 1)] = SCRIPTED
-            sentence.slots = logits
-
-    def best_tokens(
-        self, memory: Memory, sentences: Sequence[Sentence]
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        return self.policy.best_tokens(memory, sentences)
+    def logits(self, operation: Any, tokens: Any, memory: Any, *context: Any) -> np.ndarray:
+        """What the script says of deletions and insertions."""
+        logits = np.array(self.policy.logits(operation, tokens, memory, *context))
+        if operation.name == "deletion":
+            sides = torch.from_numpy(tokens), torch.from_numpy(logits)
+            return self.script.deletion(*sides).numpy()
+        real = (tokens != self.pad).sum(1)[:, None]
+        sizes = memory.arrays["source_mask"].sum(1)[memory.index][:, None]
+        missing, slots = np.maximum(sizes - real, 0), real - 1
+        counts = missing // slots + (np.arange(tokens.shape[1] - 1) < missing % slots)
+        counts = counts.clip(max=logits.shape[2] - 1)[..., None]
+        np.put_along_axis(logits, counts, SCRIPTED, 2)
+        return logits
 
 
 def runtime_decoder(peers: Any, folder: Path, int8: bool, script: Script, iterations: int) -> Any:
@@ -63,17 +56,12 @@ def runtime_decoder(peers: Any, folder: Path, int8: bool, script: Script, iterat
     writer = editor_writer(LevenshteinEditor([model], peers.our_task), int8)
     write_folder(folder, writer, int8)
     editor = Editor(folder, threads=torch.get_num_threads())
-    policy: Any = ScriptedPolicy(editor.policy, script)
-    options = RefinementOptions(iterations, history=False)
-    bare = np.array([editor.target.bos, editor.target.eos])
+    policy = ScriptedPolicy(editor.policy, script)
+    options = RefinementOptions(iterations)
 
-    def decode(sample: dict[str, Any]) -> list[Sentence]:
-        tokens = sample["net_input"]["src_tokens"].numpy()
-        sources = [row[row != editor.target.pad] for row in tokens]
-        memory = editor.policy.encode(sources)
-        sentences = [Sentence(row, 0, 0, bare, cap=202) for row in range(len(sources))]
-        Decoding(policy, memory, sentences, editor.target, options, editor.constraints).run()
-        return sentences
+    def decode(sample: dict[str, Any]) -> list[EditHypothesis]:
+        source = sample["net_input"]["src_tokens"].numpy()
+        return Decoding(policy, source, None, None, editor.symbols, options).run()
 
     return decode
 

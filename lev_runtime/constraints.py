@@ -1,72 +1,102 @@
-"""Orders on the tokens of a draft while it is edited: what stays, and what is not written again.
+"""Orders on the tokens of drafts, followed through decoding (:mod:`.markup` reads their text).
 
-Shapes: T tokens that stand, P tokens to be written, V symbols.
+Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P tokens to be written,
+V symbols.
 """
 
 import functools
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
+from .arrays import Array, Arrays
 from .markup import BEGINS, ENDS, Joining, removed_runs
-from .sentence import Sentence
-from .text import Dictionary
 
 
-class Constraints:
-    """How the tokens of a dictionary join into words that stay whole."""
+class EditConstraints:
+    """Orders on draft positions, followed through decoding by the origin of each token.
 
-    def __init__(self, dictionary: Dictionary) -> None:
-        self.symbols = dictionary.symbols
+    draft, marks: R × N, its tokens and their bits. symbols: of the dictionary.
+    """
 
-    @functools.cached_property
-    def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """V each, bool: whether a token can continue with what stands before it, and behind it."""
-        joining = Joining(self.symbols)
-        before, behind = np.array([*map(joining.edges, self.symbols)]).T
-        return before, behind
+    def __init__(
+        self, draft: Array, marks: Array, symbols: tuple[str, ...], arrays: Arrays
+    ) -> None:
+        self.marks, self.arrays = marks, arrays
+        edges = arrays.send(symbol_edges(symbols), marks)
+        self.continues, self.continued = edges[:, 0], edges[:, 1]
+        self.whole_words = bool((marks & (BEGINS | ENDS)).any())
+        self.removed = [removed_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
+        self.removes = any(self.removed)
 
-    def grown_together(self, sentence: Sentence) -> np.ndarray:
-        """T − 1, bool: slots where a word that stays continues in its neighbour."""
-        continues, continued = self.edges
-        tokens = sentence.tokens
-        behind = sentence.standing(ENDS)[:-1] & continues[tokens[1:]]
-        before = sentence.standing(BEGINS)[1:] & continued[tokens[:-1]]
-        return behind | before
+    def standing(self, bit: int, origin: Array, rows: Array) -> Array:
+        """R' × T, bool: tokens that stand since the draft and carry the mark; ``rows``: R' of R."""
+        marks = self.arrays.take(self.marks, rows)
+        marks = self.arrays.gather(marks, self.arrays.at_least(origin, 0))
+        return (origin >= 0) & ((marks & bit) != 0)
 
-    def allowed_tokens(
-        self, sentence: Sentence, places: np.ndarray, choice: np.ndarray
-    ) -> np.ndarray:
-        """The likeliest tokens at P places that neither grow onto a word that stays nor write again
-        what was removed; ``choice``: P × V logits."""
-        continues, continued = self.edges
-        behind, before = sentence.standing(ENDS)[places - 1], sentence.standing(BEGINS)[places + 1]
-        growing = (behind[:, None] & continues) | (before[:, None] & continued)
-        choice = np.where(growing, np.float32(-np.inf), choice)
-        tokens = choice.argmax(1)
-        written = sentence.tokens.copy()
-        while True:
-            written[places] = tokens
-            place = self._rewritten(sentence, written, places)
-            if place is None:
-                return tokens
-            choice[place, tokens[place]] = -np.inf
-            tokens[place] = choice[place].argmax()
+    def grown_together(self, tokens: Array, origin: Array, rows: Array) -> Array:
+        """R' × (T − 1), bool: slots where a word that stays continues in its neighbour."""
+        left, right = tokens[:, :-1], tokens[:, 1:]
+        ends = self.standing(ENDS, origin, rows)[:, :-1]
+        begins = self.standing(BEGINS, origin, rows)[:, 1:]
+        return (ends & self.continues[right]) | (begins & self.continued[left])
 
-    def _rewritten(self, sentence: Sentence, tokens: np.ndarray, places: np.ndarray) -> int | None:
-        """Which of the places is the first in a sequence that was removed and is being written
-        again; ``tokens``: T, all written."""
-        new = np.zeros(len(tokens), bool)
-        new[places] = True
-        for run in sentence.removed:
-            size = len(run)
-            for start in range(len(tokens) - size + 1):
-                here = slice(start, start + size)
-                if new[here].any() and tokens[here].tolist() == run:
-                    first = start + int(new[here].argmax())
-                    return int(np.searchsorted(places, first))
+    def growing(self, places: Array, origin: Array, rows: Array) -> Array:
+        """P × V, bool: what would grow onto a word that stays, at ``places`` (P) of R' × T laid
+        flat."""
+        arrays = self.arrays
+        ends = self.standing(ENDS, origin, rows)
+        begins = self.standing(BEGINS, origin, rows)
+        # whether such a word stands left, or right, of each token
+        left = arrays.pad(ends[:, :-1], 1, 0, False).reshape(-1)
+        right = arrays.pad(begins[:, 1:], 0, 1, False).reshape(-1)
+        onto_left = arrays.take(left, places)[:, None] & self.continues
+        onto_right = arrays.take(right, places)[:, None] & self.continued
+        return onto_left | onto_right
+
+    def mask_forbidden(
+        self, logits: Array, where: Array, tokens: Array, numbers: Sequence[int]
+    ) -> Array:
+        """The likeliest tokens that do not write again what was removed: P.
+
+        logits: P × V, at ``where`` (R' × T, bool, P true); changed. tokens: R' × T, what stands,
+        the likeliest tokens filled in. numbers: R' of R.
+        """
+        arrays = self.arrays
+        sentences, new = arrays.numbers([tokens, arrays.whole(where)])
+        index = list(itertools.accumulate(map(sum, new), initial=0))  # of a row's first answer
+        while again := self._all_rewritten(numbers, sentences, new):
+            answers = arrays.send(
+                [index[row] + sum(new[row][:place]) for row, place in again], logits
+            )
+            written = arrays.send([sentences[row][place] for row, place in again], logits)
+            logits[answers, written] = float("-inf")
+            best = arrays.likeliest(arrays.take(logits, answers)).tolist()
+            for (row, place), token in zip(again, best, strict=True):
+                sentences[row][place] = token
+        sides = zip(itertools.chain(*sentences), itertools.chain(*new), strict=True)
+        return arrays.send([token for token, written in sides if written], logits)
+
+    def _all_rewritten(
+        self, numbers: Sequence[int], sentences: list[list[int]], new: list[list[int]]
+    ) -> list[tuple[int, int]]:
+        """Rows and places of :meth:`_rewritten`, one of each row that has any."""
+        places = map(self._rewritten, numbers, sentences, new)
+        return [(row, place) for row, place in enumerate(places) if place is not None]
+
+    def _rewritten(self, row: int, tokens: list[int], new: list[int]) -> int | None:
+        """The first ``new`` token of a sequence that was removed and is being written again."""
+        for run in self.removed[row]:
+            for start in range(len(tokens) - len(run) + 1):
+                if tokens[start : start + len(run)] == run and any(new[start : start + len(run)]):
+                    return new.index(1, start)
         return None
 
 
-def orders(draft: np.ndarray, marks: np.ndarray) -> list[list[int]]:
-    """The sequences of a draft's tokens that have to go."""
-    return removed_runs(draft.tolist(), marks.tolist())
+@functools.lru_cache(maxsize=4)
+def symbol_edges(symbols: tuple[str, ...], spaces: bool = False) -> np.ndarray:
+    """V × 2, bool: :meth:`Joining.edges`, or ``spaces``, of every symbol."""
+    joining = Joining(symbols)
+    return np.array([*map(joining.spaces if spaces else joining.edges, symbols)])

@@ -1,226 +1,253 @@
 """Algorithm 2 of the paper (Gu et al., 2019): delete, insert placeholders, fill them, and again.
 
-Sentences are edited one by one; what the model says of them is computed for all at once.
+The loop is written once, for arrays of numpy and tensors of torch (:mod:`.arrays`). A batch is
+padded on the right; what is finished leaves it.
+
+Shapes: R candidates, T tokens each, V symbols, P tokens to be written.
 """
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
-import numpy as np
-
-from .constraints import Constraints
-from .markup import DROP, JOINED, KEEP
-from .noise import gumbel_noise
+from .arrays import Array
+from .candidates import CandidateNoise, rate, sentence_keys
+from .constraints import EditConstraints
+from .operations import Decision, Operation
 from .options import RefinementOptions
-from .policy import Memory, Policy
-from .sentence import Sentence
-from .text import Dictionary
+from .policy import UNKNOWN, EditPolicy
+from .processors import Places, limit_insertions
+from .records import EditHypothesis
+from .state import RefinementState
 
-NEVER = np.float32(-np.inf)
+
+class Symbols(NamedTuple):
+    """Those of a dictionary: all up to the placeholder, and the numbers of the special ones."""
+
+    names: tuple[str, ...]
+    pad: int
+    bos: int
+    eos: int
+    unk: int
+    placeholder: int
+
+    def inner(self, tokens: Array) -> Array:
+        """R × T, bool: neither padding nor ends."""
+        return (tokens != self.pad) & (tokens != self.bos) & (tokens != self.eos)
 
 
 class Decoding:
-    """A batch of sentences while it is decoded.
+    """One batch while it is decoded, each sentence as often as it has candidates.
 
     Args:
-        policy, memory: what says how to edit, and what it has read of the sources.
-        sentences: to be edited, in place.
-        dictionary: of the target. options: how to decode.
-        constraints: how tokens join into words, for sentences with orders.
+        policy: what says how to edit.
+        source: B × S tokens. draft: B × N, None for empty ones. marks: B × N, bits of
+            :mod:`.markup` on the drafts; None for none.
+
+    Attributes:
+        operations: what an iteration does, in order.
+        state: the sentences.
+        noise: what candidates differ by; None where there is one for each sentence.
+        orders: marks on drafts; None where there are none.
+        processors: of each operation, by name (:mod:`.processors`).
     """
 
     def __init__(
         self,
-        policy: Policy,
-        memory: Memory,
-        sentences: Sequence[Sentence],
-        dictionary: Dictionary,
+        policy: EditPolicy,
+        source: Array,
+        draft: Array | None,
+        marks: Array | None,
+        symbols: Symbols,
         options: RefinementOptions,
-        constraints: Constraints,
     ) -> None:
-        self.policy, self.memory, self.options = policy, memory, options
-        self.sentences, self.dictionary, self.constraints = sentences, dictionary, constraints
+        arrays = policy.arrays
+        self.policy, self.options, self.operations = policy, options, policy.operations
+        self.symbols, self.arrays = symbols, arrays
+        self.pad, self.placeholder = symbols.pad, symbols.placeholder
+        if draft is None:
+            draft = arrays.send([[symbols.bos, symbols.eos]] * len(source), source)
+        memory, count = policy.encode(source), options.candidates
+        self.noise: CandidateNoise | None = None
+        has_marks = marks is not None and bool(marks.any())
+        if count > 1:
+            rows = arrays.positions(count * len(source), source) // count
+            source, draft = arrays.take(source, rows), arrays.take(draft, rows)
+            memory = memory.select(rows)
+            keys = sentence_keys(source, draft, self.pad)
+            self.noise = CandidateNoise(options, keys, arrays)
+            marks = arrays.take(marks, rows) if has_marks else None
+        self.orders: EditConstraints | None = None
+        if has_marks:
+            self.orders = EditConstraints(draft, marks, symbols.names, arrays)
+        self.memory = memory
+        self.state = RefinementState(draft, memory, self.pad, options.retain_history, arrays)
+        self.state.cap = self._length_cap(source, draft)
+        self.processors = {
+            operation.name: operation.processors(self) for operation in self.operations
+        }
+        self.symbol_offsets: Array | None = None  # V, what is added to the logits of symbols
+        revisions = [operation for operation in self.operations if operation.stage == "revise"]
+        self.last_revision = revisions[-1] if revisions else None
 
-    def run(self) -> None:
-        """Edits every sentence until nothing changes or an earlier state comes back."""
-        active = list(self.sentences)
-        for step in range(self.options.max_iter):
-            self.delete(active, step)
-            active = [sentence for sentence in active if sentence.terminated is None]
-            if not active:
-                return
-            counts = self.count(active, step)
-            active, counts = self.finish_idle(active, counts, step)
-            if not active:
-                return
-            self.insert(active, counts, step)
-        for sentence in active:
-            sentence.finish(self.options.max_iter, "max_iterations")
+    def run(self) -> list[EditHypothesis]:
+        """Algorithm 2: one hypothesis for every row, in order, once every sentence is finished."""
+        state, most = self.state, self.options.max_iter
+        for step in range(most):
+            state.begin_iteration()
+            for operation in self.operations:  # delete, insert placeholders, fill them
+                decision = operation.decide(self, step)
+                decision = self._let_leave(operation, decision, step)
+                if not state.numbers:
+                    return state.hypotheses()
+                operation.act(self, decision)
+                state.record(operation, decision)
+            state.close_iteration()
+        state.finish([True] * len(state.numbers), most, "max_iterations")
+        return state.hypotheses()
 
-    # the phases ---------------------------------------------------------------------------------
+    def _let_leave(self, operation: Operation, decision: Decision, step: int) -> Decision:
+        """Sentences at rest leave as they stand: nothing is left to do, or an earlier state would
+        come back. Returns the decision about the others, which the host has read."""
+        state, adaptive = self.state, self.options.adaptive
+        if operation.stage == "write":
+            return decision
+        if adaptive and operation is self.last_revision and state.seen is not None:
+            outcome = operation.outcome(state, decision)
+            is_back, is_last = self.read(decision, *state.seen_before(outcome))
+            if not any(is_back):
+                return decision
+            is_settled = [last and idle for last, idle in zip(is_last, state.idle, strict=True)]
+            is_loop = [back and not rest for back, rest in zip(is_back, is_settled, strict=True)]
+            state.finish(is_settled, step, "unchanged")
+            state.finish(is_loop, step, "loop")
+            return self._drop(is_back, decision)
+        self.read(decision)
+        if adaptive and operation.stage == "open":
+            state.finish(state.idle, step, "unchanged")
+            decision = self._drop(state.idle, decision)
+            state.remember()
+        return decision
 
-    def delete(self, sentences: Sequence[Sentence], step: int) -> None:
-        """Deletes; a sentence that is then where it was before ends as it stood."""
-        # <s> and </s> alone are not read: they stay
-        filled = [sentence for sentence in sentences if len(sentence.tokens) > 2]
-        self.policy.read_deletions(self.memory, filled)
-        for sentence in sentences:
-            keep = self.kept(sentence)
-            if sentence.seen:
-                left = sentence.tokens[keep].tobytes()
-                if left in sentence.seen:
-                    rests = left == sentence.last and bool(keep.all())
-                    sentence.finish(step, "unchanged" if rests else "loop")
-                    continue
-            sentence.keep(keep, self.policy.traces)
+    def read(self, decision: Decision, *flags: Array) -> list[list[bool]]:
+        """Tells the host, and the state, what a decision does; a device is waited for once.
 
-    def kept(self, sentence: Sentence) -> np.ndarray:
-        """Which tokens are kept, T, bool; notes why drafted ones stay."""
-        keep = np.ones(len(sentence.tokens), bool)
-        if len(keep) == 2:
-            sentence.deleting = np.zeros(2, np.float32)
-            return keep
-        assert sentence.deletion is not None
-        log_probs = log_softmax(sentence.deletion)
-        sentence.deleting = log_probs[:, 1]
-        delete = np.exp(sentence.deleting) > self.options.delete_threshold
-        if sentence.marks is not None:
-            delete &= ~sentence.standing(KEEP)
-            delete |= sentence.standing(DROP)
-        drafted = sentence.origin >= 0
-        drafted[0] = drafted[-1] = False
-        sentence.scores = np.where(drafted, log_probs[:, 0], sentence.scores)
-        keep[1:-1] = ~delete[1:-1]
-        return keep
-
-    def count(self, sentences: Sequence[Sentence], step: int) -> list[np.ndarray]:
-        """How many tokens to insert in every slot, T − 1 of each sentence, within its limit."""
-        self.policy.read_slots(self.memory, sentences)
-        counts = [self.missing(sentence, step) for sentence in sentences]
-        for sentence in sentences:
-            if sentence.trace is not None:  # what was deleted is read at this insertion alone
-                sentence.slots = None
-        return counts
-
-    def missing(self, sentence: Sentence, step: int) -> np.ndarray:
-        """How many tokens to insert in every slot of a sentence, T − 1."""
-        logits = sentence.slots
-        assert logits is not None
-        if self.options.empty_penalty:
-            logits = logits.copy()
-            logits[:, 0] -= np.float32(self.options.empty_penalty)
-        if sentence.candidate:
-            logits = logits + self.noise(sentence, 2 * step, np.arange(len(logits)), logits)
-        counts = logits.argmax(1)
-        if sentence.marks is not None:
-            open_slots = ~sentence.standing(JOINED)[:-1]
-            counts = np.where(open_slots, counts, 0)
-            # what would grow onto a word that stays is set apart by one token at least
-            onto = self.constraints.grown_together(sentence) & open_slots
-            counts = np.maximum(counts, onto)
-        room = sentence.cap - len(sentence.tokens)
-        if int(counts.sum()) > room:
-            before = counts.cumsum() - counts
-            counts = np.minimum(counts, np.maximum(room - before, 0))
-        return counts
-
-    def finish_idle(
-        self, sentences: Sequence[Sentence], counts: Sequence[np.ndarray], step: int
-    ) -> tuple[list[Sentence], list[np.ndarray]]:
-        """Ends those that nothing is deleted from nor inserted into; gives back the others."""
-        going: list[tuple[Sentence, np.ndarray]] = []
-        for sentence, missing in zip(sentences, counts):
-            if sentence.changed or missing.any():
-                sentence.remember()
-                going.append((sentence, missing))
-            else:
-                sentence.finish(step, "unchanged")
-        return [sentence for sentence, _ in going], [missing for _, missing in going]
-
-    def insert(
-        self, sentences: Sequence[Sentence], counts: Sequence[np.ndarray], step: int
-    ) -> None:
-        """Opens the slots and fills every placeholder."""
-        placeholder = self.dictionary.placeholder
-        opened: list[Sentence] = []
-        for sentence, missing in zip(sentences, counts):
-            if missing.any():
-                sentence.open(missing, placeholder)
-                opened.append(sentence)
-        # most have no orders and no noise: of these the likeliest tokens are enough
-        free = [sentence for sentence in opened if self.is_free(sentence)]
-        others = [sentence for sentence in opened if not self.is_free(sentence)]
-        if free:
-            for sentence, best in zip(free, self.policy.best_tokens(self.memory, free)):
-                sentence.fill(*best)
-        if others:
-            for sentence, logits in zip(others, self.policy.token_logits(self.memory, others)):
-                self.choose(sentence, logits, step)
-        if self.options.history:
-            for sentence in sentences:
-                sentence.record()
-
-    @staticmethod
-    def is_free(sentence: Sentence) -> bool:
-        """Whether nothing but the model decides what is written."""
-        return sentence.marks is None and not sentence.candidate
-
-    def choose(self, sentence: Sentence, logits: np.ndarray, step: int) -> None:
-        """Writes the likeliest token that orders allow at each of P placeholders; ``logits``:
-        P × V."""
-        places = np.flatnonzero(sentence.inserted)
-        choice = logits
-        if sentence.candidate:
-            choice = logits + self.noise(sentence, 2 * step + 1, places, logits)
-        if sentence.marks is not None:
-            tokens = self.constraints.allowed_tokens(sentence, places, choice)
-        else:
-            tokens = choice.argmax(1)
-        chosen = logits[np.arange(len(places)), tokens]
-        sentence.fill(tokens, chosen - log_sum_exp(logits))
-
-    def noise(
-        self, sentence: Sentence, stream: int, positions: np.ndarray, logits: np.ndarray
-    ) -> np.ndarray:
-        """What a candidate's logits differ by at the positions."""
-        options, classes = self.options, logits.shape[1]
-        names = options.seed, sentence.key, sentence.candidate
-        return np.float32(options.noise_scale) * gumbel_noise(*names, stream, positions, classes)
-
-    # candidates ---------------------------------------------------------------------------------
-
-    def rate(self) -> None:
-        """Gives candidates a score to compare those of a source by.
-
-        It is the sum, in nats, of log p of every deletion and of every token written on the way,
-        of keeping each token of the answer, and of inserting nothing in each slot.
+        flags: R, bool, what else the host has to know. Returns them.
         """
-        for sentence in self.sentences:
-            sentence.trace = None
-            sentence.deletion = sentence.slots = None
-        self.policy.read_deletions(self.memory, self.sentences)
-        self.policy.read_slots(self.memory, self.sentences)
-        for sentence in self.sentences:
-            assert sentence.deletion is not None and sentence.slots is not None
-            kept = log_softmax(sentence.deletion)[1:-1, 0].sum()
-            closed = log_softmax(sentence.slots)[:, 0].sum()
-            sentence.score = sentence.actions + float(kept) + float(closed)
+        state = self.state
+        moves = [] if decision.moves is None else [decision.moves]
+        lengths = [] if decision.sizes else [decision.lengths]
+        numbers = self.arrays.numbers([*lengths, *moves, *flags])
+        if lengths:
+            decision.sizes = numbers.pop(0)
+        decision.changed = [
+            now != before for now, before in zip(decision.sizes, state.sizes, strict=True)
+        ]
+        if moves:
+            moved = zip(decision.changed, numbers.pop(0), strict=True)
+            decision.changed = [resized or bool(moves) for resized, moves in moved]
+        state.note_changes(decision)
+        return [list(map(bool, flag)) for flag in numbers]
 
+    def _drop(self, done: list[bool], decision: Decision) -> Decision:
+        staying = self.state.drop(done)
+        return decision if staying is None else decision.select(*staying, self.arrays)
 
-def best(candidates: Sequence[Sentence], number: int) -> list[Sentence]:
-    """The ``number`` best different candidates; of equal ones the first."""
-    different: dict[bytes, Sentence] = {}
-    for candidate in sorted(candidates, key=lambda candidate: -candidate.score):
-        different.setdefault(candidate.tokens.tobytes(), candidate)
-    return list(different.values())[:number]
+    # what operations ask for ------------------------------------------------------------------
 
+    def logits(
+        self,
+        operation: Operation,
+        where: Array | None = None,
+        places: Array | None = None,
+        writing: tuple[int, ...] | None = None,
+    ) -> Array:
+        """What the policy says of the present tokens (:meth:`.EditPolicy.logits`).
 
-def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """Rows of logits as log-probabilities."""
-    return logits - log_sum_exp(logits)[:, None]
+        ``where``: R × T, bool, where tokens are to be written, and ``places``, P, the same laid
+        flat. ``writing``: the rows that have any; None: unknown.
+        """
+        state = self.state
+        facts = state.facts(places, writing) if self.arrays.waits else UNKNOWN
+        state.note_reading(operation)
+        return self.policy.logits(operation, state.tokens, state.memory, where, state.trace, facts)
 
+    def processed(
+        self, operation: Operation, scores: Array, step: int, places: Places | None = None
+    ) -> Array:
+        """The scores that an operation's processors leave."""
+        for processor in self.processors[operation.name]:
+            scores = processor.scores(self, scores, step, places)
+        return scores
 
-def log_sum_exp(logits: np.ndarray) -> np.ndarray:
-    """Of each row."""
-    highest = logits.max(1)
-    sums: np.ndarray = np.exp(logits - highest[:, None]).sum(1)
-    return highest + np.log(sums)
+    def revised(
+        self,
+        operation: Operation,
+        action: Array,
+        scores: Array | None = None,
+        places: Places | None = None,
+    ) -> Array:
+        """The action that an operation's processors leave."""
+        for processor in self.processors[operation.name]:
+            action = processor.action(self, action, scores, places)
+        return action
+
+    def looks_at_all(self, operation: Operation) -> bool:
+        """Whether a processor has to see all that is written at once."""
+        return any(processor.looks_at_all for processor in self.processors[operation.name])
+
+    def is_free(self, operation: Operation) -> bool:
+        """Whether nothing but the policy decides."""
+        return not self.processors[operation.name] and not self.options.unk_penalty
+
+    def inner(self, tokens: Array) -> Array:
+        """R × T, bool: neither padding nor ends."""
+        return self.symbols.inner(tokens)
+
+    def placeholders(self) -> tuple[Array, int, tuple[int, ...] | None]:
+        """Where tokens are to be written, R × T, bool, how many they are, and in which rows; None
+        where the host does not know these."""
+        state = self.state
+        return state.tokens == self.placeholder, state.opened, state.writing
+
+    def limited(self, counts: Array) -> Array:
+        """The ``counts`` of insertions, R × (T − 1), that the length limit leaves."""
+        return limit_insertions(counts, self.state.cap - self.state.lengths, self.arrays)
+
+    def allowed(self, logits: Array) -> Array:
+        """A copy in single precision, P × V, without the symbols that are never written."""
+        if self.symbol_offsets is None:
+            self.symbol_offsets = self.arrays.zeros(logits.shape[1:], logits)
+            self.symbol_offsets[self.symbols.unk] -= self.options.unk_penalty
+            for symbol in self._forbidden_symbols():  # numbers that the device need not be sent
+                self.symbol_offsets[symbol] = float("-inf")
+        return self.arrays.single(logits) + self.symbol_offsets
+
+    # limits -----------------------------------------------------------------------------------
+
+    def _forbidden_symbols(self) -> list[int]:
+        symbols = self.symbols
+        return sorted({symbols.pad, symbols.bos, symbols.eos, symbols.placeholder})
+
+    def _length_cap(self, source: Array, draft: Array) -> Array:
+        """R: tokens, <s> and </s> included, beyond which nothing is inserted."""
+        arrays, factor, least = self.arrays, self.options.max_len_a, self.options.max_len_b
+        drafted = self.state.lengths - 2
+        # with a limit near its length a draft would be deleted from and not inserted into
+        longest = drafted + (drafted + 1) // 2
+        if factor:
+            words = ((source != self.pad).sum(1) - 2) * factor + least
+            cap = arrays.maximum(arrays.whole(words), longest) + 2
+        else:
+            cap = arrays.at_least(longest, least) + 2
+        limits = self.policy.max_positions()
+        return cap if limits is None else arrays.between(cap, 0, limits[1])
+
+    # candidates -------------------------------------------------------------------------------
+
+    def rate(self, hypotheses: list[EditHypothesis]) -> None:
+        """Gives the candidates, which :meth:`run` has left, scores to compare them by."""
+        rate(self.policy, self.memory, hypotheses, self.symbols, self.state.cap)
+
+    def groups(self, hypotheses: list[EditHypothesis]) -> list[list[EditHypothesis]]:
+        """The candidates of each sentence."""
+        count = self.options.candidates
+        return [hypotheses[first : first + count] for first in range(0, len(hypotheses), count)]

@@ -3,45 +3,28 @@
 import functools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .constraints import Constraints, orders
-from .decoding import Decoding, best
+from .candidates import best
+from .decoding import Decoding, Symbols
 from .editing import Decode, TextEditor, check_lengths, marked_terms, marked_tokens
 from .errors import UserError
+from .exported import ExportedPolicy
 from .folder import Folder
-from .history import EditTrace, Iteration
+from .history import EditTrace
 from .markup import Joining
-from .noise import sentence_key
 from .options import RefinementOptions
-from .policy import Policy
-from .sentence import Sentence, Step
+from .records import EditHypothesis
+from .sentences import Draft, Sentence
 from .source_change import mark_change
 from .text import TextCodec, read_dictionaries
 
 MODEL = "levenshtein_editor"
 
 
-@dataclass(frozen=True)
-class Line:
-    """A sentence as text and as tokens, <s> and </s> with them.
-
-    words: the draft's, or the terms', tokens as they were typed. marks: bits of :mod:`.markup` of
-    the draft's tokens, None for no order.
-    """
-
-    source: str
-    draft: str | None
-    words: Sequence[str]
-    source_tokens: np.ndarray
-    draft_tokens: np.ndarray
-    marks: np.ndarray | None
-
-
-class Editor(TextEditor[Line]):
+class Editor(TextEditor[Sentence]):
     """An exported model with its dictionaries and text processing; several threads may use one.
 
     Args:
@@ -59,81 +42,41 @@ class Editor(TextEditor[Line]):
         self.delete_threshold = self.settings["delete_threshold"]
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
-        self.policy = Policy(folder, self.target.pad, self.target.placeholder, threads)
-        self.constraints = Constraints(self.target)
+        target = self.target
+        special = target.pad, target.bos, target.eos, target.unk, target.placeholder
+        self.symbols = Symbols(tuple(target.symbols), *special)
+        longest = self.settings["limits"][0], self.settings["model_limit"]
+        self.policy = ExportedPolicy(folder, target.pad, target.placeholder, longest, threads)
 
-    def decoder(self, history: bool, **options: Any) -> Decode[Line]:
+    def decoder(self, history: bool, **options: Any) -> Decode[Sentence]:
         """See the base class."""
         longest = max(200, self.settings["max_target_positions"])
-        refinement = RefinementOptions(max_len=longest, history=history, **options)
+        refinement = RefinementOptions(max_len_b=longest, retain_history=history, **options)
         return functools.partial(self._decode, refinement)
 
     # decoding -----------------------------------------------------------------------------------
 
-    def _decode(self, options: RefinementOptions, lines: Sequence[Line]) -> list[list[EditTrace]]:
+    def _decode(
+        self, options: RefinementOptions, sentences: Sequence[Sentence]
+    ) -> list[list[EditTrace]]:
         """The n-best of one batch."""
-        memory = self.policy.encode([line.source_tokens for line in lines])
-        count = options.candidates
-        sentences = [
-            self._sentence(line, row, candidate, options)
-            for row, line in enumerate(lines)
-            for candidate in range(count)
-        ]
-        decoding = Decoding(self.policy, memory, sentences, self.target, options, self.constraints)
-        decoding.run()
-        if count > 1:
-            decoding.rate()
-        else:
-            for sentence in sentences:
-                sentence.score = float(sentence.scores.mean())
-        groups = (sentences[first : first + count] for first in range(0, len(sentences), count))
+        pad = self.target.pad
+        source = _padded([sentence.tokens for sentence in sentences], pad)
+        draft = _padded([sentence.coded.tokens for sentence in sentences], pad)
+        marks = _padded([sentence.coded.marks for sentence in sentences], 0)
+        decoding = Decoding(self.policy, source, draft, marks, self.symbols, options)
+        hypotheses = decoding.run()
+        if options.candidates > 1:
+            decoding.rate(hypotheses)
         return [
-            [self._trace(line, sentence) for sentence in best(group, options.nbest)]
-            for line, group in zip(lines, groups, strict=True)
+            [self._trace(sentence, hypothesis) for hypothesis in best(group, options.nbest)]
+            for sentence, group in zip(sentences, decoding.groups(hypotheses), strict=True)
         ]
 
-    def _sentence(
-        self, line: Line, row: int, candidate: int, options: RefinementOptions
-    ) -> Sentence:
-        """A candidate before it is decoded."""
-        source, draft, marks = line.source_tokens, line.draft_tokens, line.marks
-        drafted = len(draft) - 2
-        # with a limit near its length a draft would be deleted from and not inserted into
-        longest = max(options.max_len, drafted + (drafted + 1) // 2)
-        return Sentence(
-            row=row,
-            candidate=candidate,
-            key=sentence_key(source, draft) if candidate else 0,
-            tokens=draft,
-            cap=min(longest + 2, self.settings["model_limit"]),
-            marks=marks,
-            removed=[] if marks is None else orders(draft, marks),
-        )
-
-    def _trace(self, line: Line, sentence: Sentence) -> EditTrace:
+    def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
         """What was done to a sentence."""
-        assert sentence.terminated is not None
-        symbols = self._symbols(line, sentence.tokens, sentence.origin)
-        text = self.codec.decode(" ".join(symbols))
-        steps = tuple(self._iteration(line, step) for step in sentence.history)
-        how = sentence.score, steps, sentence.terminated, sentence.steps
-        return EditTrace(line.source, line.draft, text, *how)
-
-    def _iteration(self, line: Line, step: Step) -> Iteration:
-        return Iteration(
-            before=self._symbols(line, step.before, step.origin_before),
-            deleted=tuple(step.deleted[1:-1].tolist()),
-            after=self._symbols(line, step.after, step.origin_after),
-            inserted=tuple(step.inserted[1:-1].tolist()),
-            delete_probabilities=_probabilities(step.deleting),
-            token_probabilities=_probabilities(step.scores),
-        )
-
-    def _symbols(self, line: Line, tokens: np.ndarray, origins: np.ndarray) -> tuple[str, ...]:
-        """Tokens as strings; what stands since the draft, as it was typed."""
-        symbols, words = self.target.symbols, line.words
-        pairs = zip(tokens[1:-1].tolist(), origins[1:-1].tolist())
-        return tuple(symbols[token] if place < 0 else words[place - 1] for token, place in pairs)
+        text = self.codec.decode(" ".join(sentence.symbols(hypothesis)))
+        return sentence.trace(text, hypothesis)
 
     # text and tokens ----------------------------------------------------------------------------
 
@@ -144,7 +87,7 @@ class Editor(TextEditor[Line]):
         terms: Sequence[str] | None,
         old: str | None,
         markup: bool,
-    ) -> Line:
+    ) -> Sentence:
         """See the base class."""
         if old is not None and not self.settings["old_source"]:
             raise UserError(
@@ -165,18 +108,25 @@ class Editor(TextEditor[Line]):
         check_lengths(source_tokens, draft_tokens, self.settings["limits"])
         if terms:
             words = self.codec.encode(" ".join(terms)).split()
-        sides = np.array(source_tokens), np.array(draft_tokens)
-        return Line(source, draft, words, *sides, np.array(marks) if any(marks) else None)
+        coded = Draft(np.array(draft_tokens), np.array(marks))
+        symbols = self.target.symbols
+        return Sentence(source, draft, words, np.array(source_tokens), coded, symbols)
 
-    def size(self, sentence: Line) -> int:
+    def size(self, sentence: Sentence) -> int:
         """See the base class."""
-        return len(sentence.source_tokens) + len(sentence.draft_tokens)
+        return len(sentence.tokens) + len(sentence.coded.tokens)
 
     @functools.cached_property
     def _joining(self) -> Joining:
         return Joining(self.target.symbols[: self.target.placeholder])
 
 
-def _probabilities(scores: np.ndarray) -> tuple[float, ...]:
-    """Of log-probabilities, those of <s> and </s> left out."""
-    return tuple(round(value, 6) for value in np.exp(scores[1:-1]).tolist())
+def _padded(rows: Sequence[np.ndarray], pad: int) -> np.ndarray:
+    """R × T, padded on the right."""
+    if len(rows) == 1:
+        return rows[0][None]
+    lengths = np.array([*map(len, rows)])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    padded = np.full(mask.shape, pad)
+    padded[mask] = np.concatenate(rows)
+    return padded

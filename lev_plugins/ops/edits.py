@@ -32,6 +32,21 @@ def known_places(flat: Tensor, count: int) -> Tensor:
     return ranked.scatter_(0, rank.masked_fill(~flat, count), places)[:count]
 
 
+def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
+    """B × T and B × U, padded on the right → B, bool: the same sentence."""
+    width = min(a.size(1), b.size(1))
+    same = (a[:, :width] == b[:, :width]).all(1)
+    for longer in (a, b):
+        if longer.size(1) > width:
+            same = same & longer[:, width:].eq(pad).all(1)
+    return same
+
+
+def has_gaps(real: Tensor) -> bool:
+    """Whether padding stands before a real token in any row of R × T, bool."""
+    return bool((real[:, 1:] & ~real[:, :-1]).any())
+
+
 class Compaction:
     """ℰ(y, d): moves the kept entries of each row to its left end, in any values of the rows.
 
@@ -54,17 +69,6 @@ class Compaction:
         """B × T → B × L; ``fill`` stands behind the kept entries."""
         out = values.new_full((values.size(0), self.width + 1), fill)
         return out.scatter_(1, self.place, values)[:, : self.width]
-
-
-def limit_insertions(counts: Tensor, room: Tensor) -> Tensor:
-    """Cuts insertion counts, from the left, so that a sentence gets at most ``room`` new tokens.
-
-    Args:
-        counts: B × (T − 1), placeholders wanted in every slot.
-        room: B, how many tokens may be added (negative counts as 0).
-    """
-    before = counts.cumsum(1) - counts
-    return torch.minimum(counts, (room.unsqueeze(1) - before).clamp(min=0))
 
 
 class Opening:

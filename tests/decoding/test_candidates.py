@@ -11,6 +11,7 @@ from fake_policy import (
     LETTERS,
     PAD,
     PAIRS,
+    PLH,
     SYMBOLS,
     ConstantPolicy,
     Hypothesis,
@@ -25,15 +26,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from lev_plugins.nn.arrays import TORCH
 from lev_plugins.nn.backends import cpu
-from lev_plugins.systems.levenshtein.decoding import RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.candidates import (
-    NOISE_BYTES,
-    gumbel_noise,
-    rate,
-    sentence_keys,
-)
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.markup import DROP, KEEP
+from lev_runtime.candidates import NOISE_BYTES, gumbel_noise, rate, sentence_keys
 
 pytestmark = pytest.mark.device
 
@@ -45,7 +42,7 @@ PAIRS = PAIRS[:10]
 def noise(count=4, scale=1.0, seed=1, key=5, answer=1, stream=0, position=3, classes=4) -> Tensor:
     options = RefinementOptions(candidates=count, noise_scale=scale, seed=seed)
     keys, rows, places = (torch.tensor([number]) for number in (key, answer, position))
-    return gumbel_noise(options, keys, rows, stream, places, classes)[0]
+    return gumbel_noise(options, keys, rows, stream, places, classes, TORCH)[0]
 
 
 def test_noise_is_a_function_of_seed_sentence_candidate_step_and_place():
@@ -76,10 +73,10 @@ def test_noise_is_made_in_parts_of_limited_size_and_is_the_same():
     options = RefinementOptions(candidates=2)
     keys, rows, places = torch.arange(count) * 17, torch.arange(count) % 2, torch.arange(count) % 9
     with LargestTensor() as watch:
-        together = gumbel_noise(options, keys, rows, 3, places, classes)
+        together = gumbel_noise(options, keys, rows, 3, places, classes, TORCH)
     assert 0 < watch.largest <= NOISE_BYTES
     for few in (slice(0, 3), slice(count - 8, count)):
-        alone = gumbel_noise(options, keys[few], rows[few], 3, places[few], classes)
+        alone = gumbel_noise(options, keys[few], rows[few], 3, places[few], classes, TORCH)
         assert torch.equal(together[few], alone)
     assert together.shape == (count, classes)
 
@@ -88,7 +85,7 @@ def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():
     count = 20_000
     options = RefinementOptions(candidates=2, noise_scale=1.0)
     rows, places = torch.ones(count).long(), torch.zeros(count).long()
-    sampled = gumbel_noise(options, torch.arange(count) * 17, rows, 0, places, 4)
+    sampled = gumbel_noise(options, torch.arange(count) * 17, rows, 0, places, 4, TORCH)
     assert sampled.isfinite().all()
     assert float(sampled.mean()) == pytest.approx(0.5772, abs=0.02)
     assert float(sampled.var()) == pytest.approx(math.pi**2 / 6, abs=0.05)
@@ -232,5 +229,6 @@ def test_the_score_is_that_of_all_deletions_and_tokens_and_of_the_answer_as_fina
         assert [hypothesis["score"] for hypothesis in group] == pytest.approx(expected, rel=1e-5)
     nothing = {"tokens": sentence(""), "actions": 0.0}
     sure, source = ConstantPolicy(counts=(0.0, 4.0)), sentence("a").unsqueeze(0)
-    rate(sure, sure.encode(source), [nothing], SYMBOLS, source.device)
+    symbols = RefinementGenerator(SYMBOLS, PLH, RefinementOptions()).symbols
+    rate(sure, sure.encode(source), [nothing], symbols, source)
     assert nothing["score"] < -3, "an empty answer pays for its slot"

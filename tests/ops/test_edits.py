@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 from torch import Tensor
 
+from lev_plugins.nn.arrays import TORCH
 from lev_plugins.ops.alignment import lcs_masks, masks_by_host
-from lev_plugins.ops.edits import Compaction, Opening, insertion_labels, limit_insertions
+from lev_plugins.ops.edits import Compaction, Opening, insertion_labels
+from lev_runtime.processors import limit_insertions
 
 pytestmark = pytest.mark.device
 
@@ -102,7 +104,7 @@ def test_placeholders_open_every_slot_by_its_count_and_scores_move_with_their_to
 def test_insertions_are_cut_from_the_left_to_exactly_the_room(sentences, rooms):
     data = Batch(sentences)
     room = torch.tensor(rooms[: len(data.rows)])
-    limited = limit_insertions(data.slots, room)
+    limited = limit_insertions(data.slots, room, TORCH)
     assert limited.le(data.slots).all() and limited.ge(0).all()
     for wanted, given_, space in zip(data.slots, limited, room.clamp(min=0), strict=True):
         assert int(given_.sum()) == min(int(wanted.sum()), int(space))

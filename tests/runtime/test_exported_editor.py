@@ -117,7 +117,7 @@ def test_weights_of_seven_bits_serve_where_products_of_eight_overflow(tmp_path, 
     monkeypatch.setattr(session, "overflows", lambda: True)
     sizes = {"encoder_embed_dim": 64, "decoder_embed_dim": 64}
     single, small = (
-        both_editors(tmp_path / str(int8), int8=int8, **sizes)[1].policy.encode([SOURCE])
+        both_editors(tmp_path / str(int8), int8=int8, **sizes)[1].policy.encode(SOURCE[None])
         for int8 in (False, True)
     )
     exact, rounded = (memory.arrays["states"].ravel() for memory in (single, small))

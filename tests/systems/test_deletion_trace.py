@@ -146,7 +146,7 @@ class Editing(tiny.LevTPolicy):
         if trace is None:
             trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
         assert torch.equal(compact(trace), tokens[:, : compact(trace).size(1)])
-        for row, *sides in zip(memory.rows.tolist(), *trace):
+        for row, *sides in zip(memory.rows.tolist(), trace.tokens, trace.deleted):
             self.seen[phase].setdefault(row, [side[sides[0].ne(PAD)].tolist() for side in sides])
 
     def deletion_logits(self, tokens: Tensor, memory: EncoderOutput) -> Tensor:
@@ -179,7 +179,9 @@ def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
     for phase, trace in (("count", counting), ("write", writing)):
         for row in policy.seen["write"]:
             real = trace.tokens[row].ne(PAD)
-            assert policy.seen[phase][row] == [side[row][real].tolist() for side in trace]
+            assert policy.seen[phase][row] == [
+                side[row][real].tolist() for side in (trace.tokens, trace.deleted)
+            ]
 
 
 def test_in_an_ensemble_those_read_it_that_can():

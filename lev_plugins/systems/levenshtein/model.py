@@ -39,11 +39,10 @@ from ...nn.seq2seq.config import (
 )
 from ...nn.seq2seq.embedding_files import load_embeddings
 from ...nn.transformer import EncoderOutput, TransformerBlock, TransformerStack
-from ...ops.edits import true_places
+from ...ops.edits import equal_rows, has_gaps, true_places
 from ...ops.transfer import to_device
 from .config import LevenshteinEditorConfig, exit_depths, stack_of
 from .decoding.policy import UNKNOWN, EditPolicy, Facts
-from .decoding.state import equal_rows, has_gaps
 from .expert import Expert
 from .operations import EditOperation, View, edit_operations
 from .pointer import SourcePointer

@@ -4,7 +4,7 @@ import copy
 import functools
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +19,7 @@ from omegaconf import OmegaConf
 from torch import Tensor, nn
 
 from lev_runtime.editing import marked_terms, marked_tokens
+from lev_runtime.sentences import Draft as Draft
 
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
@@ -31,14 +32,6 @@ from .decoding.policy import is_edit_model
 from .expert import Align, TrainingBatch, make_expert
 from .markup import Joining
 from .stock import editor_config
-
-
-class Draft(NamedTuple):
-    """N tokens of a draft with <s> and </s>, and the bits of the marks on each."""
-
-    tokens: Tensor
-    marks: Tensor
-
 
 # a source and, where the line has one, its draft
 EncodedLine = tuple[Tensor, Draft | None]

@@ -1,10 +1,9 @@
-"""Several candidates for a sentence: noisy parallel decoding (Cho, 2016; paper, §3.3), and ranking.
+"""What ranks candidates for a sentence: an autoregressive model of fairseq.
 
-Shapes: B sentences, S source tokens, N draft tokens, R candidates in all, P places.
+Shapes: B sentences, S source tokens, N draft tokens.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from fairseq.data import Dictionary, data_utils
@@ -14,111 +13,9 @@ from torch import Tensor
 from lev_runtime.batching import by_budget
 
 from ....errors import UserError
-from ....ops.randomness import uniform
-from .options import RefinementOptions
-from .policy import EditPolicy, is_edit_model
-from .records import EditHypothesis
+from .policy import is_edit_model
 
-_LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
-_NOISE_STREAM = 7  # apart from those of the roll-in
-NOISE_BYTES = 1 << 26  # of a tensor of random bits; there are some at a time
 MAX_TOKENS = 4096  # padded, of either side, in one pass of a re-ranker
-
-
-class CandidateNoise:
-    """The noise of a batch's candidates; R: candidates, those of a sentence side by side.
-
-    Args:
-        keys: R, of :func:`sentence_keys`.
-    """
-
-    def __init__(self, options: RefinementOptions, keys: Tensor) -> None:
-        self.options, self.keys = options, keys
-
-    def __call__(
-        self, rows: Tensor, places: Tensor, width: int, stream: int, classes: int
-    ) -> Tensor:
-        """P × ``classes`` at ``places`` (P) of R' × ``width`` laid flat; ``rows``: R' of R."""
-        candidates = rows[places.div(width, rounding_mode="floor")]
-        positions = places.remainder(width)
-        return gumbel_noise(
-            self.options, self.keys[candidates], candidates, stream, positions, classes
-        )
-
-
-def gumbel_noise(
-    options: RefinementOptions,
-    keys: Tensor,
-    rows: Tensor,
-    stream: int,
-    positions: Tensor,
-    classes: int,
-) -> Tensor:
-    """Noise on logits, P × ``classes``; 0 for the first candidate, that of plain decoding.
-
-    It depends on the seed, the sentence and the candidate alone. keys: P, of
-    :func:`sentence_keys`. rows: P, candidates. stream: iteration and phase. positions: P.
-    """
-    number = rows.remainder(options.candidates)
-    lines = (keys + number) * _LINES + positions
-    row_bytes = lines.element_size() * classes
-    noise = []
-    for part in lines.split(max(1, NOISE_BYTES // row_bytes)):
-        points = uniform(options.seed, stream, part, classes, _NOISE_STREAM)
-        noise.append(_gumbel(points))
-    is_noisy = number.ne(0).unsqueeze(1)
-    return options.noise_scale * torch.cat(noise) * is_noisy
-
-
-def _gumbel(points: Tensor) -> Tensor:
-    """Uniform numbers of [0, 1) as samples of Gumbel's distribution."""
-    return -(-points.clamp(min=1e-7, max=1 - 1e-7).log()).log()
-
-
-def sentence_keys(source: Tensor, draft: Tensor, pad: int) -> Tensor:
-    """R, long: numbers that depend on the tokens of source and draft alone, not on padding."""
-    keys = torch.zeros(source.size(0), dtype=torch.long, device=source.device)
-    for tokens in (source, draft):
-        real = tokens.ne(pad)
-        # mixed before they are added: else words that change places, or weigh the same, are lost
-        mixed = (tokens * 2_654_435_761 + real.cumsum(1)) * 0x2127599BF4325C37
-        mixed = (mixed ^ (mixed >> 32)) * 0x2545F4914F6CDD1D
-        keys = keys * 1_000_003 + (mixed * real).sum(1)
-    return keys.bitwise_and((1 << 40) - 1)
-
-
-def rate(
-    policy: EditPolicy,
-    memory: Any,
-    hypotheses: Sequence[EditHypothesis],
-    dictionary: Dictionary,
-    device: torch.device,
-) -> None:
-    """Gives candidates (R, as the rows of ``memory``) a ``score`` to compare those of a sentence.
-
-    It is the sum, in nats, of log p of every deletion and of every token written on the way
-    (``actions``), of keeping each token of the answer, and of inserting nothing in each slot.
-    """
-    answers = [hypothesis["tokens"] for hypothesis in hypotheses]
-    tokens = data_utils.collate_tokens(answers, dictionary.pad()).to(device)
-    real = tokens.ne(dictionary.pad())
-    inner = real & tokens.ne(dictionary.bos()) & tokens.ne(dictionary.eos())
-    settled = torch.zeros(len(tokens), device=device)
-    for operation in policy.operations:
-        if operation.stage != "write":
-            logits = policy.logits(operation, tokens, memory)
-            settled = settled + operation.rest(logits, inner, real)
-    for hypothesis, final in zip(hypotheses, settled.tolist()):
-        hypothesis["score"] = hypothesis["actions"] + final
-
-
-def best(candidates: Sequence[EditHypothesis], number: int) -> list[EditHypothesis]:
-    """The ``number`` best different candidates; of equal ones the first."""
-    different: list[EditHypothesis] = []
-    for answer in sorted(candidates, key=lambda answer: -answer["score"]):
-        if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
-            different.append(answer)
-    return different[:number]
 
 
 class Reranker:

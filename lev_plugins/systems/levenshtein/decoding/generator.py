@@ -11,13 +11,15 @@ from typing import Any
 import torch
 from fairseq.data import Dictionary
 
+from lev_runtime.candidates import best
+from lev_runtime.decoding import Decoding, Symbols
+from lev_runtime.records import EditHypothesis
+
 from ....data.batch import Batch
 from ....errors import UserError
-from .candidates import Reranker, best, rate
-from .loop import Decoding
+from .candidates import Reranker
 from .options import RefinementOptions
 from .policy import EditPolicy, EnsemblePolicy, is_edit_model
-from .records import EditHypothesis
 from .stock import StockDecoding
 
 
@@ -28,6 +30,14 @@ class RefinementGenerator:
         self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
     ) -> None:
         self.dictionary, self.placeholder, self.options = dictionary, placeholder, options
+        self.symbols = Symbols(
+            tuple(dictionary.symbols[: placeholder + 1]),
+            dictionary.pad(),
+            dictionary.bos(),
+            dictionary.eos(),
+            dictionary.unk(),
+            placeholder,
+        )
         # fairseq-generate strips these from what it prints
         self.symbols_to_strip_from_output = {dictionary.eos(), dictionary.bos()}
 
@@ -41,31 +51,30 @@ class RefinementGenerator:
             models: policies, whose probabilities are averaged; with ``external_reranker`` the
                 last is an autoregressive fairseq model; :class:`UserError` for others.
             sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
-                ``draft`` (B × N) and ``marks`` (B × N, see :class:`..markup.EditConstraints`).
+                ``draft`` (B × N) and ``marks`` (B × N, see
+                :class:`lev_runtime.constraints.EditConstraints`).
 
         Returns:
-            for each sentence its hypotheses, the best first, none twice: tokens (with <s> and
-            </s>), positional_scores (nats, of the action that put or kept each token), score (of
-            one answer their mean, of several that of :func:`.rate` or the re-ranker's), actions
-            (nats, the sum of all deletions and all tokens written), steps (iterations), terminated
-            (unchanged, loop or max_iterations), origin (position in the draft of the tokens that
-            stand since then, −1 for others), history (with ``retain_history``).
+            for each sentence its hypotheses, the best first, none twice
+            (:class:`lev_runtime.records.EditHypothesis`); the score of several is that of
+            :func:`lev_runtime.candidates.rate`, or the re-ranker's.
 
         With ``options.stock`` fairseq's rules hold (:class:`.stock.StockDecoding`).
         """
         policy, reranker = self._policy(models)
         rules: type[Decoding] = StockDecoding if self.options.stock else Decoding
-        decoding = rules(policy, sample, self.dictionary, self.placeholder, self.options)
-        memory, hypotheses = decoding.state.memory, decoding.run()
-        source, count = sample["net_input"]["src_tokens"], self.options.candidates
-        candidates = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
+        source, draft = sample["net_input"]["src_tokens"], sample.get("draft")
+        marks = sample.get("marks")
+        decoding = rules(policy, source, draft, marks, self.symbols, self.options)
+        hypotheses = decoding.run()
+        candidates = decoding.groups(hypotheses)
         if reranker is not None:
             tokens = [[answer["tokens"] for answer in group] for group in candidates]
-            scores = reranker.score(source, sample.get("draft"), tokens)
+            scores = reranker.score(source, draft, tokens)
             for answer, score in zip(hypotheses, itertools.chain(*scores), strict=True):
                 answer["score"] = score
-        elif count > 1:
-            rate(policy, memory, hypotheses, self.dictionary, source.device)
+        elif self.options.candidates > 1:
+            decoding.rate(hypotheses)
         return [best(group, self.options.nbest) for group in candidates]
 
     def _policy(self, models: Sequence[Any]) -> tuple[EditPolicy, Reranker | None]:

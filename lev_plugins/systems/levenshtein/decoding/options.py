@@ -1,8 +1,9 @@
 """How to decode by iterative refinement, as fairseq's generation options and the task say it."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
+
+from lev_runtime import options
 
 from ....errors import UserError
 
@@ -22,56 +23,38 @@ _UNSUPPORTED = (
 )
 
 
-@dataclass(frozen=True)
-class RefinementOptions:
-    """How to decode.
+_FLAGS = {  # as a user spells them
+    "max_iter": "--iter-decode-max-iter",
+    "candidates": "--iter-decode-with-beam",
+    "nbest": "--nbest",
+    "noise_scale": "--noise-scale",
+    "delete_threshold": "--delete-threshold",
+}
 
-    max_iter: T_max, iterations at most. empty_penalty: γ in [0, 3], subtracted from the logit of
-    inserting nothing (§3.3). delete_threshold: probability above which a token is deleted, with
-    delete_words a word, by the mean of its tokens'. adaptive: stop when nothing changes or a state
-    comes back; else always run T_max iterations. max_len_a, max_len_b: nothing is inserted beyond
-    a·|source| + b tokens or one and a half times those of the draft, whichever is more.
-    unk_penalty: subtracted from the logit of the unknown symbol. candidates: made for each
-    sentence; noise_scale, seed: of the noise by which they differ. nbest: how many are given back
-    at most. external_reranker: the last model, an autoregressive one, ranks the candidates, with
-    length_penalty. stock: fairseq's own rules (:class:`.stock.StockDecoding`).
+
+@dataclass(frozen=True)
+class RefinementOptions(options.RefinementOptions):
+    """How to decode: the runtime's options, and those of fairseq alone.
+
+    external_reranker: the last model, an autoregressive one, ranks the candidates, with
+    length_penalty. stock: fairseq's own rules (:class:`.stock.StockDecoding`). delete_words: what
+    is deleted is a word, by the mean of its tokens' probabilities.
     """
 
-    max_iter: int = 10
-    empty_penalty: float = 0.0
-    delete_threshold: float = 0.5
-    adaptive: bool = True
-    retain_history: bool = False
-    max_len_a: float = 0.0
-    max_len_b: int = 200
-    unk_penalty: float = 0.0
-    candidates: int = 1
-    noise_scale: float = 0.5
-    seed: int = 1
-    nbest: int = 1
     external_reranker: bool = False
     length_penalty: float = 1.0
     stock: bool = False
     delete_words: bool = False
 
-    def __post_init__(self) -> None:
-        # stock runs one iteration more than it is told
-        fewest = 0 if self.stock else 1
-        ranges = (
-            ("--iter-decode-max-iter", self.max_iter, fewest, math.inf),
-            ("--iter-decode-with-beam", self.candidates, 1, math.inf),
-            ("--nbest", self.nbest, 1, math.inf),
-            ("--noise-scale", self.noise_scale, 0, math.inf),
-            ("--delete-threshold", self.delete_threshold, 0, 1),
-        )
-        for flag, value, least, most in ranges:
-            if not least <= value <= most:
-                raise UserError(f"{flag} {value} is outside [{least}, {most}]")
-        if self.nbest > self.candidates:
-            raise UserError(
-                f"--nbest {self.nbest} is more than the number of candidates; give "
-                f"--iter-decode-with-beam {self.nbest} or more"
-            )
+    def ranges(self) -> list[tuple[str, float, float]]:
+        """See the base class; stock runs one iteration more than it is told."""
+        (name, least, most), *others = super().ranges()
+        return [(name, least - self.stock, most), *others]
+
+    @staticmethod
+    def spelt(name: str, value: float) -> str:
+        """An option as fairseq's flag."""
+        return f"{_FLAGS[name]} {value}"
 
     @classmethod
     def from_generation(cls, args: object, **of_the_task: Any) -> "RefinementOptions":

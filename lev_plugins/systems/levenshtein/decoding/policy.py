@@ -1,86 +1,34 @@
-"""What decoding asks of a model: edit policies that read one source; several models as one.
+"""Edit policies over tensors (:mod:`lev_runtime.policy`), and several models as one.
 
 Shapes: B sentences, S source tokens, T tokens of the sequence being edited, P tokens to be written.
 Sequences begin with <s>, end with </s> and are padded on the right.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeGuard
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lev_runtime import policy as runtime
+from lev_runtime.policy import UNKNOWN as UNKNOWN
+from lev_runtime.policy import Facts as Facts
+
 from ....errors import UserError
+from ....nn.arrays import TORCH
+from ..trace import Trace
 
 if TYPE_CHECKING:
     from ..operations.base import EditOperation
-    from ..trace import Trace
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What the host knows of sequences, so that no device is waited for to find it out.
+class EditPolicy(runtime.EditPolicy):
+    """A policy over tensors."""
 
-    changed: by the name of an operation that has read the sentences, the rows that have changed
-    since; None: unknown. slots: how many there are in all. deleted: tokens in the trace, in all.
-    places: P, long, of the tokens to be written, in the batch laid flat. writing: the rows that
-    have any; None: unknown.
-    """
-
-    changed: Mapping[str, tuple[int, ...]] | None = None
-    slots: int | None = None
-    deleted: int | None = None
-    places: Tensor | None = None
-    writing: tuple[int, ...] | None = None
-
-
-UNKNOWN = Facts()
-
-
-class EditPolicy:
-    """A model that can be decoded with: a policy for each of its edit operations."""
-
-    traces = False  #: whether it reads traces; else none are made
-    #: what an iteration does, in order; also a class of models that edits has the attribute
+    arrays, trace_of = TORCH, Trace
     operations: "Sequence[EditOperation]" = ()
-    #: B × S source tokens → a memory for all; ``memory.select(rows)`` is that of some of B
-    encode: Callable[..., Any]
-
-    def logits(
-        self,
-        operation: "EditOperation",
-        tokens: Tensor,
-        memory: Any,
-        where: Tensor | None = None,
-        trace: "Trace | None" = None,
-        facts: Facts = UNKNOWN,
-    ) -> Tensor:
-        """What an operation's head says of B × T tokens.
-
-        Logits are of any floating type and in any range; those at padding are ignored. For
-        LevT's own they are of keeping (0) and deleting (1) each token, B × T × 2; of the number
-        missing in each slot k between tokens k and k + 1, B × (T − 1) × (K + 1); of the symbols at
-        ``where``, P × V.
-
-        Args:
-            memory: of :meth:`encode`, row for row. It belongs to one decoding: what an operation
-                has read of sentences may stay in it.
-            where: B × T, bool, P true: where tokens are to be written.
-            trace: what was just deleted from the tokens; None where nothing was.
-            facts: of the tokens.
-        """
-        raise NotImplementedError
-
-    def max_positions(self) -> tuple[int, int] | None:
-        """The longest source and target, in tokens, to which decoding keeps; None: any."""
-        return None
-
-    def eval(self) -> Self:
-        """Sets it for decoding, as modules can be."""
-        return self
 
 
 def is_edit_model(model: object) -> TypeGuard[EditPolicy]:
@@ -131,7 +79,7 @@ class EnsemblePolicy(EditPolicy):
         tokens: Tensor,
         memory: EnsembleMemory,
         where: Tensor | None = None,
-        trace: "Trace | None" = None,
+        trace: Trace | None = None,
         facts: Facts = UNKNOWN,
     ) -> Tensor:
         """Logarithm of the mean of the members' probabilities, over the last dimension."""

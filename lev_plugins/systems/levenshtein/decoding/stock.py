@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from lev_runtime.decoding import Decoding
+from lev_runtime.processors import Places, Processor, limit_insertions
+from lev_runtime.records import EditHypothesis
+
 from ....errors import UserError
-from ....ops.edits import Compaction, limit_insertions
+from ....ops.edits import Compaction, equal_rows
 from ..markup import KEEP
-from .loop import Decoding
-from .processors import Places, Processor
-from .records import EditHypothesis
-from .state import equal_rows
 
 if TYPE_CHECKING:
-    from ..operations.base import Decision, EditOperation
+    from lev_runtime.operations import Decision, Operation
 
 STOCK_OPERATIONS = ["deletion", "placeholder", "token"]
 SHORTEST = 2  #: tokens; nothing is deleted from a sentence that has no more
@@ -88,7 +88,7 @@ class StockDecoding(Decoding):
                     self.read(decision)
                 elif operation.stage == "open":
                     self._end(decision)
-                    self._read_blanks(decision)
+                    self._read_placeholders(decision)
                 operation.act(self, decision)
                 if operation.stage == "write" and len(decision.action):
                     self._cut()
@@ -118,7 +118,7 @@ class StockDecoding(Decoding):
         if staying is not None:
             self.width = self.width.index_select(0, staying[0])
 
-    def _read_blanks(self, decision: "Decision") -> None:
+    def _read_placeholders(self, decision: "Decision") -> None:
         """Tells the host how many placeholders there will be, and how many unknown symbols."""
         counts = torch.stack([decision.lengths, self._refilled().sum(1)])
         decision.sizes, refilled = counts.tolist()
@@ -149,7 +149,7 @@ class StockDecoding(Decoding):
 
     def logits(
         self,
-        operation: "EditOperation",
+        operation: "Operation",
         where: Tensor | None = None,
         places: Tensor | None = None,
         writing: tuple[int, ...] | None = None,
@@ -175,7 +175,7 @@ class StockDecoding(Decoding):
         padded = (width > state.lengths) & self._growing()
         column = torch.arange(ending.size(1), device=ending.device)
         ending |= padded.unsqueeze(1) & (column == state.lengths.unsqueeze(1) - 1)
-        state.tokens = state.tokens.masked_fill(ending, self.eos)
+        state.tokens = state.tokens.masked_fill(ending, self.symbols.eos)
         self.columns = decision.lengths
 
     def _cut(self) -> None:
@@ -206,19 +206,19 @@ class StockDecoding(Decoding):
         limits = self.policy.max_positions()
         if limits is None:
             return counts
-        return limit_insertions(counts, limits[1] - self.state.lengths)
+        return limit_insertions(counts, limits[1] - self.state.lengths, self.arrays)
 
     def _refilled(self) -> Tensor:
         """R × T, bool: unknown symbols that are written anew."""
         state = self.state
-        unknown = state.tokens.eq(self.unk)
+        unknown = state.tokens.eq(self.symbols.unk)
         if self.orders is not None:
             unknown = unknown & ~self.orders.standing(KEEP, state.origin, state.rows)
         return unknown
 
-    def blanks(self) -> tuple[Tensor, int, tuple[int, ...] | None]:
+    def placeholders(self) -> tuple[Tensor, int, tuple[int, ...] | None]:
         """Where tokens are to be written: at placeholders and at unknown symbols."""
-        placeholders, opened, _ = super().blanks()
+        placeholders, opened, _ = super().placeholders()
         return placeholders | self._refilled(), opened + self.refilled_count, None
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:

@@ -6,8 +6,10 @@ A new operation is a class in a file of its own, decorated by :func:`edit_operat
 
 from collections.abc import Callable
 
+from lev_runtime.operations import Decision
+
 from ....errors import UserError
-from .base import Decision, EditOperation, Lesson, View
+from .base import EditOperation, Lesson, View
 from .delete import Delete
 from .fill import Fill
 from .insert import Insert

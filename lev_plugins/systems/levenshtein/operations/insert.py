@@ -5,23 +5,23 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from lev_runtime import operations
+
 from ....nn.embedding import token_table
 from ....ops.edits import true_places
-from ..decoding.processors import EmptyPenalty, LengthLimit, Noise, OrderedSlots, Processor
 from ..trace import Trace, slot_ends
-from .base import Decision, EditOperation, Lesson, View, undecided
+from .base import EditOperation, Lesson, View, undecided
 
 if TYPE_CHECKING:
     from ..config import LevenshteinEditorConfig
-    from ..decoding.loop import Decoding
     from ..expert import Expert
     from ..model import LevenshteinEditorModel
 
 
-class Insert(EditOperation):
+class Insert(operations.Insert, EditOperation):
     """π_plh: a count from 0 to K_max for each slot. Slot k lies between tokens k and k + 1."""
 
-    name, short, blocks, stage = "placeholder", "plh", "placeholder", "open"
+    short, blocks = "plh", "placeholder"
     smoothing = "placeholder_label_smoothing"
     reads_deleted = reuses_features = True
 
@@ -69,32 +69,3 @@ class Insert(EditOperation):
         deleted_count = sizes.deleted if expert.traced else None
         view = View(trace.tokens, None, trace.deleted, sizes.slots, deleted_count)
         return Lesson(view, counts.clamp(max=expert.max_insertions))
-
-    def processors(self, decoding: "Decoding") -> list[Processor]:
-        """The length limit last: it cuts what the others ask for."""
-        processors: list[Processor] = []
-        if decoding.options.empty_penalty:
-            processors.append(EmptyPenalty(decoding.options.empty_penalty))
-        if decoding.noise is not None:
-            processors.append(Noise(decoding.noise, phase=0))
-        if decoding.orders is not None:
-            processors.append(OrderedSlots(decoding.orders))
-        return [*processors, LengthLimit()]
-
-    def decide(self, decoding: "Decoding", step: int) -> Decision:
-        """How many tokens to insert in every slot, R × (T − 1)."""
-        state = decoding.state
-        logits = decoding.processed(self, decoding.logits(self).float(), step)
-        slots = state.tokens[:, 1:].ne(decoding.pad)
-        counts = logits.argmax(-1).masked_fill(~slots, 0)
-        counts = decoding.revised(self, counts)
-        return Decision(counts, state.lengths + counts.sum(1))
-
-    def act(self, decoding: "Decoding", decision: Decision) -> None:
-        """Opens the slots."""
-        decoding.state.open(decision, decoding.placeholder)
-
-    def rest(self, logits: Tensor, inner: Tensor, real: Tensor) -> Tensor:
-        """B: of inserting nothing in any slot."""
-        nothing = logits.float().log_softmax(-1)[..., 0]
-        return nothing.masked_fill(~real[:, 1:], 0.0).sum(1)

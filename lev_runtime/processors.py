@@ -1,29 +1,26 @@
-"""What changes an operation's choice in decoding: penalties, noise, whole words, orders, limits.
+"""What changes an operation's choice in decoding: penalties, noise, orders, limits.
 
 As through Hugging Face's ``LogitsProcessor``, scores go through a list; here actions do too.
 
 Shapes: R candidates, T tokens each, P tokens to be written, V symbols.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
-from ..markup import DROP, JOINED, KEEP, EditConstraints, symbol_edges
+from .arrays import Array, Arrays
+from .constraints import EditConstraints
+from .markup import DROP, JOINED, KEEP
 
 if TYPE_CHECKING:
     from .candidates import CandidateNoise
-    from .loop import Decoding
+    from .decoding import Decoding
 
 
 class Places(NamedTuple):
     """Where tokens are written: R × T, bool, of all; and some of these places (P) laid flat."""
 
-    where: Tensor
-    flat: Tensor
+    where: Array
+    flat: Array
 
 
 class Processor:
@@ -36,29 +33,16 @@ class Processor:
     looks_at_all = False
 
     def scores(
-        self, decoding: "Decoding", scores: Tensor, step: int, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", scores: Array, step: int, places: Places | None
+    ) -> Array:
         """What the likeliest action is taken of, in iteration ``step``."""
         return scores
 
     def action(
-        self, decoding: "Decoding", action: Tensor, scores: Tensor | None, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", action: Array, scores: Array | None, places: Places | None
+    ) -> Array:
         """What is done; ``scores``: of tokens that are written, those that they were taken of."""
         return action
-
-
-class WholeWords(Processor):
-    """Deletion: what stands between two spaces goes or stays as a whole."""
-
-    def __init__(self, symbols: Sequence[str], device: torch.device) -> None:
-        self.spaces = symbol_edges(tuple(symbols), spaces=True).to(device)
-
-    def scores(
-        self, decoding: "Decoding", scores: Tensor, step: int, places: Places | None
-    ) -> Tensor:
-        """R × T probabilities → those of whole words."""
-        return word_means(scores, self.spaces[decoding.state.tokens])
 
 
 class EmptyPenalty(Processor):
@@ -68,10 +52,10 @@ class EmptyPenalty(Processor):
         self.penalty = penalty
 
     def scores(
-        self, decoding: "Decoding", scores: Tensor, step: int, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", scores: Array, step: int, places: Places | None
+    ) -> Array:
         """R × (T − 1) × (K + 1) logits."""
-        scores = scores.clone()
+        scores = decoding.arrays.copy(scores)
         scores[..., 0] -= self.penalty
         return scores
 
@@ -87,25 +71,26 @@ class Noise(Processor):
         self.noise, self.phase = noise, phase
 
     def scores(
-        self, decoding: "Decoding", scores: Tensor, step: int, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", scores: Array, step: int, places: Places | None
+    ) -> Array:
         """Logits of all slots, R × (T − 1) × (K + 1), or of tokens, P × V."""
+        classes = scores.shape[-1]
         if places is None:
-            width = scores.size(1)
-            flat = torch.arange(scores[..., 0].numel(), device=scores.device)
+            rows, width = scores.shape[:2]
+            flat = decoding.arrays.positions(rows * width, scores)
         else:
-            width, flat = places.where.size(1), places.flat
-        stream, classes = 2 * step + self.phase, scores.size(-1)
+            width, flat = places.where.shape[1], places.flat
+        stream = 2 * step + self.phase
         noise = self.noise(decoding.state.rows, flat, width, stream, classes)
-        return scores + noise.view_as(scores)
+        return scores + noise.reshape(scores.shape)
 
 
 class LengthLimit(Processor):
     """Insertion: what the length limit leaves."""
 
     def action(
-        self, decoding: "Decoding", action: Tensor, scores: Tensor | None, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", action: Array, scores: Array | None, places: Places | None
+    ) -> Array:
         """R × (T − 1) counts."""
         return decoding.limited(action)
 
@@ -117,8 +102,8 @@ class OrderedDeletions(Processor):
         self.orders = orders
 
     def action(
-        self, decoding: "Decoding", action: Tensor, scores: Tensor | None, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", action: Array, scores: Array | None, places: Places | None
+    ) -> Array:
         """R × T, bool: deleted tokens."""
         state = decoding.state
         action = action & ~self.orders.standing(KEEP, state.origin, state.rows)
@@ -132,17 +117,18 @@ class OrderedSlots(Processor):
         self.orders = orders
 
     def action(
-        self, decoding: "Decoding", action: Tensor, scores: Tensor | None, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", action: Array, scores: Array | None, places: Places | None
+    ) -> Array:
         """R × (T − 1) counts."""
         state, orders = decoding.state, self.orders
+        arrays = decoding.arrays
         joined = orders.standing(JOINED, state.origin, state.rows)[:, :-1]
-        counts = action.masked_fill(joined, 0)
+        counts = arrays.fill(action, joined, 0)
         if not orders.whole_words:
             return counts
-        slots = state.tokens[:, 1:].ne(decoding.pad) & ~joined
+        slots = (state.tokens[:, 1:] != decoding.pad) & ~joined
         grown = orders.grown_together(state.tokens, state.origin, state.rows)
-        return torch.maximum(counts, (grown & slots).long())
+        return arrays.maximum(counts, arrays.whole(grown & slots))
 
 
 class OrderedTokens(Processor):
@@ -153,34 +139,35 @@ class OrderedTokens(Processor):
         self.looks_at_all = orders.removes
 
     def scores(
-        self, decoding: "Decoding", scores: Tensor, step: int, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", scores: Array, step: int, places: Places | None
+    ) -> Array:
         """P × V logits."""
         if places is None or not self.orders.whole_words:
             return scores
         state = decoding.state
         growing = self.orders.growing(places.flat, state.origin, state.rows)
-        return scores.masked_fill(growing, float("-inf"))
+        return decoding.arrays.fill(scores, growing, float("-inf"))
 
     def action(
-        self, decoding: "Decoding", action: Tensor, scores: Tensor | None, places: Places | None
-    ) -> Tensor:
+        self, decoding: "Decoding", action: Array, scores: Array | None, places: Places | None
+    ) -> Array:
         """P tokens."""
         if places is None or scores is None or not self.orders.removes:
             return action
-        state = decoding.state
-        filled = state.tokens.flatten().index_copy(0, places.flat, action)
-        filled = filled.view_as(places.where)
-        return self.orders.mask_forbidden(scores.clone(), places.where, filled, state.numbers)
+        state, arrays = decoding.state, decoding.arrays
+        filled = arrays.put(state.tokens, places.flat, action)
+        scores = arrays.copy(scores)
+        return self.orders.mask_forbidden(scores, places.where, filled, state.numbers)
 
 
-def word_means(values: Tensor, spaces: Tensor) -> Tensor:
-    """R × T: of every token the mean of those between the same ``spaces`` (R × T × 2, of which 0 is
-    before a token and 1 behind it)."""
-    before, behind = spaces.unbind(2)
-    begins = before | F.pad(behind[:, :-1], (1, 0))
-    word = begins.long().cumsum(1)
-    zeros = values.new_zeros(len(values), values.size(1) + 1)
-    sums = zeros.scatter_add(1, word, values)
-    sizes = zeros.scatter_add(1, word, torch.ones_like(values))
-    return (sums / sizes.clamp(min=1)).gather(1, word)
+def limit_insertions(counts: Array, room: Array, arrays: Arrays) -> Array:
+    """Cuts insertion counts, from the left, so that a sentence gets at most ``room`` new tokens.
+
+    Args:
+        counts: R × (T − 1), placeholders wanted in every slot.
+        room: R, how many tokens may be added (negative counts as 0).
+    """
+    if not arrays.waits and (counts.sum(1) <= room).all():
+        return counts
+    before = counts.cumsum(1) - counts
+    return arrays.minimum(counts, arrays.at_least(room[:, None] - before, 0))

@@ -8,23 +8,18 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
-from ....ops.edits import Compaction, Opening
-from ....ops.transfer import to_device
-from ..trace import Trace
+from .arrays import Array, Arrays
 from .history import Termination
 from .policy import Facts
 from .records import EditHypothesis, Outcome, Phase, read_hypotheses
+from .traces import Trace
 
 if TYPE_CHECKING:
-    from ..operations.base import Decision, EditOperation
+    from .operations import Decision, Operation
 
 
 #: of :class:`RefinementState`, what has a row for each sentence; some may be None
-_TENSORS = ("tokens", "lengths", "scores", "actions", "origin", "since", "cap", "rows", "seen")
+_ARRAYS = ("tokens", "lengths", "scores", "actions", "origin", "since", "cap", "rows", "seen")
 
 
 class RefinementState:
@@ -51,16 +46,17 @@ class RefinementState:
         seen: B × N × T, the tokens that N earlier iterations' revisions have left; None for none.
     """
 
-    def __init__(self, tokens: Tensor, memory: Any, pad: int, retain_history: bool) -> None:
-        count, device = tokens.size(0), tokens.device
-        real = tokens.ne(pad)
-        self.tokens, self.memory, self.pad = tokens, memory, pad
+    def __init__(
+        self, tokens: Array, memory: Any, pad: int, retain_history: bool, arrays: Arrays
+    ) -> None:
+        count, real = len(tokens), tokens != pad
+        self.tokens, self.memory, self.pad, self.arrays = tokens, memory, pad, arrays
         self.lengths = real.sum(1)
-        self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=device)
-        self.actions = torch.zeros(count, dtype=torch.float, device=device)
-        self.origin = self._positions().masked_fill(~real, -1)
-        self.since: Tensor | None = None
-        self.rows = torch.arange(count, device=device)
+        self.scores = arrays.zeros(tokens.shape, tokens)
+        self.actions = arrays.zeros((count,), tokens)
+        self.origin = arrays.fill(self._positions(), ~real, -1)
+        self.since: Array | None = None
+        self.rows = arrays.positions(count, tokens)
         self.cap = self.lengths
         self.numbers = list(range(count))
         self.sizes: list[int] = self.lengths.tolist()
@@ -68,7 +64,7 @@ class RefinementState:
         self.changed: dict[str, list[bool]] = {}
         self.opened = 0
         self.writing: tuple[int, ...] = ()
-        self.seen: Tensor | None = None
+        self.seen: Array | None = None
         self.trace: Trace | None = None
         self.traced: list[int] = []  # tokens of each sentence of the trace
         self.outcomes: list[Outcome] = []
@@ -78,9 +74,9 @@ class RefinementState:
         if retain_history:
             self.phases = [Phase("draft", "write", 0, self.numbers, tokens, self.origin)]
 
-    def _positions(self) -> Tensor:
-        width = torch.arange(self.tokens.size(1), device=self.tokens.device)
-        return width.expand(self.tokens.size(0), -1)
+    def _positions(self) -> Array:
+        rows, width = self.tokens.shape
+        return self.arrays.repeated(self.arrays.positions(width, self.tokens), rows)
 
     # iterations -------------------------------------------------------------------------------
 
@@ -91,7 +87,7 @@ class RefinementState:
         if self.phases is not None:
             self.since = self._positions()
 
-    def record(self, operation: "EditOperation", decision: "Decision") -> None:
+    def record(self, operation: "Operation", decision: "Decision") -> None:
         """Notes the present tokens as what an operation has left (:class:`.records.Step`)."""
         if self.phases is not None:
             mask, scores = operation.noted(self, decision)
@@ -125,26 +121,26 @@ class RefinementState:
                 for flags in self.changed.values():
                     flags[row] = True
 
-    def note_reading(self, operation: "EditOperation") -> None:
+    def note_reading(self, operation: "Operation") -> None:
         """Notes that an operation reads the present tokens."""
         self.changed[operation.name] = [False] * len(self.numbers)
 
-    def keep(self, decision: "Decision", traced: bool = False) -> None:
-        """Deletes the tokens that are not kept (B × T, bool), with a trace if asked for; leaves out
-        columns that hold nothing but padding."""
+    def keep(self, decision: "Decision", leave: Callable[..., Trace] | None = None) -> None:
+        """Deletes the tokens that are not kept (B × T, bool), and leaves out columns that hold
+        nothing but padding. ``leave``: makes a trace of tokens and of those that are deleted."""
         keep, self.trace = decision.action, None
         if any(decision.changed):
-            deleted = self.tokens.ne(self.pad) & ~keep
-            if traced:
-                self.trace, self.traced = Trace(self.tokens, deleted), self.sizes
+            deleted = (self.tokens != self.pad) & ~keep
+            if leave is not None:
+                self.trace, self.traced = leave(self.tokens, deleted), self.sizes
             assert decision.scores is not None
-            log_probs = decision.scores.masked_fill(~deleted, 0.0)
+            log_probs = self.arrays.fill(decision.scores, ~deleted, 0.0)
             self.actions = self.actions + log_probs.sum(1)
             self.lengths, self.sizes = decision.lengths, decision.sizes
-            self.move(Compaction(keep, max(self.sizes)))
+            self.move(self.arrays.compaction(keep, max(self.sizes)))
         self._narrow()
 
-    def move(self, moved: Callable[[Tensor, float], Tensor]) -> None:
+    def move(self, moved: Callable[[Array, float], Array]) -> None:
         """Puts all that is known of tokens to other places: B × T values, and what stands where
         there is none → B × T'."""
         self.scores = moved(self.scores, 0.0)
@@ -160,7 +156,7 @@ class RefinementState:
         self.writing = tuple(compress(range(len(totals)), totals))
         if not self.opened:
             return
-        opened = Opening(self.lengths, counts, max(sizes))
+        opened = self.arrays.opening(self.lengths, counts, max(sizes))
         self.scores = opened(self.scores, 0.0, 0.0)
         self.origin = opened(self.origin, -1, -1)
         self.since = None if self.since is None else opened(self.since, -1, -1)
@@ -172,18 +168,16 @@ class RefinementState:
 
     def fill(self, decision: "Decision") -> None:
         """Writes the decision's tokens at its places."""
-        where, places, scores = decision.where, decision.places, decision.scores
-        assert where is not None and places is not None and scores is not None
-        self.origin = self.origin.masked_fill(where, -1)
-        self.since = None if self.since is None else self.since.masked_fill(where, -1)
-        tokens = self.tokens.flatten().index_copy(0, places, decision.action)
-        self.tokens = tokens.view_as(where)
-        scores = scores.to(self.scores.dtype)
-        self.scores = self.scores.flatten().index_copy(0, places, scores).view_as(where)
-        written = self.scores.masked_fill(~where, 0.0)
+        where, places, arrays = decision.where, decision.places, self.arrays
+        assert where is not None
+        self.origin = arrays.fill(self.origin, where, -1)
+        self.since = None if self.since is None else arrays.fill(self.since, where, -1)
+        self.tokens = arrays.put(self.tokens, places, decision.action)
+        self.scores = arrays.put(self.scores, places, decision.scores)
+        written = arrays.fill(self.scores, ~where, 0.0)
         self.actions = self.actions + written.sum(1)
 
-    def facts(self, places: Tensor | None = None, writing: tuple[int, ...] | None = None) -> Facts:
+    def facts(self, places: Array | None = None, writing: tuple[int, ...] | None = None) -> Facts:
         """What the host knows of the tokens; ``places``: where they are to be written, and
         ``writing``: in which rows."""
         rows = range(len(self.numbers))
@@ -196,16 +190,16 @@ class RefinementState:
 
     def finish(self, done: Sequence[bool], steps: int, reason: Termination) -> None:
         """Notes what stands as the outcome, after ``steps``, of the sentences that are ``done``."""
-        leaving = {number: row for row, number in enumerate(self.numbers) if done[row]}
-        if leaving:
-            tensors = self.tokens, self.origin, self.scores, self.actions
-            self.outcomes.append(Outcome(leaving, steps, reason, *tensors))
+        if any(done):
+            leaving = {number: row for row, number in enumerate(self.numbers) if done[row]}
+            standing = self.tokens, self.origin, self.scores, self.actions
+            self.outcomes.append(Outcome(leaving, steps, reason, *standing))
 
     def hypotheses(self) -> list[EditHypothesis]:
         """Of the sentences, in the order of the batch that came in, once all are finished."""
-        return read_hypotheses(self.outcomes, self.phases or [], self.pad)
+        return read_hypotheses(self.outcomes, self.phases or [], self.pad, self.arrays)
 
-    def drop(self, done: Sequence[bool]) -> tuple[Tensor, list[int]] | None:
+    def drop(self, done: Sequence[bool]) -> tuple[Array, list[int]] | None:
         """Lets the sentences that are ``done`` go; returns the rows of those that stay, on the
         device and on the host, None where nobody goes or nobody stays."""
         if not any(done):
@@ -218,56 +212,44 @@ class RefinementState:
         if not any(stays):
             return None
         stay = list(compress(range(len(stays)), stays))
-        staying = to_device(stay, self.tokens.device)
-        for name in _TENSORS:
+        staying = self.arrays.send(stay, self.tokens)
+        for name in _ARRAYS:
             values = getattr(self, name)
             if values is not None:
-                setattr(self, name, values.index_select(0, staying))
+                setattr(self, name, self.arrays.take(values, staying))
         self.trace = None if self.trace is None else self.trace.select(staying)
         self.memory = self.memory.select(staying)
         return staying, stay
 
     def _narrow(self) -> None:
         width = max(self.sizes)
-        if width == self.tokens.size(1):
+        if width == self.tokens.shape[1]:
             return
         for name in ("tokens", "scores", "origin", "since"):
             values = getattr(self, name)
             if values is not None:
-                setattr(self, name, values[:, :width].contiguous())
+                setattr(self, name, self.arrays.copy(values[:, :width]))
 
     # states that come back --------------------------------------------------------------------
 
     def remember(self) -> None:
         """Notes the present tokens as those that a deletion has left."""
-        now = self.tokens.unsqueeze(1)
-        self.seen = now if self.seen is None else torch.cat(self._alike(self.seen, now), 1)
+        now = self.tokens[:, None]
+        if self.seen is None:
+            self.seen = now
+        else:
+            self.seen = self.arrays.concatenate(self._alike(self.seen, now), 1)
 
-    def seen_before(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def seen_before(self, tokens: Array) -> tuple[Array, Array]:
         """Whether the same tokens (B × T) were seen at any time (B, bool), and at the last."""
         assert self.seen is not None, "nothing was remembered"
-        seen, now = self._alike(self.seen, tokens.unsqueeze(1))
+        seen, now = self._alike(self.seen, tokens[:, None])
         same = (seen == now).all(2)
         return same.any(1), same[:, -1]
 
-    def _alike(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    def _alike(self, first: Array, second: Array) -> tuple[Array, Array]:
         """Both, B × any × T, with padding behind the narrower."""
-        width = max(first.size(2), second.size(2))
-        first = F.pad(first, (0, width - first.size(2)), value=self.pad)
-        second = F.pad(second, (0, width - second.size(2)), value=self.pad)
+        width = max(first.shape[2], second.shape[2])
+        first = self.arrays.pad(first, 0, width - first.shape[2], self.pad)
+        second = self.arrays.pad(second, 0, width - second.shape[2], self.pad)
         return first, second
-
-
-def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
-    """B × T and B × U, padded on the right → B, bool: the same sentence."""
-    width = min(a.size(1), b.size(1))
-    same = (a[:, :width] == b[:, :width]).all(1)
-    for longer in (a, b):
-        if longer.size(1) > width:
-            same = same & longer[:, width:].eq(pad).all(1)
-    return same
-
-
-def has_gaps(real: Tensor) -> bool:
-    """Whether padding stands before a real token in any row of R × T, bool."""
-    return bool((real[:, 1:] & ~real[:, :-1]).any())

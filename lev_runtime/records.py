@@ -1,21 +1,18 @@
 """What decoding notes on a device while it goes on, and reads when all sentences are finished."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
-import torch
-from torch import Tensor
-
-from ....data.batch import Hypothesis
-from ....ops.transfer import to_host
+from .arrays import Array, Arrays
 from .history import Termination
 
 if TYPE_CHECKING:
-    from ..operations.base import Stage
+    from .operations import Stage
 
 
 class Step(TypedDict):
-    """A sentence after an operation, its tensors (T) on the host; the first is the draft.
+    """A sentence after an operation, its arrays (T) on the host; the first is the draft.
 
     phase: the operation's name, or ``draft``. stage: what kind of operation it is. iteration: from
     1 on; 0 is the draft. origin: position in the draft of each token, −1 if it is newer; since:
@@ -27,20 +24,29 @@ class Step(TypedDict):
     phase: str
     stage: "Stage"
     iteration: int
-    tokens: Tensor
-    origin: Tensor
-    since: NotRequired[Tensor]
-    mask: NotRequired[Tensor]
-    scores: NotRequired[Tensor]
+    tokens: Array
+    origin: Array
+    since: NotRequired[Array]
+    mask: NotRequired[Array]
+    scores: NotRequired[Array]
 
 
-class EditHypothesis(Hypothesis):
-    """What was written for a sentence; see :meth:`.generator.RefinementGenerator.generate`."""
+class EditHypothesis(TypedDict):
+    """What was written for a sentence, with <s> and </s>.
 
+    positional_scores: nats, of the action that put or kept each token. score: of one answer their
+    mean, of several what compares them. actions: nats, the sum of all deletions and all tokens
+    written. origin: position in the draft of the tokens that stand since then, −1 for others.
+    steps: iterations. history: for those who asked for it.
+    """
+
+    tokens: Array
+    positional_scores: Array
+    score: float
     actions: float
     alignment: None
     attention: None
-    origin: Tensor
+    origin: Array
     steps: int
     terminated: Termination
     history: list[Step]
@@ -49,21 +55,25 @@ class EditHypothesis(Hypothesis):
 class Outcome(NamedTuple):
     """Sentences that were finished after the same steps for the same reason.
 
-    rows: of each sentence, by its number in the batch that came in, the row of the tensors, which
+    rows: of each sentence, by its number in the batch that came in, the row of the arrays, which
     are as in :class:`.state.RefinementState`.
     """
 
     rows: Mapping[int, int]
     steps: int
     reason: Termination
-    tokens: Tensor
-    origin: Tensor
-    scores: Tensor
-    actions: Tensor
+    tokens: Array
+    origin: Array
+    scores: Array
+    actions: Array
+
+    def arrays(self) -> list[Array]:
+        """All that the device has of it."""
+        return [self.tokens, self.origin, self.scores, self.actions]
 
 
 class Phase(NamedTuple):
-    """A batch after an operation; its tensors are those of :class:`Step`, one row a sentence.
+    """A batch after an operation; its arrays are those of :class:`Step`, one row a sentence.
 
     numbers: of the sentences, in the batch that came in. stayed: of those that did not leave before
     the iteration was over; None: all.
@@ -73,43 +83,46 @@ class Phase(NamedTuple):
     stage: "Stage"
     iteration: int
     numbers: Sequence[int]
-    tokens: Tensor
-    origin: Tensor
-    since: Tensor | None = None
-    mask: Tensor | None = None
-    scores: Tensor | None = None
+    tokens: Array
+    origin: Array
+    since: Array | None = None
+    mask: Array | None = None
+    scores: Array | None = None
     stayed: Set[int] | None = None
+
+    def arrays(self) -> list[Array]:
+        """All that the device has of it."""
+        known = self.tokens, self.origin, self.since, self.mask, self.scores
+        return [values for values in known if values is not None]
 
 
 def read_hypotheses(
-    outcomes: Sequence[Outcome], phases: Sequence[Phase], pad: int
+    outcomes: Sequence[Outcome], phases: Sequence[Phase], pad: int, arrays: Arrays
 ) -> list[EditHypothesis]:
     """The hypotheses of all sentences, in the order of their numbers; ``pad``: padding index."""
-    host = _copies([*outcomes, *phases])
+    host = _copies([*outcomes, *phases], arrays)
     histories = _histories(phases, host, pad)
     answers: dict[int, EditHypothesis] = {}
     for outcome in outcomes:
-        left = list(outcome.rows.values())
-        rows = torch.tensor(left, device="cpu")
-        tokens, origin, scores, actions = (
-            host[id(tensor)].index_select(0, rows)
-            for tensor in (outcome.tokens, outcome.origin, outcome.scores, outcome.actions)
-        )
-        real = tokens.ne(pad)
-        sizes = real.sum(1).tolist()
+        sides = [host[id(side)] for side in outcome.arrays()]
+        if len(outcome.rows) < len(sides[0]):
+            rows = list(outcome.rows.values())
+            sides = [side[rows] for side in sides]
+        tokens, origin, scores, actions = sides
+        real = tokens != pad
+        ends = list(itertools.accumulate(real.sum(1).tolist(), initial=0))
         # of all sentences at once, then cut: fewer operations
-        tokens, origin, scores = (values[real] for values in (tokens, origin, scores))
-        parts = tokens.split(sizes), origin.split(sizes), scores.split(sizes)
-        sentences = zip(outcome.rows, actions.tolist(), *parts, strict=True)
-        for number, action, own_tokens, own_origin, own_scores in sentences:
+        tokens, origin, scores = tokens[real], origin[real], scores[real]
+        spans = itertools.starmap(slice, itertools.pairwise(ends))
+        for number, action, span in zip(outcome.rows, actions.tolist(), spans, strict=True):
             answers[number] = {
-                "tokens": own_tokens,
-                "positional_scores": own_scores,
-                "score": float(own_scores.mean()),
+                "tokens": tokens[span],
+                "positional_scores": scores[span],
+                "score": float(scores[span].mean()),
                 "actions": action,
                 "alignment": None,
                 "attention": None,
-                "origin": own_origin,
+                "origin": origin[span],
                 "steps": outcome.steps,
                 "terminated": outcome.reason,
                 "history": histories.get(number, []),
@@ -118,7 +131,7 @@ def read_hypotheses(
 
 
 def _histories(
-    phases: Iterable[Phase], host: Mapping[int, Tensor], pad: int
+    phases: Iterable[Phase], host: Mapping[int, Array], pad: int
 ) -> dict[int, list[Step]]:
     """The steps of each sentence by its number."""
     histories: dict[int, list[Step]] = {}
@@ -131,11 +144,11 @@ def _histories(
 
 
 def _step(
-    phase: Phase, row: int, history: Sequence[Step], host: Mapping[int, Tensor], pad: int
+    phase: Phase, row: int, history: Sequence[Step], host: Mapping[int, Array], pad: int
 ) -> Step:
     """A sentence (a row of the phase) after the steps of its history."""
     tokens = host[id(phase.tokens)][row]
-    real = tokens.ne(pad)
+    real = tokens != pad
     step: Step = {
         "phase": phase.name,
         "stage": phase.stage,
@@ -154,9 +167,7 @@ def _step(
     return step
 
 
-def _copies(records: Iterable[Outcome | Phase]) -> dict[int, Tensor]:
-    """All tensors of the records on the host, by the identity of the device's."""
-    tensors = {
-        id(field): field for record in records for field in record if isinstance(field, Tensor)
-    }
-    return dict(zip(tensors, to_host(tensors.values()), strict=True))
+def _copies(records: Sequence[Outcome | Phase], arrays: Arrays) -> dict[int, Array]:
+    """All arrays of the records on the host, by the identity of the device's."""
+    known = {id(values): values for record in records for values in record.arrays()}
+    return dict(zip(known, arrays.bring(known.values()), strict=True))

@@ -1,0 +1,109 @@
+"""Several candidates for a sentence: noisy parallel decoding (Cho, 2016; LevT's §3.3), and ranking.
+
+Shapes: B sentences, S source tokens, N draft tokens, R candidates in all, P places.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .arrays import Array, Arrays
+from .options import RefinementOptions
+from .policy import EditPolicy
+from .records import EditHypothesis
+
+if TYPE_CHECKING:
+    from .decoding import Symbols
+
+_LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
+NOISE_BYTES = 1 << 26  # of an array of random bits; there are some at a time
+
+
+class CandidateNoise:
+    """The noise of a batch's candidates; R: candidates, those of a sentence side by side.
+
+    Args:
+        keys: R, of :func:`sentence_keys`.
+    """
+
+    def __init__(self, options: RefinementOptions, keys: Array, arrays: Arrays) -> None:
+        self.options, self.keys, self.arrays = options, keys, arrays
+
+    def __call__(self, rows: Array, places: Array, width: int, stream: int, classes: int) -> Array:
+        """P × ``classes`` at ``places`` (P) of R' × ``width`` laid flat; ``rows``: R' of R."""
+        candidates = self.arrays.take(rows, places // width)
+        keys, positions = self.arrays.take(self.keys, candidates), places % width
+        return gumbel_noise(self.options, keys, candidates, stream, positions, classes, self.arrays)
+
+
+def gumbel_noise(
+    options: RefinementOptions,
+    keys: Array,
+    rows: Array,
+    stream: int,
+    positions: Array,
+    classes: int,
+    arrays: Arrays,
+) -> Array:
+    """Noise on logits, P × ``classes``; 0 for the first candidate, that of plain decoding.
+
+    It depends on the seed, the sentence and the candidate alone. keys: P, of
+    :func:`sentence_keys`. rows: P, candidates. stream: iteration and phase. positions: P.
+    """
+    number = rows % options.candidates
+    lines = (keys + number) * _LINES + positions
+    size = max(1, NOISE_BYTES // (8 * classes))
+    noise = []
+    for first in range(0, max(1, len(lines)), size):
+        part = lines[first : first + size]
+        points = arrays.uniform(options.seed, stream, part, classes)
+        points = points.clip(1e-7, 1 - 1e-7)
+        noise.append(-arrays.log(-arrays.log(points)))  # Gumbel's distribution
+    is_noisy = (number != 0)[:, None]
+    return options.noise_scale * arrays.concatenate(noise, 0) * is_noisy
+
+
+def sentence_keys(source: Array, draft: Array, pad: int) -> Array:
+    """R, long: numbers that depend on the tokens of source and draft alone, not on padding."""
+    keys = 0
+    for tokens in (source, draft):
+        real = tokens != pad
+        # mixed before they are added: else words that change places, or weigh the same, are lost
+        mixed = (tokens * 2_654_435_761 + real.cumsum(1)) * 0x2127599BF4325C37
+        mixed = (mixed ^ (mixed >> 32)) * 0x2545F4914F6CDD1D
+        keys = keys * 1_000_003 + (mixed * real).sum(1)
+    return keys & ((1 << 40) - 1)
+
+
+def rate(
+    policy: EditPolicy,
+    memory: Any,
+    hypotheses: Sequence[EditHypothesis],
+    symbols: "Symbols",
+    like: Array,
+) -> None:
+    """Gives candidates (R, as the rows of ``memory``) a ``score`` to compare those of a sentence.
+
+    It is the sum, in nats, of log p of every deletion and of every token written on the way
+    (``actions``), of keeping each token of the answer, and of inserting nothing in each slot.
+    ``like``: an array where the policy computes.
+    """
+    answers = [hypothesis["tokens"].tolist() for hypothesis in hypotheses]
+    width = max(map(len, answers))
+    padded = [answer + [symbols.pad] * (width - len(answer)) for answer in answers]
+    tokens = policy.arrays.send(padded, like)
+    real, inner = tokens != symbols.pad, symbols.inner(tokens)
+    settled = 0.0
+    for operation in policy.operations:
+        if operation.stage != "write":
+            logits = policy.logits(operation, tokens, memory)
+            settled = settled + operation.rest(logits, inner, real)
+    for hypothesis, final in zip(hypotheses, settled.tolist()):  # type: ignore[attr-defined]
+        hypothesis["score"] = hypothesis["actions"] + final
+
+
+def best(candidates: Sequence[EditHypothesis], number: int) -> list[EditHypothesis]:
+    """The ``number`` best different candidates; of equal ones the first."""
+    different: dict[tuple[int, ...], EditHypothesis] = {}
+    for candidate in sorted(candidates, key=lambda candidate: -candidate["score"]):
+        different.setdefault(tuple(candidate["tokens"].tolist()), candidate)
+    return list(different.values())[:number]

@@ -1,0 +1,287 @@
+"""The policies of an exported Levenshtein Transformer.
+
+Shapes: B sentences, S source tokens, T tokens of the longest sentence, Q slots of all together,
+C channels, V symbols, K the most tokens that can be missing in one slot, P tokens to be written.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .folder import Folder
+from .operations import Delete, Fill, Insert, Operation
+from .policy import UNKNOWN, EditPolicy, Facts
+from .session import Session
+from .traces import Trace
+
+_NONE = np.zeros(0, np.int64)
+_ONE = np.zeros(1, np.int64)  # the row of the only sentence
+#: inputs that a pass may not need
+_UNASKED = dict.fromkeys(("places", "copied", "row", "left", "right", "gone", "slot"), _NONE)
+Inputs = dict[str, np.ndarray]
+
+
+class Memory:
+    """What the encoder leaves for the decoders, and what they have said of the sentences.
+
+    arrays: by the names of the decoders' inputs, a row for each source. index: B, the source of
+    each sentence. known: of a head the tokens that it read last, and its logits for them.
+    """
+
+    def __init__(self, arrays: Inputs, index: np.ndarray) -> None:
+        self.arrays, self.index = arrays, index
+        self.known: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._chosen: tuple[bytes, Inputs] = np.arange(len(arrays["source_mask"])).tobytes(), arrays
+
+    def select(self, rows: np.ndarray) -> "Memory":
+        """That of some sentences."""
+        memory = Memory(self.arrays, self.index[rows])
+        memory.known = {
+            head: (tokens[rows], logits[rows]) for head, (tokens, logits) in self.known.items()
+        }
+        return memory
+
+    def unread(self, head: str, tokens: np.ndarray, pad: int) -> np.ndarray:
+        """R, bool: sentences that a head has not read as they are (R × T tokens)."""
+        if head not in self.known:
+            return np.ones(len(tokens), bool)
+        before, _ = self.known[head]
+        return (_fitted(before, tokens.shape[1], pad) != tokens).any(1)
+
+    def note(
+        self, head: str, tokens: np.ndarray, logits: np.ndarray, rows: np.ndarray, pad: int
+    ) -> None:
+        """A head has read the sentences at ``rows`` of R × T tokens."""
+        if len(rows) < len(tokens):
+            count, width = len(tokens), logits.shape[1]
+            nothing = np.full((count, 1), pad), np.zeros((count, *logits.shape[1:]), np.float32)
+            before, earlier = self.known.get(head, nothing)
+            known = _fitted(earlier, max(earlier.shape[1], width), 0.0)
+            known[rows, :width] = logits
+            read = _fitted(before, tokens.shape[1], pad).copy()
+            read[rows] = tokens[rows]
+            tokens, logits = read, known
+        self.known[head] = tokens, logits
+
+    def forget(self, rows: np.ndarray, pad: int) -> None:
+        """What was read of sentences (R, bool) is not known any more."""
+        for head, (tokens, logits) in self.known.items():
+            self.known[head] = np.where(rows[:, None], pad, tokens), logits
+
+    def inputs(self, rows: np.ndarray) -> Inputs:
+        """The arrays of the sentences at ``rows``; the same are not copied twice."""
+        sources = self.index[rows]
+        key, arrays = self._chosen
+        if sources.tobytes() != key:
+            arrays = {name: values[sources] for name, values in self.arrays.items()}
+            self._chosen = sources.tobytes(), arrays
+        return arrays
+
+
+class ExportedPolicy(EditPolicy):
+    """An encoder and its decoders.
+
+    longest: the most tokens of source and target.
+    """
+
+    operations: Sequence[Operation] = (Delete(), Insert(), Fill())
+
+    def __init__(
+        self,
+        folder: Folder,
+        pad: int,
+        placeholder: int,
+        longest: tuple[int, int],
+        threads: int | None,
+    ) -> None:
+        graphs: dict[str, Any] = folder.description["graphs"]
+        self.pad, self.placeholder, self.longest = pad, placeholder, longest
+        self.encoder = folder.session(graphs["encoder"], threads)
+        self.decoders: dict[str, Session] = {}
+        for decoder in graphs["decoders"]:
+            session = folder.session(decoder, threads)
+            self.decoders |= dict.fromkeys(decoder["heads"], session)
+        self.traces = "deleted" in self.decoders["token"].inputs
+
+    def max_positions(self) -> tuple[int, int]:
+        """See the base class."""
+        return self.longest
+
+    def encode(self, tokens: np.ndarray) -> Memory:
+        """What every decoder pass reads of B × S source tokens."""
+        mask = (tokens != self.pad).astype(np.int32)
+        outputs = self.encoder.outputs
+        states = self.encoder(outputs, {"tokens": tokens, "mask": mask})
+        arrays = {"source": tokens, "source_mask": mask} | dict(zip(outputs, states))
+        return Memory(arrays, np.arange(len(tokens)))
+
+    def logits(
+        self,
+        operation: Operation,
+        tokens: np.ndarray,
+        memory: Memory,
+        where: np.ndarray | None = None,
+        trace: Trace | None = None,
+        facts: Facts = UNKNOWN,
+    ) -> np.ndarray:
+        """See the base class; −∞ for symbols that are never written."""
+        if where is not None:
+            (logits,) = self._write(["token"], tokens, memory, trace)
+            return logits
+        head = operation.name
+        return self._decide(head, tokens, memory, trace if head == "placeholder" else None)
+
+    def likeliest(
+        self, tokens: np.ndarray, memory: Memory, where: np.ndarray, trace: Trace | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See the base class: logits of large vocabularies are not copied for it."""
+        best, probability = self._write(["best", "probability"], tokens, memory, trace)
+        return best, np.log(probability)
+
+    # passes -------------------------------------------------------------------------------------
+
+    def _decide(
+        self, head: str, tokens: np.ndarray, memory: Memory, trace: Trace | None
+    ) -> np.ndarray:
+        """A head's logits, R × T × 2 or R × (T − 1) × (K + 1); a pass is made for the sentences
+        that are not as they were read last, or that something was just deleted from."""
+        width = tokens.shape[1] - (head == "placeholder")
+        known = memory.known.get(head)
+        if known is not None and known[0] is tokens and trace is None:
+            return _fitted(known[1], width, 0.0)
+        unread = memory.unread(head, tokens, self.pad)
+        traced = None if trace is None else trace.deleted.any(1)
+        if traced is not None:
+            unread |= traced
+        if head == "deletion":  # <s> and </s> alone are not read: they stay
+            unread &= tokens[:, 2] != self.pad
+        rows = unread.nonzero()[0]
+        if len(rows):
+            texts = _Texts.of(tokens, trace, self.pad, rows)
+            for name, logits in self._read(head, memory, texts).items():
+                memory.note(name, tokens, logits, rows, self.pad)
+        logits = memory.known[head][1]
+        if traced is not None:  # what was deleted is read once alone
+            memory.forget(traced, self.pad)
+        return _fitted(logits, width, 0.0)
+
+    def _read(self, head: str, memory: Memory, texts: "_Texts") -> dict[str, np.ndarray]:
+        """A pass for a head that decides of tokens or slots: the logits of all heads of its
+        decoder that do, by name."""
+        session = self.decoders[head]
+        inputs = self._inputs(session, memory, texts)
+        outputs = [name for name in ("deletion", "placeholder") if name in session.outputs]
+        if "placeholder" in outputs:
+            inputs |= texts.slot_ends()
+        logits = dict(zip(outputs, session(outputs, inputs)))
+        if "placeholder" in logits:
+            logits["placeholder"] = texts.by_slot(logits["placeholder"])
+        return logits
+
+    def _write(
+        self, outputs: list[str], tokens: np.ndarray, memory: Memory, trace: Trace | None
+    ) -> list[np.ndarray]:
+        """A pass of the token head over the sentences with placeholders."""
+        session = self.decoders["token"]
+        writing = _ONE
+        if len(tokens) > 1:
+            writing = (tokens == self.placeholder).any(1).nonzero()[0]
+        texts = _Texts.of(tokens, trace, self.pad, writing)
+        inputs = self._inputs(session, memory, texts)
+        rows, columns = (texts.tokens == self.placeholder).nonzero()
+        inputs |= {"places": rows * texts.tokens.shape[1] + columns, "row": rows}
+        if "copied" in session.inputs:
+            inputs["copied"] = _copied(inputs, rows, columns)
+        return session(outputs, inputs)
+
+    def _inputs(self, session: Session, memory: Memory, texts: "_Texts") -> Inputs:
+        """What every pass takes."""
+        inputs = memory.inputs(texts.rows) | _UNASKED
+        inputs["tokens"], inputs["mask"] = texts.tokens, texts.mask.astype(np.int32)
+        if "deleted" in session.inputs:
+            inputs["deleted"] = texts.marked()
+        return inputs
+
+
+class _Texts(NamedTuple):
+    """Sentences as a pass reads them.
+
+    rows: R of the batch. tokens: R × T, as wide as the longest. mask: R × T, bool, tokens, those
+    just deleted with them. deleted: R × T, bool, those; None: none are there.
+    """
+
+    rows: np.ndarray
+    tokens: np.ndarray
+    mask: np.ndarray
+    deleted: np.ndarray | None
+
+    @classmethod
+    def of(cls, tokens: np.ndarray, trace: Trace | None, pad: int, rows: np.ndarray) -> "_Texts":
+        """Those at ``rows``, with what was deleted from them."""
+        if trace is not None:
+            chosen = trace if len(rows) == len(tokens) else trace.select(rows)
+            shown, deleted = chosen.tokens, chosen.deleted
+        else:
+            shown, deleted = tokens if len(rows) == len(tokens) else tokens[rows], None
+        mask = shown != pad
+        if len(rows) < len(tokens):
+            width = mask.sum(1).max()
+            shown, mask = shown[:, :width], mask[:, :width]
+            deleted = None if deleted is None else deleted[:, :width]
+        return cls(rows, shown, mask, deleted)
+
+    def marked(self) -> np.ndarray:
+        """R × T × 1, 1 for what was deleted."""
+        if self.deleted is None:
+            return np.zeros((*self.mask.shape, 1), np.float32)
+        return self.deleted[..., None].astype(np.float32)
+
+    def standing(self) -> np.ndarray:
+        """R × T, bool: tokens that were not deleted."""
+        return self.mask if self.deleted is None else self.mask & ~self.deleted
+
+    def slot_ends(self) -> Inputs:
+        """The tokens left and right of every slot, Q each, and which were deleted, in which slot;
+        all in the batch laid flat."""
+        standing = self.standing()
+        places = standing.ravel().nonzero()[0]
+        left, right = places[:-1], places[1:]
+        if len(standing) > 1:  # no slot lies between two sentences
+            is_slot = np.ones(len(left), bool)
+            is_slot[standing.sum(1).cumsum()[:-1] - 1] = False
+            left, right = left[is_slot], right[is_slot]
+        ends = {"left": left, "right": right}
+        if self.deleted is not None:
+            ends["gone"] = self.deleted.ravel().nonzero()[0]
+            ends["slot"] = left.searchsorted(ends["gone"]) - 1
+        return ends
+
+    def by_slot(self, logits: np.ndarray) -> np.ndarray:
+        """Q × (K + 1) logits → R × (T − 1) × (K + 1), 0 behind the ends; T: tokens that stand."""
+        if len(self.rows) == 1:
+            return logits[None]
+        sizes = self.standing().sum(1)
+        slots = np.arange(1, sizes.max()) < sizes[:, None]
+        laid_out = np.zeros((*slots.shape, logits.shape[1]), logits.dtype)
+        laid_out[slots] = logits
+        return laid_out
+
+
+def _fitted(values: np.ndarray, width: int, fill: float) -> np.ndarray:
+    """R × T … values, as wide as that: cut, or with more behind them."""
+    if values.shape[1] >= width:
+        return values[:, :width]
+    wide = np.full((len(values), width, *values.shape[2:]), fill, values.dtype)
+    wide[:, : values.shape[1]] = values
+    return wide
+
+
+def _copied(inputs: Inputs, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Source tokens at the relative places of placeholders, P, in the sources laid flat; the first
+    and the last are the source's (Gu et al., 2018, §3.1.2)."""
+    source = inputs["source_mask"]
+    last = source.sum(1)[rows] - 1
+    end = np.maximum(inputs["mask"].sum(1)[rows] - 1, 1)
+    places = (2 * columns * last + end) // (2 * end)
+    return rows * source.shape[1] + np.minimum(places, last)

@@ -1,0 +1,88 @@
+"""A sentence on its way through an editor: from text to tokens, from hypotheses to traces."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from .arrays import NUMPY, Array, Arrays
+from .history import EditTrace, Iteration
+from .records import EditHypothesis, Step
+
+
+class Draft(NamedTuple):
+    """A draft's tokens, <s> and </s> with them, and the bits of the marks on each."""
+
+    tokens: Array
+    marks: Array
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as text and as tokens.
+
+    words: the draft's, or the terms', tokens as they were typed, known to the model or not.
+    tokens: of the source. coded: of the draft; both with <s> and </s>. dictionary: gives
+    symbols by their numbers.
+    """
+
+    source: str
+    draft: str | None
+    words: Sequence[str]
+    tokens: Array
+    coded: Draft
+    dictionary: Any
+    arrays: ClassVar[Arrays] = NUMPY
+
+    def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
+        """A state's tokens as strings; what stands since the draft, as it was typed."""
+        tokens, origins = (state[name].tolist()[1:-1] for name in ("tokens", "origin"))
+        return tuple(
+            self.dictionary[token] if origin < 0 else self.words[origin - 1]
+            for token, origin in zip(tokens, origins)
+        )
+
+    def trace(self, text: str, hypothesis: EditHypothesis) -> EditTrace:
+        """What was done to the sentence; ``text`` is the outcome."""
+        iterations = tuple(self._iterations(hypothesis["history"]))
+        ending, count = hypothesis["terminated"], hypothesis["steps"]
+        score = hypothesis["score"]
+        return EditTrace(self.source, self.draft, text, score, iterations, ending, count)
+
+    def _iterations(self, history: Sequence[Step]) -> Iterator[Iteration]:
+        """What each iteration of a history made of the last step of the one before."""
+        iterations = [list(group) for _, group in itertools.groupby(history, key=_number)]
+        for (*_, before), steps in itertools.pairwise(iterations):
+            after = steps[-1]
+            # of each token that stands now its place in ``before``, where <s> has place 0
+            since = after["since"].tolist()[1:-1]
+            stays = set(since)
+            places = range(1, len(before["tokens"]) - 1)
+            deleted = tuple(place not in stays for place in places)
+            inserted = tuple(place < 0 for place in since)
+            origins = tuple(None if place < 0 else place - 1 for place in since)
+            yield Iteration(
+                before=self.symbols(before),
+                deleted=deleted,
+                after=self.symbols(after),
+                inserted=inserted,
+                delete_probabilities=self._probabilities(_deletion_scores(steps)),
+                token_probabilities=self._probabilities(after["scores"]),
+                origins=origins,
+            )
+
+    def _probabilities(self, scores: Array | None) -> tuple[float, ...]:
+        """Of log-probabilities, those of <s> and </s> left out; none of none."""
+        if scores is None:
+            return ()
+        return tuple(round(value, 6) for value in self.arrays.exp(scores[1:-1]).tolist())
+
+
+def _deletion_scores(steps: Sequence[Step]) -> Array | None:
+    """Of deleting each token that entered an iteration; None where nothing deletes."""
+    revisions = [step for step in steps if step["stage"] == "revise"]
+    return revisions[0].get("scores") if revisions else None
+
+
+def _number(step: Step) -> int:
+    return step["iteration"]

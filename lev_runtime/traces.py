@@ -1,0 +1,69 @@
+"""A deletion that leaves a trace: what was deleted stays readable until its slot is filled.
+
+Shapes: B sentences, L tokens that stand, T with the deleted ones.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from .arrays import NUMPY, Array, Arrays
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Sentences, and what was just deleted from them.
+
+    tokens: B × T, those that stand and those that were deleted, in order, padded on the right.
+    deleted: B × T, bool, those that were deleted. arrays: what they are computed with.
+    """
+
+    tokens: Array
+    deleted: Array
+    arrays: ClassVar[Arrays] = NUMPY
+
+    def standing(self, pad: int) -> Array:
+        """B × T, bool."""
+        return (self.tokens != pad) & ~self.deleted
+
+    def widened(self, width: int, pad: int) -> Self:
+        """The same sentences, B × ``width``."""
+        more = width - self.tokens.shape[1]
+        if not more:
+            return self
+        tokens = self.arrays.pad(self.tokens, 0, more, pad)
+        return type(self)(tokens, self.arrays.pad(self.deleted, 0, more, False))
+
+    def select(self, rows: Array) -> Self:
+        """The sentences at ``rows``."""
+        tokens = self.arrays.take(self.tokens, rows)
+        return type(self)(tokens, self.arrays.take(self.deleted, rows))
+
+    def opened(self, counts: Array, after: Array, pad: int, width: int | None = None) -> Self:
+        """The sentences after an insertion; new tokens stand behind what was deleted there.
+
+        counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then. width: of
+        the longest sentence then, with what was deleted, where it is known.
+        """
+        arrays, standing = self.arrays, self.standing(pad)
+        # the slot left of a token that stands, by its number among those
+        numbers = standing.cumsum(1)[:, 1:]
+        slots = arrays.between(numbers - 2, 0, counts.shape[1] - 1)
+        wide = arrays.fill(arrays.gather(counts, slots), ~standing[:, 1:], 0)
+        lengths = (self.tokens != pad).sum(1)
+        opened = arrays.opening(lengths, wide, width)
+        # new tokens are any but pad: all that stand come from after
+        tokens = opened(self.tokens, pad - 1, pad)
+        deleted = opened(arrays.whole(self.deleted), 0, 0) > 0
+        stands = type(self)(tokens, deleted).standing(pad)
+        tokens = arrays.where(stands, self._spread(after, stands), tokens)
+        return type(self)(tokens, deleted)
+
+    def spread(self, values: Array, pad: int) -> Array:
+        """B × L values of what stands, bool → B × T; False where it is deleted."""
+        standing = self.standing(pad)
+        return standing & self._spread(values, standing)
+
+    def _spread(self, values: Array, standing: Array) -> Array:
+        """B × L values of what stands, in order → B × T, at the places where it is ``standing``."""
+        number = self.arrays.between(standing.cumsum(1) - 1, 0, values.shape[1] - 1)
+        return self.arrays.gather(values, number)
