@@ -46,7 +46,7 @@ def made_up_codes(text: str, known: Container[str], source: str, *others: str) -
         )
 
     codes = [code for code in codes_of(text) if is_made_up(code)]
-    is_open = text.count(_TICK) % 2 > source.count(_TICK) % 2
+    is_open = any(text.count(tick) % 2 > source.count(tick) % 2 for tick in (_TICK, 2 * _TICK))
     return [*codes, _TICK] if is_open else codes
 
 

@@ -378,6 +378,7 @@ def test_an_identifier_that_the_model_has_misspelt_is_the_sources(written_by_mod
         ("la clase :class:`Thread`", []),
         ("la clase :class:`Threat`", ["class:`Threat`"]),
         ("la clase :class:`Thread", ["`"]),
+        ("el ``ID, la clase y el ``ID``", ["`"]),
         ("el Thread_Pool:n y el ``ID``", []),  # inflected as Finnish does
         ("el Thread_Pull:n", ["Thread_Pull:n"]),
         ("el valor 10/5 + 3 = 8 y/o x", []),
