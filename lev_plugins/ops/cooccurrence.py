@@ -13,8 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-#: symbols that others are counted beside, the most frequent: 4 bytes for each symbol and context
+#: symbols that others are counted beside, the most frequent
 MAX_CONTEXTS = 8000
+#: counts, of 4 bytes, that are kept: with many symbols there are fewer contexts
+MAX_COUNTS = 2**28
 #: directions that are computed beyond those that are wanted, for the sake of their precision
 MORE_DIRECTIONS = 32
 _EPSILON = 1e-9
@@ -51,7 +53,8 @@ def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.n
     frequencies = np.zeros(symbols, np.int64)
     for pair in pairs:
         frequencies[pair] += 1
-    most_frequent = np.argsort(-frequencies, kind="stable")[:MAX_CONTEXTS]
+    limit = min(MAX_CONTEXTS, MAX_COUNTS // symbols)
+    most_frequent = np.argsort(-frequencies, kind="stable")[:limit]
     contexts = most_frequent[frequencies[most_frequent] > 0]
     columns = np.full(symbols, -1)
     columns[contexts] = np.arange(len(contexts))
