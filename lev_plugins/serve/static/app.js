@@ -92,9 +92,9 @@ async function readLines() {
   for (let rows = waiting(); rows.length; rows = waiting()) {
     await ask(rows);
     for (const one of rows) {
-    screen.observe(one.item);
-    paint(one);
-  }
+      screen.observe(one.item);
+      paint(one);
+    }
     if (rows.includes(row())) show();
   }
 }
