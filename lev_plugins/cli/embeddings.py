@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import UserError
 from ..io.output import printable, whole_file
 from ..registration import register
 from .options import adder, at_least_one, make_parser, say
@@ -43,7 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Run the command; raises :class:`.UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     at_least_one(args, "dim")
     register()
@@ -54,10 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     data = BinarizedPairs(args.data, args.source_lang, args.target_lang)
     torch.manual_seed(1)
-    try:
-        vectors = cooccurrence_embeddings(data.symbols(MAX_PAIRS), data.size, args.dim)
-    except ValueError as error:
-        raise UserError(f"--dim {args.dim} is too large: {error}") from None
+    vectors = cooccurrence_embeddings(data.symbols(MAX_PAIRS), data.size, args.dim)
     paths = [args.output]
     if not data.is_joined:
         paths = [f"{args.output}.{language}" for language in data.languages]

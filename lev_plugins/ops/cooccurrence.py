@@ -25,23 +25,20 @@ _EPSILON = 1e-9
 def cooccurrence_embeddings(pairs: Sequence[np.ndarray], symbols: int, dim: int) -> Tensor:
     """Vectors of length 1 for each symbol, symbols × dim; zeros for what no pair has.
 
-    pairs: the symbols of each sentence pair, each once.
-
-    Raises:
-        ValueError: ``dim`` is above the number of symbols that pairs have.
+    pairs: the symbols of each sentence pair, each once. Where they have fewer symbols than
+    ``dim``, the last dimensions are zero.
     """
     counts, contexts = _counts(pairs, symbols)
     totals = counts.sum(1)
     is_seen = totals > 0
-    if dim > min(int(is_seen.sum()), len(contexts)):
-        raise ValueError(f"{dim} dimensions for {int(is_seen.sum())} symbols")
     information = torch.from_numpy(_positive_information(counts, totals))
     directions = min(dim + MORE_DIRECTIONS, *information.shape)
     left, strengths, _ = torch.svd_lowrank(information, directions)
     vectors = left[:, :dim] * strengths[:dim].sqrt()
     seen = torch.from_numpy(is_seen)
     centred = vectors - vectors[seen].mean(0)
-    return torch.nn.functional.normalize(centred) * seen.unsqueeze(1)
+    lengthened = torch.nn.functional.pad(centred, (0, dim - centred.size(1)))
+    return torch.nn.functional.normalize(lengthened) * seen.unsqueeze(1)
 
 
 def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.ndarray]:

@@ -225,10 +225,11 @@ def test_a_time_too_short_to_learn_anything_is_told_with_one_that_is_not(
 
 def test_an_outcome_is_better_than_the_text_and_no_worse_than_the_rule():
     row = prepare.Row("s", "a b c d", "a b c x", "n", "o", "a x x x", "0.5")
+    memory = evaluate.Memory([("s", "a b c d")])
     texts = "a b c d", "a b x d", "a b x x", "a x x x", "x x x x"
     for draft, better in ((row.raw, [1, 1, 1, 0]), (row.draft, [1, 1, 0, 0])):
         proposed = [proposals.Proposal(text, 0.5) for text in texts]
-        known = evaluate.outcomes([row] * 5, proposed, [draft] * 5, "abcd")
+        known = evaluate.outcomes([row] * 5, proposed, [draft] * 5, memory)
         assert known == [(0.5, bool(is_better)) for is_better in better], (
             "unchanged ones say nothing"
         )

@@ -76,6 +76,8 @@ def test_rare_symbols_are_described_by_frequent_ones(monkeypatch):
     assert right.float().mean() > 0.9
 
 
-def test_more_dimensions_than_symbols_are_refused():
-    with pytest.raises(ValueError, match="4 symbols"):
-        cooccurrence_embeddings([np.arange(4)], 9, dim=5)
+def test_with_fewer_symbols_than_dimensions_the_last_ones_are_zero():
+    vectors = cooccurrence_embeddings([np.arange(4), np.array([1, 3])], 9, dim=7)
+    assert vectors.shape == (9, 7)
+    assert not vectors[:, 4:].any()
+    assert torch.allclose(vectors[:4].norm(dim=1), torch.ones(4))
