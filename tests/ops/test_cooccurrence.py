@@ -27,15 +27,15 @@ def plainly(pairs: Sequence[Sequence[int]], symbols: int, dim: int) -> np.ndarra
     """The same by loops over symbols, and by the whole decomposition."""
     counts = np.zeros((symbols, symbols))
     for pair in pairs:
-        for one in pair:
-            for other in pair:
-                counts[one, other] += 1 / len(pair)
-    whole, information = counts.sum(), np.zeros_like(counts)
-    for one in range(symbols):
-        for other in range(symbols):
-            if counts[one, other]:
-                expected = counts[one].sum() * counts[other].sum() / whole
-                information[one, other] = max(0.0, math.log(counts[one, other] / expected))
+        for symbol in pair:
+            for context in pair:
+                counts[symbol, context] += 1 / len(pair)
+    total, information = counts.sum(), np.zeros_like(counts)
+    for symbol in range(symbols):
+        for context in range(symbols):
+            if counts[symbol, context]:
+                expected = counts[symbol].sum() * counts[context].sum() / total
+                information[symbol, context] = max(0.0, math.log(counts[symbol, context] / expected))
     left, strengths, _ = np.linalg.svd(information)
     vectors = left[:, :dim] * np.sqrt(strengths[:dim])
     vectors -= vectors.mean(0)
