@@ -35,7 +35,8 @@ def plainly(pairs: Sequence[Sequence[int]], symbols: int, dim: int) -> np.ndarra
         for context in range(symbols):
             if counts[symbol, context]:
                 expected = counts[symbol].sum() * counts[context].sum() / total
-                information[symbol, context] = max(0.0, math.log(counts[symbol, context] / expected))
+                ratio = counts[symbol, context] / expected
+                information[symbol, context] = max(0.0, math.log(ratio))
     left, strengths, _ = np.linalg.svd(information)
     vectors = left[:, :dim] * np.sqrt(strengths[:dim])
     vectors -= vectors.mean(0)
