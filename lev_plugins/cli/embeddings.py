@@ -54,13 +54,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     data = BinarizedPairs(args.data, args.source_lang, args.target_lang)
     torch.manual_seed(1)
     vectors = cooccurrence_embeddings(data.symbols(MAX_PAIRS), data.size, args.dim)
-    paths = [args.output]
+    source = target = args.output
     if not data.is_joined:
-        paths = [f"{args.output}.{language}" for language in data.languages]
-    for path, (first, dictionary) in zip(paths, data.dictionaries()):
+        source, target = (f"{args.output}.{language}" for language in data.languages)
+    for path, (first, dictionary) in zip((source, target), data.dictionaries()):
         write(path, dictionary, vectors[first : first + len(dictionary)])
-    options = "--encoder-embed-path", "--decoder-embed-path"
-    flags = " ".join(f"{option} {path}" for option, path in zip(options, paths))
+    flags = f"--encoder-embed-path {source} --decoder-embed-path {target}"
     say(printable(f"next: fairseq-train … {flags}"))
 
 

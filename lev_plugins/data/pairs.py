@@ -16,7 +16,7 @@ class BinarizedPairs:
     two, the target's after the source's.
 
     Raises:
-        UserError: there are no such data, or of several languages.
+        UserError: there are no such data, or no symbols in them.
     """
 
     def __init__(self, folder: str, source: str | None, target: str | None) -> None:
@@ -34,7 +34,7 @@ class BinarizedPairs:
             try:
                 dictionary = Dictionary.load(dictionary_path(folder, language))
                 side = data_utils.load_indexed_dataset(path, dictionary)
-            except FileNotFoundError:
+            except (FileNotFoundError, ValueError):  # numpy's of an empty file
                 side = None
             if side is None:
                 raise UserError(f"{path}: no training data; run fairseq-preprocess first")
@@ -56,12 +56,15 @@ class BinarizedPairs:
         (source, sources), (target, targets) = self.sides
         offset = 0 if self.is_joined else len(source)
         count = min(len(sources), len(targets))
+        step = max(-(-count // most), 1)
         pairs = []
-        for number in range(0, count, -(-count // most)):
+        for number in range(0, count, step):
             sides = sources[number].numpy(), targets[number].numpy()
             before, after = (
                 side[side >= dictionary.nspecial]
                 for side, dictionary in zip(sides, (source, target))
             )
             pairs.append(np.unique(np.concatenate([before, after + offset])))
+        if not any(map(len, pairs)):
+            raise UserError("the training data have no symbols: all lines are empty or unknown")
         return pairs

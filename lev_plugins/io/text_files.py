@@ -9,8 +9,6 @@ import io
 import lzma
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -79,6 +77,9 @@ def open_text(path: str) -> IO[bytes]:
         file = open(path, "rb")
         if file.peek(len(XZ))[: len(XZ)] != XZ:
             return file
+    import shutil  # slow to import
+    import tempfile
+
     with file, lzma.open(file) as text:
         copy = tempfile.TemporaryFile()
         try:

@@ -19,13 +19,17 @@ from lev_plugins.registration import register
 PAIRS = [("abc", "abd"), ("cde", "cd"), ("efgh", "fgh"), ("ah", "gb"), ("bdf", "ace")]
 
 
-def write_data(folder: Path, letters: Sequence[str] = (tiny.LETTERS,) * 2) -> list[Dictionary]:
+def write_data(
+    folder: Path,
+    letters: Sequence[str] = (tiny.LETTERS,) * 2,
+    pairs: Sequence[tuple[str, str]] = PAIRS,
+) -> list[Dictionary]:
     """Binarised pairs, with these dictionaries of source and target."""
     folder.mkdir()
     dictionaries = [tiny.dictionary(known) for known in letters]
     for number, (side, symbols) in enumerate(zip(("src", "tgt"), dictionaries)):
         symbols.save(str(folder / f"dict.{side}.txt"))
-        rows = [tiny.sentence(pair[number], symbols)[1:] for pair in PAIRS]
+        rows = [tiny.sentence(pair[number], symbols)[1:] for pair in pairs]
         tiny.write_indexed(folder / f"train.src-tgt.{side}", rows, len(symbols))
     return dictionaries
 
@@ -73,7 +77,10 @@ def test_the_file_has_a_vector_for_each_symbol_that_stands_beside_others(capsys)
     vectors = utils.parse_embedding("file.txt")
     assert set(vectors) == set(tiny.LETTERS)
     assert all(abs(vector.norm() - 1) < 1e-3 for vector in vectors.values())
-    assert "--encoder-embed-path file.txt" in capsys.readouterr().err
+    flags = "--encoder-embed-path file.txt --decoder-embed-path file.txt"
+    assert flags in capsys.readouterr().err
+    for shared in ([], ["--share-all-embeddings"]):
+        built("editor", "--encoder-embed-dim=4", "--decoder-embed-dim=4", *flags.split(), *shared)
     first = Path("file.txt").read_bytes()
     embeddings.main(["data", "file.txt", "--dim", "4"])
     assert Path("file.txt").read_bytes() == first
@@ -145,3 +152,11 @@ def test_data_that_are_not_there_and_no_dimensions_are_refused():
         embeddings.main, "data", "f", "--dim", 4, "--source-lang", "src", "--target-lang", "xx"
     )
     assert "--dim 0" in refusal(embeddings.main, "data", "f", "--dim", 0)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"), [([], "no training data"), ([("", ""), ("_", "__")], "no symbols")]
+)
+def test_data_without_a_symbol_are_refused(pairs, reason):
+    write_data(Path("none"), pairs=pairs)
+    assert reason in refusal(embeddings.main, "none", "f", "--dim", 4)
