@@ -5,6 +5,7 @@ are; how many of them the outputs have.
 """
 
 import argparse
+import itertools
 import math
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from files import read_lines, stored_pairs
 from lines import to_text
 from memory import Memory
 from prepare import Row
-from proposals import FEWEST, WAYS, Change, Settings, load, propose, save_settings
+from proposals import FEWEST, USUAL, WAYS, Change, Settings, load, propose, save_settings
 from repair import repair
 from train import checkpoint_of
 from units import Proposal
@@ -27,8 +28,8 @@ from lev_plugins.io.printed import read_printed
 from lev_plugins.metrics.corpus import Metric, add_up, bleu, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
+CAUTIONS = (2.0, 1.5, 1.0, 0.5, 0.0)
 EDGES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
-USUAL = 0.7  # the least similarity at which translators' tools show a match
 TER, BLEU = ter(normalized=True, case_sensitive=True), bleu()
 
 
@@ -63,15 +64,30 @@ def tune(
     outputs = {limit: propose(editor, changes, limit, memory) for limit in THRESHOLDS}
     best, fewest = Settings(THRESHOLDS[0], math.inf), sum(before)
     for threshold, proposals in outputs.items():
-        after = [edits(one.text, row.tgt) for one, row in zip(proposals, rows)]
-        total = sum(before)
-        for i in sorted(range(len(rows)), key=lambda i: -proposals[i].probability):
-            total += after[i] - before[i]  # one sentence more is left to the model
-            if total < fewest:
-                best, fewest = Settings(threshold, proposals[i].probability), total
+        after = [edits(output.text, row.tgt) for output, row in zip(proposals, rows)]
+        gains = [old - new for old, new in zip(before, after)]
+        for caution in CAUTIONS:
+            settings = Settings(threshold, caution=caution)
+            margins = [*map(settings.margin, changes, proposals)]
+            settings.min_confidence, gain = least_margin(margins, gains)
+            if sum(before) - gain < fewest:
+                best, fewest = settings, sum(before) - gain
     said = f"threshold {best.delete_threshold}, probability {best.min_confidence:.3f}"
+    said += f", caution {best.caution:g}"
     print(f"valid: {sum(before):g} edits from the repaired drafts, {fewest:g} at {said}")
     return best, outputs[best.delete_threshold]
+
+
+def least_margin(margins: Sequence[float], gains: Sequence[float]) -> tuple[float, float]:
+    """The margin at and above which the gains sum to the most, and that sum; infinite and 0 where
+    no sum is above 0."""
+    best, most, total = math.inf, 0.0, 0.0
+    ordered = sorted(zip(margins, gains, strict=True), reverse=True)
+    for margin, tied in itertools.groupby(ordered, key=lambda pair: pair[0]):
+        total += sum(gain for _, gain in tied)  # these sentences too are left to the model
+        if total > most:
+            best, most = margin, total
+    return best, most
 
 
 def outcomes(
@@ -213,9 +229,9 @@ def fewest_edits(
     rows: Sequence[Row], proposals: Sequence[Proposal], settings: Settings
 ) -> list[str]:
     """The model's outputs where it is sure enough, else the repaired drafts."""
-    least = settings.min_confidence
     return [
-        one.text if one.probability >= least else row.draft for row, one in zip(rows, proposals)
+        output.text if settings.is_sure(change, output) else change.draft
+        for change, output in zip(told(rows), proposals)
     ]
 
 

@@ -59,6 +59,11 @@ class Index:
                 yield [(int(i), float(row[i])) for i in best if row[i] >= least - _ROUNDING]
 
 
+def similarity(text: str, other: str) -> float:
+    """Of two texts, as an :class:`Index` has it."""
+    return Levenshtein.normalized_similarity(_TOKEN.findall(text), _TOKEN.findall(other))
+
+
 class Memory:
     """Pairs of which no two have the same source; the first of several stays."""
 

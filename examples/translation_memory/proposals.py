@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from codes import with_right_codes
 from lines import to_line
-from memory import Memory
+from memory import Memory, similarity
 from repair import places
 from repeats import without_repeats
 from train import checkpoint_of
@@ -21,6 +21,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark
 
 FEWEST = 10  # outcomes that say anything
+USUAL = 0.7  # the least similarity at which translators' tools show a match
 WAYS = ("kept", "found", "unknown")  # the older source: kept beside it, found in the memory, not
 
 
@@ -45,6 +46,11 @@ class Change(NamedTuple):
                 position = end
         return text + escape_markup(self.draft[position:])
 
+    @property
+    def beyond_usual(self) -> float:
+        """How much more similar its sources are than :data:`USUAL`, 0 where they are not."""
+        return max(similarity(self.old, self.new) - USUAL, 0.0)
+
 
 @dataclass
 class Settings:
@@ -58,12 +64,23 @@ class Settings:
             its probability, and whether the sentence needs fewer edits than the draft as it was,
             and no more than the one that was repaired by rule.
         rule: for each way the share of sentences that the rule changed which need fewer edits.
+        caution: how much ``min_confidence`` rises with similarity beyond the usual one: the more
+            similar the sources, the more of the draft is right.
     """
 
     delete_threshold: float = 0.9
     min_confidence: float = 0.0
     outcomes: dict[str, list[tuple[float, bool]]] = field(default_factory=dict)
     rule: dict[str, float] = field(default_factory=dict)
+    caution: float = 0.0
+
+    def is_sure(self, change: Change, output: Proposal) -> bool:
+        """Whether to take the model's output, and not the repaired draft, for the fewest edits."""
+        return self.margin(change, output) >= self.min_confidence
+
+    def margin(self, change: Change, output: Proposal) -> float:
+        """What is compared with :attr:`min_confidence`."""
+        return output.probability - self.caution * change.beyond_usual
 
     def confidence(self, way: str, precision: float) -> float:
         """The probability from which proposals are right often enough; infinite where none is.

@@ -173,8 +173,7 @@ class Proposer:
         if draft.way == "exact":
             candidates = [(Proposal(draft.text, 1.0), "translated so in the memory")]
         elif draft.way == "match":
-            least = self.settings.min_confidence
-            sure = output.probability >= least
+            sure = self.settings.is_sure(change, output)
             candidates = [(output, "edited matches")] if sure else []
             candidates.append((Proposal(change.draft, self.settings.rule["kept"]), "matches"))
         else:

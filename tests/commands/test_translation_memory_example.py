@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -233,3 +234,26 @@ def test_an_outcome_is_better_than_the_text_and_no_worse_than_the_rule():
         assert known == [(0.5, bool(is_better)) for is_better in better], (
             "unchanged ones say nothing"
         )
+
+
+def test_a_draft_of_a_very_similar_source_asks_for_a_surer_model():
+    settings = proposals.Settings(min_confidence=0.5, caution=1.0)
+    new = "a b c d e f g h i j"
+    for old, least in (("a b c d e f g h i x", 0.7), ("a b c d e x x x x x", 0.5), ("", 0.5)):
+        change = proposals.Change(new, old, "draft")
+        surer, less_sure = (proposals.Proposal("text", least + more) for more in (0.001, -0.001))
+        assert settings.is_sure(change, surer)
+        assert not settings.is_sure(change, less_sure)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_chosen_margin_leaves_those_sentences_to_the_model_that_gain_most(seed):
+    rng = random.Random(seed)
+    margins = [rng.randrange(6) / 10 for _ in range(12)]  # many are equal
+    gains = [rng.randint(-4, 3) for _ in margins]
+
+    def gained(least):
+        return sum(gain for margin, gain in zip(margins, gains, strict=True) if margin >= least)
+
+    chosen, gain = evaluate.least_margin(margins, gains)
+    assert gain == gained(chosen) == max(map(gained, [*margins, float("inf")]))
