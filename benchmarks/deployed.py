@@ -30,23 +30,24 @@ class ScriptedPolicy(EditPolicy):
     """A policy of the runtime for which a script decides; every head is still computed."""
 
     def __init__(self, policy: ExportedPolicy, script: Script) -> None:
-        self.policy, self.script, self.pad = policy, script, policy.pad
+        self.policy, self.script = policy, script
         self.operations, self.traces = policy.operations, policy.traces
         self.encode, self.likeliest = policy.encode, policy.likeliest
 
     def logits(self, operation: Any, tokens: Any, memory: Any, *context: Any) -> np.ndarray:
         """What the script says of deletions and insertions."""
-        logits = np.array(self.policy.logits(operation, tokens, memory, *context))
-        if operation.name == "deletion":
-            sides = torch.from_numpy(tokens), torch.from_numpy(logits)
-            return self.script.deletion(*sides).numpy()
-        real = (tokens != self.pad).sum(1)[:, None]
-        sizes = memory.arrays["source_mask"].sum(1)[memory.index][:, None]
-        missing, slots = np.maximum(sizes - real, 0), real - 1
-        counts = missing // slots + (np.arange(tokens.shape[1] - 1) < missing % slots)
-        counts = counts.clip(max=logits.shape[2] - 1)[..., None]
-        np.put_along_axis(logits, counts, SCRIPTED, 2)
-        return logits
+        computed = self.policy.logits(operation, tokens, memory, *context)
+        with self.script.at_work():
+            logits = np.zeros(computed.shape, computed.dtype)
+            place = np.arange(logits.shape[1])
+            if operation.name == "deletion":
+                is_deleted = self.script.deleted(tokens, place)
+                logits[..., 1] = np.where(is_deleted, SCRIPTED, -SCRIPTED)
+                return logits
+            wanted = memory.arrays["source_mask"].sum(1)[memory.index]
+            counts = np.minimum(self.script.inserted(tokens, wanted, place), logits.shape[2] - 1)
+            logits[np.arange(len(logits))[:, None], place, counts] = SCRIPTED
+            return logits
 
 
 def runtime_decoder(peers: Any, folder: Path, int8: bool, script: Script, iterations: int) -> Any:

@@ -18,27 +18,51 @@ class Script:
     many as are missing come, one for each slot from the left. Special symbols are never written;
     other tokens are the model's choice. With the default, sentences of 25 tokens take two or three
     iterations (paper, Table 6: 2.43).
+
+    Args:
+        now: a clock in seconds, of a CPU; by default none.
+
+    Attributes:
+        seconds: what the script itself has taken by that clock; no decoder has such work.
     """
 
-    def __init__(self, every: int = 29, special: int = 4) -> None:
-        self.special, self.every = special, every
+    def __init__(
+        self, every: int = 29, special: int = 4, now: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self.special, self.every, self.now = special, every, now
+        self.seconds = 0.0
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Counts what the block takes as the script's."""
+        started = self.now()
+        yield
+        self.seconds += self.now() - started
+
+    def deleted(self, tokens: Any, position: Any) -> Any:
+        """Which of B × T tokens go, of numpy's or torch's; ``position``: T, their numbers."""
+        state = (tokens * position * (tokens != 1)).sum(1)[:, None]
+        return (13 * tokens + 7 * position * position + state) % self.every == 0
+
+    def inserted(self, tokens: Any, wanted: Any, slot: Any) -> Any:
+        """How many come in each slot, B × (T − 1); ``wanted``: B, length with <s> and </s>;
+        ``slot``: T − 1, their numbers."""
+        lengths = (tokens != 1).sum(1)
+        missing = (wanted - lengths).clip(0)[:, None]
+        slots = (lengths - 1)[:, None]
+        return missing // slots + (slot < missing % slots)
 
     def deletion(self, tokens: Tensor, logits: Tensor) -> Tensor:
         """B × T × 2."""
         position = torch.arange(tokens.size(1), device=tokens.device)
-        state = (tokens * position).masked_fill(tokens.eq(1), 0).sum(1, keepdim=True)
-        goes = (13 * tokens + 7 * position**2 + state) % self.every == 0
+        goes = self.deleted(tokens, position)
         logits[..., 1] = torch.where(goes, SCRIPTED, -SCRIPTED).to(logits)
         return logits
 
     def placeholder(self, tokens: Tensor, wanted: Tensor, logits: Tensor) -> Tensor:
         """B × (T − 1) × (K + 1); ``wanted``: B, length with <s> and </s>."""
-        lengths = tokens.ne(1).sum(1)
-        missing = (wanted - lengths).clamp(min=0).unsqueeze(1)
-        slots = (lengths - 1).unsqueeze(1)
-        index = torch.arange(logits.size(1), device=tokens.device).unsqueeze(0)
-        counts = missing // slots + (index < missing % slots).long()
-        counts = counts.clamp(max=logits.size(2) - 1)
+        slot = torch.arange(logits.size(1), device=tokens.device)
+        counts = self.inserted(tokens, wanted, slot).clamp(max=logits.size(2) - 1)
         return logits.scatter(2, counts.unsqueeze(2), SCRIPTED)
 
     def token(self, logits: Tensor) -> Tensor:
@@ -96,12 +120,13 @@ def _our_heads(model: Any, script: Script) -> dict[str, Callable[..., Any]]:
 
     def logits(operation: Any, tokens: Tensor, memory: Any, *others: Any) -> Tensor:
         out = says(operation, tokens, memory, *others)
-        if operation.name == "deletion":
-            return script.deletion(tokens, out)
-        if operation.name == "token":
-            return script.token(out)
-        everywhere = memory.states.new_ones(memory.states.shape[:2], dtype=torch.bool)
-        real = everywhere if memory.mask is None else memory.mask.flatten(1)
-        return script.placeholder(tokens, real.sum(1), out)
+        with script.at_work():
+            if operation.name == "deletion":
+                return script.deletion(tokens, out)
+            if operation.name == "token":
+                return script.token(out)
+            everywhere = memory.states.new_ones(memory.states.shape[:2], dtype=torch.bool)
+            real = everywhere if memory.mask is None else memory.mask.flatten(1)
+            return script.placeholder(tokens, real.sum(1), out)
 
     return {"logits": logits}

@@ -70,7 +70,9 @@ class Arrays:
 
     def fill(self, values: Array, mask: Array, value: float) -> Array:
         """A copy that has the value where the mask is true."""
-        return np.where(mask, value, values)
+        filled = values.copy()
+        np.copyto(filled, value, where=mask)
+        return filled
 
     def between(self, values: Array, least: int, most: int) -> Array:
         """Those that are lower raised to the least, those that are higher lowered to the most."""
@@ -141,11 +143,12 @@ class Arrays:
         """ℰ(y, p): what opens every slot by its count (B × (T − 1)): B × T values, what is new,
         and what stands behind the end → B × L. ``lengths``: B, of the rows before."""
         count, slots = counts.shape
-        totals = lengths + counts.sum(1)
+        new_places = counts.cumsum(1)
+        totals = lengths + new_places[:, -1]
         longest = totals.max() if width is None else width
         places = np.empty((count, slots + 1), np.int64)
         places[:] = np.arange(slots + 1)
-        places[:, 1:] += counts.cumsum(1)
+        places[:, 1:] += new_places
         is_padded = count > 1 or lengths[0] <= slots
         if is_padded:
             beyond = np.arange(slots + 1) >= lengths[:, None]
