@@ -73,16 +73,18 @@ def correct(asked: Any, rows: Sequence[str]) -> list[dict[str, Any]]:
 
 
 class Fences:
-    """A text in which lines between two of ``~~~`` are code."""
+    """A text in which lines between two of ``~~~``, and indented ones behind a blank, are code."""
 
     def __init__(self) -> None:
-        self.inside = False
+        self.inside, self.before = False, "text"
 
     def read(self, lines: Sequence[str]) -> list[bool]:
         marks = []
         for line in lines:
             self.inside ^= line == "~~~"
-            marks.append(self.inside or line == "~~~")
+            indented = line.startswith("    ") and not self.before
+            marks.append(self.inside or line == "~~~" or indented)
+            self.before = line
         return marks
 
 
@@ -105,6 +107,9 @@ def edit(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
 
 def predict(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
     scores = [{"label": "red", "score": 0.7}, {"label": "<b>blue</b>", "score": 0.3}]
+    if rows == ["tagged words"]:
+        tags = {"words": ["tagged", "words"], "tags": ["red", "blue"], "scores": [0.7, 0.6]}
+        return [{**tags, "top": [scores, scores], "cut": True}]
     return [{"text": row, **scores[0], "top": scores, "cut": False} for row in rows]
 
 
@@ -376,7 +381,8 @@ def test_a_server_that_has_gone_is_told_and_nothing_is_lost(driver):
 
 def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(page, tmp_path):
     file = tmp_path / "document.md"
-    lines = ["teh cat", "big dog", "~~~", "teh code", "~~~", "", *["teh end"] * 20, "unreadable"]
+    code = ["~~~", "teh code", "~~~", "", "    teh code"]
+    lines = ["teh cat", "big dog", *code, *["teh end"] * 20, "unreadable"]
     file.write_text("\n".join(lines), encoding="utf-8")
     tab = page("correct")
     tab.until(lambda: tab.text("status") == "")
@@ -384,7 +390,7 @@ def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(p
     tab.shows("22 of 22 edits applied", "summary")
     kinds = "return [...document.querySelectorAll('#lines li')].map((it) => it.classList[0] ?? '')"
     shown = tab.driver.execute_script(kinds)
-    assert [shown[i] for i in (0, 2, 3, 4, 5, 26)] == ["at", "code", "code", "code", "", "failed"]
+    assert [shown[0], *shown[2:8], shown[27]] == ["at", *["code"] * 3, "", "code", "", "failed"]
     assert tab.text("lines").startswith("tehthe0.75 catbiglarge0.25 dog")
 
     def press(label: str) -> None:
@@ -403,8 +409,8 @@ def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(p
     tab["accept-all"].click()
     tab.shows("22 of 22 edits applied", "summary")
     tab.driver.execute_script("document.querySelector('#lines .edit[data-number=\"0\"]').click()")
-    tab.shows("line 1 of 27", "place")
-    for line, status in (("4", "left alone as code"), ("27", "no answer"), ("6", "")):
+    tab.shows("line 1 of 28", "place")
+    for line, status in (("4", "left alone as code"), ("28", "no answer"), ("6", "")):
         script = "document.querySelectorAll('#lines li')[arguments[0] - 1].click()"
         tab.driver.execute_script(script, line)
         tab.shows(status, "status")
@@ -428,6 +434,46 @@ def test_edits_that_nobody_saw_are_saved_or_copied_only_after_a_question(page, t
     )
     tab["copy"].click()
     tab.shows("copied", "status")
+
+
+def test_lines_below_the_fold_and_answers_of_another_mode_were_not_seen(page, tmp_path):
+    file = tmp_path / "fold.txt"
+    file.write_text("fine\n" * 7 + "teh", encoding="utf-8")
+    tab = page("edit")
+    tab.put("mode", "correct")
+    low = {"width": 900, "height": 260, "deviceScaleFactor": 1, "mobile": False}
+    tab.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", low)
+    tab["load"].send_keys(str(file))
+    tab.shows("1 of 1 edit applied", "summary")
+    tab["save"].send_keys(Keys.ENTER)
+    tab.until(tab.question).dismiss()
+    tab.shows("line 8 of 8", "place")
+    tab.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert tab.saved("save", file.name).endswith(b"\nthe")
+
+    file.write_text("fine\n" * 200 + "teh", encoding="utf-8")
+    tab.driver.execute_script("document.getElementById('load').click()")
+    tab["load"].send_keys(str(file))  # the same file once more
+    tab.shows("line 1 of 201", "place")
+    tab.shows("1 of 1 edit applied", "summary")
+    script = "document.querySelectorAll('#lines li')[arguments[0]].click()"
+    for line in (200, 0):
+        tab.driver.execute_script(script, line)
+        tab.shows(f"line {line + 1} of 201", "place")
+    tab.put("mode", "edit")
+    tab.shows("1 of 1 edit applied", "summary")
+    tab["save"].send_keys(Keys.ENTER)
+    tab.until(tab.question).accept()
+    saved = tab.driver.downloads / file.name
+    assert tab.until(lambda: saved.exists() and saved.read_bytes()).endswith(b"\nthe")
+    saved.unlink()
+
+
+def test_each_word_that_is_tagged_is_shown_with_its_tag(page):
+    tab = page("predict")
+    tab.put("draft", "tagged words")
+    tab.until(lambda: tab.text("predictions").startswith("tagged: red 0.70words: blue 0.60"))
+    assert "cut off" in tab.text("predictions")
 
 
 def test_other_versions_of_an_edit_model_and_its_iterations_are_shown_and_taken(page):

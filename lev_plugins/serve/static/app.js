@@ -1,101 +1,108 @@
 // The page: lines of a text field or a file, what the model says of them, what a person decides.
 // One loop has the model read lines, the line at hand before others.
 
-import { editsOf, hear, itemOf, keep, lineOf, newRow, remember, rewrite, rowsOf, textOf, toggle, undo, write } from "./row.js";
-import { counted, slice, visible } from "./text.js";
+import * as Row from "./row.js";
+import { clash, counted, visible } from "./text.js";
 import { element, showEdits, showLine, showPrediction, showVersions, showWords } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const CHUNK = 16; // lines that are asked for at once
-const BEFORE = { lines: 256, chars: 400 }; // beginnings of lines before them, which tell what is code
+const CONTEXT = { lines: 256, chars: 400 }; // beginnings of lines before, which tell what is code
 const MODES = {
-  edit: ["Edit a draft", "The model puts the draft right. Click a word to lock, strike or replace it."],
+  edit: ["Edit a draft", "The model edits the draft. Click a word to lock, strike or replace it."],
   correct: ["Correct", "Type or paste text, or open a file. Click an edit to accept or refuse it."],
   predict: ["Predict", "Type or paste a text, or open a file with one a line."],
 };
 const SAID = { waiting: "waiting for the model", failed: "no answer", code: "left alone as code" };
-const state = {
-  ...{ rows: [newRow("", "")], at: 0, selected: 0, file: "text.txt", unsaved: false },
-  ...{ model: {}, mode: "", least: 0 }, // how the model is asked
-};
-let words = []; // what each button of the line stands for
+const start = Row.newRow({});
+const state = { rows: [start], row: start, selected: 0, file: "text.txt", unsaved: false };
+let model = {}; // what the server says of it
+let mode = ""; // what it is to do
+let least = 0; // probability of an edit that it makes, in "correct"
 let reading = null; // until all lines are read
-let drawing = 0; // the list of edits
+let drawing = 0; // of the document, in the next frame
+let places = []; // edits of the document, as they were drawn
 
-const row = () => state.rows[state.at];
-const word = () => words[state.selected];
-const least = () => (state.mode === "correct" ? state.least : 0);
-const edits = (one) => editsOf(one, least());
-const taken = (one) => edits(one).filter((edit) => edit.taken);
-const applied = (made, all) => (all ? `${made} of ${counted(all, "edit")} applied` : "nothing found");
+const at = () => state.rows.indexOf(state.row);
+const words = () => [...$("words").querySelectorAll("button")];
+const word = () => words()[state.selected]?.word;
+const threshold = () => (mode === "correct" ? least : 0);
+const edits = (row) => Row.editsOf(row, threshold());
+const changes = (row) => edits(row).some(({ taken }) => taken);
 const status = (text) => ($("status").textContent = text);
+
+function applied(all) {
+  const made = all.filter(({ taken }) => taken).length;
+  return all.length ? `${made} of ${counted(all.length, "edit")} applied` : "nothing found";
+}
 
 // what the model is asked
 
 async function call(path, body) {
   const token = new URLSearchParams(location.search).get("token") ?? "";
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-  const request = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
+  const request = { headers, method: body ? "POST" : "GET", body: JSON.stringify(body) };
   const response = await fetch(path, request).catch(() => {
     throw new Error("the server cannot be reached; is lev-serve still running?");
   });
-  const found = await response.json().catch(() => ({ error: `the server answers ${response.status}` }));
-  if (!response.ok) throw Object.assign(new Error(found.error), { status: response.status });
-  return found;
+  const { status, ok } = response;
+  const answer = await response.json().catch(() => ({ error: `the server answers ${status}` }));
+  if (!ok) throw Object.assign(new Error(answer.error), { status });
+  return answer;
 }
 
 // what the model said is known by what it was asked
-const keyOf = (one) => JSON.stringify([state.mode, itemOf(one, state.mode)]);
-const blank = (one) => !(one.source + one.text).trim();
-const known = (one) => blank(one) || one.said?.key === keyOf(one);
+const keyOf = (row) => JSON.stringify([mode, Row.itemOf(row, mode)]);
+const blank = (row) => !(row.source + row.text).trim();
+const known = (row) => blank(row) || row.said?.key === keyOf(row);
+const kindOf = (row) => (known(row) ? row.said?.kind ?? "" : "waiting");
 
 function request(rows) {
-  const items = rows.map((one) => itemOf(one, state.mode));
-  if (state.mode === "edit") return { sentences: items };
-  if (state.mode === "predict") {
-    const { texts: sides, top_k } = state.model;
-    const [texts, pairs] = [0, 1].map((side) => items.map((one) => one[side]));
-    return sides > 1 ? { texts, pairs, top_k } : { texts: pairs, top_k };
+  const items = rows.map((row) => Row.itemOf(row, mode));
+  if (mode === "edit") return { sentences: items };
+  if (mode === "predict") {
+    const [[source, text]] = items;
+    const texts = model.texts > 1 ? { texts: [source], pairs: [text] } : { texts: [text] };
+    return { ...texts, top_k: model.top_k };
   }
-  const end = Math.max(0, state.rows.indexOf(rows[0]));
-  const before = state.rows.slice(Math.max(0, end - BEFORE.lines), end);
-  return { lines: items, before: before.map(({ text }) => slice(text, 0, BEFORE.chars)), min_confidence: 0 };
+  const before = state.rows.slice(0, state.rows.indexOf(rows[0])).slice(-CONTEXT.lines);
+  const beginnings = before.map(({ text }) => text.slice(0, CONTEXT.chars).toWellFormed());
+  return { lines: items, before: beginnings, min_confidence: 0 };
 }
 
 // Has the model say something of lines; of one that it cannot read, why.
 async function ask(rows) {
-  const { mode } = state;
+  const asked = mode;
   const keys = rows.map(keyOf);
   try {
-    const { results } = await call(mode, request(rows));
-    rows.forEach((one, i) => keyOf(one) === keys[i] && hear(one, mode, keys[i], results[i]));
+    const { results } = await call(asked, request(rows));
+    rows.forEach((row, i) => keyOf(row) === keys[i] && Row.hear(row, asked, keys[i], results[i]));
   } catch (error) {
     const alone = rows.length === 1; // of several, one may be at fault
     if (!error.status || error.status === 403 || (alone && error.status === 504)) throw error;
-    if (alone) rows[0].said = { key: keys[0], error: error.message };
-    else for (const one of rows) await ask([one]);
+    if (alone) rows[0].said = { key: keys[0], error: error.message, kind: "failed" };
+    else for (const row of rows) await ask([row]);
   }
 }
 
-// The line at hand, or the next lines side by side, that the model has not read.
+// The line at hand, or the next lines side by side, that the model has not read; of a text also
+// the blank ones between, which may tell what is code.
 function waiting() {
-  const { rows, at, mode } = state;
-  if (!known(row())) return [row()];
-  const open = (from) => rows.findIndex((one, i) => i >= from && !known(one));
-  const first = mode === "predict" ? -1 : Math.max(open(at), open(0));
-  const next = first < 0 ? [] : rows.slice(first, first + CHUNK);
-  const read = next.findIndex((one) => known(one) && !blank(one));
-  return next.slice(0, read < 0 ? CHUNK : read).filter((one) => !known(one));
+  const { rows, row } = state;
+  if (!known(row)) return [row];
+  if (mode === "predict") return [];
+  const open = [...rows.slice(at()), ...rows].find((other) => !known(other));
+  const next = open ? rows.slice(rows.indexOf(open)).slice(0, CHUNK) : [];
+  const read = next.findIndex((other) => known(other) && !blank(other));
+  const unread = read < 0 ? next : next.slice(0, read);
+  return mode === "correct" ? unread : unread.filter((other) => !blank(other));
 }
 
 async function readLines() {
   for (let rows = waiting(); rows.length; rows = waiting()) {
     await ask(rows);
-    for (const one of rows) {
-      screen.observe(one.item);
-      paint(one);
-    }
-    if (rows.includes(row())) show();
+    if (rows.includes(state.row)) show();
+    drawing ||= requestAnimationFrame(draw);
   }
 }
 
@@ -103,84 +110,73 @@ const readAll = () => (reading ??= readLines().finally(() => (reading = null)));
 
 function update() {
   show();
+  drawing ||= requestAnimationFrame(draw);
   return readAll();
 }
 
 // what is shown
 
-function kindOf(one) {
-  if (!known(one)) return "waiting";
-  return (one.said?.error && "failed") || (one.said?.code && "code") || "";
-}
-
+// The line at hand.
 function show() {
-  const one = row();
-  const { prediction, error } = one.said ?? {};
-  const all = edits(one);
-  $("source").value = one.source;
-  $("draft").value = one.text;
-  $("place").textContent = `line ${state.at + 1} of ${state.rows.length}`;
-  $("moves").hidden = $("document").hidden = state.rows.length < 2;
-  $("error").textContent = visible(error || "");
-  status(SAID[kindOf(one)] ?? (blank(one) || prediction ? "" : applied(taken(one).length, all.length)));
+  const { rows, row, selected } = state;
+  const { prediction, error } = row.said ?? {};
+  const found = blank(row) || prediction ? "" : applied(edits(row));
   const focused = $("words").contains(document.activeElement);
-  words = showWords($("words"), one, all, select);
-  select(state.selected, focused);
-  $("text").textContent = visible(textOf(one, least()));
-  showPrediction($("predictions"), prediction);
-  paint(one);
+  $("source").value = row.source;
+  $("draft").value = row.text;
+  $("place").textContent = `line ${at() + 1} of ${rows.length}`;
+  $("moves").hidden = $("document").hidden = rows.length < 2;
+  $("error").textContent = visible(error ?? "");
+  status(SAID[kindOf(row)] ?? found);
+  showWords($("words"), row, edits(row));
+  select(selected, focused);
+  $("text").textContent = visible(Row.textOf(row, threshold()));
+  showPrediction($("predictions"), prediction ?? {});
+  row.seen = true;
 }
 
-// Notes which lines are on the screen with what the model said of them.
-const screen = new IntersectionObserver((items) => {
-  for (const { target, isIntersecting } of items) {
-    target.row.inView = isIntersecting;
-    target.row.seen ||= isIntersecting && known(target.row);
+// The document, and the list of its edits.
+function draw() {
+  const { rows } = state;
+  const read = rows.filter(known).length;
+  const progress = read < rows.length ? `${read} of ${counted(rows.length, "line")} read, ` : "";
+  drawing = 0;
+  places = rows.flatMap(paint);
+  $("summary").textContent = progress + applied(places);
+  $("accept-all").disabled = places.every(({ taken }) => taken);
+  $("refuse-all").disabled = !places.some(({ taken }) => taken);
+  showEdits($("edits"), Object.values(Object.groupBy(places, nameOf)), goTo, setAll);
+}
+
+// A line of the document; returns its edits, with their places in the document.
+function paint(row, number) {
+  const kind = kindOf(row);
+  const all = edits(row);
+  const look = JSON.stringify([row.said?.key, row.source, row.text, all]);
+  row.item.className = `${kind} ${row === state.row ? "at" : ""}`;
+  row.item.title = SAID[kind] ?? "";
+  if (row.look !== look) {
+    showLine(row, all);
+    screen.unobserve(row.item);
+    screen.observe(row.item); // which tells anew whether it is on the screen
   }
-}, { root: $("lines") });
-
-// The same, asked now: an observer is told a frame later.
-function isOnScreen(item) {
-  const [place, view] = [item, $("lines")].map((shown) => shown.getBoundingClientRect());
-  return place.height > 0 && place.bottom > view.top && place.top < view.bottom;
+  row.look = look;
+  return all.map((edit, place) => ({ ...edit, row, number: place, line: number + 1 }));
 }
 
-// Has other lines in the place of some.
-function putRows(place, gone, ...rows) {
-  state.rows.splice(place, gone, ...rows);
-  for (const one of rows) one.item = element("li", { row: one, dir: "auto" });
-  $("lines").replaceChildren(...state.rows.map(({ item }) => item));
-  rows.forEach(paint);
-}
-
-function paint(one) {
-  const kind = kindOf(one);
-  one.seen ||= known(one) && (one.inView || one === row());
-  showLine(one.item, one, edits(one), `${kind} ${one === row() ? "at" : ""}`.trim(), SAID[kind] ?? "");
-  drawing ||= requestAnimationFrame(drawList);
-}
+// Notes which lines were on the screen.
+const screen = new IntersectionObserver((lines) => {
+  for (const { target, isIntersecting } of lines) target.row.seen ||= isIntersecting;
+});
 
 const nameOf = ({ before, after }) => JSON.stringify([before.trim(), after.trim()]);
-
-function drawList() {
-  drawing = 0;
-  const places = state.rows.flatMap((one, number) => edits(one).map((edit) => ({ line: number, edit })));
-  const made = places.filter(({ edit }) => edit.taken).length;
-  const read = state.rows.filter(known).length;
-  const progress = read < state.rows.length ? `${read} of ${counted(state.rows.length, "line")} read, ` : "";
-  $("summary").textContent = progress + applied(made, places.length);
-  $("accept-all").disabled = made === places.length;
-  $("refuse-all").disabled = !made;
-  const groups = Object.values(Object.groupBy(places, ({ edit }) => nameOf(edit)));
-  showEdits($("edits"), groups, goTo, setGroup);
-}
 
 // what a person does
 
 // What a person does to the line, by a function of row.js; it can be undone.
 function change(how, ...rest) {
-  remember(row());
-  how(row(), ...rest);
+  Row.remember(state.row);
+  how(state.row, ...rest);
   return changed();
 }
 
@@ -189,55 +185,50 @@ function changed() {
   return update();
 }
 
-// Accepts or refuses all edits for which `matches` holds; what was decided otherwise is taken back.
-function setAll(rows, wanted, matches = () => true) {
-  for (const one of rows) {
-    const open = () => edits(one).find((edit) => edit.taken !== wanted && matches(edit));
-    let tries = 2 * edits(one).length; // a refusal is taken back first, then an unsure edit is made
-    if (open()) remember(one);
-    for (let edit = open(); edit && tries; edit = open(), tries -= 1) toggle(one, edit);
-    paint(one);
+// Accepts or refuses edits of the document, the last first, as those before it stay in place.
+function setAll(all, wanted) {
+  const open = all.filter(({ taken }) => taken !== wanted).toReversed();
+  new Set(open.map(({ row }) => row)).forEach(Row.remember);
+  // what a person decided is taken back, then the model's edit is set
+  for (const place of open.flatMap((edit) => [edit, edit])) {
+    const edit = edits(place.row).find((other) => other.taken !== wanted && clash(other, place));
+    if (edit) Row.toggle(place.row, edit);
   }
   return changed();
 }
 
-function setGroup(places, wanted) {
-  const rows = new Set(places.map((place) => state.rows[place.line]));
-  return setAll(rows, wanted, (edit) => nameOf(edit) === nameOf(places[0].edit));
-}
-
 // An edit of the document becomes the selected word.
-function goTo({ line, edit: { offset, after } }) {
-  go(line);
-  select(words.findIndex(({ edit }) => edit?.offset === offset && edit.after === after), true);
+function goTo({ row, number }) {
+  go(row);
+  const edit = $("words").querySelector(`[data-number="${number}"] button`);
+  if (edit) select(words().indexOf(edit), true);
 }
 
 function clicked({ target }) {
   const item = target.closest("li");
   if (!item || !getSelection().isCollapsed) return; // a person marks text
-  const edit = edits(item.row)[target.closest(".edit")?.dataset.number];
-  const line = state.rows.indexOf(item.row);
-  if (edit) goTo({ line, edit });
-  else go(line);
+  goTo({ row: item.row, number: target.closest(".edit")?.dataset.number });
 }
 
 function select(number, focus) {
-  state.selected = Math.max(0, Math.min(words.length - 1, number));
-  words.forEach(({ button }, i) => (button.tabIndex = i === state.selected ? 0 : -1));
-  if (focus) word()?.button.focus();
+  const buttons = words();
+  state.selected = Math.max(0, Math.min(buttons.length - 1, number));
+  buttons.forEach((button, i) => (button.tabIndex = i === state.selected ? 0 : -1));
+  if (focus) buttons[state.selected]?.focus();
   $("accept").firstChild.data = word()?.edit?.taken === false ? "Accept " : "Refuse ";
   $("accept").disabled = !word()?.edit;
-  $("undo").disabled = !row().past.length;
-  for (const id of ["keep", "drop", "own", "next-edit"]) $(id).disabled = !words.length;
+  $("undo").disabled = !state.row.past.length;
+  for (const id of ["keep", "drop", "own", "next-edit"]) $(id).disabled = !buttons.length;
 }
 
 function pressed(event) {
-  const held = ["ctrl", "alt", "meta", "shift"].filter((name) => event[`${name}Key`]);
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const held = ["Control", "Alt", "Meta", "Shift"].filter((name) => event.getModifierState(name));
+  const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
   const onWord = !held.length && $("words").contains(event.target);
   const right = getComputedStyle($("words")).direction === "rtl" ? -1 : 1;
-  const move = { ArrowLeft: -right, ArrowRight: right, Home: -words.length, End: words.length }[key];
-  const control = document.querySelector(`[data-key="${CSS.escape([...held, key].join(" "))}"]`);
+  const move = { ArrowLeft: -right, ArrowRight: right, Home: -Infinity, End: Infinity }[key];
+  const keys = CSS.escape([...held, key].join("+"));
+  const control = document.querySelector(`[aria-keyshortcuts="${keys}"]`);
   if (!(held.length ? control : onWord && (control || move))) return;
   event.preventDefault();
   if (!control) select(state.selected + move, true);
@@ -245,63 +236,64 @@ function pressed(event) {
   else control.click();
 }
 
-function go(number) {
-  if (!state.rows[number]) return;
-  const left = row();
-  Object.assign(state, { at: number, selected: 0 });
-  paint(left);
+function go(row) {
+  if (!row) return;
+  Object.assign(state, { row, selected: 0 });
   update();
-  row().item.scrollIntoView({ block: "nearest" });
+  row.item.scrollIntoView({ block: "nearest" });
   showMore();
 }
 
 // Goes to the next line with edits, unless the person goes elsewhere; whether there was one.
 async function nextLine() {
-  const { rows, at } = state;
-  const next = () => rows.findIndex((one, i) => i > at && known(one) && taken(one).length);
-  if (next() < 0) {
-    status("looking further");
+  const { row } = state;
+  const next = () => state.rows.slice(at() + 1).find((other) => known(other) && changes(other));
+  if (!next()) {
+    status("reading the lines that follow");
     await readAll();
   }
-  if (at !== state.at) return false;
-  if (next() < 0) status("no edits in the lines that follow");
-  else go(next());
-  return at !== state.at;
+  if (row !== state.row) return false;
+  if (!next()) status("no edits in the lines that follow");
+  go(next());
+  return row !== state.row;
 }
 
 // The next edit; behind the last, that of the next line with edits.
 async function nextEdit() {
-  let next = words.findIndex((one, i) => i > state.selected && one.edit && one.edit !== word().edit);
-  if (next < 0 && (await nextLine())) next = words.findIndex((one) => one.edit);
-  if (next >= 0) select(next, true);
+  const here = word()?.edit;
+  const nextIn = (buttons) => buttons.find(({ word: { edit } }) => edit && edit !== here);
+  let next = nextIn(words().slice(state.selected));
+  if (!next && (await nextLine())) next = nextIn(words());
+  if (next) select(words().indexOf(next), true);
 }
 
 // What was typed or pasted into a field, `source` or `text`; its further lines are lines of their
 // own, beside those that were pasted into the other field.
 function typed(field, content) {
   const other = field === "text" ? "source" : "text";
-  const [first, ...more] = content ? rowsOf(content, "correct") : [newRow("", "")];
-  put(row(), field, first.text);
-  if (blank(row())) row().said = null;
-  more.forEach(({ text }, i) => {
-    const place = state.at + 1 + i;
-    const before = state.rows[place - 1];
-    const waits = state.rows[place]?.[other] && !state.rows[place][field];
-    if (!waits) putRows(place, 0, newRow("", "", before.ending));
-    before.ending ||= "\n";
-    put(state.rows[place], field, text);
+  const first = at();
+  content.replace(/\n$/, "").split("\n").forEach((text, i) => {
+    const below = state.rows[first + i];
+    const waits = !i || (below?.[other] && !below[field]);
+    const row = waits ? below : addBelow(state.rows[first + i - 1]);
+    if (field === "text") Row.rewrite(row, text);
+    else row.source = text;
+    if (blank(row)) row.said = null;
+    row.past = [];
   });
   return changed();
 }
 
-function put(one, field, text) {
-  if (field === "source") one.source = text;
-  else rewrite(one, text);
-  one.past = [];
+function addBelow(row) {
+  const added = Row.newRow({ ending: row.ending });
+  row.ending ||= "\n";
+  row.item.after(added.item);
+  state.rows.splice(state.rows.indexOf(row) + 1, 0, added);
+  return added;
 }
 
 function ownWord({ target }) {
-  const done = change(write, word(), target.value.trim());
+  const done = change(Row.write, word(), target.value.trim());
   target.value = "";
   select(state.selected, true);
   return done;
@@ -314,24 +306,24 @@ async function load({ target: { files: [file] } }) {
     throw new Error(`${file.name} is not UTF-8; convert it: iconv -f ITS_ENCODING -t UTF-8`);
   });
   if (!content) throw new Error(`${file.name} is empty`);
-  const rows = rowsOf(content, state.mode, file.name);
-  Object.assign(state, { at: 0, selected: 0, file: file.name, unsaved: false });
-  putRows(0, state.rows.length, ...rows);
+  const rows = Row.rowsOf(content, mode, file.name);
+  Object.assign(state, { rows, row: rows[0], selected: 0, file: file.name, unsaved: false });
+  $("lines").replaceChildren(...rows.map(({ item }) => item));
   await update();
 }
 
 // Does something with the whole text, once the model has read it and a person wants no more of it.
 async function finish(what, use) {
-  try {
-    await readAll();
-  } catch (error) {
-    const open = state.rows.filter((one) => !known(one)).length;
-    if (!confirm(`${error.message}\n${counted(open, "line")} not read. ${what} all the same?`)) return;
-  }
-  const unseen = state.rows.filter((one) => !one.seen && taken(one).length && !isOnScreen(one.item));
-  const question = `Edits in ${counted(unseen.length, "line")} not on the screen yet. ${what} all the same?`;
-  if (unseen.length && !confirm(question)) go(state.rows.indexOf(unseen[0]));
-  else await use(state.rows.map((one) => lineOf(one, least())).join(""));
+  const agreed = (why) => confirm(`${why} ${what} all the same?`);
+  const error = await readAll().catch((reason) => reason);
+  const unread = state.rows.filter((row) => !known(row)).length;
+  if (error && !agreed(`${error.message}\n${counted(unread, "line")} not read.`)) return;
+  await new Promise(requestAnimationFrame); // draws what was read
+  await new Promise(requestAnimationFrame); // knows what of it is on the screen
+  const unseen = state.rows.filter((row) => !row.seen && changes(row));
+  const lines = counted(unseen.length, "line");
+  if (unseen.length && !agreed(`Edits in ${lines} not on the screen yet.`)) go(unseen[0]);
+  else await use(state.rows.map((row) => Row.lineOf(row, threshold())).join(""));
 }
 
 function save(text) {
@@ -342,77 +334,81 @@ function save(text) {
 }
 
 async function copy(text) {
-  if (!navigator.clipboard) throw new Error("the browser copies on localhost and https alone; save the text");
+  if (!navigator.clipboard) {
+    throw new Error("the browser copies on localhost and https alone; save the text");
+  }
   await navigator.clipboard.writeText(text);
   status("copied");
 }
 
 // Other outputs for the line at hand, and the iterations that led to them.
 async function showMore() {
-  const one = row();
-  if (!$("more").open || state.mode !== "edit") return;
-  const { results } = await call("edit", { sentences: [itemOf(one, "edit")], nbest: 4 });
-  const take = (text) => change(rewrite, text).then(showMore);
-  if (one === row()) showVersions($("versions"), results[0].hypotheses, take);
+  const { row } = state;
+  if (!$("more").open || mode !== "edit") return;
+  const { results } = await call("edit", { sentences: [Row.itemOf(row, "edit")], nbest: 4 });
+  const take = (text) => change(Row.rewrite, text).then(showMore);
+  if (row === state.row) showVersions($("versions"), results[0].hypotheses, take);
 }
 
-function setMode(mode) {
-  document.body.dataset.mode = state.mode = mode;
+function setMode(wanted) {
+  document.body.dataset.mode = mode = wanted;
   $("help").textContent = MODES[mode][1];
-  $("source-field").hidden = mode !== "edit" && !(state.model.texts > 1);
+  $("source-field").hidden = mode !== "edit" && !(model.texts > 1);
   return update();
 }
 
 async function setLeast({ target }) {
-  if (target.checkValidity() && target.value) state.least = target.valueAsNumber;
-  state.rows.forEach(paint);
+  if (target.checkValidity() && target.value) least = target.valueAsNumber;
   await update();
   if (!target.checkValidity()) throw new Error(target.validationMessage);
 }
 
-// What the controls do; buttons have their key, on a word or (with others held) anywhere.
-const ACTIONS = {
-  click: {
-    accept: () => change(toggle, word().edit),
-    keep: () => change(keep, word()),
-    drop: () => change(write, word(), ""),
-    undo: () => changed(undo(row())),
-    "next-edit": nextEdit,
-    previous: () => go(state.at - 1),
-    next: () => go(state.at + 1),
-    "next-line": nextLine,
-    save: () => finish("Save", save),
-    copy: () => finish("Copy", copy),
-    "accept-all": () => setAll(state.rows, true),
-    "refuse-all": () => setAll(state.rows, false),
-    lines: clicked,
-  },
-  input: {
-    source: ({ target }) => typed("source", target.value),
-    draft: ({ target }) => typed("text", target.value),
-    mode: ({ target }) => setMode(target.value),
-    least: setLeast,
-  },
-  change: { own: ownWord, load },
-  toggle: { more: showMore },
-};
+// What controls do; buttons have their key, on a word or (with others held) anywhere.
+function on(event, actions) {
+  for (const [id, action] of Object.entries(actions)) {
+    $(id).addEventListener(event, async (it) => action(it));
+  }
+}
+on("click", {
+  accept: () => change(Row.toggle, word().edit),
+  keep: () => change(Row.keep, word()),
+  drop: () => change(Row.write, word(), ""),
+  undo: () => changed(Row.undo(state.row)),
+  "next-edit": nextEdit,
+  previous: () => go(state.rows[at() - 1]),
+  next: () => go(state.rows[at() + 1]),
+  "next-line": nextLine,
+  save: () => finish("Save", save),
+  copy: () => finish("Copy", copy),
+  "accept-all": () => setAll(places, true),
+  "refuse-all": () => setAll(places, false),
+  load: ({ target }) => (target.value = ""), // so that the same file can be opened again
+  lines: clicked,
+  words: ({ target }) => target.word && select(words().indexOf(target), true),
+});
+on("input", {
+  source: ({ target }) => typed("source", target.value),
+  draft: ({ target }) => typed("text", target.value),
+  mode: ({ target }) => setMode(target.value),
+  least: setLeast,
+});
+on("change", { own: ownWord, load });
+on("toggle", { more: showMore });
+window.addEventListener("keydown", pressed);
+window.addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
+window.addEventListener("unhandledrejection", (event) => {
+  event.preventDefault();
+  $("error").textContent = visible(event.reason.message);
+});
 
 async function begin() {
-  window.addEventListener("unhandledrejection", (event) => {
-    event.preventDefault();
-    $("error").textContent = visible(event.reason.message);
-  });
-  window.addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
-  window.addEventListener("keydown", pressed);
-  for (const [event, actions] of Object.entries(ACTIONS)) {
-    for (const [id, action] of Object.entries(actions)) $(id).addEventListener(event, async (it) => action(it));
-  }
-  const model = (state.model = await call("info"));
+  model = await call("info");
   document.title = $("model").textContent = visible(`${model.title ?? model.model ?? "lev-serve"}`);
-  $("least").value = state.least = model.min_confidence ?? 0;
-  $("mode").replaceChildren(...model.modes.map((mode) => new Option(MODES[mode][0], mode)));
+  $("least").value = least = model.min_confidence ?? 0;
+  $("mode").replaceChildren(...model.modes.map((name) => new Option(MODES[name][0], name)));
   $("mode").hidden = model.modes.length < 2;
-  putRows(0, 1, newRow("", model.example ?? "")); // something to edit
+  start.text = model.example ?? ""; // something to edit
+  $("lines").append(start.item);
   document.body.dataset.ready = "true";
   await setMode(model.modes[0]);
 }

@@ -1,4 +1,5 @@
-// Text, its words and its edits. Places are counted in characters (code points), as the server does.
+// Text and places in it: {offset, before}, where they begin, in units of a string, and what is
+// there. An edit has what comes in its place as well: `after`.
 
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 const escaped = (char) => "\\u" + char.codePointAt(0).toString(16).padStart(4, "0");
@@ -9,43 +10,40 @@ export const visible = (text) => text.replace(/[\t\n\r]/g, " ").replace(UNSEEN, 
 // A count with its noun.
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-const points = (text) => Array.from(text);
-export const size = (text) => points(text).length;
-export const slice = (text, start, end) => points(text).slice(start, end).join("");
-export const endOf = (place) => place.offset + place.length;
+// An offset as the server counts it, in characters (code points), and back.
+export const toPoints = (text, units) => [...text.slice(0, units)].length;
+export const toUnits = (text, points) => [...text].slice(0, points).join("").length;
 
-// The runs of text that are no whitespace, and those that are: {text, offset, length, word}.
-export function runs(text, offset = 0) {
-  return (text.match(/\s+|\S+/gu) ?? []).map((run) => {
-    const length = size(run);
-    offset += length;
-    return { text: run, offset: offset - length, length, word: /\S/u.test(run) };
-  });
+export const endOf = ({ offset, before }) => offset + before.length;
+
+// The runs of a text that are whitespace, and those that are not, as places behind `start`.
+export function runs(text, start = 0) {
+  const matches = text.matchAll(/\s+|\S+/g);
+  return Array.from(matches, ({ 0: before, index }) => ({ offset: start + index, before }));
 }
 
-// Whether two places share a character, one is inside the other, or both insert at the same place.
+// Whether two places share a character, one is inside the other, or both are empty and the same.
 export function clash(one, other) {
   const inside = one.offset < endOf(other) && endOf(one) > other.offset;
-  return inside || (one.offset === other.offset && !one.length && !other.length);
+  return inside || (one.offset === other.offset && !one.before && !other.before);
 }
 
 // Edits that do not clash, in order; the first of those that do wins.
 export function disjoint(edits) {
   const kept = [];
-  for (const edit of edits) if (!kept.some((one) => clash(one, edit))) kept.push(edit);
-  return kept.sort((a, b) => a.offset - b.offset || a.length - b.length);
+  for (const edit of edits) if (!kept.some((other) => clash(other, edit))) kept.push(edit);
+  return kept.sort((a, b) => a.offset - b.offset || endOf(a) - endOf(b));
 }
 
 // The text with the edits, which are disjoint and in order.
 export function apply(text, edits) {
-  const parts = points(text);
-  for (const { offset, length, after } of edits.toReversed()) parts.splice(offset, length, after);
-  return parts.join("");
+  const put = (done, edit) => done.slice(0, edit.offset) + edit.after + done.slice(endOf(edit));
+  return edits.reduceRight(put, text);
 }
 
 // Places moved along with a text in which a change was made; those that it touched are dropped.
 export function shift(places, change) {
-  const grown = size(change.after) - change.length;
+  const grown = change.after.length - change.before.length;
   return places.flatMap((place) => {
     if (endOf(place) <= change.offset) return place;
     return place.offset >= endOf(change) ? { ...place, offset: place.offset + grown } : [];
@@ -54,10 +52,10 @@ export function shift(places, change) {
 
 // The one stretch in which two texts differ, as an edit of the first.
 export function difference(before, after) {
-  const [x, y] = [points(before), points(after)];
-  const most = Math.min(x.length, y.length);
+  const most = Math.min(before.length, after.length);
   let [first, last] = [0, 0];
-  while (first < most && x[first] === y[first]) first += 1;
-  while (last < most - first && x.at(-1 - last) === y.at(-1 - last)) last += 1;
-  return { offset: first, length: x.length - last - first, after: y.slice(first, y.length - last).join("") };
+  while (first < most && before[first] === after[first]) first += 1;
+  while (last < most - first && before.at(-1 - last) === after.at(-1 - last)) last += 1;
+  const middle = (text) => text.slice(first, text.length - last);
+  return { offset: first, before: middle(before), after: middle(after) };
 }

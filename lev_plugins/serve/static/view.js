@@ -1,6 +1,6 @@
 // What is shown. Text only ever becomes a text node, so nothing in it is markup.
 
-import { clash, endOf, runs, slice, visible } from "./text.js";
+import { clash, endOf, runs, visible } from "./text.js";
 
 export function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -9,67 +9,65 @@ export function element(name, properties, ...children) {
 }
 
 const percent = (value) => Number(value).toFixed(2);
-const button = (text, onclick, more) => element("button", { type: "button", onclick, ...more }, text);
 const gone = (text) => (text ? element("del", {}, visible(text)) : "");
 const come = (text) => (text ? element("ins", {}, visible(text)) : "");
 
-// A line and its edits in place; `word` makes what stands for a run of letters.
-function parts(row, edits, word) {
-  const show = (text, offset, edit, side) =>
-    runs(text, offset).map((run) => (run.word ? word(run, edit, side) : visible(run.text)));
+// A line and its edits in place; `show` makes what stands for a word.
+function parts(row, edits, show) {
+  const runsOf = (text, start, edit, side) => runs(text, start).map((run) =>
+    run.before.trim() ? show({ ...run, edit, side }) : visible(run.before));
   const shown = [];
   let done = 0;
   edits.forEach((edit, number) => {
-    const part = element("span", { className: `edit ${edit.taken ? "taken" : "refused"}` });
+    const { taken, probability } = edit;
+    const part = element("span", { className: taken ? "edit" : "edit refused" });
     part.dataset.number = number;
-    for (const [side, tag, offset] of [["before", "del", edit.offset], ["after", "ins", 0]]) {
-      const words = show(edit[side], offset, edit, side);
-      if (words.length) part.append(element(edit.taken ? tag : "span", { className: side }, ...words));
+    for (const [side, tag, start] of [["before", "del", edit.offset], ["after", "ins", 0]]) {
+      const words = runsOf(edit[side], start, edit, side);
+      if (words.length) part.append(element(taken ? tag : "span", { className: side }, ...words));
     }
-    if (edit.probability != null) part.append(element("sub", {}, percent(edit.probability)));
-    shown.push(...show(slice(row.text, done, edit.offset), done), part);
+    if (probability != null) part.append(element("sub", {}, percent(probability)));
+    shown.push(...runsOf(row.text.slice(done, edit.offset), done), part);
     done = endOf(edit);
   });
-  return [...shown, ...show(slice(row.text, done), done)];
+  return [...shown, ...runsOf(row.text.slice(done), done)];
 }
 
-// The words of a line as buttons; returns what each stands for, in order.
-export function showWords(container, row, edits, select) {
-  const words = [];
+// The words of a line as buttons, each with the place that it stands for: its `word`.
+export function showWords(container, row, edits) {
   const locks = row.decisions.filter(({ kind }) => kind === "keep");
-  container.replaceChildren(...parts(row, edits, (run, edit, side) => {
-    const shown = visible(run.text);
-    const number = words.length;
-    const locked = side !== "after" && locks.some((lock) => clash(lock, run));
-    const look = locked ? { className: "word locked", ariaLabel: `${shown}, locked` } : { className: "word" };
-    const made = button(shown, () => select(number, true), look);
-    words.push({ ...run, before: run.text, edit, side, button: made });
-    return made;
+  container.replaceChildren(...parts(row, edits, (word) => {
+    const text = visible(word.before);
+    const button = element("button", { word, className: "word" }, text);
+    if (word.side !== "after" && locks.some((lock) => clash(lock, word))) {
+      Object.assign(button, { className: "word locked", ariaLabel: `${text}, locked` });
+    }
+    return button;
   }));
-  return words;
 }
 
 // A line of the document.
-export function showLine(item, row, edits, className, title) {
-  Object.assign(item, { className, title });
-  const source = element("div", { className: "note" }, visible(row.source));
-  item.replaceChildren(...(row.source ? [source] : []), ...parts(row, edits, (run) => visible(run.text)));
+export function showLine(row, edits) {
+  const source = row.source ? element("div", { className: "note" }, visible(row.source)) : "";
+  row.item.replaceChildren(source, ...parts(row, edits, ({ before }) => visible(before)));
 }
 
-// The edits of all lines, those that are alike together, as groups of {line, edit}.
+// The edits of all lines, those that are alike together; each has the number of its `line`.
 export function showEdits(list, groups, go, set) {
-  list.replaceChildren(...groups.map((places) => {
-    const { before, after } = places[0].edit;
-    const act = (text, wanted) => button(text, () => set(places, wanted), {
+  list.replaceChildren(...groups.map((edits) => {
+    const [{ before, after }] = edits;
+    const act = (text, wanted) => element("button", {
+      onclick: () => set(edits, wanted),
       ariaLabel: `${text}: ${visible(before)} → ${visible(after)}`,
-      disabled: places.every(({ edit }) => edit.taken === wanted),
+      disabled: edits.every(({ taken }) => taken === wanted),
+    }, text);
+    const lines = edits.map((edit) => {
+      const ariaLabel = `line ${edit.line}`;
+      const className = edit.taken ? "line" : "line left";
+      return element("button", { onclick: () => go(edit), ariaLabel, className }, ariaLabel);
     });
-    const lines = places.map((place) => {
-      const ariaLabel = `line ${place.line + 1}`;
-      const className = place.edit.taken ? "line" : "line left";
-      return button(ariaLabel, () => go(place), { ariaLabel, className });
-    });
-    const acts = element("span", { className: "options" }, act("Accept", true), act("Refuse", false));
+    const both = [act("Accept", true), act("Refuse", false)];
+    const acts = element("span", { className: "options" }, ...both);
     return element("li", {}, gone(before), " ", come(after), acts, ...lines);
   }));
 }
@@ -77,9 +75,10 @@ export function showEdits(list, groups, go, set) {
 // Outputs for a line, best first, and the iterations of each; `take` chooses one.
 export function showVersions(section, hypotheses, take) {
   section.replaceChildren(...hypotheses.flatMap(({ text, score, iterations = [] }) => {
+    const choice = element("button", { onclick: () => take(text) }, "Take");
+    const rating = element("sub", {}, percent(score));
     const steps = iterations.map((step) => element("li", { className: "tokens" }, ...merged(step)));
-    const choice = button("Take", () => take(text));
-    return [element("p", {}, choice, ` ${visible(text)} `, element("sub", {}, percent(score))), element("ol", {}, ...steps)];
+    return [element("p", {}, choice, ` ${visible(text)} `, rating), element("ol", {}, ...steps)];
   }));
 }
 
@@ -96,17 +95,13 @@ function merged({ before, deleted, after, inserted }) {
 }
 
 // A bar for each label, or for each word its tag; a value as it is.
-export function showPrediction(section, found) {
-  section.hidden = !found;
-  if (!found) return;
-  const { words, tags, top, labels, label, scores, score, value, cut } = found;
-  const names = words?.map((word, i) => `${word}: ${tags[i]}`) ?? labels ?? [label ?? ""];
-  const rated = top ?? names.map((name, i) => ({ label: name, score: scores?.[i] ?? score }));
-  const bars = rated.map((one) => {
-    const name = element("span", { className: "label", dir: "auto" }, visible(one.label));
-    const meter = element("meter", { value: one.score });
-    return element("div", { className: "row" }, name, element("span", {}, meter, ` ${percent(one.score)}`));
+export function showPrediction(section, { words, tags, scores, top = [], value, cut }) {
+  const tagged = words?.map((word, i) => ({ label: `${word}: ${tags[i]}`, score: scores[i] }));
+  const bars = (tagged ?? top).map(({ label, score }) => {
+    const name = element("span", { className: "label", dir: "auto" }, visible(label));
+    const bar = element("span", {}, element("meter", { value: score }), ` ${percent(score)}`);
+    return element("label", { className: "row" }, name, bar);
   });
-  section.replaceChildren(...(value === undefined ? bars : [element("output", {}, `${value}`)]));
+  section.replaceChildren(...bars, value === undefined ? "" : element("output", {}, `${value}`));
   if (cut) section.append(element("p", { className: "note" }, "The end of the text was cut off."));
 }
