@@ -383,8 +383,11 @@ class Corrector:
         asked_spans = protected_spans(asked if respaced else (), line, shown, markup)
         for (start, end, after), chance in whole_words(line, changes):
             before = line[start:end]
-            spaced = any(start <= first and last <= end for (first, last, _), _ in respaced)
-            is_covered = spaced and covered(asked_spans, start, end)
+            inside = [
+                (first, last) for (first, last, _), _ in respaced if start <= first and last <= end
+            ]
+            spaced = bool(inside)
+            is_covered = any(covered(asked_spans, *place) for place in inside)
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"

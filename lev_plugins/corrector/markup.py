@@ -15,6 +15,7 @@ _TITLE = re.compile(r"(?<!\w)[A-Z][a-z]{,2}\.\Z")  # Dr. and initials
 
 def is_shouted(line: str) -> bool:
     """Whether a line is in capitals: several words, none of which has a small letter."""
+    line = without_markup(line)
     return line == line.upper() and len(_LONG_WORD.findall(line)) >= SHOUTED
 
 
@@ -36,7 +37,7 @@ def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
 
 def opens_sentence(line: str, start: int) -> bool:
     """Whether a word that begins there is the first of a line or a sentence."""
-    before = line[:start].rstrip(_OPENING).rstrip(_CLOSING)
+    before = without_markup(line)[:start].rstrip(_OPENING).rstrip(_CLOSING)
     return not before or bool(_ENDS_SENTENCE.search(before) and not _TITLE.search(before))
 
 

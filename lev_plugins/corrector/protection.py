@@ -14,7 +14,7 @@ from lev_runtime.arguments import strings
 from ..errors import UserError
 from .evidence import Evidence
 from .markdown import is_markdown, read_markdown
-from .markup import is_prose, is_shouted
+from .markup import is_prose, is_shouted, without_markup
 from .text_prior import TextPrior
 from .units import HYPHENS, Span, Unit, spans
 
@@ -119,14 +119,22 @@ class CodeProtection(Protection):
         capitals = [] if is_shouted(line) else self._capitals.spans(line)
         return joined([*super().spans(line), *quoted, *capitals])
 
+    def names(self, line: str) -> list[Span]:
+        """The spans but for those of markup alone, such as tags, which end at words: an edit may
+        write a letter there."""
+        words = without_markup(line)
+        return [(start, end) for start, end in self.spans(line) if not words[start:end].isspace()]
+
 
 def protected_spans(
     protections: Iterable[Protection], line: str, shown: str, others: Iterable[Span] = ()
 ) -> list[Span]:
-    """All that is protected in a line, and other spans, :func:`joined`; code as it is shown."""
+    """All that is protected in a line, and other spans, :func:`joined`; code as it is shown, less
+    markup, which no word touches."""
     spans = [*others]
     for protection in protections:
-        spans += protection.spans(shown if isinstance(protection, CodeProtection) else line)
+        is_code = isinstance(protection, CodeProtection)
+        spans += protection.names(shown) if is_code else protection.spans(line)
     return joined(spans)
 
 

@@ -52,6 +52,8 @@ def test_capitals_sentences_and_prose_are_told_apart():
     assert asked("THE OLD CAT") == "the old cat"
     assert asked("NATO and EU") == "NATO and EU"
     assert asked("A NATO") == "A NATO"  # too short to be told
+    assert asked("THE <b>OLD</b> CAT") == "the <b>old</b> cat"
+    assert asked("<p>The <i>Old</i> cat. <b>Teh</b>") == "<p>the <i>Old</i> cat. <b>teh</b>"
     assert asked("The Old cat. A McCat. Teh") == "the Old cat. A McCat. teh"
     line = 'The end. "She saw Dr. Who," he said: Go!'
     openers = [line[a:b] for a, b in spans(line, "letters") if opens_sentence(line, a)]

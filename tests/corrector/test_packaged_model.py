@@ -49,6 +49,23 @@ def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
     assert done.err.count("\n") == 1 and "1 line" in done.err  # what was left alone is told
 
 
+#: A letter put at a word's end, a word in capitals, two words written as one, and a phrase.
+MISSPELT = [
+    ("It was a {} of time for all of us.", "perio", "period"),
+    ("THE OLD {} STOOD THERE FOR LONG.", "GOVERMENT", "GOVERNMENT"),
+    ("They were the last {} year in this town.", "ofthe", "of the"),
+    ("It {}, in a text with several errors.", "mattrs, my frend", "matters, my friend"),
+]
+
+
+@pytest.mark.parametrize("mark", ["**{}**", "<b>{}</b>", "<b>*{}*</b>", "[{}](https://a.example)"])
+def test_markup_around_a_word_does_not_change_what_is_made_of_it(packaged, mark):
+    wrong, right = ([row[0].format(mark.format(row[side])) for row in MISSPELT] for side in (1, 2))
+    for path in ("a.txt", "a.md"):
+        document = packaged.document(path=path, text=wrong)
+        assert [line.text for line in packaged.correct(wrong, document=document)] == right
+
+
 def test_it_keeps_the_figures_of_its_card(packaged):
     pairs = [line.split("\t") for line in read_lines(str(EXAMPLE / "everyday.tsv"))]
     texts = [correction.text for correction in packaged.correct([wrong for wrong, _ in pairs])]
