@@ -394,11 +394,14 @@ def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(p
     assert tab.text("lines").startswith("tehthe0.75 catbiglarge0.25 dog")
 
     def press(label: str) -> None:
-        script = "document.querySelector(`#edits [aria-label='${arguments[0]}']`).click()"
+        script = "document.querySelector(`#edits [aria-label='${arguments[0]}']`).focus()"
         tab.driver.execute_script(script, label)
+        tab.keys(Keys.ENTER)
 
     press("Refuse: teh → the")
     tab.shows("1 of 22 edits applied", "summary")
+    focused = tab.driver.execute_script("return document.activeElement.ariaLabel")
+    assert focused == "Refuse: teh → the", "a keyboard goes on where it was"
     press("line 1")
     tab.keys(Keys.ENTER)
     tab.shows("2 of 22 edits applied", "summary")

@@ -143,8 +143,8 @@ function draw() {
   drawing = 0;
   places = rows.flatMap(paint);
   $("summary").textContent = progress + applied(places);
-  $("accept-all").disabled = places.every(({ taken }) => taken);
-  $("refuse-all").disabled = !places.some(({ taken }) => taken);
+  $("accept-all").ariaDisabled = places.every(({ taken }) => taken);
+  $("refuse-all").ariaDisabled = !places.some(({ taken }) => taken);
   showEdits($("edits"), Object.values(Object.groupBy(places, nameOf)), goTo, setAll);
 }
 
@@ -194,7 +194,7 @@ function setAll(all, wanted) {
     const edit = edits(place.row).find((other) => other.taken !== wanted && clash(other, place));
     if (edit) Row.toggle(place.row, edit);
   }
-  return changed();
+  return open.length && changed();
 }
 
 // An edit of the document becomes the selected word.

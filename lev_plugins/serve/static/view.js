@@ -9,6 +9,7 @@ export function element(name, properties, ...children) {
 }
 
 const percent = (value) => Number(value).toFixed(2);
+const rating = (value) => element("sub", {}, percent(value));
 const gone = (text) => (text ? element("del", {}, visible(text)) : "");
 const come = (text) => (text ? element("ins", {}, visible(text)) : "");
 
@@ -26,7 +27,7 @@ function parts(row, edits, show) {
       const words = runsOf(edit[side], start, edit, side);
       if (words.length) part.append(element(taken ? tag : "span", { className: side }, ...words));
     }
-    if (probability != null) part.append(element("sub", {}, percent(probability)));
+    if (probability != null) part.append(rating(probability));
     shown.push(...runsOf(row.text.slice(done, edit.offset), done), part);
     done = endOf(edit);
   });
@@ -52,14 +53,16 @@ export function showLine(row, edits) {
   row.item.replaceChildren(source, ...parts(row, edits, ({ before }) => visible(before)));
 }
 
-// The edits of all lines, those that are alike together; each has the number of its `line`.
+// The edits of all lines, those that are alike together; each has the number of its `line`. The
+// button that has the focus keeps it.
 export function showEdits(list, groups, go, set) {
+  const label = list.contains(document.activeElement) && document.activeElement.ariaLabel;
   list.replaceChildren(...groups.map((edits) => {
     const [{ before, after }] = edits;
     const act = (text, wanted) => element("button", {
       onclick: () => set(edits, wanted),
       ariaLabel: `${text}: ${visible(before)} → ${visible(after)}`,
-      disabled: edits.every(({ taken }) => taken === wanted),
+      ariaDisabled: edits.every(({ taken }) => taken === wanted),
     }, text);
     const lines = edits.map((edit) => {
       const ariaLabel = `line ${edit.line}`;
@@ -70,15 +73,17 @@ export function showEdits(list, groups, go, set) {
     const acts = element("span", { className: "options" }, ...both);
     return element("li", {}, gone(before), " ", come(after), acts, ...lines);
   }));
+  const buttons = [...list.querySelectorAll("button")];
+  if (label) buttons.find(({ ariaLabel }) => ariaLabel === label)?.focus({ preventScroll: true });
 }
 
 // Outputs for a line, best first, and the iterations of each; `take` chooses one.
 export function showVersions(section, hypotheses, take) {
   section.replaceChildren(...hypotheses.flatMap(({ text, score, iterations = [] }) => {
     const choice = element("button", { onclick: () => take(text) }, "Take");
-    const rating = element("sub", {}, percent(score));
     const steps = iterations.map((step) => element("li", { className: "tokens" }, ...merged(step)));
-    return [element("p", {}, choice, ` ${visible(text)} `, rating), element("ol", {}, ...steps)];
+    const version = element("p", {}, choice, ` ${visible(text)} `, rating(score));
+    return [version, element("ol", {}, ...steps)];
   }));
 }
 
