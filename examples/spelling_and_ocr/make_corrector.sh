@@ -16,9 +16,9 @@
 # It estimates in each text how many of its unknown words are errors, so that it corrects nearly all words of a list of
 # misspellings and leaves the terms and names of right text alone.
 # It learns typing slips, which are neither real misspellings nor OCR errors. --misspellings
-# FILE (wrong, tab, right, a pair a line) is used for scoring only. --ocr NOISY CLEAN (line-aligned)
-# learns OCR confusions instead of slips, from nine tenths of the lines, tunes on half of the rest and
-# scores the other half.
+# FILE (wrong, tab, right, a pair a line) is used for scoring only. --ocr NOISY CLEAN (line-aligned) learns
+# OCR confusions instead of slips and a table of misread words, and tunes on these lines; one in
+# twenty is held out for scoring.
 #
 # Can be repeated: existing parts are reused, and an interrupted training is resumed.
 set -euo pipefail
@@ -53,8 +53,8 @@ done
 [ -z "$misspellings" ] || ! grep -qavP '^[^\t]+\t[^\t]+$' "$misspellings" ||
   fail "$misspellings: line $(grep -anvP '^[^\t]+\t[^\t]+$' "$misspellings" | head -n 1 | cut -d: -f1) is not a pair: wrong, tab, right"
 if [ -n "$scans" ]; then
-  pairs=$(wc -l <"$scans")
-  [ "$pairs" = "$(wc -l <"$right")" ] || fail "$scans and $right have different numbers of lines: line n must belong together"
+  pairs=$(grep -ac '' "$scans" || true)
+  [ "$pairs" = "$(grep -ac '' "$right" || true)" ] || fail "$scans and $right have different numbers of lines: line n must belong together"
   [ "$pairs" -ge 100 ] || fail "$scans has $pairs lines: some hundred are needed, 100 at least"
 fi
 [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] || fail "--minutes $minutes: give a number above 0"
@@ -69,23 +69,37 @@ kinds="$keyboard,swap,delete,diacritics,phonetic"
 noise=(--noise "$kinds" --noise-word-rate 1 --noise-char-rate 0.2 --noise-min-length 3)
 [ -z "$scans" ] || noise=(--noise ocr --noise-confusions "$work/confusions.json")
 run="$work/run-$seed" examples="$root/examples"
+if [ -f "$work/names.txt" ]; then
+  [ -z "$scans" ] || [ -f "$work/text/scans.tsv" ] || fail "$work was made without --ocr: name another folder with --work"
+  [ -n "$scans" ] || [ ! -f "$work/text/scans.tsv" ] || fail "$work was made with --ocr: give it again, or name another folder with --work"
+fi
+
+plain() { # plain FILE: without a byte order mark and carriage returns at the ends of lines
+  sed $'1s/^\xef\xbb\xbf//;s/\r$//' "$1"
+}
+
+times_misread() { # a recogniser misreads few words and the model is asked for these: by what to multiply its rates
+  head -n 5000 "$work/learnt/train.clean" >"$work/learnt/read.clean"
+  lev-noise --kind ocr --confusions "$work/confusions.json" --input "$work/learnt/read.clean" \
+    --output "$work/learnt/read.noisy" 2>>"$work/noise.log"
+  paste "$work/learnt/read.clean" "$work/learnt/read.noisy" | awk -F'\t' -v wanted=0.6 '
+    { misread += $1 != $2 }
+    END { share = (misread + 1) / (NR + 2); times = log(1 - wanted) / log(1 - share); print (times < 1 ? 1 : times > 30 ? 30 : times) }'
+}
 
 if [ ! -f "$work/names.txt" ]; then
   [ -f "$work/words.log" ] || [ ! -e "$work/text" ] && [ ! -e "$work/model" ] || fail "$work/text or $work/model is there: name another folder with --work"
   : >"$work/words.log" # from here on the folder is ours
   echo "== text: $lines lines"
   mkdir -p "$work/text"
-  grep -a '[^[:space:]]' "$text" | awk -v to="$work/text" '
+  plain "$text" | grep -a '[^[:space:]]' | awk -v to="$work/text" '
     { part = NR % 20 == 1 ? "dev" : NR % 20 == 11 ? "test" : "train"; print > (to "/" part ".clean") }'
   if [ -n "$scans" ]; then
-    for side in noisy clean; do
-      file="$scans"
-      [ "$side" = noisy ] || file="$right"
-      awk -v to="$work/text" -v side="$side" '
-        { part = NR % 20 == 1 ? "dev" : NR % 20 == 11 ? "test" : "train"; print > (to "/scans-" part "." side) }' "$file"
-    done
+    plain "$scans" >"$work/text/scans.noisy"
+    plain "$right" >"$work/text/scans.clean"
+    logged "$work/words.log" python "$examples/spelling_and_ocr/scans.py" "$work"/text/scans.{noisy,clean} "$work/text"
     cat "$work/text/scans-train.clean" >>"$work/text/train.clean"
-    logged "$work/words.log" lev-noise --learn-confusions "$work"/text/scans-train.{noisy,clean} "$work/confusions.json"
+    logged "$work/words.log" lev-noise --learn-confusions "$work"/text/scans-words.{noisy,clean} "$work/confusions.json"
   fi
   logged "$work/words.log" python "$examples/denoising/words.py" "$work/text/train.clean" "$work/own.txt" "$work/pairs.txt"
   list=(python "$examples/spelling_and_ocr/word_list.py" "$language" --own)
@@ -105,6 +119,7 @@ if [ ! -d "$work/denoiser/data" ]; then # single words in small letters: so the 
   cp "$work"/denoiser/data/train.{clean,noisy} # one word in five is read as it is
 fi
 if [ ! -f "$run/checkpoint_best.pt" ]; then
+  [ -z "$scans" ] || noise+=(--noise-confusion-scale "$(times_misread)")
   echo "== training for $minutes CPU minutes: $run"
   logged "$work/train.log" fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
     --source-lang noisy --target-lang clean "${noise[@]}" --noise-target-share 0.8 --bpe characters \
@@ -128,7 +143,7 @@ misspelt() { # misspelt FOLDER/PART SEED SHARE: misspellings in a share of the w
 }
 if [ -n "$scans" ]; then
   for side in noisy clean; do
-    cp "$work/text/scans-dev.$side" "$work/text/tune.$side"
+    cp "$work/text/scans-tune.$side" "$work/text/tune.$side"
     cp "$work/text/scans-test.$side" "$work/text/test-scans.$side"
   done
   cp "$work"/text/tune.{noisy,clean} "$work"
@@ -149,17 +164,20 @@ capitals=() # say little of a word where all nouns have one
 case "$language" in de | lb) capitals=(--weight capital=0.5) ;; esac
 weights=() # made-up slips do not teach what people do to words; scans teach what recognisers do
 [ -z "$scans" ] || weights=(--tune-weights)
+listed=() # tuned by a table of other lines, the model gets that of all
+[ ! -s "$work/text/scans-apart.tsv" ] || listed=(--lookup "$work/text/scans-apart.tsv")
 # other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty,
 # and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
 python "$examples/spelling_and_ocr/without_rare_words.py" "$work/words.txt" "$work/text/tune.clean" \
   ${without[@]+"${without[@]}"} >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
   --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} ${capitals[@]+"${capitals[@]}"} \
-  --tune "$work/tune.noisy" "$work/tune.clean" --goal accuracy --adapt ${weights[@]+"${weights[@]}"}
+  ${listed[@]+"${listed[@]}"} --tune "$work/tune.noisy" "$work/tune.clean" --goal accuracy --adapt ${weights[@]+"${weights[@]}"}
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"
 cp "$work/words.txt" "$work/model.part/corrector.lexicon"
+[ ${#listed[@]} -eq 0 ] || cp "$work/text/scans.tsv" "$work/model.part/corrector.lookup"
 rm -rf "$work/model"
 mv "$work/model.part" "$work/model"
 score() { # score NAME TITLE: of WORK/text/NAME.noisy
@@ -168,7 +186,7 @@ score() { # score NAME TITLE: of WORK/text/NAME.noisy
   python "$examples/spelling_and_ocr/symspell.py" "$work/words.txt" <"$test.noisy" >"$test.symspellpy"
   lev-correct --path "$work/model" "$test.noisy" >"$test.corrected"
   python -m lev_plugins report --hypotheses "$test.symspellpy" "$test.corrected" --names symspellpy,corrector \
-    --drafts "$test.noisy" --references "$test.clean" --metrics correction_recall,miscorrection_rate
+    --drafts "$test.noisy" --references "$test.clean" --metrics word_accuracy,correction_recall,miscorrection_rate
 }
 score test "slips of the fingers, made up, in held-out lines"
 if [ -n "$misspellings" ]; then

@@ -25,8 +25,9 @@ _BYTE_ORDER_MARK = "\ufeff"
 APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
 #: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
 MOST_PARTS, LONGEST_PART = 4, 40
-#: Marks that divide a word or join two, the soft one as far as it ends a line.
-HYPHENS = "-\u2010\u2011\u00ad"
+#: Marks that divide a word or join two, the soft one as far as it ends a line; recognisers of
+#: print write U+00AC for it.
+HYPHENS = "-\u2010\u2011\u00ad\u00ac"
 _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
@@ -39,7 +40,7 @@ _BROKEN = r"[\x00-\x08\x0e-\x1b\x7f-\x9f\ufffd\ud800-\udfff]|[^\W\d_]\?[^\W\d_]"
 # Raised and lowered ones, fractions, Roman and circled numbers, which are no \d.
 _NUMERALS = r"\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u218b\u2460-\u24ff\u2776-\u2793"
 _NO_WORDS = re.compile(
-    rf"[\d{_NUMERALS}_@/\\#=<>{{}}|~^`$+*]|\w[.:]\w|&\w+;|{_CUT_SHORT}|{_BROKEN}"
+    rf"[\d{_NUMERALS}_@/\\#=<>{{}}|~^`$+*\u00ac]|\w[.:]\w|&\w+;|{_CUT_SHORT}|{_BROKEN}"
 )  # fmt: skip
 # Halves of a word that the end of a line once divided (gov- ernment); the second of two
 # alternatives (pre- and post-war) is a word anyway.

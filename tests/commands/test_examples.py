@@ -286,6 +286,7 @@ spelling_and_ocr/make_corrector.sh de {long} --misspellings gone.tsv | gone.tsv:
 spelling_and_ocr/make_corrector.sh de {long} --misspellings {long} | .*: line 1 is not a pair
 spelling_and_ocr/make_corrector.sh de {long} --ocr {long} | --ocr needs two files
 spelling_and_ocr/make_corrector.sh de {long} --ocr {long} {mine}/text/train.src | .* of lines
+spelling_and_ocr/make_corrector.sh de {long} --ocr {long} {long} --work {made} | .* without --ocr
 campaign.sh {work} tagging | bash examples/campaign.sh
 """
 
@@ -300,7 +301,9 @@ def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
     empty.mkdir()
     put((own_folder := tmp_path / "mine") / "text" / "train.src", ["somebody's"])
     put(own_folder / "long.txt", ["eins zwei drei"] * 200)
+    put((made := tmp_path / "made") / "names.txt", [])
     folders = {"tmp": empty, "work": work, "mine": own_folder, "long": own_folder / "long.txt"}
+    folders["made"] = made
     words = command.format(**folders).split()
     environ = dict(words.pop(0).split("=") for word in list(words) if "=" in word)
     before = sorted(tmp_path.rglob("*"))
