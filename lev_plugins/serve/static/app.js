@@ -98,19 +98,33 @@ function waiting() {
   return mode === "correct" ? unread : unread.filter((other) => !blank(other));
 }
 
+const redraw = () => (drawing ||= requestAnimationFrame(draw));
+
+// Draws as often as a tenth more is read: a long text is not drawn anew at each answer.
 async function readLines() {
+  let read = 0;
+  let drawn = 0;
   for (let rows = waiting(); rows.length; rows = waiting()) {
     await ask(rows);
+    read += rows.length;
     if (rows.includes(state.row)) show();
-    drawing ||= requestAnimationFrame(draw);
+    if (read < 1.1 * drawn) continue;
+    drawn = read;
+    redraw();
   }
 }
 
-const readAll = () => (reading ??= readLines().finally(() => (reading = null)));
+function readAll() {
+  reading ??= readLines().finally(() => {
+    reading = null;
+    redraw();
+  });
+  return reading;
+}
 
 function update() {
   show();
-  drawing ||= requestAnimationFrame(draw);
+  redraw();
   return readAll();
 }
 
