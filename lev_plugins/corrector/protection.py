@@ -133,8 +133,10 @@ def protected_spans(
     markup, which no word touches."""
     spans = [*others]
     for protection in protections:
-        is_code = isinstance(protection, CodeProtection)
-        spans += protection.names(shown) if is_code else protection.spans(line)
+        if isinstance(protection, CodeProtection):
+            spans += protection.names(shown)
+        else:
+            spans += protection.spans(line)
     return joined(spans)
 
 
