@@ -7,6 +7,7 @@ import { element, showEdits, showLine, showPrediction, showVersions, showWords }
 
 const $ = (id) => document.getElementById(id);
 const CHUNK = 16; // lines that are asked for at once
+const REST = 20; // times as long as it took, the document is not drawn anew for an answer
 const CONTEXT = { lines: 256, chars: 400 }; // beginnings of lines before, which tell what is code
 const MODES = {
   edit: ["Edit a draft", "The model edits the draft. Click a word to lock, strike or replace it."],
@@ -21,6 +22,7 @@ let mode = ""; // what it is to do
 let least = 0; // probability of an edit that it makes, in "correct"
 let reading = null; // until all lines are read
 let drawing = 0; // of the document, in the next frame
+let rested = 0; // from when on
 let places = []; // edits of the document, as they were drawn
 
 const at = () => state.rows.indexOf(state.row);
@@ -100,17 +102,11 @@ function waiting() {
 
 const redraw = () => (drawing ||= requestAnimationFrame(draw));
 
-// Draws as often as a tenth more is read: a long text is not drawn anew at each answer.
 async function readLines() {
-  let read = 0;
-  let drawn = 0;
   for (let rows = waiting(); rows.length; rows = waiting()) {
     await ask(rows);
-    read += rows.length;
     if (rows.includes(state.row)) show();
-    if (read < 1.1 * drawn) continue;
-    drawn = read;
-    redraw();
+    if (performance.now() > rested) redraw();
   }
 }
 
@@ -152,6 +148,7 @@ function show() {
 // The document, and the list of its edits.
 function draw() {
   const { rows } = state;
+  const started = performance.now();
   const read = rows.filter(known).length;
   const progress = read < rows.length ? `${read} of ${counted(rows.length, "line")} read, ` : "";
   drawing = 0;
@@ -160,6 +157,8 @@ function draw() {
   $("accept-all").ariaDisabled = places.every(({ taken }) => taken);
   $("refuse-all").ariaDisabled = !places.some(({ taken }) => taken);
   showEdits($("edits"), Object.values(Object.groupBy(places, nameOf)), goTo, setAll);
+  const ended = performance.now();
+  rested = ended + REST * (ended - started);
 }
 
 // A line of the document; returns its edits, with their places in the document.
