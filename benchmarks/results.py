@@ -118,8 +118,9 @@ def tables(records: Iterable[Record]) -> dict[str, Table]:
 
 
 def write(path: Path, records: Iterable[Record]) -> None:
-    """Writes a list."""
-    lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+    """Writes a list, without spaces between fields."""
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    lines = [encode(record) + "\n" for record in records]
     path.write_text("".join(lines), encoding="utf-8")
 
 
