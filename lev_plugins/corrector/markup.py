@@ -9,10 +9,11 @@ SHOUTED = 3
 _LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING = " \t\ufeff\"'([{<*_~#>-+\u2018\u201c\u00ab\u2022"
 _CLOSING = "\"')]}*_\u2019\u201d\u00bb"
-_ENDS_SENTENCE = re.compile(r"[.!?:]\Z")
+_ENDS_SENTENCE = ".!?:"
 _TITLE = re.compile(r"(?<!\w)[A-Z][a-z]{,2}\.\Z")  # Dr. and initials
 
 
+@lru_cache(64)
 def is_shouted(line: str) -> bool:
     """Whether a line is in capitals: several words, none of which has a small letter."""
     line = without_markup(line)
@@ -38,7 +39,10 @@ def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
 def opens_sentence(line: str, start: int) -> bool:
     """Whether a word that begins there is the first of a line or a sentence."""
     before = without_markup(line)[:start].rstrip(_OPENING).rstrip(_CLOSING)
-    return not before or bool(_ENDS_SENTENCE.search(before) and not _TITLE.search(before))
+    if not before:
+        return True
+    # a title and what it touches are no longer than that
+    return before[-1] in _ENDS_SENTENCE and not _TITLE.search(before[-5:])
 
 
 _SIGNS = re.compile(r"[*~<\[/]")

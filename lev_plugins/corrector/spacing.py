@@ -162,10 +162,9 @@ class Spacing:
         listed = (left, right) in self._bigrams.counts
         return self._bigrams.association(left, right) + (0 if listed else NOT_LISTED)
 
-    def foreign(self, words: Sequence[str]) -> bool:
-        """Whether words, in small letters, are rather those of another language."""
-        rated = [max(self.word(word), RAREST) for word in words]
-        return bool(rated) and sum(rated) < FOREIGN * len(rated)
+    def rating(self, word: str) -> float:
+        """How usual a word, in small letters, is in this language, for :func:`is_foreign`."""
+        return max(self.word(word), RAREST)
 
     # what may have been meant ---------------------------------------------------------------------
 
@@ -307,17 +306,18 @@ class Spacing:
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
         cases = ["small" if shouted else case_of(line, *place) for place in places]
+        rated = [self.rating(word) for word in words]
+        sum_rated = sum(rated)
         for first, last in self._neighbours(line, places, cases):
             slot_words = tuple(words[first : last + 1])
             if not self._options(slot_words, cases[first]):
                 continue
-            beside = {first - 1, last + 1}  # unknown words may be wrong there, too
-            others = [
-                word
-                for number, word in enumerate(words)
-                if not first <= number <= last and (number not in beside or word in self._counts)
-            ]
-            if self.foreign(others):
+            left_out = [*range(first, last + 1)]
+            for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
+                if 0 <= beside < len(words) and words[beside] not in self._counts:
+                    left_out.append(beside)
+            sum_others = sum_rated - sum(rated[number] for number in left_out)
+            if is_foreign(sum_others, len(words) - len(left_out)):
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
             slot = tuple(places[first : last + 1])
@@ -371,6 +371,11 @@ def most_frequent(counts: Mapping[str, float], most: int) -> list[str]:
     rank = max(len(words) - most, 0)
     least = np.partition(values, rank)[rank]
     return [words[place] for place in np.flatnonzero(values >= least).tolist()]
+
+
+def is_foreign(sum_rated: float, count: int) -> bool:
+    """Whether so many words, whose ratings have this sum, are rather those of another language."""
+    return count > 0 and sum_rated < FOREIGN * count
 
 
 def case_of(line: str, start: int, end: int) -> str:

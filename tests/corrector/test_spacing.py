@@ -3,7 +3,7 @@
 import pytest
 
 from lev_plugins.corrector.lexicon import Bigrams, LetterModel
-from lev_plugins.corrector.spacing import Spacing
+from lev_plugins.corrector.spacing import Spacing, is_foreign
 from lev_plugins.corrector.units import spans
 
 FREQUENT = dict.fromkeys("the of and in to a is we was on".split(), 1e6)
@@ -114,8 +114,10 @@ def test_an_unknown_word_beside_another_makes_no_line_foreign():
 
 
 def test_another_language_is_known_by_its_words():
-    assert SPACING.foreign("zwischen jkl qxd".split())
-    assert not SPACING.foreign("the cat sat".split())
+    for text, foreign in (("zwischen jkl qxd", True), ("the cat sat", False)):
+        rated = [SPACING.rating(word) for word in text.split()]
+        assert is_foreign(sum(rated), len(rated)) == foreign
+    assert not is_foreign(0.0, 0)
 
 
 def test_names_of_english_are_no_corrections_in_another_language():
