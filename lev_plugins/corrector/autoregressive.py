@@ -29,9 +29,12 @@ class Autoregressive(Generating, Searching):
     def __init__(self, *parts: Any, **options: Any) -> None:
         super().__init__(*parts, **options)
         dictionary = self.task.target_dictionary
-        self.eos, self.pad, self.number = dictionary.eos(), dictionary.pad(), dictionary.index
+        self.eos = dictionary.eos()
+        self.pad = dictionary.pad()
+        self.number = dictionary.index
         self.spelling = frozenset(filter(self._known, self.task.source_dictionary.symbols))
-        self.beam, self.longest = self.generator.beam_size, self.generator.max_len - 1
+        self.beam = self.generator.beam_size
+        self.longest = self.generator.max_len - 1
         self.draft_guided = isinstance(self.generator, DraftGuidedGenerator)
 
     def prefixes(self, units: Sequence[Tokens]) -> tuple[Prefixes, list[int]]:

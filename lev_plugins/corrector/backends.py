@@ -40,14 +40,15 @@ class Rewriting(NamedTuple):
         words, all_logs = text.split(), [*self.gone, *self.come]
         if len(words) != len(before):  # it is not known which is which
             return {WordEdit(0, len(words), tuple(after)): _product(all_logs)}
-        sides = [list(zip(_word_of(processing, side), logs, strict=True))
-                 for side, logs in zip(self[:2], self[2:])]  # fmt: skip
+        gone = [*zip(_word_of(processing, self.unit), self.gone, strict=True)]
+        come = [*zip(_word_of(processing, self.written), self.come, strict=True)]
         answer, grown = {}, 0
         for edit in word_edits(before, after):
-            first, last = edit.start + grown, edit.start + grown + len(edit.words)
+            first = edit.start + grown
+            last = first + len(edit.words)
             grown = last - edit.end
-            edit_logs = [log for place, log in sides[0] if edit.start <= place < edit.end]
-            edit_logs += [log for place, log in sides[1] if first <= place < last]
+            edit_logs = [log for place, log in gone if edit.start <= place < edit.end]
+            edit_logs += [log for place, log in come if first <= place < last]
             if tuple(words[edit.start : edit.end]) != edit.words:
                 answer[edit] = _product(all_logs if set(edit_logs) <= {None} else edit_logs)
         return answer

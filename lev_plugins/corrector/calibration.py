@@ -29,7 +29,8 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
     right = np.array([is_right for _, is_right in outcomes], dtype=bool)
     if right.all() or not right.any():
         return 1.0
-    inner = np.clip(np.array([p for p, _ in outcomes]), _SMALLEST, 1 - _SMALLEST)
+    chances = np.array([chance for chance, _ in outcomes])
+    inner = np.clip(chances, _SMALLEST, 1 - _SMALLEST)
     odds = np.log(inner / (1 - inner))
 
     def loss(candidate: float) -> float:

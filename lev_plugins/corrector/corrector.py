@@ -230,25 +230,22 @@ class Corrector:
         code = document.read(lines, ignored) if document else [False] * len(lines)
         shown = document.shown(lines) if document and self.unit == "letters" else lines
         skipped = [*map(any, zip(code, ignored, strict=True))]
-        words = [
-            [] if skip else [*spans(line, "letters")]
-            for line, skip in zip(shown, skipped, strict=True)
-        ]
-        units = [
-            [] if skip else [*self._units(line, line_words)]
-            for line, skip, line_words in zip(shown, skipped, words, strict=True)
-        ]
+        words: list[list[Span]] = []
+        units: list[list[Unit]] = []
+        for line, skip in zip(shown, skipped, strict=True):
+            line_words = [] if skip else [*spans(line, "letters")]
+            words.append(line_words)
+            units.append([] if skip else [*self._units(line, line_words)])
         if document and self.unit == "letters":
             document.leave_divided_words(lines, units)
         evidence = document.evidence if document else self._evidence()
-        if evidence is None:
-            foreign: Sequence[Sequence[Span]] = [()] * len(lines)
-            return Reading(lines, shown, code, skipped, words, units, foreign, document)
-        foreign = evidence.read(shown, skipped, words)
-        units = [
-            [unit for unit in line_units if self._is_asked(unit, parts, evidence)]
-            for line_units, parts in zip(units, foreign, strict=True)
-        ]
+        foreign: Sequence[Sequence[Span]] = [()] * len(lines)
+        if evidence is not None:
+            foreign = evidence.read(shown, skipped, words)
+            units = [
+                [unit for unit in line_units if self._is_asked(unit, parts, evidence)]
+                for line_units, parts in zip(units, foreign, strict=True)
+            ]
         return Reading(lines, shown, code, skipped, words, units, foreign, document, evidence)
 
     def _is_asked(self, unit: Unit, foreign: Sequence[Span], evidence: Evidence) -> bool:

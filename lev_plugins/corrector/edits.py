@@ -62,11 +62,14 @@ class Correction:
     def _repr_html_(self) -> str:
         """For notebooks: the line with the edits that were applied, and their probabilities."""
         parts, place = [], 0
-        for edit in (edit for edit in self.edits if edit.applied):
-            parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
-            parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
-            place = edit.end
-        return f'<p dir="auto">{"".join([*parts, html.text(self.source[place:])])}</p>'
+        for edit in self.edits:
+            if edit.applied:
+                parts.append(html.text(self.source[place : edit.offset]))
+                parts += [html.deleted(edit.before), html.inserted(edit.after)]
+                parts.append(html.small(f"{edit.probability:.2f}"))
+                place = edit.end
+        parts.append(html.text(self.source[place:]))
+        return f'<p dir="auto">{"".join(parts)}</p>'
 
 
 def apply_edits(line: str, edits: Iterable[Edit]) -> str:
@@ -97,16 +100,18 @@ def placed(line: str, start: int, end: int, edit: WordEdit) -> Patch:
 
     Words that come or go take the space before them along, the first ones that behind.
     """
-    words = [match.span() for match in re.compile(r"\S+").finditer(line, start, end)]
+    words = [*re.compile(r"\S+").finditer(line, start, end)]
+    begins = [word.start() for word in words]
+    ends = [word.end() for word in words]
     after = " ".join(edit.words)
     if edit.words and edit.start < edit.end:
-        return words[edit.start][0], words[edit.end - 1][1], after
+        return begins[edit.start], ends[edit.end - 1], after
     if edit.start:
-        place = words[edit.start - 1][1]
-        return place, words[edit.end - 1][1], after and f" {after}"
+        return ends[edit.start - 1], ends[edit.end - 1], after and f" {after}"
     if edit.words:
-        return words[0][0], words[0][0], f"{after} "
-    return words[0][0], words[edit.end][0] if edit.end < len(words) else words[-1][1], ""
+        return begins[0], begins[0], f"{after} "
+    behind = begins[edit.end] if edit.end < len(words) else ends[-1]
+    return begins[0], behind, ""
 
 
 def whole_words(line: str, changes: Iterable[tuple[Patch, float]]) -> list[tuple[Patch, float]]:

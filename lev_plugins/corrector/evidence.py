@@ -220,14 +220,18 @@ class Evidence:
 
     def respaced(self, before: str, after: str, chance: float) -> float:
         """Of a change of spaces or apostrophes in a word or two, or of a slip, all told."""
-        words, spaced = before.split(), after.split()
-        against = self._against(before, False) if len(words) < len(spaced) else 0.0
-        is_listed = len(words) == 1 and self.run.words.misspelt(before) > 0
-        lowest = 0.0 if is_listed else bar_of_change(before, after) * self.severity
-        if is_slip(before, after) and before[0].isupper() and before != before.upper():
-            returns = REPEATED * math.log(max(self.run.met[before], 1))  # it may be another name
-            lowest = max(lowest, self._level(before) + returns)
-        return chance / (chance + max(1 - chance, 1e-9) * math.exp(max(against, lowest)))
+        count = len(before.split())
+        bar = 0.0
+        if count < len(after.split()):
+            bar = max(bar, self._against(before, False))
+        is_listed = count == 1 and self.run.words.misspelt(before) > 0
+        if not is_listed:
+            bar = max(bar, bar_of_change(before, after) * self.severity)
+        has_capital = before[:1].isupper() and before != before.upper()
+        if has_capital and is_slip(before, after):  # it may be another name
+            returns = REPEATED * math.log(max(self.run.met[before], 1))
+            bar = max(bar, self._level(before) + returns)
+        return behind_bar(chance, bar)
 
     def _against(self, word: str, in_compound: bool) -> float:
         """What speaks against an edit, in nats."""
@@ -237,9 +241,10 @@ class Evidence:
         if self.run.words.is_confused(word):
             return CONFUSED * self.severity
         times = self.run.met[word]
+        returns = REPEATED * math.log(max(times, 1))
         highest = BAR + self._level(word) + COMPOUND * in_compound
         highest += BAR_OF_CODE * (not self._is_prose) + TERM * (times >= TERM_TIMES)
-        return highest * self.severity + REPEATED * math.log(max(times, 1))
+        return highest * self.severity + returns
 
 
 def is_slip(before: str, after: str) -> bool:
@@ -256,6 +261,11 @@ def bar_of_change(before: str, after: str) -> float:
     if words == 1:
         return LEFT_OUT if spaced > 1 else APOSTROPHE
     return DOUBLED if spaced == 1 and _differ(before, after) else PUT_IN
+
+
+def behind_bar(chance: float, bar: float) -> float:
+    """A probability whose odds are divided by ``exp(bar)``."""
+    return chance / (chance + max(1 - chance, 1e-9) * math.exp(bar))
 
 
 def _differ(before: str, after: str) -> bool:

@@ -68,19 +68,22 @@ class Exported(Searching):
             texts.setdefault(unit, []).append(text)
         asked = list(texts.items())
         logs = in_batches(self._rated, asked, map(len, texts), batch_size)
-        rated = {
-            (unit, text): sum(symbol_logs)
-            for (unit, others), rows in zip(asked, logs, strict=True)
-            for text, symbol_logs in zip(others, rows, strict=True)
-        }
-        return [rated[pair] for pair in pairs]
+        scores: dict[Pair, float] = {}
+        for (unit, others), rows in zip(asked, logs, strict=True):
+            for text, symbol_logs in zip(others, rows, strict=True):
+                scores[unit, text] = sum(symbol_logs)
+        return [scores[pair] for pair in pairs]
 
     def _rated(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[list[list[float]]]:
         """Of each text of the units of a batch the log-probabilities of its symbols and </s>."""
-        rater = Given([list(map(self._numbered, texts)) for _, texts in asked], self.eos)
-        reader, _ = self.prefixes([unit for unit, _ in asked])
-        search(reader, len(asked), [rater], self.eos, self.pad)
+        texts_of_units = [list(map(self._numbered, texts)) for _, texts in asked]
+        rater = Given(texts_of_units, self.eos)
+        self._search([unit for unit, _ in asked], rater)
         return list(map(rater.symbol_logs, range(len(asked))))
+
+    def _search(self, units: Sequence[Tokens], reader: Beam | Given) -> None:
+        prefixes, _ = self.prefixes(units)
+        search(prefixes, len(units), [reader], self.eos, self.pad)
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
@@ -95,17 +98,15 @@ class Exported(Searching):
         None for what came to no end."""
         limits = self._limits(units)
         beam = Beam(self.beam, limits, self.eos)
-        search(self.prefixes(units)[0], len(units), [beam], self.eos, self.pad)
-        ended = [
-            [text for text, _ in beam.best(row) if len(text) < limit][:1]
-            for row, limit in enumerate(limits)
-        ]
-        rater = Given(ended, self.eos)
-        search(self.prefixes(units)[0], len(units), [rater], self.eos, self.pad)
-        return [
-            (texts[0], rater.symbol_logs(row)[0]) if texts else None
-            for row, texts in enumerate(ended)
-        ]
+        self._search(units, beam)
+        written = []  # of each unit the best text, or none
+        for row, limit in enumerate(limits):
+            ended = [text for text, _ in beam.best(row) if len(text) < limit]
+            written.append(ended[:1])
+        rater = Given(written, self.eos)
+        self._search(units, rater)
+        logs = map(rater.symbol_logs, range(len(units)))
+        return [(texts[0], rows[0]) if texts else None for texts, rows in zip(written, logs)]
 
     def _answer(
         self, text: str, unit: Tokens, best: tuple[str, list[float]] | None

@@ -54,11 +54,16 @@ def _bare(edit: Edit) -> tuple[int, str, str]:
     them; words that come or go without the spaces that come or go with them."""
     before, after = edit.before, edit.after
     if not before.strip() or not after.strip():
-        return edit.offset + len(before) - len(before.lstrip()), before.strip(), after.strip()
+        spaces = len(before) - len(before.lstrip())
+        return edit.offset + spaces, before.strip(), after.strip()
     start = _around(before, after)
-    end = _around(before[start:][::-1], after[start:][::-1])
-    bare = before[start : len(before) - end], after[start : len(after) - end]
-    return (edit.offset + start, *bare) if all(bare) else (edit.offset, before, after)
+    before, after = before[start:], after[start:]
+    end = _around(before[::-1], after[::-1])
+    bare_before = before[: len(before) - end]
+    bare_after = after[: len(after) - end]
+    if bare_before and bare_after:
+        return edit.offset + start, bare_before, bare_after
+    return edit.offset, edit.before, edit.after
 
 
 def _around(before: str, after: str) -> int:
@@ -76,10 +81,11 @@ def as_text(finding: Finding) -> str:
 
 def as_github(finding: Finding) -> str:
     """A command of GitHub Actions, which shows the finding at its line."""
-    end = finding.column + len(finding.before)
     file = _escaped(finding.file, _IN_PROPERTY)
+    message = _escaped(finding.message, _IN_MESSAGE)
+    end = finding.column + len(finding.before)
     place = f"file={file},line={finding.line},col={finding.column},endColumn={end}"
-    return f"::warning {place},title=lev-correct::{_escaped(finding.message, _IN_MESSAGE)}\n"
+    return f"::warning {place},title=lev-correct::{message}\n"
 
 
 def as_json(finding: Finding) -> str:

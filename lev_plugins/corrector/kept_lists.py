@@ -59,6 +59,8 @@ def kept_arrays(
 
 def _state(paths: Sequence[str]) -> bytes:
     """What tells whether files are as they were."""
-    files = [(path, os.stat(path)) for path in paths]
-    described = [(path, status.st_size, status.st_mtime_ns) for path, status in files]
+    described = []
+    for path in paths:
+        status = os.stat(path)
+        described.append((path, status.st_size, status.st_mtime_ns))
     return json.dumps([_FORM, described]).encode()

@@ -57,11 +57,10 @@ class Languages:
         if sum(word.strange for word in words) < STRANGE:
             return []
         parts = [*self._parts(line, words), *self._runs(words)]
-        foreign = {
-            (part[0].start, part[-1].end)
-            for part, share in parts
-            if len(part) >= WORDS and self._differs(line, part, share)
-        }
+        foreign = set()
+        for part, share in parts:
+            if len(part) >= WORDS and self._differs(line, part, share):
+                foreign.add((part[0].start, part[-1].end))
         return sorted(foreign)
 
     def _differs(self, line: str, words: Sequence[Word], least: float) -> bool:

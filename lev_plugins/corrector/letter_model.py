@@ -43,7 +43,8 @@ class LetterModel:
         keys = np.zeros_like(text)
         for size in range(self.order):
             keys += np.roll(text, size) * self.base**size
-        self._set_grams(*np.unique(keys[text != ord(_BEGIN)], return_counts=True))
+        grams, counts = np.unique(keys[text != ord(_BEGIN)], return_counts=True)
+        self._set_grams(grams, counts)
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "LetterModel":
@@ -74,29 +75,34 @@ class LetterModel:
         for size in range(self.order, 0, -1):
             before = keys // self.base
             first = np.flatnonzero(np.diff(before, prepend=-1))
-            totals, kinds = np.add.reduceat(counts, first), np.diff(first, append=len(keys))
+            totals = np.add.reduceat(counts, first)
+            kinds = np.diff(first, append=len(keys))
             self.grams.insert(0, Grams(keys, counts, before[first], totals, kinds))
             # the last letters of an n-gram are one of a smaller size, met as often
-            keys, places = np.unique(keys % self.base ** (size - 1), return_inverse=True)
+            last_letters = keys % self.base ** (size - 1)
+            keys, places = np.unique(last_letters, return_inverse=True)
             counts = np.bincount(places, counts).astype(np.int64)
 
     def _text(self, word: str) -> str:
         """Its letters' numbers as characters, with the beginning in front and the end behind."""
         other = chr(self.base - 1)
         letters = "".join([self._numbers.get(letter, other) for letter in word])
-        return f"{_BEGIN * (self.order - 1)}{letters}{_END}"
+        begin = _BEGIN * (self.order - 1)
+        return f"{begin}{letters}{_END}"
 
     def per_letter(self, word: str) -> float:
         """Mean log-probability, in nats, of the letters of a word and of its end."""
         text = np.array([*map(ord, self._text(word))])
         last = np.arange(self.order - 1, len(text))
-        chances, keys = np.full(len(last), 1 / self.base), np.zeros_like(last)
+        chances = np.full(len(last), 1 / self.base)
+        keys = np.zeros_like(last)
         for size, grams in enumerate(self.grams):
             keys += text[last - size] * self.base**size
-            place, is_known = _found(grams.before, keys // self.base)
-            total, kinds = grams.totals[place], grams.kinds[place]
+            before, is_known = _found(grams.before, keys // self.base)
+            total, kinds = grams.totals[before], grams.kinds[before]
             place, is_met = _found(grams.keys, keys)
-            smoothed = (grams.counts[place] * is_met + kinds * chances) / (total + kinds)
+            count = grams.counts[place] * is_met
+            smoothed = (count + kinds * chances) / (total + kinds)
             chances = np.where(is_known, smoothed, chances)
         return math.fsum(np.log(chances)) / len(chances)
 

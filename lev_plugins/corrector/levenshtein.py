@@ -24,7 +24,9 @@ class LevenshteinBackend(Backend):
     """
 
     def __init__(self, editor: "LevenshteinEditor", knows_spaces: bool, max_iter: int = 10) -> None:
-        self.editor, self.knows_spaces, self.max_iter = editor, knows_spaces, max_iter
+        self.editor = editor
+        self.knows_spaces = knows_spaces
+        self.max_iter = max_iter
         self.processing = TextProcessing(editor.tokenizer, editor.bpe)
         source, target, *_ = editor.limits
         self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
@@ -35,10 +37,10 @@ class LevenshteinBackend(Backend):
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
         traces = self.editor.edit(units, units, max_iter=self.max_iter, batch_size=batch_size)
         unknown = self.editor.task.tgt_dict.unk_word
-        return [
-            rewriting(trace, unknown).answer(text, self.processing)
-            for text, trace in zip(units, traces, strict=True)
-        ]
+        answers: list[Answer | None] = []
+        for text, trace in zip(units, traces, strict=True):
+            answers.append(rewriting(trace, unknown).answer(text, self.processing))
+        return answers
 
 
 def rewriting(trace: EditTrace, unknown: str | None = None) -> Rewriting:
@@ -47,25 +49,26 @@ def rewriting(trace: EditTrace, unknown: str | None = None) -> Rewriting:
     The probability of a token that is gone is that of its deletion, of one that came that of its
     insertion, each given what stood when the action was taken.
     """
-    unit = trace.iterations[0].before if trace.iterations else ()
+    if not trace.iterations:
+        return Rewriting((), (), (), ())
+    unit = trace.iterations[0].before
     gone: list[float | None] = [None] * len(unit)
     # of each token that stands its place in the draft, or None and how likely it was to come
     tokens: list[tuple[int | None, float | None]] = [(place, None) for place in range(len(unit))]
     for step in trace.iterations:
         chances = step.delete_probabilities or (1.0,) * len(tokens)
-        for token, out, chance in zip(tokens, step.deleted, chances, strict=True):
-            if out and token[0] is not None:
-                gone[token[0]] = _log(chance)
+        for (place, _), is_deleted, chance in zip(tokens, step.deleted, chances, strict=True):
+            if is_deleted and place is not None:
+                gone[place] = _log(chance)
         chances = step.token_probabilities or (1.0,) * len(step.after)
         tokens = [
             (None, _log(chance)) if origin is None else tokens[origin]
             for origin, chance in zip(step.origins, chances, strict=True)
         ]
-    after = trace.iterations[-1].after if trace.iterations else ()
-    written = [
-        None if origin is None and symbol == unknown else symbol
-        for symbol, (origin, _) in zip(after, tokens, strict=True)
-    ]
+    written: list[str | None] = []
+    for symbol, (place, _) in zip(trace.iterations[-1].after, tokens, strict=True):
+        is_text = place is not None or symbol != unknown
+        written.append(symbol if is_text else None)
     return Rewriting(unit, written, gone, [chance for _, chance in tokens])
 
 
@@ -77,11 +80,13 @@ def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
     """What turns the draft of a trace, which has probabilities, into its text, in whole words, in
     order; ``processing``: of its model."""
     draft = trace.draft
-    if not draft or not draft.strip() or not trace.iterations or trace.text == draft:
+    if not draft or not draft.strip():
+        return []
+    if not trace.iterations or trace.text == draft:
         return []
     answer = rewriting(trace).answer(draft, processing)
     changes = [(placed(draft, 0, len(draft), edit), chance) for edit, chance in answer.items()]
-    return [
-        Edit(start, draft[start:stop], after, chance)
-        for (start, stop, after), chance in whole_words(draft, changes)
-    ]
+    edits = []
+    for (start, end, after), chance in whole_words(draft, changes):
+        edits.append(Edit(start, draft[start:end], after, chance))
+    return edits

@@ -93,14 +93,11 @@ class Lexicon:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What it is prepared as."""
+        words = packed(self.words)
         counts = counts_as_arrays([self.counts[word] for word in self.words])
-        tree = numbers(self.tree.symbols), numbers(np.diff(self.tree.starts))
-        return {
-            "words": packed(self.words),
-            **counts,
-            **self.letters.arrays(),
-            **dict(zip(self.OF_TREE, tree, strict=True)),
-        }
+        letters, sizes = self.OF_TREE
+        tree = {letters: numbers(self.tree.symbols), sizes: numbers(np.diff(self.tree.starts))}
+        return {"words": words, **counts, **self.letters.arrays(), **tree}
 
     @classmethod
     def read(cls, path: str) -> "Lexicon":
@@ -145,9 +142,9 @@ class Lexicon:
 
     def near(self, word: str, most: int) -> list[str]:
         """``most`` words within two edits, the nearest first, of these the most frequent."""
-        near = self._near.find(word)
-        ranked = sorted((edits, -self.counts[other], other) for other, edits in near)
-        return [other for _, _, other in ranked[:most]]
+        edits = dict(self._near.find(word))
+        nearest = sorted(edits, key=lambda other: (edits[other], -self.counts[other], other))
+        return nearest[:most]
 
 
 class Lookup:
@@ -217,12 +214,10 @@ class Lookup:
     def arrays(self) -> dict[str, np.ndarray]:
         """What it is kept as."""
         text = SortedLines.of(self.corrections).text
+        lines = np.frombuffer(text, dtype=np.uint8)
+        rights = packed([*self.misspellings])
         counts = np.array([*self.misspellings.values()], dtype=np.int64)
-        return {
-            "lines": np.frombuffer(text, dtype=np.uint8),
-            "rights": packed([*self.misspellings]),
-            "right_counts": numbers(counts),
-        }
+        return {"lines": lines, "rights": rights, "right_counts": numbers(counts)}
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
@@ -264,7 +259,10 @@ class PairCounts(Mapping[tuple[str, str], float]):
     def __init__(
         self, words: Sequence[str], row_sizes: np.ndarray, rights: np.ndarray, counts: np.ndarray
     ) -> None:
-        self.words, self.row_sizes, self.rights, self.counts = words, row_sizes, rights, counts
+        self.words = words
+        self.row_sizes = row_sizes
+        self.rights = rights
+        self.counts = counts
         self._numbers = {word: number for number, word in enumerate(words)}
         self._starts = [0, *row_sizes.cumsum(dtype=np.int64).tolist()]
 
@@ -273,10 +271,10 @@ class PairCounts(Mapping[tuple[str, str], float]):
         """The same counts."""
         words = sorted({word for pair in counts for word in pair})
         places = {word: number for number, word in enumerate(words)}
-        rows = sorted((places[left], places[right], n) for (left, right), n in counts.items())
-        left, right = np.array([row[:2] for row in rows], dtype=np.int64).T
-        sizes = np.bincount(left, minlength=len(words))
-        return cls(words, sizes, right, np.array([count for *_, count in rows]))
+        rows = sorted((places[left], places[right], met) for (left, right), met in counts.items())
+        lefts, rights, met_in_order = zip(*rows, strict=True)
+        sizes = np.bincount(lefts, minlength=len(words))
+        return cls(words, sizes, np.array(rights, dtype=np.int64), np.array(met_in_order))
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "PairCounts":
@@ -286,9 +284,11 @@ class PairCounts(Mapping[tuple[str, str], float]):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What it is prepared as."""
-        sizes, rights = numbers(self.row_sizes), numbers(self.rights)
+        words = packed(self.words)
+        sizes = numbers(self.row_sizes)
+        rights = numbers(self.rights)
         counts = counts_as_arrays(self.counts.tolist())
-        return {"words": packed(self.words), "row_sizes": sizes, "rights": rights, **counts}
+        return {"words": words, "row_sizes": sizes, "rights": rights, **counts}
 
     def __getitem__(self, pair: tuple[str, str]) -> float:
         left, right = map(self._numbers.get, pair)
@@ -303,17 +303,21 @@ class PairCounts(Mapping[tuple[str, str], float]):
         return len(self.rights)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        left = np.repeat(np.arange(len(self.words)), self.row_sizes)
-        for pair in zip(left.tolist(), self.rights.tolist(), strict=True):
-            yield self.words[pair[0]], self.words[pair[1]]
+        for left, right in zip(self._lefts().tolist(), self.rights.tolist(), strict=True):
+            yield self.words[left], self.words[right]
+
+    def _lefts(self) -> np.ndarray:
+        """Of each pair the number of its left word."""
+        return np.repeat(np.arange(len(self.words)), self.row_sizes)
 
     def sums(self) -> tuple[dict[str, float], dict[str, float]]:
         """How often each word stands left and right in a pair, where it does."""
-        size = len(self.words)
-        left = np.repeat(np.arange(size), self.row_sizes)
-        met = (np.bincount(side, self.counts, size).tolist() for side in (left, self.rights))
-        first, second = ({w: n for w, n in zip(self.words, side) if n} for side in met)
-        return first, second
+
+        def met(side: np.ndarray) -> dict[str, float]:
+            sums = np.bincount(side, self.counts, len(self.words)).tolist()
+            return {word: count for word, count in zip(self.words, sums, strict=True) if count}
+
+        return met(self._lefts()), met(self.rights)
 
 
 class Bigrams:
@@ -322,7 +326,8 @@ class Bigrams:
     def __init__(self, counts: Mapping[tuple[str, str], float]) -> None:
         self.counts = counts if isinstance(counts, PairCounts) else PairCounts.of(counts)
         self.first, self.second = self.counts.sums()
-        self.total, self.least = math.fsum(self.first.values()), float(self.counts.counts.min())
+        self.total = math.fsum(self.first.values())
+        self.least = float(self.counts.counts.min())
 
     @classmethod
     def read(cls, path: str) -> "Bigrams":
@@ -354,7 +359,9 @@ class Bigrams:
         To both counts the smallest of the list is added, since a pair that is not listed was met
         less often.
         """
-        chance = self.first.get(left, 0.0) * self.second.get(right, 0.0) / self.total
+        met_left = self.first.get(left, 0.0)
+        met_right = self.second.get(right, 0.0)
+        chance = met_left * met_right / self.total
         met = self.counts.get((left, right), 0.0)
         return math.log((met + self.least) / (chance + self.least))
 

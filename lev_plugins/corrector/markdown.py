@@ -81,15 +81,17 @@ class _Text:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = [_UNREADABLE.sub(" ", line) for line in lines]
         self.env: dict[str, Any] = {}
+        text = "\n".join(self.lines)
         self.shown = [*"\n".join(lines)]
         self.code = [False] * len(lines)
         self._begins = [0, *accumulate(len(line) + 1 for line in lines)]
         #: Where in each line the next cell of a table may begin.
         self._columns = [0] * len(lines)
-        front = _FRONT_MATTER.match("\n".join(self.lines))
+        front = _FRONT_MATTER.match(text)
         count = front[0].count("\n") if front else 0
         for number in range(count):
-            self.code[number] = not is_prose(self.lines[number].partition(": ")[2])
+            _, _, value = self.lines[number].partition(": ")
+            self.code[number] = not is_prose(value)
         self.unread = "\n" * count + "\n".join(self.lines[count:])
 
     def read(self, token: "Token", first: int, end: int) -> None:
@@ -153,7 +155,8 @@ def marks_of_target(text: str) -> Iterator[Mark]:
     """Of all of a link's target but its title."""
     title = _TITLE.search(text)
     end, begin = title.span(1) if title else (len(text), len(text))
-    yield from (Mark(0, end, MARKUP), Mark(begin, len(text), MARKUP))
+    yield Mark(0, end, MARKUP)
+    yield Mark(begin, len(text), MARKUP)
 
 
 class Notes:

@@ -36,9 +36,10 @@ class NearWords:
         """Words within :data:`DISTANCE` edits (:data:`distance`), and these, in no order."""
         if self._bits is None:
             self._bits = _bits(self.words, self._begins, self._sizes)
-        ends = len(word) - DISTANCE, len(word) + DISTANCE + 1
-        first, last = np.searchsorted(self._sizes, ends).tolist()
-        other = self._bits[first:last] ^ _bits([word], np.array([0]), np.array([len(word)]))
+        size = len(word)
+        first, last = np.searchsorted(self._sizes, (size - DISTANCE, size + DISTANCE + 1)).tolist()
+        bits = _bits([word], np.array([0]), np.array([size]))
+        other = self._bits[first:last] ^ bits
         places = self._order[first:last][np.bitwise_count(other) <= 2 * DISTANCE]
         candidates = [self.words[place] for place in places.tolist()]
         if candidates:
@@ -51,7 +52,8 @@ def _bits(
     words: Sequence[str], begins: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
     """Of words, the shortest first: where they begin in the text of all, and how long they are."""
-    letters = np.uint64(1) << (code_points(words) % _SORTS).astype(np.uint64)
+    sorts = code_points(words) % _SORTS
+    letters = np.uint64(1) << sorts.astype(np.uint64)
     once, twice = np.zeros((2, len(words)), dtype=np.uint64)
     for depth in range(int(sizes.max(initial=0))):
         longer = slice(int(np.searchsorted(sizes, depth, side="right")), None)

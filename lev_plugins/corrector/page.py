@@ -42,8 +42,11 @@ def html_sink(path: str, title: str) -> Iterator[Sink]:
 
 def render_html(files: Changed, counts: Mapping[str, int], title: str) -> str:
     """The page for ``files``, in their order; ``counts`` stand at its head."""
-    facts = [(what, f"{count:,}") for what, count in {"files": len(files), **counts}.items()]
-    shown = {name: [_shown(*line) for line in lines] for name, lines in files.items()}
+    totals = {"files": len(files), **counts}
+    facts = [(what, f"{count:,}") for what, count in totals.items()]
+    shown = {}
+    for name, lines in files.items():
+        shown[name] = [_shown(number, correction) for number, correction in lines]
     return render("corrections.html", title=title, facts=facts, files=shown, shades=SHADES)
 
 
@@ -63,10 +66,13 @@ def _shown(number: int, correction: "Correction") -> dict[str, Any]:
 
 
 def _edit(edit: "Edit", shade: str) -> Markup:
-    kind = Markup(f' class="{shade}"' if shade else "")
-    before = Markup("<del>{}</del>").format(_text(edit.before)) if edit.before else ""
-    after = Markup("<ins{}>{}</ins>").format(kind, _text(edit.after)) if edit.after else ""
-    return Markup("{}{}<sub>{:.2f}</sub>").format(before, after, edit.probability)
+    shown = Markup("")
+    if edit.before:
+        shown += Markup("<del>{}</del>").format(_text(edit.before))
+    if edit.after:
+        kind = Markup(f' class="{shade}"' if shade else "")
+        shown += Markup("<ins{}>{}</ins>").format(kind, _text(edit.after))
+    return shown + Markup("<sub>{:.2f}</sub>").format(edit.probability)
 
 
 def _text(raw: str) -> Markup:

@@ -58,21 +58,26 @@ class Prefixes:
         return logs.cpu().numpy()
 
     def _anew(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Tensor:
+        model = self.model
         self.tokens = np.concatenate([self.tokens[parents], symbols[:, None]], 1)
         tokens = torch.from_numpy(self.tokens).to(self.device)
         sources = torch.from_numpy(units).to(self.device)
-        read = self.model.encoder.reorder_encoder_out(self.encoded, sources)
-        output = self.model.decoder(tokens, encoder_out=read)
-        return self.model.get_normalized_probs(output, log_probs=True)[:, -1].float()
+        encoded = model.encoder.reorder_encoder_out(self.encoded, sources)
+        output = model.decoder(tokens, encoder_out=encoded)
+        logs = model.get_normalized_probs(output, log_probs=True)
+        return logs[:, -1].float()
 
     def _branched(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Tensor:
-        column = np.arange(len(units)) - np.searchsorted(units, units)
-        group, column = (column % TOGETHER == 0).cumsum() - 1, column % TOGETHER
-        size, width = int(group[-1]) + 1, int(column.max()) + 1
+        rank = np.arange(len(units)) - np.searchsorted(units, units)
+        column = rank % TOGETHER
+        begins_group = column == 0
+        group = begins_group.cumsum() - 1
+        size = int(group[-1]) + 1
+        width = int(column.max()) + 1
         seen = self._select(group, column, parents, size, width)
         tokens = torch.full((size, width), self.pad)
         tokens[group, column] = torch.from_numpy(symbols)
-        sources = torch.from_numpy(units[column == 0]).to(self.device)
+        sources = torch.from_numpy(units[begins_group]).to(self.device)
         model, depth = self.model, self.tokens.shape[1] - 1
         encoded = model.encoder.reorder_encoder_out(self.encoded, sources)
         features, self.before = model.decoder.forward_tree(
@@ -89,7 +94,8 @@ class Prefixes:
         of the newest, each prefix has."""
         tokens = self.tokens[parents]
         num_symbols = int(self.tokens.max(initial=0)) + 1
-        keys, number = np.unique(group[:, None] * num_symbols + tokens, return_inverse=True)
+        owned = group[:, None] * num_symbols + tokens
+        keys, number = np.unique(owned, return_inverse=True)
         owner, token = np.divmod(keys, num_symbols)
         place = np.arange(len(keys)) - np.searchsorted(owner, owner)
         count = int(place.max(initial=-1)) + 1
@@ -98,7 +104,8 @@ class Prefixes:
             kept[owner, place] = token
             self.before = [(_at(k, kept), _at(v, kept)) for k, v in self.before]
         # what is no prefix has itself, so that its softmax is not empty
-        seen = np.repeat(np.eye(width, count + width, count, dtype=bool)[None], size, 0)
+        own = np.eye(width, count + width, count, dtype=bool)
+        seen = np.repeat(own[None], size, 0)
         kept_columns = place[number.reshape(tokens.shape)]
         seen[group[:, None], column[:, None], kept_columns] = True
         new = np.concatenate([kept_columns, count + column[:, None]], 1)
@@ -110,6 +117,8 @@ def _at(states: Tensor, kept: Numbers) -> Tensor:
     """G' × H × M × D at G × N numbers among G' · M: G × H × N × D."""
     _, heads, count, dim = states.shape
     which, place = np.divmod(kept[:, None], count)
-    flat = (which * heads + np.arange(heads)[:, None]) * count + place
+    head = np.arange(heads)[:, None]
+    flat = (which * heads + head) * count + place
     rows = torch.from_numpy(flat.ravel()).to(states.device)
-    return states.reshape(-1, dim).index_select(0, rows).view(*flat.shape, dim)
+    selected = states.reshape(-1, dim).index_select(0, rows)
+    return selected.view(*flat.shape, dim)

@@ -94,7 +94,8 @@ class Protection:
     def spans(self, line: str) -> list[Span]:
         """Where protected text stands in a line, in characters, :func:`joined`; none is empty."""
         matches = (match for pattern in self.patterns for match in pattern.finditer(line))
-        return joined([*(match.span() for match in matches if match.group()), *self._words(line)])
+        matched = [match.span() for match in matches if match.group()]
+        return joined([*matched, *self._words(line)])
 
     def _words(self, line: str) -> Iterator[Span]:
         for match in _FIRST_TOKEN.finditer(line) if self.words else ():
@@ -115,9 +116,12 @@ class CodeProtection(Protection):
         self._quoted, self._capitals = Protection([QUOTED]), Protection([CAPITALS])
 
     def spans(self, line: str) -> list[Span]:
-        quoted = [] if is_prose(line) else self._quoted.spans(line)
-        capitals = [] if is_shouted(line) else self._capitals.spans(line)
-        return joined([*super().spans(line), *quoted, *capitals])
+        spans = super().spans(line)
+        if not is_prose(line):
+            spans += self._quoted.spans(line)
+        if not is_shouted(line):
+            spans += self._capitals.spans(line)
+        return joined(spans)
 
     def names(self, line: str) -> list[Span]:
         """The spans but for those of markup alone, such as tags, which end at words: an edit may
@@ -167,15 +171,19 @@ def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
         start: where ``before`` stands. What both begin and end with is not touched.
     """
     same = len(commonprefix([before, after]))
-    alike = len(commonprefix([before[same:][::-1], after[same:][::-1]]))
-    new = after[same : len(after) - alike]
-    i, j = start + same, start + len(before) - alike
-    near = bisect_left(spans, i, key=itemgetter(1))
-    nearby = spans[near : near + j - i + 2]  # none is empty
-    if any(i < end and j > first for first, end in nearby):
+    start += same
+    before, after = before[same:], after[same:]
+    alike = len(commonprefix([before[::-1], after[::-1]]))
+    end = start + len(before) - alike
+    near = bisect_left(spans, start, key=itemgetter(1))
+    nearby = spans[near : near + end - start + 2]  # none is empty
+    if covered(nearby, start, end):
         return True
-    at_end = any(i == j == end for _, end in nearby)
-    at_start = any(i == j == first for first, _ in nearby)
+    if start < end:
+        return False
+    new = after[: len(after) - alike]
+    at_end = any(start == last for _, last in nearby)
+    at_start = any(start == first for first, _ in nearby)
     return (at_end and not new[0].isspace()) or (at_start and not new[-1].isspace())
 
 

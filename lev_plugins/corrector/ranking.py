@@ -16,7 +16,7 @@ from rapidfuzz.distance import Levenshtein
 from ..errors import UserError
 from ..metrics.word_edits import WordEdit, word_edits
 from .backends import Answer, Backend, Tokens
-from .searching import Searching
+from .searching import Pair, Searching
 from .units import APOSTROPHES, NO_CONTEXT, Context, plain_apostrophes
 from .vocabulary import ACRONYM, MOST_KEPT, Vocabulary, changes, with_case, without_emphasis
 
@@ -59,6 +59,11 @@ LONGEST = 4
 MOST_FOUND = 10_000
 #: What is put behind a word, in small letters.
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
+
+
+def _errors(text: str, right: str) -> tuple[int, int]:
+    """How many words of a text are wrong, and how many characters."""
+    return Levenshtein.distance(text.split(), right.split()), Levenshtein.distance(text, right)
 
 
 def defaults(by_word: bool) -> dict[str, float]:
@@ -132,10 +137,11 @@ class Ranker(Backend):
         new = sorted({*forms.values()})
         candidates_of = dict(zip(new, self.candidates(new, batch_size), strict=True))
         contexts = contexts or [NO_CONTEXT] * len(units)
-        return [
-            self._answer(unit, candidates_of[forms[unit]], context) if unit in forms else {}
-            for unit, context in zip(units, contexts, strict=True)
-        ]
+        answers: list[Answer | None] = [{} for _ in units]
+        for number, (unit, context) in enumerate(zip(units, contexts, strict=True)):
+            if unit in forms:
+                answers[number] = self._answer(unit, candidates_of[forms[unit]], context)
+        return answers
 
     def _answer(self, unit: str, candidates: Candidates, context: Context) -> Answer:
         chances = self.probabilities(candidates, unit, context)
@@ -230,34 +236,29 @@ class Ranker(Backend):
         features[1:, CONFUSED] = 1
         met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
         features[:, LIKELIER] = met - met[0]
-        return Candidates(texts, features, [self._edits(word, text) for text in texts])
+        edits = [self._edits(word, text) for text in texts]
+        return Candidates(texts, features, edits)
 
     def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
         """Of what the model writes and the lists have."""
-        read = [without_emphasis(unit) if self.by_word else unit for unit in units]
-        tokens = list(map(self.tokens, read))
-        edits = list(map(self.vocabulary.edits, units))
+        tokens, edits = [], []
+        others: list[list[Tokens]] = []  # what the lists have, rated in the same search
         texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
-        listed = [
-            texts_of(unit, (), unit_edits) for unit, unit_edits in zip(units, edits, strict=True)
-        ]
-        others = (
-            [list(map(self._asked, unit_texts)) for unit_texts in listed] if self.by_word else ()
-        )
+        for unit in units:
+            tokens.append(self.tokens(without_emphasis(unit) if self.by_word else unit))
+            edits.append(self.vocabulary.edits(unit))
+            if self.by_word:
+                listed = texts_of(unit, (), edits[-1])
+                others.append(list(map(self._asked, listed)))
         written = self.model.nbest(tokens, batch_size, others)
-        texts = [
-            texts_of(unit, map(self.processing.text, hypotheses), unit_edits)
-            for unit, hypotheses, unit_edits in zip(units, written, edits, strict=True)
-        ]
-        pairs = [
-            [(unit, self._asked(text)) for text in unit_texts]
-            for unit, unit_texts in zip(tokens, texts)
-        ]
-        scores = {
-            (unit, text): score
-            for unit, hypotheses in zip(tokens, written, strict=True)
-            for text, score in hypotheses.items()
-        }
+        texts: list[list[str]] = []
+        pairs: list[list[Pair]] = []
+        scores: dict[Pair, float] = {}
+        for unit, read, hypotheses, unit_edits in zip(units, tokens, written, edits, strict=True):
+            unit_texts = texts_of(unit, map(self.processing.text, hypotheses), unit_edits)
+            texts.append(unit_texts)
+            pairs.append([(read, self._asked(text)) for text in unit_texts])
+            scores |= {(read, text): score for text, score in hypotheses.items()}
         asked = [pair for unit_pairs in pairs for pair in unit_pairs if pair not in scores]
         scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
         rated = ([scores[pair] for pair in unit_pairs] for unit_pairs in pairs)
@@ -333,16 +334,17 @@ class Ranker(Backend):
         telling = []
         for unit_candidates, (unit, right, context) in zip(candidates, kept, strict=True):
             texts = [self.cased(text, unit) for text in unit_candidates.texts]
-            wrong = (Levenshtein.distance(text.split(), right.split()) for text in texts)
-            errors = [(n, Levenshtein.distance(text, right)) for n, text in zip(wrong, texts)]
-            meant = not self.by_word or right.lower() in map(str.lower, texts)
-            if len(set(errors)) > 1 and meant:
+            errors = [_errors(text, right) for text in texts]
+            is_there = not self.by_word or right.lower() in map(str.lower, texts)
+            if len(set(errors)) > 1 and is_there:
                 features = self.features(unit_candidates, self.form(unit), context)
-                telling.append((features, [error == min(errors) for error in errors]))
+                fewest = min(errors)
+                telling.append((features, [number == fewest for number in errors]))
         if telling:
             from .fitting import most_likely  # by torch
 
-            free = [name in names and not (self.by_word and name in KEPT) for name in FEATURES]
+            fixed = KEPT if self.by_word else ()
+            free = [name in names and name not in fixed for name in FEATURES]
             self.weights = most_likely(telling, self.weights, free)
         return sum(not best[0] for _, best in telling) / max(len(telling), 1)
 

@@ -89,8 +89,8 @@ class Report:
     def notes(self) -> Iterator[str]:
         """What was changed often; lines that were left alone."""
         if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
-            shown = ", ".join(f"{before} → {after} {n:,}×" for (before, after), n in often)
-            yield f"changed most often: {shown} (--protect-words keeps words)"
+            shown = [f"{before} → {after} {n:,}×" for (before, after), n in often]
+            yield f"changed most often: {', '.join(shown)} (--protect-words keeps words)"
         if self.code:
             yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
         yield from self.unfinished()
@@ -99,7 +99,8 @@ class Report:
         """Lines that the model's answer had no end of, a note for each file."""
         for file, lines in self.unterminated.items():
             place = f"{file}: " if self.named else ""
-            yield f"{place}{_UNTERMINATED}: {counted(len(lines), 'line')} ({few(lines, 5)})"
+            count = counted(len(lines), "line")
+            yield f"{place}{_UNTERMINATED}: {count} ({few(lines, 5)})"
 
     def __str__(self) -> str:
         edits_made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"

@@ -68,11 +68,11 @@ class Repository:
             return True
         parts = os.path.relpath(path, self.root).split(os.sep)
         folders = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-        return any(
-            fnmatchcase(name, pattern)
-            for pattern in self.exclude
-            for name in (folders if "/" in pattern else parts)
-        )
+        for pattern in self.exclude:
+            names = folders if "/" in pattern else parts
+            if any(fnmatchcase(name, pattern) for name in names):
+                return True
+        return False
 
 
 def find_repository(paths: Sequence[str]) -> Repository:

@@ -69,7 +69,8 @@ class Searching(Backend):
     def _numbered_tree(self, tree: WordTree) -> WordTree:
         """A tree of letters as one of the numbers of symbols."""
         numbers = np.zeros(int(tree.symbols.max()) + 1, dtype=np.int64)
-        for letter in np.flatnonzero(np.bincount(tree.symbols)).tolist():
+        letters = np.flatnonzero(np.bincount(tree.symbols))
+        for letter in letters.tolist():
             numbers[letter] = self.number(chr(letter))
         numbers[END_OF_WORD] = self.eos
         return WordTree(numbers[tree.symbols], np.diff(tree.starts))
@@ -104,16 +105,17 @@ class Searching(Backend):
         if self._tree is not None:
             unlimited = np.full(len(order), self.longest)
             beams.append(Beam(LEXICON_BEAM, unlimited, self.eos, self._tree))
-        rater = Given([list(map(self._numbered, asked[place][1])) for place in order], self.eos)
+        others = [list(map(self._numbered, asked[place][1])) for place in order]
+        rater = Given(others, self.eos)
         search(reader, len(order), [*beams, rater], self.eos, self.pad)
-        written: dict[int, Written] = {}
+        written: list[dict[Tokens, float]] = [{} for _ in asked]
         for row, place in enumerate(order):
-            rated = [pair for beam in beams for pair in beam.best(row)] + rater.rated(row)
-            spelt = ((self._spelt(text), score) for text, score in rated)
-            written[place] = {
-                tuple(map(str, tokens)): score for tokens, score in spelt if None not in tokens
-            }
-        return [written[place] for place in range(len(asked))]
+            rated = [pair for beam in beams for pair in beam.best(row)]
+            for text, score in rated + rater.rated(row):
+                tokens = self._spelt(text)
+                if None not in tokens:
+                    written[place][tuple(map(str, tokens))] = score
+        return list(written)
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
         """Log-probability, in nats, of (unit, text): that the model turns one into the other."""

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import compress
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -128,9 +129,9 @@ class Spacing:
             if contraction.endswith("n't") and 0 < counts.get(bare, 0) < counts[contraction]
         }
         is_english = "the" in self._common
-        frequent = {*self._common, *(OTHER_WORDS if is_english else ())}
+        frequent = self._common.union(OTHER_WORDS if is_english else ())
+        names = map(str.lower, NAMES if is_english else ())
         self._common_words = Slips(frequent.intersection(counts))
-        names = (name.lower() for name in NAMES if is_english)
         self._names = Slips(name for name in names if name in counts)
         self._without_pairs = {contraction.replace("'", "") for contraction in self._negated}
         self.word = lru_cache(MOST_KEPT)(self._word)
@@ -150,9 +151,10 @@ class Spacing:
 
     def _text(self, words: Words, slot: Slot) -> float:
         """Log-probability of words at a place."""
-        beside = [word for word in (slot.left, *words, slot.right) if word]
-        pairs = sum(map(self._pair, beside, beside[1:]))
-        return sum(map(self.word, words)) + pairs
+        beside = [*filter(None, (slot.left, *words, slot.right))]
+        sum_words = sum(map(self.word, words))
+        sum_pairs = sum(map(self._pair, beside, beside[1:]))
+        return sum_words + sum_pairs
 
     def _pair(self, left: str, right: str) -> float:
         if left in self._negated:
@@ -247,8 +249,9 @@ class Spacing:
         *with_second, _ = self._lines.split(f"{second}\n")
         ends = (text.partition("\n")[0] for text in with_first)
         begins = (text.rpartition("\n")[2] for text in with_second)
-        productivity = [sum(map(self._stands, parts)) for parts in (ends, begins)]
-        return COMPOUND + sum(map(math.log1p, productivity))
+        count_first = sum(map(self._stands, ends))
+        count_second = sum(map(self._stands, begins))
+        return COMPOUND + (math.log1p(count_first) + math.log1p(count_second))
 
     # choosing -------------------------------------------------------------------------------------
 
@@ -328,16 +331,21 @@ class Spacing:
     ) -> Iterator[tuple[int, int]]:
         """The numbers of the first and the last word of each slot: no names nor parts of words
         with hyphens."""
-        stands_alone = [
-            not {line[start - 1 : start], line[end : end + 1]} & {*HYPHENS} for start, end in places
-        ]
+        hyphens = {*HYPHENS}
+        stands_alone = []
+        for start, end in places:
+            beside = line[start - 1 : start], line[end : end + 1]
+            stands_alone.append(hyphens.isdisjoint(beside))
         for number, (_, end) in enumerate(places):
             if not stands_alone[number] or cases[number] == "mixed":
                 continue
             yield number, number
-            beside = number + 1 < len(places) and line[end : places[number + 1][0]] == " "
-            if beside and stands_alone[number + 1] and cases[number + 1] == "small":
-                yield number, number + 1
+            following = number + 1
+            if following == len(places):
+                return
+            has_space = line[end : places[following][0]] == " "
+            if has_space and stands_alone[following] and cases[following] == "small":
+                yield number, following
 
     def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
         """The best of what may have been meant, its probability, and that of all changes of spaces;
@@ -350,27 +358,33 @@ class Spacing:
         compounds = (words for words, price in options if price == LEFT_OUT[0])
         rated += [(self._text(words, slot) + self._compound(words), None) for words in compounds]
         if meant != slot.words and meant not in [option.words for option in options]:
-            slips = sum(map(OSA.distance, slot.words, meant))
-            is_slip = options and not has_letters_of(slot.words, options[0].words)
-            first_price = options[0].price if is_slip else SLIP
-            price = first_price + SLIP * (slips - 1)
-            rated.append((self._text(tuple(" ".join(meant).split()), slot) + price, None))
+            rated.append((self._of_model(slot, meant, options), None))
         alone = 0.0 if slot.left or slot.right else ALONE
         rated += [(self._text(words, slot) + price + alone, words) for words, price in options]
-        top = max(score for score, _ in rated)
-        total = math.fsum(math.exp(score - top) for score, _ in rated)
-        spaces = (score for score, words in rated if words and has_letters_of(slot.words, words))
-        share = math.fsum(math.exp(score - top) for score in spaces) / total
-        score, best = max(rated, key=itemgetter(0))
-        return best, math.exp(score - top) / total, share
+        top, best = max(rated, key=itemgetter(0))
+        masses = [math.exp(score - top) for score, _ in rated]
+        total = math.fsum(masses)
+        of_spaces = [words and has_letters_of(slot.words, words) for _, words in rated]
+        return best, 1 / total, math.fsum(compress(masses, of_spaces)) / total
+
+    def _of_model(self, slot: Slot, meant: Words, options: Sequence[Option]) -> float:
+        """Log-probability that what a model makes of a slot was meant there."""
+        slips = sum(map(OSA.distance, slot.words, meant))
+        is_slip = options and not has_letters_of(slot.words, options[0].words)
+        first_price = options[0].price if is_slip else SLIP
+        price = first_price + SLIP * (slips - 1)
+        words = tuple(" ".join(meant).split())
+        return self._text(words, slot) + price
 
 
 def most_frequent(counts: Mapping[str, float], most: int) -> list[str]:
     """The words with the highest counts, and those that are met as often."""
-    words, values = [*counts], np.array([*counts.values()])
+    words = [*counts]
+    values = np.array([*counts.values()])
     rank = max(len(words) - most, 0)
     least = np.partition(values, rank)[rank]
-    return [words[place] for place in np.flatnonzero(values >= least).tolist()]
+    places = np.flatnonzero(values >= least)
+    return [words[place] for place in places.tolist()]
 
 
 def is_foreign(sum_rated: float, count: int) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable
 
 import numpy as np
 
-from .evidence import BAR, bar_of_change
+from .evidence import BAR, bar_of_change, behind_bar
 
 #: The share of errors that a ranking is tuned to expect: nearly all, so that it says of each
 #: unknown word what would be written if it were wrong.
@@ -89,7 +89,7 @@ class TextPrior:
             bar = max(bar, BAR)
         higher = log_odds(EXPECTED) - log_odds(self.share)
         bar *= max(higher, 0.0) / (log_odds(EXPECTED) - log_odds(LOWEST))
-        return chance / (chance + max(1 - chance, 1e-9) * math.exp(bar))
+        return behind_bar(chance, bar)
 
 
 def _odds(share: float) -> float:

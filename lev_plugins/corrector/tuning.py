@@ -116,9 +116,12 @@ def _weigh_unchanged(
 
     def value(weights: np.ndarray) -> float:
         ranker.weights = weights
-        return goal.value(goal.best(curve(corrector.correct(noisy), clean))[1])
+        points = curve(corrector.correct(noisy), clean)
+        _, counts = goal.best(points)
+        return goal.value(counts)
 
-    steps = np.eye(len(FEATURES))[UNCHANGED] * np.array([(0.0, *OFFSETS)]).T
+    offsets = np.array([(0.0, *OFFSETS)]).T
+    steps = np.eye(len(FEATURES))[UNCHANGED] * offsets
     ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
 
 
@@ -138,43 +141,50 @@ def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
 
     A word for which more or fewer are written is wrong then.
     """
-    pairs = [
-        pair
-        for correction, meant in zip(done, clean, strict=True)
-        for pair in zip(correction.source.split(), meant.split(), strict=True)
-    ]
+    pairs: list[tuple[str, str]] = []
+    for correction, line in zip(done, clean, strict=True):
+        pairs += zip(correction.source.split(), line.split(), strict=True)
     right = sum(word == meant for word, meant in pairs)
-    rows = []  # of each edit its words that are wrong now, and those that are put right
     applied = list(applied_edits(done, clean))
-    for edit, meant in applied:
-        before, after = edit.before.split(), edit.after.split()
-        same = after if len(after) == len(before) else [""] * len(before)
-        right_then_now = [(a == w, b == w) for a, b, w in zip(before, same, meant, strict=True)]
-        lost = right_then_now.count((True, False)) or int(not before)
-        rows.append((right_then_now.count((False, True)), lost))
+    rows = [_words_changed(edit, meant) for edit, meant in applied]
     chances = np.array([edit.probability for edit, _ in applied])
     table = np.array(rows, dtype=int).reshape(-1, 2)
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if rows else []
     thresholds = (0.0, *sorted(set(steps)), 1.0)
-    sums = [table[chances >= threshold].sum(0).tolist() for threshold in thresholds]
-    return [
-        (threshold, CorrectionCounts(len(pairs), right, *changed))
-        for threshold, changed in zip(thresholds, sums, strict=True)
-    ]
+    points = []
+    for threshold in thresholds:
+        changed = table[chances >= threshold].sum(0).tolist()
+        points.append((threshold, CorrectionCounts(len(pairs), right, *changed)))
+    return points
+
+
+def _words_changed(edit: Edit, meant: Sequence[str]) -> tuple[int, int]:
+    """How many words an edit puts right, and how many right ones are wrong then."""
+    before, after = edit.before.split(), edit.after.split()
+    if len(after) != len(before):
+        after = [""] * len(before)
+    righted = lost = 0
+    for old, new, word in zip(before, after, meant, strict=True):
+        righted += old != word and new == word
+        lost += old == word and new != word
+    return righted, lost or int(not before)
 
 
 def _examples(
     noisy: Sequence[str], clean: Sequence[str], kind: UnitKind, window: int
 ) -> Iterator[Example]:
     """The units of lines, where they are alone in their words, and what should stand there."""
-    for line, other in zip(noisy, clean, strict=True):
-        words, places = other.split(), list(spans(line, kind, window))
+    for line, right in zip(noisy, clean, strict=True):
+        words = right.split()
+        places = list(spans(line, kind, window))
         first = [len(f"{line[:start]}.".split()) - 1 for start, _ in places]
         for n, (start, end) in enumerate(places):
-            meant = " ".join(words[first[n] : len(line[:end].split())])
-            wanted = [meant[a:b] for a, b in spans(meant, kind, window)]
-            if first.count(first[n]) == len(wanted) == 1:
-                yield line[start:end], wanted[0], context(line, places, n)
+            last = len(line[:end].split())
+            meant = " ".join(words[first[n] : last])
+            units = list(spans(meant, kind, window))
+            if first.count(first[n]) == len(units) == 1:
+                begin, stop = units[0]
+                yield line[start:end], meant[begin:stop], context(line, places, n)
 
 
 def _same_words(
@@ -187,10 +197,13 @@ def _same_words(
         raise UserError(f"{amounts}; line n of each must belong together")
     sides = [(before.split(), after.split()) for before, after in zip(noisy, clean, strict=True)]
     same = [len(before) == len(after) for before, after in sides]
-    words = [both for line_sides in compress(sides, same) for both in zip(*line_sides, strict=True)]
+    words: list[tuple[str, str]] = []
+    for before, after in compress(sides, same):
+        words += zip(before, after, strict=True)
     grown = [len(meant) - len(word) for word, meant in words if word != meant]
     if not grown:
         what = f"none of {counted(len(words), 'word')}, of lines with as many in both, is wrong"
         raise UserError(f"{amounts}, {what}; give text with errors, and the same corrected")
     others = [number for number, is_same in enumerate(same, start=1) if not is_same]
-    return list(compress(noisy, same)), list(compress(clean, same)), others, max(1, *grown)
+    noisy, clean = list(compress(noisy, same)), list(compress(clean, same))
+    return noisy, clean, others, max(1, *grown)

@@ -71,8 +71,10 @@ class Unit(NamedTuple):
 def read_unit(line: str, start: int, end: int) -> Unit:
     """The unit between two places of a line, less the spaces at its ends."""
     text = line[start:end]
-    start, end = end - len(text.lstrip()), start + len(text.rstrip())
-    return Unit(start, end, _LONE_SURROGATE.sub(UNREADABLE, " ".join(text.split())))
+    first = end - len(text.lstrip())
+    last = start + len(text.rstrip())
+    spaced = " ".join(text.split())
+    return Unit(first, last, _LONE_SURROGATE.sub(UNREADABLE, spaced))
 
 
 def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int]]:
@@ -167,10 +169,16 @@ def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Contex
     none, or more than whitespace between the two."""
     start, end = places[number]
     line = without_markup(line)
-    before, behind = places[max(number - 1, 0) : number], places[number + 1 : number + 2]
-    left = (line[a:b].lower() for a, b in before if line[b:start].isspace())
-    right = (line[a:b].lower() for a, b in behind if line[end:a].isspace())
-    return "".join(left), "".join(right)
+    before = behind = ""
+    if number > 0:
+        first, last = places[number - 1]
+        if line[last:start].isspace():
+            before = line[first:last].lower()
+    if number + 1 < len(places):
+        first, last = places[number + 1]
+        if line[end:first].isspace():
+            behind = line[first:last].lower()
+    return before, behind
 
 
 def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[Unit]:

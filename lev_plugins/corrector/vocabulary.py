@@ -3,6 +3,7 @@
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -113,12 +114,12 @@ class Vocabulary:
     def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
         """What the table and the lists have for the words of a unit: listed, and near ones, the
         nearest first; in a line for words that the lexicon lacks."""
-        words = list(enumerate(unit.split()))
-
-        def single(lists: Callable[[str], Iterable[str]]) -> list[WordEdit]:
-            return [WordEdit(n, n + 1, (text,)) for n, word in words for text in lists(word)]
-
-        return single(lambda word: sorted(self.corrections(word))), single(self._near)
+        listed: list[WordEdit] = []
+        near: list[WordEdit] = []
+        for n, word in enumerate(unit.split()):
+            listed += [WordEdit(n, n + 1, (text,)) for text in sorted(self.corrections(word))]
+            near += [WordEdit(n, n + 1, (text,)) for text in self._near(word)]
+        return listed, near
 
     def texts(
         self,
@@ -139,23 +140,27 @@ class Vocabulary:
         words, (listed, near) = unit.split(), edits
         candidates = dict.fromkeys([unit, *(" ".join(text.split()) for text in written)])
         several = len(words) > 1  # else each text is an edit of the whole
-        single = [
-            edit for text in candidates if several for edit in word_edits(words, text.split())
-        ]
+        single: list[WordEdit] = []
+        for text in candidates if several else ():
+            single += word_edits(words, text.split())
         combinations = [[edit] for edit in dict.fromkeys([*single, *listed, *near])]
-        alone = [edit for edit in listed if sum(other.start == edit.start for other in listed) == 1]
+        listed_for = Counter(edit.start for edit in listed)
+        alone = [edit for edit in listed if listed_for[edit.start] == 1]
         if several:
             nearest = {edit.start: edit for edit in (*reversed(near), *alone)}
             combinations += [alone, [nearest[place] for place in sorted(nearest)]]
         candidates |= dict.fromkeys(edited(words, edits) for edits in combinations)
         limit = len(unit) + longest * len(words)
-        kept = {unit, *(edited(words, edits) for edits in (*([edit] for edit in listed), alone))}
+        of_lists = {edited(words, [edit]) for edit in listed} | {edited(words, alone)}
         plain = without_emphasis(unit) if self.by_word else unit
-        short = (
-            text for text in candidates
-            if text in kept or (0 < len(text) <= limit and not (self.by_word and far(plain, text)))
-        )  # fmt: skip
-        able = (text for text in short if text == unit or spelt(text))
+
+        def may_stand(text: str) -> bool:
+            if text == unit:
+                return True
+            is_near = 0 < len(text) <= limit and not (self.by_word and far(plain, text))
+            return (is_near or text in of_lists) and spelt(text)
+
+        able = filter(may_stand, candidates)
         return list(able if self.by_word else islice(able, MOST))
 
     def _near(self, word: str) -> Iterable[str]:
@@ -175,32 +180,43 @@ class Vocabulary:
         return [word.replace(core, other, 1) for other in nearest[:NEAR_IN_LINE]]
 
     def _measured(self, before: str, after: str) -> np.ndarray:
-        stays = before == after
         # a correction of several words is known where all of them are
         count = min(map(self.count, after.split()), default=-1.0)
-        known, listed = count >= 0, self.corrections(before)
+        is_known = count >= 0
+        frequency = math.log1p(count) - self.common if is_known else 0.0
+        corrections = self.corrections(before)
+        is_listed = after in corrections
+        misspellings = self.lookup.misspellings.get(after, 0) if self.lookup else 0
         # the lexicon's capital counts as an edit where nothing else differs
-        small = after.lower() if self.by_word and known and after.lower() != before else after
+        small = after.lower() if self.by_word and is_known and after.lower() != before else after
+        stays = before == after
         plain = before if stays or not self.by_word else without_emphasis(before)
         edits = distance(plain, small)
-        right = self.lookup.misspellings.get(after, 0) if self.lookup else 0
+        heard = distance(consonants(before), consonants(small)) if edits else 0
+        capital = short = False
+        shape, letters = 0.0, 0
+        if stays:
+            capital = before[:1] != before[:1].lower()
+            shape = self.letters.per_letter(before) - TYPICAL if self.letters else 0.0
+            letters = len(before) - SHORT
+            short = len(before) <= ABBREVIATION and not corrections
         features = [
-            float(known or after in listed),
-            math.log1p(count) - self.common if known else 0.0,
-            float(stays) - float(not before),
-            float(stays and before[:1] != before[:1].lower()),
-            float(after in listed),
-            math.log1p(right),
+            is_known or is_listed,
+            frequency,
+            stays - (not before),
+            capital,
+            is_listed,
+            math.log1p(misspellings),
             edits / max(len(plain), 1),
-            float(distance(consonants(before), consonants(small))) if edits else 0.0,
-            float(len(after) - len(plain)),
-            float(small[:1] != before[:1]),
-            float(small[-1:] != before[-1:]),
-            self.letters.per_letter(before) - TYPICAL if stays and self.letters else 0.0,
-            float(len(before) - SHORT) if stays else 0.0,
-            float(stays and len(before) <= ABBREVIATION and not listed),
+            heard,
+            len(after) - len(plain),
+            small[:1] != before[:1],
+            small[-1:] != before[-1:],
+            shape,
+            letters,
+            short,
         ]
-        return np.array(features)
+        return np.array(features, dtype=np.float64)
 
 
 def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
@@ -240,4 +256,7 @@ def with_case(text: str, word: str) -> str:
     """A text with the capitals of a word: none, all, or the first letter's."""
     if len(word) > 1 and word == word.upper() != word.lower():
         return text.upper()
-    return text[:1].upper() + text[1:] if word[:1] != word[:1].lower() else text
+    first = word[:1]
+    if first == first.lower():
+        return text
+    return text[:1].upper() + text[1:]
