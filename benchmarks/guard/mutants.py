@@ -5,6 +5,12 @@
 
 ``run`` changes the files of its tree: give it a copy. Behind the options stand pytest's arguments,
 which say what tests a mutant is tried with, until the first fails. It goes on where it was stopped.
+With ``--reach`` only those of them run that reach the mutant's statement, as coverage.py tells of a
+run with ``dynamic_context = test_function`` (what other processes execute is not seen):
+
+    python -m coverage run --rcfile RC --data-file reach.db -m pytest tests/systems    # in COPY
+    python benchmarks/guard/mutants.py run --tree COPY --reach reach.db tests/systems
+
 A mutant of the list also has the verdict of the tree that the list was made from (commit c32784a),
 or, if it took the place of another whose line went, that of some tests, or ``untried``.
 """
@@ -59,11 +65,40 @@ def place(one: Mutant, tree: Path) -> tuple[Path, int] | None:
     return hits[0][2:]
 
 
-def verdict(one: Mutant, tree: Path, tests: Sequence[str]) -> tuple[str, str]:
+class Reach:
+    """Which tests reach a statement, as the contexts of a file of coverage.py say."""
+
+    def __init__(self, path: Path) -> None:
+        from coverage import CoverageData  # of all that this script does, only this needs it
+
+        self.data = CoverageData(str(path))
+        self.data.read()
+
+    def functions(self, path: Path, index: int) -> set[str]:
+        """Names of the test functions that execute the statement of a line."""
+        statements = [
+            node
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.stmt) and node.lineno <= index + 1 <= (node.end_lineno or 0)
+        ]
+        first = max((node.lineno for node in statements), default=index + 1)
+        contexts = self.data.contexts_by_lineno(str(path))
+        reaching = [*contexts.get(first, ()), *contexts.get(index + 1, ())]
+        return {context.rpartition(".")[2] for context in reaching} - {""}
+
+
+def verdict(
+    one: Mutant, tree: Path, tests: Sequence[str], reach: Reach | None = None
+) -> tuple[str, str]:
     """What becomes of a mutant, and the test that notices it."""
     if (found := place(one, tree)) is None:
         return "gone", ""
     path, index = found
+    if reach is not None:
+        functions = reach.functions(path, index)
+        if not functions:
+            return "unreached", ""
+        tests = [*tests, "-k", " or ".join(sorted(functions))]
     original = path.read_text(encoding="utf-8")
     lines = original.split("\n")
     lines[index] = lines[index].replace(one["line"], one["mutant"])
@@ -104,14 +139,16 @@ def main() -> int:
     parser.add_argument("action", choices=("run", "compare"))
     parser.add_argument("--tree", type=Path, default=Path(), help="run: a copy of a checkout")
     parser.add_argument("--into", type=Path, default="new.jsonl", help="run: a file, added to")
+    parser.add_argument("--reach", type=Path, metavar="FILE", help="run: what coverage.py wrote")
     parser.add_argument("--only", default="", metavar="TEXT", help="run: files whose name holds it")
     args, rest = parser.parse_known_args()
     if args.action == "compare":
         return not compare(*map(Path, rest))
     known = set(map(key, read(args.into)))
+    reach = Reach(args.reach) if args.reach else None
     for one in read(Path(__file__).with_name("mutants.jsonl")):
         if args.only in one["file"] and key(one) not in known:
-            what, by = verdict(one, args.tree.resolve(), rest)
+            what, by = verdict(one, args.tree.resolve(), rest, reach)
             with args.into.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({**one, "verdict": what, "by": by}) + "\n")
     return 0

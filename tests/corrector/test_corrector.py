@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.corrector import Corrector
+from lev_plugins.corrector.backends import Rewriting
 from lev_plugins.corrector.corrector import LONGEST_WORD
 from lev_plugins.corrector.edits import apply_edits
 from lev_plugins.corrector.protection import Protection
@@ -148,6 +149,13 @@ def test_words_side_by_side_stand_or_fall_by_themselves():
     edits = correct_line(words, "teh cta sat").edits
     assert [edit.probability for edit in edits] == pytest.approx([0.9, 0.8 * 0.7])
     assert correct_line(words, "teh cta sat", min_confidence=0.8).text == "the cta sat"
+
+
+def test_an_edit_is_as_sure_as_the_tokens_of_its_own_words():
+    gone, come = [math.log(0.9), math.log(0.8), None], [math.log(0.7), math.log(0.6), None]
+    rewriting = Rewriting(("teh", "cta", "sat"), ("the", "cat", "sat"), gone, come)
+    answer = rewriting.answer("teh cta sat", TextProcessing(None, None))
+    assert list(answer.values()) == pytest.approx([0.9 * 0.7, 0.8 * 0.6])
 
 
 @given(ODD, st.floats(0, 1))

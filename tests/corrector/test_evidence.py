@@ -142,10 +142,13 @@ def test_files_that_are_no_prose_need_more():
 
 
 def test_edits_that_are_sure_beyond_doubt_count_as_errors():
-    text = evidence(*CAREFUL)
+    text = evidence(*CAREFUL, "the runkle functor sat", "the Xxxx cat")
+    before = text.errors
     text.learn("functor", 0.999)  # which a list has
     text.learn("xxx", 0.5)
-    assert text.severity == 1
+    text.learn("yyy", 0.999)  # which does not stand there
+    text.learn("Xxxx", 0.999)  # perhaps a name
+    assert text.errors == before and text.severity == 1
     for n in range(3, 20):
         text.learn("x" * n, 0.999)
     assert text.severity < 0.5
@@ -164,6 +167,15 @@ def test_lines_and_quotations_in_another_language_are_found_and_count_for_nothin
     text.run.languages._foreign = ("habe",)
     assert read(text, ["habe das nicht the", "habe"] * 9)[1] == [(0, 4)]
     assert text.foreign, "then a single word is foreign, too"
+
+
+def test_each_run_of_strange_words_is_asked_about_alone():
+    line = "the cat je ne sais the cat sat on habe das nicht"
+    words = [
+        Word(start, end, line[start:end] not in LEXICON) for start, end in spans(line, "letters")
+    ]
+    languages = English(("je ne", "habe das"))
+    assert languages.foreign(line, words) == [(8, 18), (34, 48)]
 
 
 def test_an_installed_library_tells_languages():

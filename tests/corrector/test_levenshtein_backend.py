@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.corrector.edits import apply_edits
-from lev_plugins.corrector.levenshtein import rewriting, trace_edits
+from lev_plugins.corrector.levenshtein import LevenshteinBackend, rewriting, trace_edits
 from lev_plugins.inference.text_processing import TextProcessing
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
@@ -60,6 +60,8 @@ def test_a_probability_is_the_product_over_deletions_and_tokens_written(word):
 
 def test_a_unit_longer_than_it_was_still_fits():
     assert ONE.limit == 51  # of 64 positions, with room for a longer correction
+    short = editors.editor(characters=True, max_source_positions=20)
+    assert LevenshteinBackend(short, knows_spaces=True).limit == 18  # between <s> and </s>
     (answer,) = ONE.write(["abcdefgh" * 6], 1)
     assert answer is not None
 

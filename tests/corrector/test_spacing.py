@@ -47,6 +47,7 @@ def respaced(line, wanted=()):
         ("we sat in the the home", "the the", "the"),
         ("we dont see the home", "dont", "don't"),
         ("we cant see the home", "cant", "can't"),
+        ("we dont the home", "dont", "don't"),  # which is no word, whatever follows
         ("WE SAT ONTHE HOME", "ONTHE", "ON THE"),
     ],
 )

@@ -24,6 +24,8 @@ def test_the_temperature_that_spoilt_probabilities_is_found(warmth):
     outcomes = [(calibrated(p, 1 / warmth), rng.random() < p) for p in chances]
     assert temperature(outcomes) == pytest.approx(warmth, rel=0.1)
     assert temperature([(0.3, True), (0.9, True)]) == temperature([]) == 1.0
+    too_sure = [(0.8, True)] * 6 + [(0.8, False)] * 4
+    assert calibrated(0.8, temperature(too_sure)) == pytest.approx(0.6, abs=0.002)
 
 
 def test_a_temperature_keeps_the_order_and_what_is_certain():

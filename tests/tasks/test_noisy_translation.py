@@ -254,6 +254,15 @@ def test_lengths_of_many_lines_are_estimated_and_seldom_too_short(many):
     assert not loaded(many(), "valid").estimated
 
 
+def test_a_word_that_is_not_known_makes_no_other_line_uncertain():
+    known = [" ".join(["hand"] * number) for number in range(1, 40)]
+    words = length_estimates.WordTokens.of(known, lambda word: 2)
+    lengths = np.array([2 * number + 1 for number in range(1, 40)] + [9])
+    block = "\n".join([*known, "unheard"]).encode()
+    estimates = length_estimates.Fit.of(words, block, lengths)(block)
+    assert np.array_equal(estimates[:-1], lengths[:-1]) and estimates[-1] >= lengths[-1]
+
+
 @pytest.mark.parametrize("encoder", [Characters, None])
 def test_lengths_of_many_lines_are_right_where_characters_or_words_are_tokens(many, encoder):
     task = many()
