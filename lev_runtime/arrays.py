@@ -174,7 +174,8 @@ class Arrays:
         if logits.shape[-1] == 2:  # one call in the place of five
             return np.logaddexp(logits[..., 0], logits[..., 1])
         highest = logits.max(-1)
-        return highest + np.log(np.exp(logits - highest[..., None]).sum(-1))
+        total = np.exp(logits - highest[..., None]).sum(-1)
+        return highest + np.log(total)
 
     def likeliest(self, logits: Array) -> Array:
         """Of each of P × V logits the highest: P."""

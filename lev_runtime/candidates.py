@@ -31,7 +31,8 @@ class CandidateNoise:
     def __call__(self, rows: Array, places: Array, width: int, stream: int, classes: int) -> Array:
         """P × ``classes`` at ``places`` (P) of R' × ``width`` laid flat; ``rows``: R' of R."""
         candidates = self.arrays.take(rows, places // width)
-        keys, positions = self.arrays.take(self.keys, candidates), places % width
+        keys = self.arrays.take(self.keys, candidates)
+        positions = places % width
         return gumbel_noise(self.options, keys, candidates, stream, positions, classes, self.arrays)
 
 
@@ -105,5 +106,6 @@ def best(candidates: Sequence[EditHypothesis], number: int) -> list[EditHypothes
     """The ``number`` best different candidates; of equal ones the first."""
     different: dict[tuple[int, ...], EditHypothesis] = {}
     for candidate in sorted(candidates, key=lambda candidate: -candidate["score"]):
-        different.setdefault(tuple(candidate["tokens"].tolist()), candidate)
+        tokens = tuple(candidate["tokens"].tolist())
+        different.setdefault(tokens, candidate)
     return list(different.values())[:number]

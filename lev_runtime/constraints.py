@@ -23,7 +23,8 @@ class EditConstraints:
     def __init__(
         self, draft: Array, marks: Array, symbols: tuple[str, ...], arrays: Arrays
     ) -> None:
-        self.marks, self.arrays = marks, arrays
+        self.marks = marks
+        self.arrays = arrays
         edges = arrays.send(symbol_edges(symbols), marks)
         self.continues, self.continued = edges[:, 0], edges[:, 1]
         self.whole_words = bool((marks & (BEGINS | ENDS)).any())
@@ -41,7 +42,9 @@ class EditConstraints:
         left, right = tokens[:, :-1], tokens[:, 1:]
         ends = self.standing(ENDS, origin, rows)[:, :-1]
         begins = self.standing(BEGINS, origin, rows)[:, 1:]
-        return (ends & self.continues[right]) | (begins & self.continued[left])
+        onto_left = ends & self.continues[right]
+        onto_right = begins & self.continued[left]
+        return onto_left | onto_right
 
     def growing(self, places: Array, origin: Array, rows: Array) -> Array:
         """P × V, bool: what would grow onto a word that stays, at ``places`` (P) of R' × T laid
@@ -68,16 +71,15 @@ class EditConstraints:
         sentences, new = arrays.numbers([tokens, arrays.whole(where)])
         index = list(itertools.accumulate(map(sum, new), initial=0))  # of a row's first answer
         while again := self._all_rewritten(numbers, sentences, new):
-            answers = arrays.send(
-                [index[row] + sum(new[row][:place]) for row, place in again], logits
-            )
-            written = arrays.send([sentences[row][place] for row, place in again], logits)
-            logits[answers, written] = float("-inf")
+            places = [index[row] + sum(new[row][:place]) for row, place in again]
+            written = [sentences[row][place] for row, place in again]
+            answers = arrays.send(places, logits)
+            logits[answers, arrays.send(written, logits)] = float("-inf")
             best = arrays.likeliest(arrays.take(logits, answers)).tolist()
             for (row, place), token in zip(again, best, strict=True):
                 sentences[row][place] = token
-        sides = zip(itertools.chain(*sentences), itertools.chain(*new), strict=True)
-        return arrays.send([token for token, written in sides if written], logits)
+        likeliest = itertools.compress(itertools.chain(*sentences), itertools.chain(*new))
+        return arrays.send(list(likeliest), logits)
 
     def _all_rewritten(
         self, numbers: Sequence[int], sentences: list[list[int]], new: list[list[int]]

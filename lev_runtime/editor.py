@@ -94,8 +94,9 @@ class Editor(TextEditor[Sentence]):
                 "there is an old source, and the model was not trained with --old-source; leave it "
                 "out"
             )
+        marked_draft = marked_terms(terms) if terms else draft or ""
         words, draft_tokens, marks = marked_tokens(
-            marked_terms(terms) if terms else draft or "",
+            marked_draft,
             markup or bool(terms),
             self.codec.encode,
             self.target.encode,
@@ -103,7 +104,8 @@ class Editor(TextEditor[Sentence]):
             self.settings["max_target_positions"],
             lambda: self._joining,
         )
-        source_words = self.codec.encode(mark_change(source, old or "")).split()
+        marked_source = mark_change(source, old or "")
+        source_words = self.codec.encode(marked_source).split()
         source_tokens = self.source.encode(source_words)
         check_lengths(source_tokens, draft_tokens, self.settings["limits"])
         if terms:

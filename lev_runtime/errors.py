@@ -6,6 +6,8 @@ from collections.abc import Sequence
 _LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
 # Reorder or break a line without being seen. Joiners stay: scripts need them.
 _UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+#: Categories of Unicode: controls, half surrogate pairs, and what ends lines and paragraphs.
+_CONTROLS = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 class UserError(ValueError):
@@ -26,12 +28,11 @@ def printable(text: str) -> str:
     """Return ``text`` with control characters, line breaks and the like as escapes (``\\x1b``)."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        char.encode("unicode_escape").decode("ascii")
-        if char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
-        else char
-        for char in text
-    )
+    shown = []
+    for char in text:
+        is_seen = char not in _UNSEEN and unicodedata.category(char) not in _CONTROLS
+        shown.append(char if is_seen else char.encode("unicode_escape").decode("ascii"))
+    return "".join(shown)
 
 
 def counted(count: int, noun: str) -> str:

@@ -30,16 +30,17 @@ class Memory:
     """
 
     def __init__(self, arrays: Inputs, index: np.ndarray) -> None:
-        self.arrays, self.index = arrays, index
+        self.arrays = arrays
+        self.index = index
         self.known: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        self._chosen: tuple[bytes, Inputs] = np.arange(len(arrays["source_mask"])).tobytes(), arrays
+        all_sources = np.arange(len(arrays["source_mask"]))
+        self._chosen: tuple[bytes, Inputs] = all_sources.tobytes(), arrays
 
     def select(self, rows: np.ndarray) -> "Memory":
         """That of some sentences."""
         memory = Memory(self.arrays, self.index[rows])
-        memory.known = {
-            head: (tokens[rows], logits[rows]) for head, (tokens, logits) in self.known.items()
-        }
+        for head, (tokens, logits) in self.known.items():
+            memory.known[head] = tokens[rows], logits[rows]
         return memory
 
     def unread(self, head: str, tokens: np.ndarray, pad: int) -> np.ndarray:
@@ -55,8 +56,9 @@ class Memory:
         """A head has read the sentences at ``rows`` of R × T tokens."""
         if len(rows) < len(tokens):
             count, width = len(tokens), logits.shape[1]
-            nothing = np.full((count, 1), pad), np.zeros((count, *logits.shape[1:]), np.float32)
-            before, earlier = self.known.get(head, nothing)
+            no_tokens = np.full((count, 1), pad)
+            no_logits = np.zeros((count, *logits.shape[1:]), np.float32)
+            before, earlier = self.known.get(head, (no_tokens, no_logits))
             known = _fitted(earlier, max(earlier.shape[1], width), 0.0)
             known[rows, :width] = logits
             read = _fitted(before, tokens.shape[1], pad).copy()
@@ -219,13 +221,14 @@ class _Texts(NamedTuple):
     @classmethod
     def of(cls, tokens: np.ndarray, trace: Trace | None, pad: int, rows: np.ndarray) -> "_Texts":
         """Those at ``rows``, with what was deleted from them."""
+        is_part = len(rows) < len(tokens)
         if trace is not None:
-            chosen = trace if len(rows) == len(tokens) else trace.select(rows)
+            chosen = trace.select(rows) if is_part else trace
             shown, deleted = chosen.tokens, chosen.deleted
         else:
-            shown, deleted = tokens if len(rows) == len(tokens) else tokens[rows], None
+            shown, deleted = tokens[rows] if is_part else tokens, None
         mask = shown != pad
-        if len(rows) < len(tokens):
+        if is_part:
             width = mask.sum(1).max()
             shown, mask = shown[:, :width], mask[:, :width]
             deleted = None if deleted is None else deleted[:, :width]
@@ -282,6 +285,7 @@ def _copied(inputs: Inputs, rows: np.ndarray, columns: np.ndarray) -> np.ndarray
     and the last are the source's (Gu et al., 2018, §3.1.2)."""
     source = inputs["source_mask"]
     last = source.sum(1)[rows] - 1
-    end = np.maximum(inputs["mask"].sum(1)[rows] - 1, 1)
+    size = inputs["mask"].sum(1)[rows]
+    end = np.maximum(size - 1, 1)
     places = (2 * columns * last + end) // (2 * end)
     return rows * source.shape[1] + np.minimum(places, last)

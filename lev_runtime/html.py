@@ -34,4 +34,5 @@ def rows(lines: Iterable[tuple[str, str]]) -> str:
     """A table of names and what they name; the latter is HTML."""
     style = 'style="text-align:start"'
     row = f'<tr><th {style}>{{}}</th><td {style} dir="auto">{{}}</td></tr>'
-    return f"<table>{''.join(row.format(text(name), content) for name, content in lines)}</table>"
+    table = "".join(row.format(text(name), content) for name, content in lines)
+    return f"<table>{table}</table>"

@@ -55,20 +55,21 @@ class Labeler(TextLabeler):
         """See the base class."""
         (logits,) = self.session(["logits"], self._inputs(windows))
         for window, rows in zip(windows, logits):
-            yield self._probabilities(rows[: self.num_positions(window)])
+            count = self.num_positions(window)
+            yield self._probabilities(rows[:count])
 
     def _inputs(self, windows: Sequence[Encoding]) -> dict[str, np.ndarray]:
         """What the graph takes, B × S and B × L, padded on the right with 0."""
         counts = [self.num_positions(window) for window in windows]
-        latents = [[*range(count)] if self.kind == MULTILABEL else [0] * count for count in counts]
-        mask = _padded([[1] * len(window.pieces) for window in windows])
-        latent_mask = _padded([[1] * count for count in counts])
+        pieces = [window.pieces for window in windows]
         inputs = {
-            "tokens": _padded([window.pieces for window in windows]),
-            "mask": mask.astype(np.int32),
-            "latents": _padded(latents),
-            "latent_mask": latent_mask.astype(np.int32),
+            "tokens": _padded(pieces),
+            "mask": _mask([*map(len, pieces)]),
+            "latents": _padded([[0] * count for count in counts]),
+            "latent_mask": _mask(counts),
         }
+        if self.kind == MULTILABEL:
+            inputs["latents"] = _padded([[*range(count)] for count in counts])
         if self.tags:
             inputs["spans"] = _padded([window.word_ids for window in windows])
             inputs["latent_spans"] = _padded([[*range(1, count + 1)] for count in counts])
@@ -94,6 +95,11 @@ def _tokenizer(folder: Folder, kind: str) -> Tokenizer:
         return Tokenizer((folder.path / SUBWORDS).read_bytes())
     content = folder.json(kind)
     return FolderTokenizer(content["wordpiece"], content["first"])
+
+
+def _mask(counts: Sequence[int]) -> np.ndarray:
+    """Rows of so many ones, 0 behind them."""
+    return _padded([[1] * count for count in counts]).astype(np.int32)
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:

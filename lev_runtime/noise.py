@@ -27,7 +27,9 @@ def _mix(bits: np.ndarray) -> np.ndarray:
 def uniform(seed: int, stream: int, lines: np.ndarray, classes: int) -> np.ndarray:
     """Numbers of [0, 1), lines × classes, single precision."""
     start = np.array([_signed(seed * 1_000_003 + _STREAM)])
-    key = _mix(_mix(start) + _signed(stream * int(_GAMMA)))
-    key = _mix(key + (lines + 1) * _GAMMA)[:, None]
-    bits = _mix(key + np.arange(1, classes + 1) * _GAMMA)
-    return ((bits >> 40) & 0xFFFFFF).astype(np.float32) / np.float32(1 << 24)
+    of_stream = _mix(_mix(start) + _signed(stream * int(_GAMMA)))
+    of_lines = _mix(of_stream + (lines + 1) * _GAMMA)
+    steps = np.arange(1, classes + 1) * _GAMMA
+    bits = _mix(of_lines[:, None] + steps)
+    highest = (bits >> 40) & 0xFFFFFF
+    return highest.astype(np.float32) / np.float32(1 << 24)

@@ -178,8 +178,10 @@ class Insert(Operation):
     def decide(self, decoding: "Decoding", step: int) -> Decision:
         """How many tokens to insert in every slot, R × (T − 1)."""
         state, arrays = decoding.state, self.arrays
-        logits = decoding.processed(self, arrays.single(decoding.logits(self)), step)
-        counts = arrays.fill(logits.argmax(-1), state.tokens[:, 1:] == decoding.pad, 0)
+        logits = arrays.single(decoding.logits(self))
+        logits = decoding.processed(self, logits, step)
+        is_padding = state.tokens[:, 1:] == decoding.pad
+        counts = arrays.fill(logits.argmax(-1), is_padding, 0)
         counts = decoding.revised(self, counts)
         return Decision(counts, state.lengths + counts.sum(1))
 

@@ -122,12 +122,14 @@ class Wanted(NamedTuple):
         tops = tuple(tuple(row[: self.top_k]) for row in ranked) if self.top_k else None
         if self.kind == TAGGING:
             tags = tuple(row[0].label for row in ranked)
+            chances = tuple(row[0].score for row in ranked)
+            phrases = tuple(entities(tags)) if marks_entities(self.names) else None
             return Prediction(
                 words=texts,
                 tags=tags,
-                scores=tuple(row[0].score for row in ranked),
+                scores=chances,
                 top=tops,
-                entities=tuple(entities(tags)) if marks_entities(self.names) else None,
+                entities=phrases,
                 windows=len(scores),
                 cut=cut,
             )
@@ -147,7 +149,8 @@ class Wanted(NamedTuple):
         count = max(self.top_k or 1, above)  # there may be thousands of labels
         order = order[:, :count]
         best = np.take_along_axis(values, order, 1)
-        return [
-            [Scored(self.names[place], value) for value, place in zip(*row)]
-            for row in zip(best.tolist(), order.tolist())
-        ]
+        ranked = []
+        for row, places in zip(best.tolist(), order.tolist()):
+            labels = [self.names[place] for place in places]
+            ranked.append([*map(Scored, labels, row)])
+        return ranked

@@ -52,16 +52,20 @@ class PrefixModel:
         mask = np.arange(lengths.max()) < lengths[:, None]
         tokens = np.full(mask.shape, self.source.pad)
         tokens[mask] = np.concatenate([np.array(source) for source in sources])
-        real, outputs = mask.astype(np.int32), self.encoder.outputs
+        real = mask.astype(np.int32)
+        outputs = self.encoder.outputs
         states = self.encoder(outputs, {"tokens": tokens, "mask": real})
-        return Prefixes(self, {"source_mask": real} | dict(zip(outputs, states)))
+        memory = {"source_mask": real} | dict(zip(outputs, states))
+        return Prefixes(self, memory)
 
 
 class Prefixes:
     """What was read of sources, and of prefixes (:class:`.search.PrefixReader`)."""
 
     def __init__(self, model: PrefixModel, memory: dict[str, np.ndarray]) -> None:
-        self.model, self.memory, self.depth = model, memory, 0
+        self.model = model
+        self.memory = memory
+        self.depth = 0
         nothing = np.zeros((len(memory["source_mask"]), *model.shape), np.float32)
         self.past = dict.fromkeys(model.past, nothing)
 
@@ -71,6 +75,8 @@ class Prefixes:
         rows = {"units": units, "parents": parents, "symbols": symbols}
         inputs = {**self.memory, **self.past, **rows, "place": np.array([self.depth])}
         names = self.model.past
-        logs, *newest = self.model.reader(["logs", *(f"{name}_next" for name in names)], inputs)
-        self.past, self.depth = dict(zip(names, newest)), self.depth + 1
+        outputs = ["logs", *(f"{name}_next" for name in names)]
+        logs, *newest = self.model.reader(outputs, inputs)
+        self.past = dict(zip(names, newest))
+        self.depth += 1
         return logs

@@ -110,9 +110,12 @@ def read_hypotheses(
             sides = [side[rows] for side in sides]
         tokens, origin, scores, actions = sides
         real = tokens != pad
-        ends = list(itertools.accumulate(real.sum(1).tolist(), initial=0))
+        sizes = real.sum(1).tolist()
+        ends = itertools.accumulate(sizes, initial=0)
         # of all sentences at once, then cut: fewer operations
-        tokens, origin, scores = tokens[real], origin[real], scores[real]
+        tokens = tokens[real]
+        origin = origin[real]
+        scores = scores[real]
         spans = itertools.starmap(slice, itertools.pairwise(ends))
         for number, action, span in zip(outcome.rows, actions.tolist(), spans, strict=True):
             answers[number] = {
@@ -147,23 +150,27 @@ def _step(
     phase: Phase, row: int, history: Sequence[Step], host: Mapping[int, Array], pad: int
 ) -> Step:
     """A sentence (a row of the phase) after the steps of its history."""
-    tokens = host[id(phase.tokens)][row]
+
+    def of_row(values: Array) -> Array:
+        return host[id(values)][row]
+
+    tokens = of_row(phase.tokens)
     real = tokens != pad
     step: Step = {
         "phase": phase.name,
         "stage": phase.stage,
         "iteration": phase.iteration,
         "tokens": tokens[real],
-        "origin": host[id(phase.origin)][row][real],
+        "origin": of_row(phase.origin)[real],
     }
     if phase.since is not None:
-        step["since"] = host[id(phase.since)][row][real]
+        step["since"] = of_row(phase.since)[real]
     # what a revision says of the tokens before it is as long as that state
     places = slice(len(history[-1]["tokens"])) if phase.stage == "revise" else real
     if phase.mask is not None:
-        step["mask"] = host[id(phase.mask)][row][places]
+        step["mask"] = of_row(phase.mask)[places]
     if phase.scores is not None:
-        step["scores"] = host[id(phase.scores)][row][places]
+        step["scores"] = of_row(phase.scores)[places]
     return step
 
 

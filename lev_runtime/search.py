@@ -70,7 +70,8 @@ class WordTree:
         first = self.starts[nodes]
         count = self.starts[nodes + 1] - first
         which = np.repeat(np.arange(len(nodes)), count)
-        edges = np.arange(len(which)) + (first - count.cumsum() + count)[which]
+        offset = first - count.cumsum() + count
+        edges = np.arange(len(which)) + offset[which]
         return which, self.symbols[edges], edges + 1
 
 
@@ -80,7 +81,10 @@ class Beam:
     ``limits``: B, symbols of a text at most."""
 
     def __init__(self, width: int, limits: Numbers, eos: int, tree: WordTree | None = None) -> None:
-        self.width, self.limits, self.eos, self.tree = width, limits, eos, tree
+        self.width = width
+        self.limits = limits
+        self.eos = eos
+        self.tree = tree
         shape = len(limits), width
         self.rows = np.repeat(np.arange(len(limits))[:, None], width, 1)
         self.scores = np.full(shape, -np.inf, dtype=np.float32)
@@ -95,19 +99,24 @@ class Beam:
         prefixes ``texts``; returns those that it wants next: rows of ``logs``, and symbols."""
         size, count = len(self.limits), logs.shape[1]
         total, nodes = self._totals(logs)
-        most = min(self.width if self.tree else 2 * self.width, self.width * count - 1)
+        most = self.width if self.tree else 2 * self.width
+        most = min(most, self.width * count - 1)
         scores, index = largest(total.reshape(size, -1), most)
-        rows, symbols = np.take_along_axis(self.rows, index // count, 1), index % count
+        rows = np.take_along_axis(self.rows, index // count, 1)
+        symbols = index % count
         going = self._going_on(scores, rows, symbols, texts)
         order = np.argsort(~going, axis=1, kind="stable")[:, : self.width]
 
         def kept(values: NDArray[Any]) -> NDArray[Any]:
             return np.take_along_axis(values, order, 1)
 
-        self.going, self.scores, self.rows = kept(going), kept(scores), kept(rows)
+        self.going = kept(going)
+        self.scores = kept(scores)
         self.scores[~self.going] = -np.inf
+        self.rows = kept(rows)
         if nodes is not None:
-            self.nodes = np.where(self.going, np.take_along_axis(nodes, kept(index), 1), 0)
+            nodes = np.take_along_axis(nodes, kept(index), 1)
+            self.nodes = np.where(self.going, nodes, 0)
         self._depth += 1
         return self.rows[self.going], kept(symbols)[self.going]
 
@@ -142,14 +151,18 @@ class Beam:
         self, scores: Floats, rows: Numbers, symbols: Numbers, texts: Sequence[str]
     ) -> NDArray[np.bool_]:
         """Which of the best are slots to come, in order; those that end among the first stay."""
-        slots = [self.width - (len(texts) if self.tree else 0) for texts in self.ended]
-        first = np.arange(scores.shape[1]) < np.array(slots)[:, None]
-        real, ends = scores > -np.inf, symbols == self.eos
-        for unit, place in np.argwhere(real & ends & first[:, : scores.shape[1]]).tolist():
-            if len(self.ended[unit]) < self.width:
-                self.ended[unit][texts[rows[unit, place]]] = float(scores[unit, place])
-        wanting = np.array([len(texts) < self.width for texts in self.ended])
-        return real & ~ends & wanting[:, None]
+        taken = np.array([len(ended) if self.tree else 0 for ended in self.ended])
+        slots = self.width - taken
+        is_first = np.arange(scores.shape[1]) < slots[:, None]
+        is_real = scores > -np.inf
+        is_end = symbols == self.eos
+        for unit, place in np.argwhere(is_real & is_end & is_first).tolist():
+            ended = self.ended[unit]
+            if len(ended) < self.width:
+                text = texts[rows[unit, place]]
+                ended[text] = float(scores[unit, place])
+        is_wanting = np.array([len(ended) < self.width for ended in self.ended])
+        return is_real & ~is_end & is_wanting[:, None]
 
 
 class Given:
@@ -158,11 +171,14 @@ class Given:
     def __init__(self, texts: Sequence[Sequence[str]], eos: int) -> None:
         self.texts = texts
         ended = [text + chr(eos) for group in texts for text in group]
-        sizes = np.array([len(text) for text in ended], dtype=np.int64)
-        self.symbols = np.zeros((len(ended), sizes.max(initial=0)), dtype=np.int64)
-        self.symbols[np.arange(self.symbols.shape[1]) < sizes[:, None]] = code_points(ended)
-        self.sizes, self.logs = sizes, np.zeros(self.symbols.shape)
-        self.units = self.rows = np.repeat(np.arange(len(texts)), [len(group) for group in texts])
+        self.sizes = np.array([len(text) for text in ended], dtype=np.int64)
+        longest = self.sizes.max(initial=0)
+        is_symbol = np.arange(longest) < self.sizes[:, None]
+        self.symbols = np.zeros((len(ended), longest), dtype=np.int64)
+        self.symbols[is_symbol] = code_points(ended)
+        self.logs = np.zeros(self.symbols.shape)
+        counts = [len(group) for group in texts]
+        self.units = self.rows = np.repeat(np.arange(len(texts)), counts)
         self.going = np.arange(len(ended))
         self._depth = 0
 
@@ -195,16 +211,19 @@ def search(
 ) -> None:
     """Reads all that the readers want of so many ``units``."""
     rows = parents = np.arange(units)
-    symbols, texts = np.full(units, eos), [""] * units
+    symbols = np.full(units, eos)
+    texts = [""] * units
     while len(rows):
         logs = prefixes.read(rows, parents, symbols)
         logs[:, pad] = -np.inf
         wanted = [reader.step(logs, texts) for reader in readers]
-        pairs = np.concatenate([np.stack(pair) for pair in wanted], 1)
+        parents, symbols = np.concatenate([np.stack(pair) for pair in wanted], 1)
         # equal prefixes are one; in order of their parents, and so of their units
-        keys, numbers = np.unique(pairs[0] * logs.shape[1] + pairs[1], return_inverse=True)
-        parents, symbols = np.divmod(keys, logs.shape[1])
-        texts = [texts[p] + chr(s) for p, s in zip(parents.tolist(), symbols.tolist(), strict=True)]
+        count = logs.shape[1]
+        keys, numbers = np.unique(parents * count + symbols, return_inverse=True)
+        parents, symbols = np.divmod(keys, count)
+        pairs = zip(parents.tolist(), symbols.tolist(), strict=True)
+        texts = [texts[parent] + chr(symbol) for parent, symbol in pairs]
         rows = rows[parents]
         ends = np.cumsum([len(parts) for parts, _ in wanted])
         for reader, places in zip(readers, np.split(numbers, ends[:-1]), strict=True):
@@ -216,7 +235,8 @@ def largest(values: Floats, count: int) -> tuple[Floats, Numbers]:
     places = np.argpartition(-values, count - 1, axis=1)[:, :count]
     chosen = np.take_along_axis(values, places, 1)
     order = np.argsort(-chosen, axis=1, kind="stable")
-    return np.take_along_axis(chosen, order, 1), np.take_along_axis(places, order, 1)
+    places = np.take_along_axis(places, order, 1)
+    return np.take_along_axis(chosen, order, 1), places
 
 
 def code_points(words: Sequence[str]) -> NDArray[np.uint32]:

@@ -61,12 +61,13 @@ class Sentence:
             deleted = tuple(place not in stays for place in places)
             inserted = tuple(place < 0 for place in since)
             origins = tuple(None if place < 0 else place - 1 for place in since)
+            deletion_scores = _deletion_scores(steps)
             yield Iteration(
                 before=self.symbols(before),
                 deleted=deleted,
                 after=self.symbols(after),
                 inserted=inserted,
-                delete_probabilities=self._probabilities(_deletion_scores(steps)),
+                delete_probabilities=self._probabilities(deletion_scores),
                 token_probabilities=self._probabilities(after["scores"]),
                 origins=origins,
             )

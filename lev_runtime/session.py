@@ -37,7 +37,8 @@ class Int8Weight(NamedTuple):
         rows, columns = self.shape
         small = np.fromfile(path, np.int8, rows * columns, offset=self.weight_offset)
         scales = np.fromfile(path, np.float32, columns, offset=self.scales_offset)
-        halved = np.rint(small.reshape(rows, columns) * np.float32(63 / 127)).astype(np.int8)
+        halved = small.reshape(rows, columns) * np.float32(63 / 127)
+        halved = np.rint(halved).astype(np.int8)
         return {self.weight: halved, self.scales: scales * np.float32(127 / 63)}
 
 

@@ -41,9 +41,13 @@ def segments(old: str, new: str) -> list[Segment]:
     All ``old`` together are the old text, all ``new`` the new one. Units are words, numbers and
     punctuation marks: in ``:func:`os.stat``` the name alone may change.
     """
-    a, b = _TOKEN.findall(old), _TOKEN.findall(new)
-    steps = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
-    return [Segment("".join(a[i:j]), "".join(b[k:m])) for _, i, j, k, m in steps]
+    before = _TOKEN.findall(old)
+    after = _TOKEN.findall(new)
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    stretches = []
+    for _, i, j, k, m in matcher.get_opcodes():
+        stretches.append(Segment("".join(before[i:j]), "".join(after[k:m])))
+    return stretches
 
 
 def mark_change(source: str, old: str) -> str:

@@ -22,10 +22,16 @@ class Dictionary:
         self, symbols: Sequence[str], special: dict[str, int], control: int, placeholder: bool
     ) -> None:
         self.symbols = list(symbols)
-        self.bos, self.pad, self.eos = special["bos"], special["pad"], special["eos"]
-        self.unk, self.placeholder = special["unk"], len(self.symbols) - 1
-        self.index = {symbol: number for number, symbol in reversed([*enumerate(self.symbols)])}
-        unspeakable = [*self.symbols[:control], *(self.symbols[-1:] if placeholder else [])]
+        self.bos = special["bos"]
+        self.pad = special["pad"]
+        self.eos = special["eos"]
+        self.unk = special["unk"]
+        self.placeholder = len(self.symbols) - 1
+        numbered = [*enumerate(self.symbols)]
+        self.index = {symbol: number for number, symbol in reversed(numbered)}
+        unspeakable = self.symbols[:control]
+        if placeholder:
+            unspeakable += self.symbols[-1:]
         self.unspeakable = frozenset(unspeakable)
         self.index |= dict.fromkeys(unspeakable, self.unk)
 

@@ -43,5 +43,8 @@ class TextProcessing:
     def text(self, tokens: Sequence[str | None]) -> str:
         """The text of tokens; :data:`UNREADABLE` for None."""
         text = " ".join(UNREADABLE if token is None else token for token in tokens)
-        text = self.bpe.decode(text) if self.bpe else text
-        return self.tokenizer.decode(text) if self.tokenizer else text
+        if self.bpe:
+            text = self.bpe.decode(text)
+        if self.tokenizer:
+            text = self.tokenizer.decode(text)
+        return text

@@ -48,14 +48,16 @@ class Trace:
         # the slot left of a token that stands, by its number among those
         numbers = standing.cumsum(1)[:, 1:]
         slots = arrays.between(numbers - 2, 0, counts.shape[1] - 1)
-        wide = arrays.fill(arrays.gather(counts, slots), ~standing[:, 1:], 0)
+        wide = arrays.gather(counts, slots)
+        wide = arrays.fill(wide, ~standing[:, 1:], 0)
         lengths = (self.tokens != pad).sum(1)
         opened = arrays.opening(lengths, wide, width)
         # new tokens are any but pad: all that stand come from after
         tokens = opened(self.tokens, pad - 1, pad)
         deleted = opened(arrays.whole(self.deleted), 0, 0) > 0
         stands = type(self)(tokens, deleted).standing(pad)
-        tokens = arrays.where(stands, self._spread(after, stands), tokens)
+        written = self._spread(after, stands)
+        tokens = arrays.where(stands, written, tokens)
         return type(self)(tokens, deleted)
 
     def spread(self, values: Array, pad: int) -> Array:
