@@ -49,6 +49,7 @@ class WordTree:
         letters = code_points([text])
         sizes = np.diff(np.flatnonzero(letters == eos), prepend=-1)
         begins = sizes.cumsum() - sizes
+        before = np.concatenate([begins[:1], begins[:-1]])  # the first word's is its own
         # of each word: whether it has left the one before it, and the node that it has come to
         apart, nodes = begins == 0, np.zeros(len(begins), dtype=np.int64)
         live, count = np.arange(len(begins)), 0
@@ -56,7 +57,7 @@ class WordTree:
         for depth in range(int(sizes.max())):
             live = live[sizes[live] > depth]
             letter = letters[begins[live] + depth]
-            apart[live] |= letter != letters[begins[live - 1] + depth]
+            apart[live] |= letter != letters[before[live] + depth]
             is_new = apart[live]
             parents.append(nodes[live[is_new]])
             symbols.append(letter[is_new])

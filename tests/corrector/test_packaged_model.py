@@ -36,6 +36,13 @@ def row(name: str) -> float:
     return float(re.search(rf"^\| {re.escape(name)} .*\*\*([\d.]+) %\*\*", CARD, re.M)[1])
 
 
+def test_it_corrects_with_a_lexicon_of_a_few_words(tmp_path):
+    (tmp_path / "words").write_text("government\nof\nthe\n")
+    corrector = Corrector.from_pretrained(lexicon=str(tmp_path / "words"), eager=True)
+    (correction,) = corrector.correct(["the goverment of the"])
+    assert correction.text == "the government of the"
+
+
 def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
     (correction,) = packaged.correct(["Teh goverment beleives that `teh` and --teh stay."])
     assert correction.text == "The government believes that `teh` and --teh stay."

@@ -4,6 +4,7 @@ import math
 import os
 from collections import Counter
 
+import numpy as np
 import pytest
 from refusals import refuses
 
@@ -36,6 +37,17 @@ def test_files_are_read_and_what_stands_twice_is_counted_together(tmp_path):
     assert pairs.counts == {("to", "be"): 10.0, ("the", "cat"): 0.5}
     sets = read(read_confusions, "Then than\nquiet quite quit\nquite quiet\n")
     assert sets["then"] == ("than",) and sets["quite"] == ("quiet", "quit")
+
+
+@pytest.mark.parametrize("words", [["government", "the", "of"], ["a", "ab", "abc"], ["abc"]])
+def test_a_lexicons_tree_has_its_words_however_long_the_first_and_the_last_are(words):
+    tree = Lexicon(dict.fromkeys(words, 0.0)).tree
+    texts, nodes, ended = [""], np.zeros(1, dtype=np.int64), []
+    while texts:
+        parents, symbols, nodes = tree.after(nodes)
+        texts = [texts[parent] + chr(symbol) for parent, symbol in zip(parents, symbols)]
+        ended += [text.removesuffix("\n") for text in texts if text.endswith("\n")]
+    assert sorted(ended) == sorted(words)
 
 
 @pytest.mark.parametrize(
