@@ -82,4 +82,5 @@ def test_a_long_line_is_refused_by_its_number_and_the_others_are_not_lost(folder
         editor.edit(["a b", long])
     with pytest.raises(UserError, match="sentence 1: 82 draft tokens"):
         editor.edit(["a b"], [long])
-    assert len(editor.edit(["a b", "c"])) == 2
+    longest = " ".join("a" * 62)  # between <s> and </s>
+    assert len(editor.edit(["a b", longest], ["c", longest])) == 2
