@@ -174,26 +174,6 @@ def test_candidates_depend_on_the_seed_alone_and_the_first_is_the_answer(editor)
     assert list(map(texts, other)) != list(map(texts, groups))
 
 
-class Utf8:
-    """Subwords, or words, of letters, for which text has to be UTF-8."""
-
-    @staticmethod
-    def encode(text):
-        return " ".join(text.encode().decode("ascii").replace(" ", ""))
-
-    @staticmethod
-    def decode(text):
-        return text.replace(" ", "")
-
-
-@pytest.mark.parametrize("side", ["bpe", "tokenizer"])
-def test_half_of_a_surrogate_pair_is_a_letter_that_the_model_does_not_know(side):
-    editor = editors.editor(max_insertions=3)
-    setattr(editor, side, Utf8())
-    (half,), (unknown,) = editor.edit(["a\ud800b"]), editor.edit(["a?b"])
-    assert half.text == unknown.text
-
-
 # terms and marks ------------------------------------------------------------------------------
 
 TERMS = [["a b"], ["h", "g f"], None, ["c c c"], [], ["b", "b"], ["e"], ["a b c d", "e f", "a"]]
