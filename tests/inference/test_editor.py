@@ -227,3 +227,9 @@ def test_marks_are_orders_only_where_they_are_asked_for(editor):
         (typed,) = editor.edit(["a b"], [draft], delete_threshold=threshold)
         before = typed.iterations[0].before if typed.iterations else tuple(typed.text.split())
         assert before == tuple(draft.split())
+
+
+def test_marks_count_in_the_longest_draft_that_fits(editor):
+    draft = "[-b-] " + "c " * 61
+    (trace,) = editor.edit(["a b"], [draft], markup=True, delete_threshold=1.0)
+    assert trace.iterations[0].deleted == (True, *[False] * 61)
