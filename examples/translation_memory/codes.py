@@ -5,12 +5,15 @@ from collections.abc import Container, Iterable
 
 import regex
 from rapidfuzz import fuzz
-from repeats import SINGLE
+from scripts import SINGLE
 
 #: likeness, in percent, from which on a code of the source is meant; chosen on a validation part
 LEAST_LIKENESS = 60
-_WORD = regex.compile(rf"[^\s{SINGLE}]+")
-_EDGES = ".,;:!?…()[]{}\"'«»“”‘’¿¡*"
+# marks of scripts without spaces part words, whatever stands around them
+_WORD = regex.compile(rf"[^\s{SINGLE}\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff65]+")
+# marks around words: any of Unicode's but those of code
+_EDGE = r"(?V1)[\p{P}--[_\\@#%&`/\-]]+"
+_EDGES = regex.compile(rf"^{_EDGE}|{_EDGE}$")
 _MARKS = regex.compile(r"[_\\@#$%{}<>=|~^&+]")
 _LETTER = regex.compile(r"\p{L}")
 _ENDING = regex.compile(r"[:'’]\p{L}{1,6}$")  # of languages that inflect names
@@ -22,7 +25,7 @@ def codes_of(text: str) -> list[str]:
     with letters and a mark inside, or between backticks."""
     codes = []
     for match in _WORD.finditer(text):
-        code = match[0].strip(_EDGES)
+        code = _EDGES.sub("", match[0])
         is_role = match[0].startswith(":") and _TICK in code
         is_quoted = (is_role or code.startswith(_TICK)) and code.endswith(_TICK)
         if _LETTER.search(code) and (is_quoted or _MARKS.search(code)):

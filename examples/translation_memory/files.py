@@ -1,5 +1,6 @@
 """Files of translations: which there are, what language they are in, how they are read and kept."""
 
+import contextlib
 import gzip
 import importlib
 import json
@@ -13,8 +14,9 @@ from pathlib import Path
 from lines import to_line
 from memory import Pair
 from po import PoFile
-from units import Document
-from xliff import TmxFile, XliffFile, is_language
+from tmx import TmxFile
+from units import Document, is_language
+from xliff import XliffFile
 
 from lev_plugins.errors import UserError, printable
 from lev_plugins.io.text_files import read_parallel
@@ -80,8 +82,8 @@ def read_bytes(path: Path) -> bytes:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def read_document(path: Path) -> Document:
-    """A .po or XLIFF file.
+def read_document(path: Path, data: bytes | None = None) -> Document:
+    """A .po or XLIFF file, of its bytes, where they have been read.
 
     Raises:
         UserError: it is none, or damaged.
@@ -89,7 +91,7 @@ def read_document(path: Path) -> Document:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise UserError(f"{path}: give one of {', '.join(READERS)}")
-    return reader(path, read_bytes(path))
+    return reader(path, read_bytes(path) if data is None else data)
 
 
 def language_of(document: Document) -> str:
@@ -225,10 +227,12 @@ def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
             numbered = (f"{target.name}.bak{number or ''}" for number in range(10_000))
             kept = next(name for name in numbered if not target.with_name(name).exists())
             shutil.copy2(target, target.with_name(kept))
+        target.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(data)
         if target.exists():
             shutil.copymode(target, part)
         part.replace(target)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
         raise UserError(f"{path}: not written ({error.strerror or error})") from error

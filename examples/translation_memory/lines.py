@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from typing import NamedTuple
 
 # whitespace that subwords would lose, and the sign that stands for it in a line
 _SIGNS = {"\n": "␊", "\t": "␉", "\u00a0": "⍽", "\u202f": "⎵", "\r": "␍"}
@@ -12,20 +13,36 @@ _MARK = r"<(?=/?(?:del|ins)>)"  # of the change of a source
 _TO_LINE = re.compile(rf"[{_ESCAPE}{''.join(_SPACES)}]|{_MARK}|[^\S ]|[\U000F0000-\U000F3000]")
 _TO_TEXT = re.compile(rf"{_ESCAPE}(.)|([{''.join(_SPACES)}\U000F0000-\U000F3000])")
 
-# what a program fills in: of printf in C (with gettext's own), Python, Objective-C and Qt
+# what a program fills in: of printf in C (with gettext's own), Python, Objective-C, Go, Lua, Ruby …
+_FLAGS = "-+#0'I"
 _WIDTH = r"(?:\*(?:\d+\$)?|\d+)?"
-_PRINTF = (
-    rf"%(?:\([^)]*\)|\d+\$)?[-+#0'I]*{_WIDTH}(?:\.{_WIDTH})?"
-    r"(?:<PRI[a-zA-Z0-9]+>|(?:hh|h|ll|l|L|q|j|z|Z|t)?[diouxXeEfFgGaAcCsSpnmr@%])"
-)
+
+
+def _printf(flags: str) -> str:
+    name = r"\([^)]*\)|\d+\$|\d+:|<\w+>(?=[\w.+-])"
+    length = r"(?:hh|h|ll|l|L|q|j|z|Z|t)?"
+    return rf"%(?:{name})?[{flags}]*{_WIDTH}(?:\.{_WIDTH})?(?:<PRI[a-zA-Z0-9]+>|{length}[a-zA-Z@%])"
+
+
 _OTHERS = (
-    r"%L?\d+|%\{\w+\}"  # Qt, Ruby
-    r"|\$\{[^{}]*\}|\$\(\w+\)|\$\w+"  # shells, make, PHP
+    r"%L?\d+(?![\d.,]*\d)|%\{\w+\}"  # Qt, Ruby
+    r"|(?<!\S)~[adsADS](?!\w)"  # Lisp, Scheme
+    r"|\$\{[^{}]*\}|\$\(\w+\)|\$[^\W\d]\w*|\$\d+(?![\d.,]*\d)"  # shells, make, PHP
     r"|\{\{[^{}]*\}\}|\{[^{}]*\}"  # format strings and templates
 )
-_PLACEHOLDER = re.compile(rf"%[A-Z_]{{2,}}%|(?P<printf>{_PRINTF})|{_OTHERS}")
-_SPACED = re.compile(r"% [diouxXeEfFgGaAcCsSpn]")  # of C alone: "100 % de" is text
-_TAG = re.compile(r"</?[a-zA-Z][\w:.-]*(?=[\s/>])[^<>]*>")
+# a blank behind the per cent sign is a flag of formats alone: "100 % de" is text
+_PLACEHOLDERS = {
+    printf: re.compile(rf"%[A-Z_]{{2,}}%|(?P<printf>{_printf(flags)})|{_OTHERS}")
+    for printf, flags in ((False, _FLAGS), (True, _FLAGS + " "))
+}
+_NUMBERED = re.compile(r"%(?:\(|\d+[$:]|<\w+>)")
+_NO_ARGUMENTS = {"%%", "%m", "%n"}
+_ARGUMENT = re.compile(r"%(\d+)\$")
+_PERCENT = re.compile(r"(?<![\w%])(\d+)(?:[.,]\d+)?\s?%(?!\w)")
+_ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);")
+_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][\w:.-]*(?=[\s/>])[^<>]*>")
+#: a tag or a placeholder, as a pattern without groups
+FIXED = rf"(?:{_TAG.pattern}|%[A-Z_]{{2,}}%|{_printf(_FLAGS)}|{_OTHERS})"
 
 
 def to_line(text: str) -> str:
@@ -53,28 +70,81 @@ def to_text(line: str) -> str:
     return _TO_TEXT.sub(character, line)
 
 
-def placeholders(text: str, printf: bool = False) -> tuple[list[str], Counter[str]]:
-    """What a program fills in: those that are told by their order, and the others, with tags.
+class Placeholders(NamedTuple):
+    """What a program fills in: those that are told by their order, and the others, with tags."""
+
+    ordered: list[str]
+    named: Counter[str]
+
+    def is_numbered(self) -> bool:
+        return any(map(_ARGUMENT.match, self.named))
+
+    def with_numbers(self) -> Counter[str]:
+        """All of them, the ordered ones with their numbers: ``%s`` as ``%1$s``."""
+        arguments = [name for name in self.ordered if name not in _NO_ARGUMENTS]
+        others = [name for name in self.ordered if name in _NO_ARGUMENTS]
+        numbered = (f"%{number}${name[1:]}" for number, name in enumerate(arguments, start=1))
+        return self.named + Counter([*numbered, *others])
+
+
+def placeholders(text: str, printf: bool = False) -> Placeholders:
+    """The placeholders of a text.
 
     printf: a blank may stand after the per cent sign, as in C.
     """
-    ordered: list[str] = []
-    named: Counter[str] = Counter()
-    for match in _PLACEHOLDER.finditer(text):
-        numbered = re.match(r"%(?:\(|\d+\$)", match[0])
-        if match["printf"] and not numbered:
-            ordered.append(match[0])
+    found = Placeholders([], Counter())
+    for match in _PLACEHOLDERS[printf].finditer(text):
+        if match["printf"] and not _NUMBERED.match(match[0]):
+            found.ordered.append(match[0])
         else:
-            named[match[0]] += 1
-    if printf:
-        ordered += _SPACED.findall(text)
-    named.update(_TAG.findall(text))
-    return ordered, named
+            found.named[match[0]] += 1
+    found.named.update(_TAG.findall(text))
+    return found
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text is a placeholder and nothing else."""
+    return bool(_PLACEHOLDERS[False].fullmatch(text.strip()))
 
 
 def same_placeholders(source: str, text: str, printf: bool = False) -> bool:
-    """Whether a translation has what its source has for a program to fill in."""
-    return placeholders(source, printf) == placeholders(text, printf)
+    """Whether a translation has what its source has for a program to fill in.
+
+    It may number arguments that its source has in order, and write ``%50`` for ``50%``.
+    """
+    sides = placeholders(source, printf), placeholders(text, printf)
+    _drop_percents(sides[0].named, sides[1].named, source, text)
+    if sides[0] == sides[1]:
+        return True
+    starred = any("*" in name for side in sides for name in side.ordered)
+    differ = sides[0].is_numbered() != sides[1].is_numbered()
+    return differ and not starred and sides[0].with_numbers() == sides[1].with_numbers()
+
+
+def _drop_percents(named: Counter[str], others: Counter[str], *texts: str) -> None:
+    """Takes out ``%50`` where the other text has ``50%``, and no ``%50``."""
+    before, after = ({match[1] for match in _PERCENT.finditer(text)} for text in texts)
+    for counts, rest, percents in ((named, others, after), (others, named, before)):
+        for name in [name for name in counts if name[1:] in percents and name not in rest]:
+            del counts[name]
+
+
+def has_fewer_placeholders(text: str, other: str, printf: bool = False) -> bool:
+    """Whether a text lacks placeholders of another one, and has no others."""
+    here, there = placeholders(text, printf), placeholders(other, printf)
+    rest = iter(there.ordered)
+    is_part = all(name in rest for name in here.ordered) and here.named <= there.named
+    return is_part and here != there
+
+
+def same_entities(text: str, source: str, old_source: str, old_text: str) -> bool:
+    """Whether a text has the entities (``&amp;``) of its source, or those that stood in the older
+    text, changed as those of its source."""
+    here, new, old, before = (
+        Counter(_ENTITY.findall(side)) for side in (text, source, old_source, old_text)
+    )
+    changed = before + (new - old) - (old - new)
+    return here in (new, changed)
 
 
 def with_ends(text: str, like: str) -> str:

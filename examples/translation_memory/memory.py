@@ -1,19 +1,20 @@
 """A translation memory: the most similar sources, and what a translation was made from."""
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+import regex
 from codes import all_codes, made_up_codes
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 from repeats import Words, made_up, usual_repeats, vocabulary
+from scripts import SINGLE
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text
 _ROUNDING = 1e-6  # of a similarity in single precision
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+_TOKEN = regex.compile(rf"[{SINGLE}]|(?:(?![{SINGLE}])\w)+|[^\w\s]")
 Pair = tuple[str, str]  # a source and its translation, each one line
 
 
@@ -29,7 +30,7 @@ class Index:
     """Texts that are searched for similar ones.
 
     Similarity is 1 − d / n: d, the Levenshtein distance in tokens (words, numbers, punctuation
-    marks), n, the tokens of the longer one.
+    marks; characters where a script has no spaces), n, the tokens of the longer one.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:

@@ -1,16 +1,22 @@
 """Read .po files as gettext does, and write proposals into them; all else stays byte for byte."""
 
 import codecs
+import gettext
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
+from lines import has_fewer_placeholders, same_placeholders
 from units import COMMENT, Proposal, Unit, fingerprint, note
 
 from lev_plugins.errors import UserError
 
 WIDTH = 79  # columns of a line, the quotes too
+UNWRAPPED = 10**9  # of a file that does not break its lines
 WAS = "#  was:"
 _STRINGS = r'((?:"(?:[^"\\]|\\.)*"[^\S\n]*)+)$'
 _KEYWORDS = "msgctxt|msgid_plural|msgid|msgstr|domain"
@@ -22,9 +28,20 @@ _CODE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]+)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _QUOTED = {character: "\\" + letter for letter, character in _ESCAPES.items()}
 _QUOTED |= {"\\": "\\\\", '"': '\\"'}
-_CHARSET = re.compile(rb'Content-Type:[^"\\]*charset\s*=\s*([^\s"\\;]+)', re.IGNORECASE)
+_HEADER = re.compile(
+    rb'^(?:\xef\xbb\xbf)?[^\S\n]*msgid\s*(?:""\s*)+msgstr\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+)',
+    re.MULTILINE,
+)
+_CHARSET = re.compile(rb"Content-Type:[^\\]*?charset\s*=\s*([^\s\\;]+)", re.IGNORECASE)
+_PLURAL = re.compile(r"^Plural-Forms:.*?\bplural\s*=\s*([^;\n]+)", re.MULTILINE | re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[^\S\n]*(\S+)", re.MULTILINE)
-_WAS = re.compile(r"#  was(\[\d+\])?:")
+_WAS = re.compile(r"#  (?:was|earlier)((?:\[\d+\])?:.*)")
+# flags of formats in which a blank may stand behind the per cent sign
+_SPACED_FORMATS = {
+    f"{language}-format"
+    for language in "awk c elisp gcc-internal gfc-internal librep lua objc object-pascal perl php "
+    "python ruby tcl ycp".split()
+}
 _TOLD = re.compile(rf"#\s*{re.escape(COMMENT)}(?: [\d.]+, source (\w+))?")
 
 
@@ -41,22 +58,51 @@ def unquoted(strings: str, charset: str = "utf-8") -> str:
     return "".join(_ESCAPE.sub(character, body) for body in _STRING.findall(strings))
 
 
-def quoted(keyword: str, text: str) -> list[str]:
+def escaped_character(character: str) -> str:
+    """A character as it stands inside quotes."""
+    if character in _QUOTED:
+        return _QUOTED[character]
+    is_control = character < " " or character == "\x7f"
+    return f"\\{ord(character):03o}" if is_control else character
+
+
+def quoted(keyword: str, text: str, width: int = WIDTH) -> list[str]:
     """A field's lines, broken behind line breaks and at spaces as gettext breaks them."""
-    escaped = "".join(_QUOTED.get(character, character) for character in text)
+    escaped = "".join(map(escaped_character, text))
     parts = re.findall(r".*?(?<!\\)(?:\\\\)*\\n|.+", escaped) or [""]
-    if len(parts) == 1 and len(f'{keyword} "{escaped}"') <= WIDTH:
+    if len(parts) == 1 and len(f'{keyword} "{escaped}"') <= width:
         return [f'{keyword} "{escaped}"']
     lines = [f'{keyword} ""']
     for part in parts:
         row = ""
         for word in re.findall(r"[^ ]+ *| +", part):
-            if row and len(row) + len(word) > WIDTH - 2:
+            if row and len(row) + len(word) > width - 2:
                 lines.append(f'"{row}"')
                 row = ""
             row += word
         lines.append(f'"{row}"')
     return lines
+
+
+class Plurals(NamedTuple):
+    """Which form of a plural is that of one, and which stand for a single number."""
+
+    one: int
+    single: frozenset[int]
+
+
+@lru_cache
+def plurals_of(header: str) -> Plurals | None:
+    """By the formula in a header; None where it has none that can be evaluated."""
+    formula = _PLURAL.search(header)
+    if formula is None:
+        return None
+    try:
+        form_of = gettext.c2py(formula[1].strip())
+        counts = Counter(form_of(number) for number in range(1000))
+    except (ValueError, ArithmeticError, RecursionError):
+        return None
+    return Plurals(form_of(1), frozenset(form for form, count in counts.items() if count == 1))
 
 
 @dataclass
@@ -73,7 +119,8 @@ class Entry:
     """An entry of a .po file.
 
     fields: by keyword, of msgstr by (keyword, form) too. told: the comment of a proposal and the
-    lines of the text before it, as spans of the file; source: the fingerprint in that comment.
+    lines of the texts before it, as spans of the file; source: the fingerprint in that comment;
+    earlier: these texts as lines of comment.
     """
 
     line: int
@@ -83,6 +130,7 @@ class Entry:
     previous: dict[str, str] = field(default_factory=dict)
     told: list[tuple[int, int]] = field(default_factory=list)
     source: str | None = None
+    earlier: list[str] = field(default_factory=list)
 
     def text(self, keyword: str) -> str:
         """A field's text, "" without it."""
@@ -95,10 +143,9 @@ class Entry:
     def forms(self) -> list[int | None]:
         return [form for keyword, form in self.fields if keyword == "msgstr"]
 
-    def unit(self, number: int, form: int | None) -> Unit:
-        """A translation of the entry; the first of several forms is of the singular."""
-        plural = bool(form) or (form == 0 and len(self.forms()) == 1)
-        keyword = "msgid_plural" if plural else "msgid"
+    def unit(self, number: int, form: int | None, plurals: Plurals | None) -> Unit:
+        """A translation of the entry."""
+        keyword = self.keyword(form, plurals)
         target = self.fields["msgstr", form].text
         state = "fuzzy" if "fuzzy" in self.flags else "translated" if target else "untranslated"
         return Unit(
@@ -111,8 +158,48 @@ class Entry:
             draft="",
             state=state,
             proposed=self.source in ("", self.fingerprint()),
-            printf=any(flag.endswith("c-format") for flag in self.flags - {"no-c-format"}),
+            printf=self.is_printf(),
+            alternatives=() if form is None else self.alternatives(form, plurals, target),
         )
+
+    def is_printf(self) -> bool:
+        return bool(self.flags & _SPACED_FORMATS)
+
+    def keyword(self, form: int | None, plurals: Plurals | None) -> str:
+        """Of the source of a form: the singular's is that of one, unless the form stands for
+        more numbers (Russian: 1, 21, 31) and the singular lacks a placeholder."""
+        singular, plural = self.text("msgid"), self.text("msgid_plural")
+        if form is None:
+            return "msgid"
+        if len(self.forms()) == 1 or form != (plurals.one if plurals else 0):
+            return "msgid_plural"
+        is_single = plurals is None or form in plurals.single
+        has_all = is_single or same_placeholders(plural, singular, self.is_printf())
+        return "msgid" if has_all else "msgid_plural"
+
+    def alternatives(self, form: int, plurals: Plurals | None, target: str) -> tuple[str, ...]:
+        """Of whose placeholders a form may have those, as msgfmt has it: where it stands for a
+        single number, it may lack some of the plural's."""
+        singular, plural = self.text("msgid"), self.text("msgid_plural")
+        printf = self.is_printf()
+        texts = [plural]
+        if plurals is None:
+            if form == 0 and same_placeholders(singular, target, printf):
+                texts.append(singular)
+        elif form in plurals.single:
+            texts.append(singular)
+            if target.strip() and has_fewer_placeholders(target, plural, printf):
+                texts.append(target)
+        return tuple(texts)
+
+
+def charset_of(data: bytes) -> str:
+    """The encoding that the header of a file names, UTF-8 where none does."""
+    header = _HEADER.search(data)
+    strings = re.findall(rb'"((?:[^"\\\n]|\\.)*)"', header[1]) if header else []
+    named = _CHARSET.search(b"".join(strings))
+    charset = named[1].decode("ascii", "replace") if named else "utf-8"
+    return "utf-8" if charset.upper() == "CHARSET" else charset  # CHARSET: of a template
 
 
 class Parser:
@@ -200,8 +287,9 @@ class Parser:
         elif told := _TOLD.match(body):
             entry.told.append((self.position, self.position + len(line) + 1))
             entry.source = told[1] or ""
-        elif entry.told and _WAS.match(body):
+        elif entry.told and (was := _WAS.match(body)):
             entry.told.append((self.position, self.position + len(line) + 1))
+            entry.earlier.append(f"#  earlier{was[1]}")
 
     def read_previous(self, entry: Entry, body: str) -> None:
         match = _FIELD.match(body)
@@ -223,39 +311,52 @@ class PoFile:
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
-        named = _CHARSET.search(data)
-        self.charset = named[1].decode("ascii", "replace") if named else "utf-8"
-        if self.charset.upper() == "CHARSET":  # of a template
-            self.charset = "utf-8"
+        self.encoding = self.charset = charset_of(data)
         try:
             self.content = data.decode(codecs.lookup(self.charset).name)
-        except LookupError as error:
+            written = self.content.encode(codecs.lookup(self.charset).name)
+        except UnicodeError as error:
+            place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
+            raise UserError(f"{path} is not {self.charset}{place}, as its header "
+                            f"says: msgconv -t UTF-8 {path}") from error  # fmt: skip
+        except (LookupError, ValueError) as error:
             raise UserError(f"{path}: its header names the encoding {self.charset}, which is "
                             "none: set charset=UTF-8") from error  # fmt: skip
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path} is not {self.charset} (byte {error.start}), as its header "
-                            f"says: msgconv -t UTF-8 {path}") from error  # fmt: skip
+        if written != data:
+            raise UserError(f"{path}: {self.charset} would not write it as it is: "
+                            f"msgconv -t UTF-8 {path}")  # fmt: skip
         self.entries = Parser(path, self.content, self.charset).entries
-        self.language = self.header_language()
+        header = self.header()
+        named = _LANGUAGE.search(header)
+        self.language = named[1] if named else ""
+        plurals = plurals_of(header)
         self.units = [
-            entry.unit(number, form)
+            entry.unit(number, form, plurals)
             for number, entry in enumerate(self.entries)
             if entry.text("msgid") or ("msgctxt", None) in entry.fields
             for form in sorted(entry.forms(), key=lambda form: form or 0)
         ]
 
-    def header_language(self) -> str:
+    def header(self) -> str:
+        """The text of the first entry without a source, "" where there is none."""
         headers = (entry for entry in self.entries if not entry.text("msgid"))
-        header = next((one for one in headers if ("msgstr", None) in one.fields), None)
-        named = _LANGUAGE.search(header.text("msgstr")) if header else None
-        return named[1] if named else ""
+        header = next((entry for entry in headers if ("msgstr", None) in entry.fields), None)
+        return header.text("msgstr") if header else ""
+
+    def refusal(self, index: int, text: str) -> str:
+        """Why a text cannot be written for a unit; "" where it can."""
+        try:
+            text.encode(codecs.lookup(self.charset).name)
+        except UnicodeEncodeError as error:
+            return f"with {error.object[error.start]!r}, which {self.charset} lacks"
+        return ""
 
     def with_proposals(self, proposals: dict[int, Proposal]) -> bytes:
         """The file with proposals, by the index of their unit; each with a comment and, also in
         a comment, what stood there.
 
         Raises:
-            UserError: the file's encoding cannot write a proposal.
+            UserError: the file's encoding cannot write a proposal, see :meth:`refusal`.
         """
         changes = sorted(self.changes(proposals))
         text, position = "", 0
@@ -283,13 +384,25 @@ class PoFile:
             for unit, proposal in changed:
                 span, form = entry.fields["msgstr", unit.form], unit.form
                 keyword = "msgstr" if form is None else f"msgstr[{form}]"
-                written = self.joined(quoted(keyword, proposal.text), span.start)
+                rows = quoted(keyword, proposal.text, self.width(entry))
+                written = self.joined(rows, span.start)
                 yield span.start, span.end, written
                 if unit.target:
                     mark = WAS if form is None else f"{WAS[:-1]}[{form}]:"
                     lines += [f"{mark} {row.strip()}" for row in quoted("", unit.target)
                               if row.strip() != '""']  # fmt: skip
+            lines += entry.earlier
             yield entry.start, entry.start, self.joined([*lines, ""], entry.start)
+
+    def width(self, entry: Entry) -> int:
+        """Of an entry's lines: gettext's, unless one that could be broken is longer."""
+        rows = (
+            row.strip()
+            for field in entry.fields.values()
+            for row in self.content[field.start : field.end].splitlines()
+        )
+        is_wrapped = all(len(row) <= WIDTH + 1 or " " not in row.partition('"')[2] for row in rows)
+        return WIDTH if is_wrapped else UNWRAPPED
 
     def joined(self, lines: list[str], start: int) -> str:
         """Lines with the indentation and the line ends that stand at a place of the file."""

@@ -11,8 +11,8 @@ import torch
 from codes import with_right_codes
 from lines import to_line
 from memory import Memory, similarity
-from repair import places
 from repeats import without_repeats
+from scripts import places
 from train import checkpoint_of
 from units import Proposal
 
@@ -168,13 +168,14 @@ def _fits(editor: LevenshteinEditor, change: Change) -> bool:
     return all(size <= limit for size, limit in zip(sizes, editor.limits))
 
 
-def read_terms(path: Path | None) -> dict[str, str]:
-    """A glossary: source, tab, translation on each line.
+def read_terms(path: Path | None) -> dict[str, list[str]]:
+    """A glossary: source, tab, translation on each line, and perhaps more fields, which say
+    nothing here; a source that has several lines has several translations.
 
     Raises:
         UserError: it cannot be read, or a line has no tab.
     """
-    terms: dict[str, str] = {}
+    terms: dict[str, list[str]] = {}
     if path is None:
         return terms
     try:
@@ -184,8 +185,10 @@ def read_terms(path: Path | None) -> dict[str, str]:
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
-        source, _, target = map(str.strip, line.partition("\t"))
+        source, target = [*map(str.strip, line.split("\t")), ""][:2]
         if not (source and target):
             raise UserError(f"--terms {path}:{number}: write source<TAB>translation")
-        terms[to_line(source)] = to_line(target)
+        translations = terms.setdefault(to_line(source), [])
+        if to_line(target) not in translations:
+            translations.append(to_line(target))
     return terms

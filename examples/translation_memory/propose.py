@@ -8,7 +8,9 @@ stood there is kept in a comment.
 
 import argparse
 import difflib
+import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,15 +28,17 @@ from files import (
     replace_file,
     stored_pairs,
 )
-from lines import same_placeholders, to_line, to_text, with_ends
+from lines import same_entities, same_placeholders, to_line, to_text, with_ends
 from memory import Memory
 from proposals import Change, Settings, load, propose, read_terms, settings_of
 from repair import Terms, repair
-from units import Document, Proposal, Unit
-from xliff import XliffFile, is_language, markup
+from scripts import places
+from units import Document, Proposal, Unit, is_language
 
 from lev_plugins import LevenshteinEditor
-from lev_plugins.errors import UserError, require_share
+from lev_plugins.errors import UserError, printable, require_share
+
+NO_END = "\\ No newline at end of file"
 
 
 class Draft(NamedTuple):
@@ -147,7 +151,8 @@ class Proposer:
         for draft in drafts:
             new = to_line(draft.unit.source.strip())
             repaired = repair(draft.old, new, draft.text, self.terms) if draft.old else draft.text
-            changes.append(Change(new, draft.old, repaired, self.wanted(draft.unit.source)))
+            terms = [*itertools.chain(*self.wanted(draft.unit.source))]
+            changes.append(Change(new, draft.old, repaired, terms))
         threshold = self.settings.delete_threshold
         edited = propose(self.editor, changes, threshold, self.memory)
         proposals: dict[int, Proposal] = {}
@@ -158,9 +163,15 @@ class Proposer:
                 proposals[draft.number] = chosen
         return proposals
 
-    def wanted(self, source: str) -> list[str]:
-        """The glossary's translations of the terms in a source."""
-        return [to for term, to in self.terms.items() if holds(source, to_text(term))]
+    def wanted(self, source: str) -> list[Sequence[str]]:
+        """The glossary's translations of each term in a source that is no part of a longer one."""
+        text, wanted = source.casefold(), []
+        for term in sorted(self.terms, key=len, reverse=True):
+            part = to_text(term).casefold()
+            if places(text, part):
+                wanted.append(self.terms[term])
+                text = text.replace(part, "\n" * len(part))
+        return wanted
 
     def chosen(
         self, document: Document, draft: Draft, change: Change, output: Proposal
@@ -209,16 +220,21 @@ class Proposer:
         source, unit = draft.unit.source, draft.unit
         if not text.strip():
             return "without a word"
-        if not same_placeholders(source, text, unit.printf):
+        patterns = source, *unit.alternatives
+        if not any(same_placeholders(pattern, text, unit.printf) for pattern in patterns):
             return "with other placeholders"
-        if isinstance(document, XliffFile) and document.has_markup(draft.number):
-            if sorted(markup(text)) != sorted(markup(source)):
-                return "with other elements"
-        read = source, unit.old, unit.target, draft.text, *self.terms.values()
+        if not same_entities(text, source, to_text(draft.old), to_text(draft.text)):
+            return "with other entities"
+        if refusal := document.refusal(draft.number, text):
+            return refusal
+        terms = itertools.chain(*self.terms.values())
+        read = source, unit.old, unit.target, draft.text, *terms
         if self.memory.made_up(text, *read):
             return "with a word or an identifier that is made up"
-        lacking = [term for term in self.wanted(source) if not holds(text, to_text(term))]
-        return "without a term" if lacking else ""
+        has_all = all(
+            any(holds(text, to_text(term)) for term in terms) for terms in self.wanted(source)
+        )
+        return "" if has_all else "without a term"
 
 
 def proposer_of(args: argparse.Namespace, problems: Problems) -> Proposer:
@@ -244,14 +260,7 @@ def breaks(text: str) -> tuple[int, int]:
 
 def holds(text: str, term: str) -> bool:
     """Whether a term stands in a text, upper case or lower, not inside a word."""
-    text, term = text.casefold(), term.casefold()
-    place = text.find(term)
-    while place >= 0:
-        before, after = text[place - 1 : place], text[place + len(term) :][:1]
-        if not (before.isalnum() and term[0].isalnum() or after.isalnum() and term[-1].isalnum()):
-            return True
-        place = text.find(term, place + 1)
-    return False
+    return bool(places(text.casefold(), term.casefold()))
 
 
 def stored_language(work: Path) -> str:
@@ -260,10 +269,14 @@ def stored_language(work: Path) -> str:
     return str(json.loads(path.read_text("utf-8"))["language"]) if path.is_file() else ""
 
 
-def diff(path: Path, before: bytes, after: bytes) -> str:
+def diff(document: Document, before: bytes, after: bytes) -> str:
     """Two versions of a file as a unified diff."""
-    old, new = (data.decode("utf-8", "replace").splitlines(True) for data in (before, after))
-    return "".join(difflib.unified_diff(old, new, str(path), str(path)))
+    name = printable(str(document.path))
+    old, new = (
+        re.findall(r"[^\n]*\n|[^\n]+", data.decode(document.encoding)) for data in (before, after)
+    )
+    lines = difflib.unified_diff(old, new, name, name)
+    return "".join(line if line[-1] == "\n" else f"{line}\n{NO_END}\n" for line in lines)
 
 
 def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Report) -> str:
@@ -272,23 +285,23 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
     Raises:
         UserError: the file cannot be used, or is into another language than the memory.
     """
-    document = read_document(path)
+    before, own = read_bytes(path), Report()
+    document = read_document(path, before)
     language = language_of(document)
     if not is_language(language, proposer.language) and not is_language(
         proposer.language, language
     ):
         raise UserError(f"{path} is {language}, and the memory {proposer.language}")
-    before, own = read_bytes(path), Report()
     after = document.with_proposals(proposer.proposals(document, own))
     report.counts += own.counts
     if args.diff:
-        print(diff(path, before, after), end="")
+        print(diff(document, before, after), end="")
     target = args.output or path
     if args.output and args.place.is_dir():
         target = args.output / path.relative_to(args.place)
-        if not (args.diff or args.dry_run):
-            target.parent.mkdir(parents=True, exist_ok=True)
     if not (args.diff or args.dry_run) and (after != before or target != path):
+        if read_bytes(path) != before:
+            raise UserError(f"{path} has changed in the meantime: run the command again")
         replace_file(target, after, args.backup)
     return own.said()
 

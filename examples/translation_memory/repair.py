@@ -4,16 +4,22 @@ What a repair has written is never changed by another one.
 """
 
 import difflib
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from values import numbers, replacement
+import regex
+from lines import FIXED
+from scripts import SINGLE, places
+from values import INSIDE, numbers, replacement
 
-# a number with what parts it (a version and a date are numbers too), a word, or a mark; with the
-# spaces in front of it
-_TOKEN = re.compile(r"\s*(?:\d+(?:[.,:/\-]\d+)+|\w+|[^\w\s])|\s+$")
-Terms = Mapping[str, str]  # of a glossary: source to translation
+# a tag or placeholder, a number with what parts it (a version and a date are numbers too), a word,
+# or a mark; with the spaces in front of it
+_TOKEN = regex.compile(
+    rf"\s*(?:{FIXED}|\d+(?:{INSIDE})+|[{SINGLE}]|(?:(?![{SINGLE}])\w)+|[^\w\s])|\s+$"
+)
+_FIXED = regex.compile(FIXED)
+_MAYBE = regex.compile(r"[%$]\d+")  # a placeholder, if the source has it: Turkish has %50, too
+Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
 
 
 class Stretch(NamedTuple):
@@ -30,10 +36,14 @@ class Change(NamedTuple):
     end: int
     text: str
 
+    def cuts(self, start: int, end: int) -> bool:
+        """Whether the change is within a span, and not of all of it."""
+        return start < self.end and self.start < end and (start < self.start or self.end < end)
+
 
 def stretches(old: str, new: str) -> tuple[list[Stretch], list[str]]:
     """What became another text, and what stayed as it was, each in order."""
-    a, b = _TOKEN.findall(old), _TOKEN.findall(new)
+    a, b = ([match[0] for match in _TOKEN.finditer(text)] for text in (old, new))
     changed, kept = [], []
     for kind, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         before, after = "".join(a[i:j]).strip(), "".join(b[k:m]).strip()
@@ -44,14 +54,8 @@ def stretches(old: str, new: str) -> tuple[list[Stretch], list[str]]:
     return changed, kept
 
 
-def places(text: str, part: str) -> list[tuple[int, int]]:
-    """Where a part stands in a text, not inside a word."""
-    left, right = (r"\b" if re.match(r"\w", end) else "" for end in (part[0], part[-1]))
-    return [match.span() for match in re.finditer(left + re.escape(part) + right, text)]
-
-
 def _verbatim(stretch: Stretch, draft: str) -> Iterator[Change]:
-    if re.search(r"\w", stretch.old):
+    if regex.search(r"\w", stretch.old):
         for start, end in places(draft, stretch.old):
             yield Change(start, end, stretch.new)
 
@@ -68,17 +72,22 @@ def _by_value(stretch: Stretch, draft: str) -> Iterator[Change]:
 
 def _by_term(stretch: Stretch, draft: str, terms: Terms) -> Iterator[Change]:
     if stretch.old in terms and stretch.new in terms:
-        for start, end in places(draft, terms[stretch.old]):
-            yield Change(start, end, terms[stretch.new])
+        for translation in terms[stretch.old]:
+            for start, end in places(draft, translation):
+                yield Change(start, end, terms[stretch.new][0])
 
 
 def _parts(stretch: Stretch, terms: Terms) -> list[Stretch]:
-    """A stretch by its numbers, where old and new have equally many, and by its term."""
-    before, after = numbers(stretch.old), numbers(stretch.new)
+    """A stretch by its tags and placeholders and by its numbers, where old and new have equally
+    many, and by its term."""
     parts = []
+    codes = [[match[0] for match in _FIXED.finditer(side)] for side in stretch]
+    if len(codes[0]) == len(codes[1]):
+        parts += [Stretch(*pair) for pair in zip(*codes)]
+    before, after = numbers(stretch.old), numbers(stretch.new)
     if before and len(before) == len(after) and stretch.old != before[0].text + before[0].suffix:
         pairs = zip(before, after, strict=True)
-        parts = [Stretch(a.text + a.suffix, b.text + b.suffix) for a, b in pairs]
+        parts += [Stretch(a.text + a.suffix, b.text + b.suffix) for a, b in pairs]
     held = [[term for term in terms if places(side, term)] for side in stretch]
     if len(held[0]) == len(held[1]) == 1:
         parts.append(Stretch(held[0][0], held[1][0]))
@@ -93,12 +102,19 @@ def repair(old: str, new: str, draft: str, terms: Terms | None = None) -> str:
     or as a term of the glossary. What stands elsewhere in the new source too is left alone.
     """
     repaired: list[tuple[int, int]] = []  # characters that are not to be changed again
-    changed, kept = stretches(old, new)
+    changed, equal = stretches(old, new)
+    kept = [_FIXED.sub("\n", text) for text in equal]  # a tag or a placeholder is no text
+    kept_codes = {match[0] for text in equal for match in _FIXED.finditer(text)}
     queue = [*changed]
     while queue:
         stretch = queue.pop(0)
-        if any(places(text, stretch.old) for text in kept):
+        if stretch.old in kept_codes or any(places(text, stretch.old) for text in kept):
             continue
+        fixed = [
+            match.span()
+            for match in _FIXED.finditer(draft)
+            if match[0] in old or not _MAYBE.fullmatch(match[0])
+        ]
         ways = (
             _by_term(stretch, draft, terms or {}),
             _verbatim(stretch, draft),
@@ -109,6 +125,7 @@ def repair(old: str, new: str, draft: str, terms: Terms | None = None) -> str:
                 change
                 for change in way
                 if all(change.end <= start or end <= change.start for start, end in repaired)
+                and not any(change.cuts(*span) for span in fixed)
             ]
             if free:
                 break

@@ -1,18 +1,18 @@
 """Words that a model should not have written: twice in a row, or made up."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 import regex
+from scripts import SINGLE
 
 LONGEST = 2  # words that are repeated together
 USUAL = 5  # translations of a memory that repeat words, from which on it is the language's way
 _WORD = re.compile(r"\S+")
-# of scripts without spaces, and of Korean, whose endings are countless, each character is a word
-SINGLE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_LETTERS = regex.compile(rf"(?V1)[{SINGLE}]|[\p{{L}}--[{SINGLE}]]+")
+_LETTERS = regex.compile(rf"(?V1)[{SINGLE}]|[[\p{{L}}\p{{M}}]--[{SINGLE}]]+")
 _MARKS = ".,;:!?…)]»”"  # that may follow a word
 Words = tuple[str, ...]
 
@@ -64,9 +64,15 @@ def without_repeats(text: str, usual: Container[Words], *others: str) -> str:
     return text
 
 
+def folded(word: str) -> str:
+    """A word as others of its letters: small, composed, the i of Turkish with a dot or without."""
+    plain = unicodedata.normalize("NFC", word).casefold()
+    return plain.replace("\u0307", "").replace("ı", "i")
+
+
 def vocabulary(texts: Iterable[str]) -> set[str]:
     """The words of texts, in small letters."""
-    return {word.casefold() for text in texts for word in _LETTERS.findall(text)}
+    return {folded(word) for text in texts for word in _LETTERS.findall(text)}
 
 
 def made_up(text: str, known: Container[str], *others: str) -> list[str]:

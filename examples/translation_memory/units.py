@@ -30,7 +30,9 @@ class Unit:
         draft: the older source's translation, where the file keeps it apart from ``target``.
         state: "translated", "fuzzy" or "untranslated".
         proposed: whether ``target`` is a proposal for this source.
-        printf: whether the file says that placeholders are those of C.
+        printf: whether the file says that placeholders are those of C, or like them.
+        alternatives: texts of whose placeholders a translation may have those in the place of the
+            source's.
     """
 
     entry: int
@@ -43,17 +45,22 @@ class Unit:
     state: str
     proposed: bool = False
     printf: bool = False
+    alternatives: tuple[str, ...] = ()
 
 
 class Document(Protocol):
     """A file of translations: :func:`po.read_po` and :func:`xliff.read_xliff` give one.
 
-    ``language``: of the translations, as the file says, else "".
+    ``language``: of the translations, as the file says, else "". ``encoding``: of the file.
     """
 
     path: Path
     language: str
+    encoding: str
     units: list[Unit]
+
+    def refusal(self, index: int, text: str) -> str:
+        """Why a text cannot be written for a unit; "" where it can."""
 
     def with_proposals(self, proposals: dict[int, Proposal]) -> bytes:
         """The file's bytes with proposals in the place of the texts of units, by their index."""
@@ -67,3 +74,9 @@ def fingerprint(*sources: str) -> str:
 def note(probability: float, source: str) -> str:
     """What the comment of a proposal says; ``source``: its fingerprint."""
     return f"{COMMENT} {probability:.2f}, source {source}"
+
+
+def is_language(named: str, asked: str) -> bool:
+    """Whether a language is the one asked for, or of its kind: es_MX is es; "" asks for any."""
+    known, wanted = (one.replace("-", "_").lower() for one in (named, asked))
+    return not wanted or not known or known == wanted or known.startswith(f"{wanted}_")

@@ -2,17 +2,31 @@
 
 import itertools
 import re
+import unicodedata
 from typing import NamedTuple
 
-_SPACES = "\u00a0\u202f⍽⎵ "  # signs of :mod:`lines` among them
-NUMBER = re.compile(rf"(?<![\w.,])\d+(?:[.,:/\-{_SPACES}]\d+)*(?!\d)")
-_GROUPED = re.compile(rf"(\d{{1,3}})(?:([.,{_SPACES}])\d{{3}})(?:\2\d{{3}})*")
-_GROUPED_DECIMAL = re.compile(rf"\d{{1,3}}(?:([.,{_SPACES}])\d{{3}})+(?!\1)[.,]\d+")
+import regex
+from scripts import OTHER_LETTERS
+
+_SPACES = "\u00a0\u202f\u2009⍽⎵ "  # signs of :mod:`lines` among them
+_GROUP = rf".,'’٬{_SPACES}"  # parts thousands
+#: of a number, what parts its digits and the digits behind
+INSIDE = rf"[.,٫٬:/\-{_SPACES.replace(' ', '')}]\d+|['’]\d{{3}}(?!\d)|[hH]\d\d(?!\w)"
+NUMBER = regex.compile(
+    rf"(?V1)(?<![.,_\d{OTHER_LETTERS}])\d+(?:{INSIDE}| \d+)*(?!\d)"
+)  # fmt: skip
+_GROUPED = re.compile(rf"(\d{{1,3}})(?:([{_GROUP}])\d{{3}})(?:\2\d{{3}})*")
+_GROUPED_DECIMAL = re.compile(rf"\d{{1,3}}(?:([{_GROUP}])\d{{3}})+(?!\1)[.,٫]\d+")
 _DATE = re.compile(r"(\d{1,4})([./\-])(\d{1,2})\2(\d{1,4})")
-_SUFFIX = re.compile(r"(?:\.?[ºª]|\.(?=\s)|[^\W\d]+)?")
+_SUFFIX = regex.compile(rf"(?V1)(?:\.?[ºª]|\.(?=\s)|[:'’\-]?{OTHER_LETTERS}+)?")
 _ENGLISH = re.compile(r"st|[nr]d|th")  # what follows an ordinal
-_SAME_FOR_ALL = {"º", "ª", ".º", ".ª", ".", ""}  # and in other languages, of any number
+# the same in other languages, of any number, or of any above one
+_SAME_FOR_ALL = {"º", "ª", ".º", ".ª", ".", "", "o", "a", "ος", "η", "ο"}
 _ABOVE_ONE = {"e", "ème", "eme"}
+_SWEDISH = {":a": True, ":e": False}
+# the decimal sign beside a sign that parts thousands, where a text shows only one of them
+_DECIMAL_OF = {".": ",", ",": ".", "'": ".", "’": ".", "٬": "٫", **dict.fromkeys(_SPACES, ",")}
+_GROUP_OF = {",": ".", ".": ",", "٫": "٬"}
 
 
 class Written(NamedTuple):
@@ -25,18 +39,29 @@ class Written(NamedTuple):
 
 
 def numbers(text: str) -> list[Written]:
-    """The numbers of a text, in order; a list of numbers with blanks between is several."""
+    """The numbers of a text, in order; a list of numbers with blanks between, or a range, is
+    several."""
     found = []
     for match in NUMBER.finditer(text):
-        parts, start = [match[0]], match.start()
-        if " " in match[0] and not _GROUPED.fullmatch(match[0]):
-            parts = match[0].split(" ")
-        for part in parts:
-            end = start + len(part)
+        for start, end in _parts(match[0], match.start()):
             suffix = _SUFFIX.match(text, end)
-            found.append(Written(start, end, part, suffix[0] if suffix else ""))
-            start = end + 1
+            found.append(Written(start, end, text[start:end], suffix[0] if suffix else ""))
     return found
+
+
+def _parts(written: str, start: int) -> list[tuple[int, int]]:
+    """Where the numbers stand that are written together."""
+    if " " in written and not (_GROUPED.fullmatch(written) or _GROUPED_DECIMAL.fullmatch(written)):
+        sign = " "
+    elif "-" in written and not _DATE.fullmatch(written):
+        sign = "-"
+    else:
+        return [(start, start + len(written))]
+    places = []
+    for part in written.split(sign):
+        places += _parts(part, start)
+        start += len(part) + 1
+    return places
 
 
 def _groups(number: str) -> list[str]:
@@ -53,10 +78,12 @@ def _order(number: str, other: str) -> list[int] | None:
 
 
 def _dated(new: str, order: list[int], like: str) -> str | None:
-    """A date in the order and with the widths of another."""
+    """A date in the order of another, filled up with zeros as that is."""
     if not _DATE.fullmatch(new):
         return None
-    fields, widths = _groups(new), [len(one) for one in _groups(like)]
+    fields, written = _groups(new), _groups(like)
+    is_bare = any(len(part) == 1 for part in written)
+    widths = [1 if is_bare and len(part) < 3 else len(part) for part in written]
     sign = re.findall(r"\D", like)[0]
     return sign.join(fields[i].lstrip("0").zfill(width) for i, width in zip(order, widths))
 
@@ -67,18 +94,37 @@ def _separated(old: str, new: str, like: str) -> str | None:
     known = dict(zip(signs, others))
     if len(signs) != len(others) or any(known[a] != b for a, b in zip(signs, others)):
         return None
-    if known.get(".") == "," and "," not in known:
-        known[","] = "."
-    elif known.get(",") == "." and "." not in known:
-        known["."] = ","
+    group, decimal = known.get(",", ","), known.get(".", ".")
+    if group != "," and "." not in known:
+        known["."] = _DECIMAL_OF.get(group, ".")
+    elif decimal != "." and "," not in known:
+        known[","] = _GROUP_OF.get(decimal, ",")
     return re.sub(r"\D", lambda sign: known.get(sign[0], sign[0]), new)
 
 
 def as_written(old: str, new: str, like: str) -> str | None:
     """``new`` as a text writes it that has ``like`` for ``old``; None where these differ.
 
-    ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``.
+    ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``. Digits are those of ``like``.
     """
+    zero = next((ord(one) - int(one) for one in like if one.isdecimal()), ord("0"))
+    written = _as_written(_plain(old), _plain(new), _plain(like))
+    if written is None or zero == ord("0"):
+        return written
+    if _GROUPED.fullmatch(written) or re.fullmatch(r"[\d,]+\.\d+", written):
+        written = written.translate({ord("."): "٫", ord(","): "٬"} if zero in _ARABIC else {})
+    return re.sub(r"[0-9]", lambda digit: chr(zero + int(digit[0])), written)
+
+
+_ARABIC = (0x660, 0x6F0)  # zero, in Arabic and in Persian
+
+
+def _plain(number: str) -> str:
+    """A number with the digits 0 to 9."""
+    return "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in number)
+
+
+def _as_written(old: str, new: str, like: str) -> str | None:
     if old == like:
         return new
     order = _order(old, like)
@@ -101,14 +147,22 @@ def _both_grouped(*written: str) -> bool:
     return any(all(form.fullmatch(number) for number in written) for form in forms)
 
 
+def _same_ending(suffix: str, *numbers: str) -> bool:
+    """Whether two ordinals end alike."""
+    if suffix in _SWEDISH:  # 1:a, 2:a, 21:a, but 11:e
+        return all((n[-1] in "12" and n[-2:-1] != "1") == _SWEDISH[suffix] for n in numbers)
+    of_all = suffix in _SAME_FOR_ALL or suffix.startswith("-")
+    return of_all or (suffix in _ABOVE_ONE and "1" not in numbers)
+
+
 def replacement(old: Written, new: Written, like: Written) -> str | None:
     """What takes the place of ``like``, the number ``old`` as the draft writes it, for ``new``;
     None where it is another number, or how it would be written is not known."""
     ordinals = _ENGLISH.fullmatch(old.suffix) and _ENGLISH.fullmatch(new.suffix)
     if ordinals and old.suffix != like.suffix:
-        same = like.suffix in _SAME_FOR_ALL
-        if not same and not (like.suffix in _ABOVE_ONE and "1" not in (old.text, new.text)):
+        if not _same_ending(like.suffix, old.text, new.text):
             return None
     elif old.suffix != new.suffix or like.suffix not in ("", ".", old.suffix):
-        return None
+        if old.suffix != new.suffix or like.suffix[0] not in ":'’-":
+            return None
     return as_written(old.text, new.text, like.text)

@@ -1,0 +1,138 @@
+"""The elements of an XML file, with their places in its bytes."""
+
+import codecs
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from lines import is_placeholder
+
+from lev_plugins.errors import UserError
+
+# a tag as it stands in a file; a > inside quotes is no end
+_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
+# elements whose text is read, and those inside them whose text is a tool's own
+TEXTS = {"source", "target", "seg", "note"}
+INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "x", "sub"}
+
+
+@dataclass(slots=True)
+class Element:
+    """An element of a file, at bytes ``start`` to ``end``, its content at ``inside``."""
+
+    name: str
+    attributes: dict[str, str]
+    start: int
+    line: int = 0
+    inside: tuple[int, int] = (0, 0)
+    end: int = 0
+    text: str = ""
+    children: list["Element"] = field(default_factory=list)
+
+    def all(self, name: str) -> Iterator["Element"]:
+        """Those of a name below this one, in order."""
+        return (element for element, _ in self.below() if element.name == name)
+
+    def below(self) -> Iterator[tuple["Element", bool]]:
+        """All below this one, in order, and whether they are to be translated."""
+        stack = [(child, True) for child in reversed(self.children)]
+        while stack:
+            element, above = stack.pop()
+            said = element.attributes.get("translate")
+            is_translated = said != "no" if said in ("yes", "no") else above
+            yield element, is_translated
+            stack += [(child, is_translated) for child in reversed(element.children)]
+
+    def first(self, name: str) -> "Element | None":
+        """The first child of a name."""
+        return next((child for child in self.children if child.name == name), None)
+
+
+def encoding_of(data: bytes) -> str:
+    """The encoding of an XML file, by its first bytes, else as it says, else UTF-8."""
+    starts = {
+        codecs.BOM_UTF8: "utf-8",
+        codecs.BOM_UTF32_LE: "utf-32-le",
+        codecs.BOM_UTF32_BE: "utf-32-be",
+        codecs.BOM_UTF16_LE: "utf-16-le",
+        codecs.BOM_UTF16_BE: "utf-16-be",
+        b"<\0": "utf-16-le",
+        b"\0<": "utf-16-be",
+    }
+    known = next((encoding for start, encoding in starts.items() if data.startswith(start)), "")
+    declared = re.match(rb"\s*<\?xml[^>]*?encoding\s*=\s*[\"']([-\w.]+)", data)
+    return known or (declared[1].decode("ascii") if declared else "utf-8")
+
+
+class Tree:
+    """The elements of an XML file, with their places in its bytes, as UTF-8 has them.
+
+    A name is without its prefix, if that is the root's; others are of other vocabularies.
+
+    units: is given each element ``tu`` at its end, which is then forgotten.
+
+    Raises:
+        UserError: no well-formed XML, or not in its encoding.
+    """
+
+    def __init__(
+        self, path: Path, data: bytes, units: Callable[[Element], None] | None = None
+    ) -> None:
+        self.path, self.units, self.encoding = path, units, encoding_of(data)
+        self.prefix: str | None = None
+        self.root = Element("", {}, 0)
+        self.open = [self.root]
+        self.parser = expat.ParserCreate("utf-8")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self.started
+        self.parser.EndElementHandler = self.ended
+        self.parser.CharacterDataHandler = self.character_data
+        try:
+            text = data.decode(self.encoding)
+            self.data = text.encode("utf-8")
+            if text.encode(self.encoding) != data:
+                raise UserError(f"{path}: {self.encoding} would not write it as it is: "
+                                "save it as UTF-8")  # fmt: skip
+            self.parser.Parse(self.data, True)
+        except (expat.ExpatError, UnicodeError, LookupError) as error:
+            raise UserError(f"{path}: no readable XML: {error}; see xmllint {path}") from error
+
+    def started(self, name: str, attributes: dict[str, str]) -> None:
+        place, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
+        prefix, _, local = name.rpartition(":")
+        if self.prefix is None:
+            self.prefix = prefix
+        element = Element(local if prefix == self.prefix else name, attributes, place, line)
+        tag = _TAG.match(self.data, element.start)
+        inside = tag.end() if tag else element.start
+        element.inside = (inside, inside)
+        self.open[-1].children.append(element)
+        self.open.append(element)
+
+    def ended(self, name: str) -> None:
+        element, place = self.open.pop(), self.parser.CurrentByteIndex
+        if self.data[element.inside[0] - 2 : element.inside[0]] == b"/>":  # has no end tag
+            element.end = element.inside[0]
+            return
+        element.inside = (element.inside[0], place)
+        tag = _TAG.match(self.data, place)
+        element.end = tag.end() if tag else place
+        if element.name in INLINE_CODES and is_placeholder(element.text):
+            self.character_data(element.text)  # no tool's own code, but the text's
+        if self.units and element.name == "tu":
+            self.open[-1].children.remove(element)
+            self.units(element)
+
+    def character_data(self, text: str) -> None:
+        if not any(element.name in TEXTS for element in self.open):
+            return
+        for element in reversed(self.open):
+            element.text += text
+            if element.name in TEXTS or element.name in INLINE_CODES:
+                return
+
+    def raw(self, element: Element) -> str:
+        """What stands inside an element, as it stands there."""
+        return self.data[slice(*element.inside)].decode("utf-8")
