@@ -31,5 +31,5 @@ def uniform(seed: int, stream: int, lines: np.ndarray, classes: int) -> np.ndarr
     of_lines = _mix(of_stream + (lines + 1) * _GAMMA)
     steps = np.arange(1, classes + 1) * _GAMMA
     bits = _mix(of_lines[:, None] + steps)
-    highest = (bits >> 40) & 0xFFFFFF
-    return highest.astype(np.float32) / np.float32(1 << 24)
+    bits = (bits >> 40) & 0xFFFFFF
+    return bits.astype(np.float32) / np.float32(1 << 24)

@@ -71,9 +71,11 @@ def names_in(path: str) -> dict[str, str]:
     """
     state = read_checkpoint(path, mmap=zipfile.is_zipfile(path))
     cfg = _part(state, "cfg")
-    return {
-        section: str(_part(_part(cfg, section), "_name") or "") for section in ("model", "task")
-    }
+    names = {}
+    for section in ("model", "task"):
+        name = _part(_part(cfg, section), "_name")
+        names[section] = str(name or "")
+    return names
 
 
 def _part(of: object, name: str) -> Any:

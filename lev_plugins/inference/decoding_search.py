@@ -41,7 +41,9 @@ class Search:
     def __init__(
         self, editor: LevenshteinEditor, split: str, metric: Metric, symbol: str | None
     ) -> None:
-        self.editor, self.metric, self.symbol = editor, metric, symbol
+        self.editor = editor
+        self.metric = metric
+        self.symbol = symbol
         task = editor.task
         task.load_dataset(split)
         data = task.dataset(split)
@@ -49,10 +51,15 @@ class Search:
             raise UserError(f"{task.cfg.data}: {split} has no {task.cfg.target_lang} side")
         sides = [data.src] if data.draft is None else [data.src, data.draft]
         limits = list(zip(sides, editor.limits))
-        rows = [i for i in range(len(data)) if all(len(side[i]) <= most for side, most in limits)]
+
+        def is_readable(i: int) -> bool:
+            return all(len(side[i]) <= most for side, most in limits)
+
+        rows = list(filter(is_readable, range(len(data))))
         if not rows:
             raise UserError(f"{task.cfg.data}: {split} has no sentence that the model can read")
-        text, self.left_out = task.tgt_dict.string, len(data) - len(rows)
+        text = task.tgt_dict.string
+        self.left_out = len(data) - len(rows)
         self.sources = [task.src_dict.string(data.src[i]) for i in rows]
         self.drafts = None if data.draft is None else [text(data.draft[i]) for i in rows]
         references = (text(data.tgt[i], escape_unk=True) for i in rows)

@@ -116,11 +116,13 @@ class LevenshteinEditor(TextEditor[Sentence]):
     ) -> list[list[EditTrace]]:
         """The n-best of one batch."""
         pad = self.task.tgt_dict.pad()
-        rows = zip(*((sentence.tokens, *sentence.coded) for sentence in sentences), strict=True)
-        tokens, draft, marks = (
-            pad_sequence(list(side), batch_first=True, padding_value=fill).to(self.device)
-            for side, fill in zip(rows, (pad, pad, 0))
-        )
+
+        def padded(rows: list[Any], fill: int) -> torch.Tensor:
+            return pad_sequence(rows, batch_first=True, padding_value=fill).to(self.device)
+
+        tokens = padded([sentence.tokens for sentence in sentences], pad)
+        draft = padded([sentence.coded.tokens for sentence in sentences], pad)
+        marks = padded([sentence.coded.marks for sentence in sentences], 0)
         inputs = {"src_tokens": tokens, "src_lengths": None}
         batch: Batch = {"net_input": inputs, "draft": draft, "marks": marks}
         results = generator.generate(self.models, batch)
@@ -144,12 +146,16 @@ class LevenshteinEditor(TextEditor[Sentence]):
         markup: bool,
     ) -> Sentence:
         """See the base class."""
+        plain = draft or ""
         if terms:
-            plain, coded = " ".join(terms), self.task.encode_terms(terms, self._cut)
+            plain = " ".join(terms)
+            coded = self.task.encode_terms(terms, self._cut)
         else:
-            plain = parse_markup(draft or "")[0] if markup else draft or ""
-            coded = self.task.encode_draft(draft or "", self._cut, markup)
-        marked, words = self.task.mark_change(source, old), self._cut(plain).split()
+            coded = self.task.encode_draft(plain, self._cut, markup)
+            if markup:
+                plain, _ = parse_markup(plain)
+        words = self._cut(plain).split()
+        marked = self.task.mark_change(source, old)
         tokens = self.task.encode_text(marked, self._cut, self.task.src_dict)
         check_lengths(tokens, coded.tokens, self.limits)
         return Sentence(source, draft, words, tokens, coded, self.task.tgt_dict)

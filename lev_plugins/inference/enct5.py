@@ -74,7 +74,8 @@ class EncT5(TextLabeler):
         device = next(self.model.parameters()).device
         rows = [[_example(window)] for window in windows]
         columns = collate(rows, self.problem_type, self.task.num_labels)
-        logits = self.model(**{name: column.to(device) for name, column in columns.items()})
+        inputs = {name: column.to(device) for name, column in columns.items()}
+        logits = self.model(**inputs)
         scores = self.problem_type.scores(logits.float()).cpu()
         num_rows = [window.num_kept if self.tags else 1 for window in windows]
         return [part.numpy() for part in scores.split(num_rows)]

@@ -93,7 +93,8 @@ class GeneratingModel:
         sources = [numbered(unit, self.task.source_dictionary) for unit in units]
         drafted = getattr(self.model, "joins_draft", False)
         items = [(source, source) for source in sources] if drafted else sources
-        data = self.task.build_dataset_for_inference(items, [len(source) for source in sources])
+        lengths = [len(source) for source in sources]
+        data = self.task.build_dataset_for_inference(items, lengths)
         batch = data.collater([data[i] for i in range(len(data))])
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 

@@ -52,7 +52,8 @@ def masks_by_host(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
     sizes = [x.size(1), y.size(1)]
     host_x, host_y = torch.cat([x, y], 1).cpu().split(sizes, 1)
     masks = torch.cat(_masks_on_cpu(host_x, host_y, pad), 1)
-    keep_x, keep_y = masks.to(x.device, non_blocking=True).split(sizes, 1)
+    masks = masks.to(x.device, non_blocking=True)
+    keep_x, keep_y = masks.split(sizes, 1)
     return keep_x, keep_y
 
 
@@ -75,7 +76,8 @@ def has_kernels(device: torch.device) -> bool:
 
 def _masks_on_cpu(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
     """:func:`lcs_masks`, sentence by sentence; rapidfuzz goes the same way through the table."""
-    keep_x, keep_y = np.zeros(x.shape, bool), np.zeros(y.shape, bool)
+    keep_x = np.zeros(x.shape, bool)
+    keep_y = np.zeros(y.shape, bool)
     texts = x.masked_fill(x == pad, _NO_TOKEN).tolist()
     for row_x, row_y, text, other in zip(keep_x, keep_y, texts, y.tolist()):
         # with another end, else it would keep first what both end with

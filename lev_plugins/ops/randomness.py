@@ -63,4 +63,5 @@ def _uniform(epoch: int, sentences: Tensor, length: int, stream: Tensor) -> Tens
     key = _mix(key + _signed(epoch * _GAMMA))
     key = _mix(key + (sentences + 1) * _GAMMA)
     bits = _mix(key.unsqueeze(-1) + position * _GAMMA)
-    return ((bits >> 40) & 0xFFFFFF).to(torch.float32) / float(1 << 24)
+    bits = (bits >> 40) & 0xFFFFFF
+    return bits.to(torch.float32) / float(1 << 24)

@@ -156,18 +156,20 @@ class Recorder:
             net_output = self.model.decoder(before, encoder_out=encoder_out)
             scores = self.model.get_normalized_probs(net_output, log_probs=True)
         scores = scores.gather(2, target.unsqueeze(2)).squeeze(2)
-        masked, gates = encoder_out["memory"][0].masked, net_output[1].get("gates")
+        masked = encoder_out["memory"][0].masked
+        gates = net_output[1].get("gates")
         names = self.model.decoder.gates.names if gates is not None else []
         for i, tokens in enumerate(targets):
-            size, written = len(tokens), [dictionary[token] for token in tokens[:-1].tolist()]
+            size = len(tokens)
+            written = [dictionary[token] for token in tokens[:-1].tolist()]
             measured = {name: gates[i, :size, k] for k, name in enumerate(names)}
             measured["log_probability"] = scores[i, :size]
             if masked is not None:
                 measured["mask"] = masked[i][source[i].ne(pad)]
-            rounded = {  # to the digits that single precision has
-                name: [round(value, 7) for value in values.double().cpu().tolist()]
-                for name, values in measured.items()
-            }
-            target = self.backend.processing.text(written)
-            texts = {"target": target, "target_tokens": [*written, END], **rounded}
-            yield {**dict.fromkeys(GATES), **texts}
+            record: dict[str, Any] = dict.fromkeys(GATES)
+            record["target"] = self.backend.processing.text(written)
+            record["target_tokens"] = [*written, END]
+            for name, values in measured.items():
+                numbers = values.double().cpu().tolist()
+                record[name] = [round(number, 7) for number in numbers]  # as singles have
+            yield record

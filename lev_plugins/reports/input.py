@@ -90,10 +90,13 @@ def _refuse_other_sources(systems: Sequence[Printed]) -> None:
     differ, are of other sentences."""
     having = [system for system in systems if system.sources]
     for first, other in pairwise(having):
-        pairs = [(text, other.sources[n]) for n, text in first.sources.items()]
-        known = [pair for pair in pairs if "unk>" not in "".join(pair)]
-        differ = sum(_letters(ours) != _letters(theirs) for ours, theirs in known)
-        if 2 * differ > len(known):
+        known = differ = 0
+        for number, text in first.sources.items():
+            other_text = other.sources[number]
+            if "unk>" not in text + other_text:
+                known += 1
+                differ += _letters(text) != _letters(other_text)
+        if 2 * differ > known:
             raise UserError(
                 f"{first.path} and {other.path} have different S- lines; give outputs of "
                 "the same sentences"

@@ -120,20 +120,23 @@ def _edit(
     asked: EditRequest,
     rows: Sequence[Any],
 ) -> list[Result]:
+    drafts = [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)]
+    options = asked.model_dump(exclude={"sentences"})
     nbest = editor.edit_nbest(
         [row.source for row in rows],
-        [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)],
+        drafts,
         markup=True,
         terms=[row.terms or None for row in rows],
         old_sources=[row.old_source for row in rows],
         batch_size=len(rows),
-        **asked.model_dump(exclude={"sentences"}),
+        **options,
     )
     results: list[Result] = []
     for row, traces in zip(rows, nbest, strict=True):
         hypotheses = []
         for trace in traces:
-            edits = trace_edits(replace(trace, draft=row.draft), processing)
+            trace = replace(trace, draft=row.draft)
+            edits = trace_edits(trace, processing)
             known = {key: value for key, value in trace.to_dict().items() if key in _SHOWN}
             hypotheses.append(known | {"edits": _records(edits)})
         results.append({"source": row.source, "draft": row.draft, "hypotheses": hypotheses})
@@ -154,7 +157,8 @@ def marked(row: Sentence, place: str) -> str | None:
         parts.append(escape_markup(draft[done : mark.start], before_mark=True))
         parts.append(write_mark(draft[mark.start : mark.end], mark.kind))
         done = mark.end
-    return None if row.draft is None else "".join([*parts, escape_markup(draft[done:])])
+    parts.append(escape_markup(draft[done:]))
+    return None if row.draft is None else "".join(parts)
 
 
 def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:

@@ -62,9 +62,12 @@ class EditRequest(Asked):
 
 def size(row: str | tuple[str, str] | Sentence) -> int:
     """Characters of a row, in all its texts."""
+    if isinstance(row, str):
+        return len(row)
     if isinstance(row, Sentence):
-        row = " ".join([row.source, row.draft or "", row.old_source or "", *row.terms])
-    return len(row) if isinstance(row, str) else sum(map(len, row))
+        texts = [row.source, row.draft or "", row.old_source or "", *row.terms]
+        return len(" ".join(texts))
+    return sum(map(len, row))
 
 
 class CorrectRequest(Asked):

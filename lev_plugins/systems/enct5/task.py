@@ -173,7 +173,8 @@ class EncT5Task(FairseqTask, TrainingHooks):
         """``fields``: of the metadata that have to be equal besides labels and pieces."""
         kept = Metadata.from_state(state_dict, where)
         self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces", *fields)
-        self.state.merge_state_dict({THRESHOLD: float(state_dict[THRESHOLD])})
+        threshold = float(state_dict[THRESHOLD])
+        self.state.merge_state_dict({THRESHOLD: threshold})
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: object) -> None:
         """Loads a split; raises :class:`UserError` where there is none."""

@@ -125,8 +125,8 @@ def aligned_states(states: Tensor, real: Tensor, positions: Tensor) -> Tensor:
     real_first = (~real).long().argsort(dim=1, stable=True)
     last = real.sum(1, keepdim=True).clamp(min=1) - 1
     index = real_first.gather(1, torch.minimum(positions, last))
-    channels = states.size(2)
-    return states.gather(1, index.unsqueeze(2).expand(-1, -1, channels))
+    index = index.unsqueeze(2).expand(-1, -1, states.size(2))
+    return states.gather(1, index)
 
 
 def shift_attention(weights: Tensor, real: Tensor) -> Tensor:

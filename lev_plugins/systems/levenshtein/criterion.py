@@ -50,13 +50,15 @@ class EditPolicyLoss(FairseqCriterion):
     ) -> tuple[Tensor, int, LogOutput]:
         """Returns the summed loss (nats), the sample size (target tokens) and what to log."""
         source, size = sample["net_input"], sample["ntokens"]
-        answers = model(source["src_tokens"], source["src_lengths"], sample["expert"])
+        src_tokens = source["src_tokens"]
+        answers = model(src_tokens, source["src_lengths"], sample["expert"])
         log: LogOutput = dict(ntokens=size, nsentences=len(sample["target"]), sample_size=size)
-        loss = torch.zeros((), device=source["src_tokens"].device)
+        loss = torch.zeros((), device=src_tokens.device)
         for name, (logits, labels) in answers.items():
             head_loss, nll, correct = smoothed(logits, labels, self.smoothing[name])
             loss = loss + self.weights[name] * head_loss
-            log[f"{name}_nll"], log[f"{name}_correct"] = nll, correct
+            log[f"{name}_nll"] = nll
+            log[f"{name}_correct"] = correct
             log[f"{name}_count"] = labels.numel()
         return loss, size, {**log, "loss": loss.detach()}
 

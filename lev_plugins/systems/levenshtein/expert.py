@@ -333,7 +333,8 @@ def sampled_tokens(logits: Tensor, noise: Tensor) -> Tensor:
     exceeds = cumulative > noise.unsqueeze(1) * cumulative[:, -1:]
     # the first token whose cumulative probability exceeds the point; as a GPU rounds the sums, they
     # may rise at a token of probability 0, and fall behind the point
-    chosen = (exceeds & (probabilities > 0)).to(torch.uint8).max(1)
+    is_likely = exceeds & (probabilities > 0)
+    chosen = is_likely.to(torch.uint8).max(1)
     return torch.where(chosen.values.bool(), chosen.indices, probabilities.argmax(1))
 
 

@@ -127,12 +127,11 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
         self.operations = edit_operations(str(cfg.edit_operations))
         sharing, depths = str(cfg.weight_sharing), exit_depths(cfg, self.operations)
-        self.exits = {
-            operation.name: (stack_of(operation.blocks, sharing), depths[operation.name])
-            for operation in self.operations
-        }
+        self.exits: dict[str, tuple[str, int]] = {}
         deepest: dict[str, int] = dict.fromkeys(LEVT, 0)
-        for stack, depth in self.exits.values():
+        for operation in self.operations:
+            stack, depth = stack_of(operation.blocks, sharing), depths[operation.name]
+            self.exits[operation.name] = stack, depth
             deepest[stack] = max(depth, deepest.get(stack, 0))
         self.decoder = nn.ModuleDict(
             {stack: _stack(cfg, "decoder", depth) for stack, depth in deepest.items() if depth}
@@ -209,15 +208,19 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         """B × S tokens → what every decoder pass reads."""
         source = None if self.pointer is None else src_tokens
         if self.passes is not None and self.passes.serve(src_tokens, self.encoder_positions):
-            mask = src_tokens.ne(self.pad)[:, None, None]
-            return EditEncoderOutput(self.passes.encode(self, src_tokens), mask, source=source)
-        layout = self._layout(src_tokens, self.rotary[0])
-        return EditEncoderOutput(self.encoded(src_tokens, layout), layout.mask, source=source)
+            mask: Tensor | None = src_tokens.ne(self.pad)[:, None, None]
+            states = self.passes.encode(self, src_tokens)
+        else:
+            layout = self._layout(src_tokens, self.rotary[0])
+            mask = layout.mask
+            states = self.encoded(src_tokens, layout)
+        return EditEncoderOutput(states, mask, source=source)
 
     def encoded(self, src_tokens: Tensor, layout: AttentionLayout | None = None) -> Tensor:
         """One encoder pass, B × S → B × S × C; ``layout``: of the tokens, if known."""
         layout = layout or self._layout(src_tokens, self.rotary[0])
-        x = self.scale * self.encoder_embed(src_tokens) + self.encoder_positions(src_tokens)
+        x = self.scale * self.encoder_embed(src_tokens)
+        x = x + self.encoder_positions(src_tokens)
         x = self.kernels.dropout(x, self.cfg.dropout, self.training)
         x = self.encoder(x, layout)
         return x if self.encoder_norm is None else self.encoder_norm(x)
@@ -303,7 +306,8 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         self, tokens: Tensor, memory: EncoderOutput, head: str, deleted: Tensor | None = None
     ) -> Tensor:
         """One decoder pass, B × T → B × T × C, to the exit of ``head``; some are ``deleted``."""
-        x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
+        x = self.scale * self.decoder_embed(tokens)
+        x = x + self.decoder_positions(tokens)
         if deleted is not None and self.deleted is not None:
             x = x + deleted.unsqueeze(2) * (self.scale * self.deleted.mark.weight[0])
         if self.copies_at(head):
@@ -417,7 +421,8 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
                 for operation, view in zip(operations, views, strict=True)
             ]
         widths = [view.tokens.size(1) for view in views]
-        traces = [_wide_trace(view, max(widths), self.pad) for view in views]
+        longest = max(widths)
+        traces = [_wide_trace(view, longest, self.pad) for view in views]
         tokens = torch.stack([trace.tokens for trace in traces], 1).flatten(0, 1)
         deleted = torch.stack([trace.deleted for trace in traces], 1).flatten(0, 1)
         head = operations[-1].name  # at whose placeholders the source is read
@@ -464,15 +469,18 @@ def source_at_placeholders(
     real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
     if (several := len(tokens) // len(states)) > 1:
         real = real.repeat_interleave(several, 0)
-    first, last = real.int().argmax(1, keepdim=True), real.sum(1, keepdim=True) - 1
-    end = (tokens.ne(pad).sum(1, keepdim=True) - 1).clamp(min=1)  # stock's rules may leave </s>
+    first = real.int().argmax(1, keepdim=True)
+    last = real.sum(1, keepdim=True) - 1
+    end = tokens.ne(pad).sum(1, keepdim=True) - 1
+    end = end.clamp(min=1)  # stock's rules may leave </s>
     place = torch.arange(tokens.size(1), device=tokens.device)
     # rounded in whole numbers: the same on any device
     source = (2 * place * last + end).div(2 * end, rounding_mode="floor")
     source = first + torch.minimum(source, last)  # behind </s> there is no place
     source = source.view(len(states), -1, 1).expand(-1, -1, states.size(2))
     states = states.gather(1, source).view(*tokens.shape, -1)
-    return states * tokens.eq(placeholder).unsqueeze(2)
+    is_placeholder = tokens.eq(placeholder)
+    return states * is_placeholder.unsqueeze(2)
 
 
 def _wide_trace(view: View, width: int, pad: int) -> Trace:

@@ -36,7 +36,8 @@ class SourcePointer(nn.Module):
         if memory.mask is not None:
             scores = scores.masked_fill(~memory.mask[:, 0], float("-inf"))
         width = features.size(1)
-        row, column = places.div(width, rounding_mode="floor"), places.remainder(width)
+        row = places.div(width, rounding_mode="floor")
+        column = places.remainder(width)
         wide = torch.promote_types(scores.dtype, torch.float32)
         looks = scores[row, column].softmax(1, dtype=wide)
         looks = looks * self.scale(features[row, column])

@@ -113,16 +113,18 @@ class _Sources:
         device: torch.device,
         pool: object,
     ) -> None:
-        self.model, self.shape, self.device, self.pool = model, shape, device, pool
+        self.model = model
+        self.shape = shape
+        self.device = device
+        self.pool = pool
         weight = model.encoder_embed.weight
         self.tokens = torch.full(shape, model.pad, device=device)
         self.states = weight.new_zeros(*shape, weight.size(1))
         self.real = torch.zeros(shape, dtype=torch.bool, device=device)
-        self.keys_values = {
-            id(attention): (torch.zeros_like(key), torch.zeros_like(value))
-            for attention in self._attentions()
-            for key, value in [attention.keys_values(EncoderOutput(self.states, None))]
-        }
+        self.keys_values: dict[int, tuple[Tensor, Tensor]] = {}
+        for attention in self._attentions():
+            key, value = attention.keys_values(EncoderOutput(self.states, None))
+            self.keys_values[id(attention)] = torch.zeros_like(key), torch.zeros_like(value)
         self.held: Tensor | None = None
         self.encoder = Replay(self._encoded, device, pool)
         self.projection = Replay(self._project, device, pool)
@@ -184,8 +186,10 @@ class _Pass:
     """A decoder pass over sequences of one width, T, that read sources of one shape."""
 
     def __init__(self, sources: _Sources, width: int, head: str, traced: bool) -> None:
-        self.sources, self.head = sources, head
-        shape, device = (sources.shape[0], width), sources.device
+        self.sources = sources
+        self.head = head
+        shape = sources.shape[0], width
+        device = sources.device
         self.tokens = torch.full(shape, sources.model.pad, device=device)
         self.deleted = torch.zeros(shape, dtype=torch.bool, device=device) if traced else None
         self.replay = Replay(self._features, device, sources.pool)

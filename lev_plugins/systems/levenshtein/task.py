@@ -81,12 +81,14 @@ class TranslationEditTask(PostEditingTask):
     ) -> EditDataset:
         """Every side with <s> in front."""
         bos = self.tgt_dict.bos()
-        source, target, draft = (
-            None if side is None else PrependTokenDataset(side, bos)
-            for side in (source, target, draft)
-        )
-        target_sizes = None if target is None else target.sizes
-        draft_sizes = None if draft is None else draft.sizes
+        source = PrependTokenDataset(source, bos)
+        target_sizes = draft_sizes = None
+        if target is not None:
+            target = PrependTokenDataset(target, bos)
+            target_sizes = target.sizes
+        if draft is not None:
+            draft = PrependTokenDataset(draft, bos)
+            draft_sizes = draft.sizes
         starts_from_drafts = self.cfg.beta > 0 or (self.cfg.beta_start or 0) > 0
         aligned = self.is_training_run and self.align is lcs_masks and starts_from_drafts
         return EditDataset(
@@ -232,7 +234,8 @@ class TranslationEditTask(PostEditingTask):
         """A batch with its ``expert``; ``mixture`` is α and β, by default the final ones."""
         options = mixture or self.mixture(), self.cfg
         symbols = self.tgt_dict, self.placeholder, self.frequencies
-        return {**sample, "expert": make_expert(sample, epoch, *options, *symbols, self.align)}
+        expert = make_expert(sample, epoch, *options, *symbols, self.align)
+        return {**sample, "expert": expert}
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
@@ -272,19 +275,21 @@ class TranslationEditTask(PostEditingTask):
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
     ) -> RefinementGenerator:
         """What decodes by refinement, as fairseq's flags and the task's say."""
-        if any(getattr(cfg, "draft_guided", False) for cfg in (self.cfg, args)):
+        cfg = self.cfg
+        if getattr(cfg, "draft_guided", False) or getattr(args, "draft_guided", False):
             raise UserError(
                 "--draft-guided is for left-to-right models; an edit model already starts "
                 "from the draft; leave it out"
             )
-        cfg = self.cfg
+        threshold = 0.5 if cfg.delete_threshold is None else cfg.delete_threshold
+        seed = 1 if cfg.seed is None else cfg.seed
         options = RefinementOptions.from_generation(
             args,
-            delete_threshold=0.5 if cfg.delete_threshold is None else cfg.delete_threshold,
+            delete_threshold=threshold,
             delete_words=cfg.delete_words,
             stock=cfg.stock_decoding,
             noise_scale=cfg.noise_scale,
-            seed=1 if cfg.seed is None else cfg.seed,
+            seed=seed,
         )
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
 

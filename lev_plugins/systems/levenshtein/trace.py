@@ -58,7 +58,9 @@ class DeletedTokens(nn.Module):
         number = slot.new_zeros(slots).index_add(0, slot, torch.ones_like(slot))
         mean = sums / number.clamp(min=1).unsqueeze(1)
         count = self.count((number - 1).clamp(0, self.longest - 1))
-        return self.kernels.linear(mean, self.what.weight) + count * number.gt(0).unsqueeze(1)
+        of_tokens = self.kernels.linear(mean, self.what.weight)
+        of_count = count * number.gt(0).unsqueeze(1)
+        return of_tokens + of_count
 
 
 def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tensor]:

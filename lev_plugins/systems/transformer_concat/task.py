@@ -86,7 +86,8 @@ class TranslationConcatTask(PostEditingTask):
     ) -> JoinedDataset:
         """Sides as they were binarised; without drafts every draft is empty."""
         if draft is None:
-            draft = _listed([torch.tensor([self.tgt_dict.eos()])] * len(source))
+            empty = torch.tensor([self.tgt_dict.eos()])
+            draft = _listed([empty] * len(source))
         return JoinedDataset(
             source,
             draft,

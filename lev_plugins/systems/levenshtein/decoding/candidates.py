@@ -63,11 +63,12 @@ class Reranker:
             drafts = map(self._read, empty if draft is None else draft)
             sources = [torch.cat(sides) for sides in zip(sources, drafts, strict=True)]
         # candidates of one sentence often come out the same: each is scored once
-        keys = [
-            [(row, tuple(self._read(candidate).tolist())) for candidate in candidates]
-            for row, candidates in enumerate(hypotheses)
-        ]
-        sizes = {key: (len(sources[key[0]]), len(key[1])) for row in keys for key in row}
+        keys = []
+        sizes: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
+        for row, candidates in enumerate(hypotheses):
+            texts = [tuple(self._read(candidate).tolist()) for candidate in candidates]
+            keys.append([(row, text) for text in texts])
+            sizes |= {(row, text): (len(sources[row]), len(text)) for text in texts}
         # the longest sources first, as fairseq's LSTM wants them
         order = sorted(sizes, key=sizes.__getitem__, reverse=True)
         scores: dict[tuple[int, tuple[int, ...]], float] = {}
@@ -76,13 +77,16 @@ class Reranker:
             targets = [torch.tensor(target) for _, target in part]
             their_sources = [sources[row] for row, _ in part]
             scores |= zip(part, self._score(their_sources, targets))
-        return [[scores[key] for key in row] for row in keys]
+        return [[scores[key] for key in sentence_keys] for sentence_keys in keys]
 
     def _read(self, sentence: Tensor, known: bool = True) -> Tensor:
         """A sentence without padding and <s>; with only symbols that are ``known``."""
         tokens = sentence.cpu()
-        tokens = tokens[tokens.ne(self.dictionary.pad()) & tokens.ne(self.dictionary.bos())]
-        return tokens.masked_fill(tokens >= self.size, self.dictionary.unk()) if known else tokens
+        is_read = tokens.ne(self.dictionary.pad()) & tokens.ne(self.dictionary.bos())
+        tokens = tokens[is_read]
+        if not known:
+            return tokens
+        return tokens.masked_fill(tokens >= self.size, self.dictionary.unk())
 
     def _score(self, sources: list[Tensor], targets: list[Tensor]) -> list[float]:
         pad, eos = self.dictionary.pad(), self.dictionary.eos()
@@ -96,4 +100,5 @@ class Reranker:
         real = target.ne(pad)
         chosen = log_probs.gather(2, target.unsqueeze(2)).squeeze(2).float()
         sums = chosen.masked_fill(~real, 0.0).sum(1)
-        return (sums / real.sum(1).pow(self.length_penalty)).tolist()
+        means = sums / real.sum(1).pow(self.length_penalty)
+        return means.tolist()

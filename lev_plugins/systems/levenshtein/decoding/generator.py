@@ -29,17 +29,14 @@ class RefinementGenerator:
     def __init__(
         self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
     ) -> None:
-        self.dictionary, self.placeholder, self.options = dictionary, placeholder, options
-        self.symbols = Symbols(
-            tuple(dictionary.symbols[: placeholder + 1]),
-            dictionary.pad(),
-            dictionary.bos(),
-            dictionary.eos(),
-            dictionary.unk(),
-            placeholder,
-        )
+        self.dictionary = dictionary
+        self.placeholder = placeholder
+        self.options = options
+        names = tuple(dictionary.symbols[: placeholder + 1])
+        bos, eos = dictionary.bos(), dictionary.eos()
+        self.symbols = Symbols(names, dictionary.pad(), bos, eos, dictionary.unk(), placeholder)
         # fairseq-generate strips these from what it prints
-        self.symbols_to_strip_from_output = {dictionary.eos(), dictionary.bos()}
+        self.symbols_to_strip_from_output = {eos, bos}
 
     @torch.no_grad()
     def generate(

@@ -89,4 +89,5 @@ class EnsemblePolicy(EditPolicy):
             logs.append(torch.log_softmax(logits.float(), dim=-1))
         width = max(log.size(-1) for log in logs)  # the largest K: others never insert as many
         wide = [F.pad(log, (0, width - log.size(-1)), value=-math.inf) for log in logs]
-        return torch.logsumexp(torch.stack(wide), dim=0) - math.log(len(logs))
+        total = torch.logsumexp(torch.stack(wide), dim=0)
+        return total - math.log(len(logs))

@@ -36,4 +36,5 @@ def word_means(values: Tensor, spaces: Tensor) -> Tensor:
     zeros = values.new_zeros(len(values), values.size(1) + 1)
     sums = zeros.scatter_add(1, word, values)
     sizes = zeros.scatter_add(1, word, torch.ones_like(values))
-    return (sums / sizes.clamp(min=1)).gather(1, word)
+    means = sums / sizes.clamp(min=1)
+    return means.gather(1, word)
