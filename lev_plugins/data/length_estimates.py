@@ -47,12 +47,14 @@ def words_of(block: bytes) -> Words:
     around = bytes(_WIDE)
     padded = around + block + around
     eights = np.ndarray((len(padded) - _WIDE + 1,), "<u8", padded, strides=(1,))
-    unused = (8 * (_WIDE - np.minimum(sizes, _WIDE))).astype(np.uint64)  # bits
+    unused = 8 * (_WIDE - np.minimum(sizes, _WIDE))  # bits
+    unused = unused.astype(np.uint64)
     first = (eights[starts + _WIDE] << unused) >> unused
     last = eights[ends] >> unused
     mixed = (first * _FIRST) ^ (last * _LAST) ^ (sizes.astype(np.uint64) * _LENGTH)
     mixed ^= mixed >> np.uint64(32)
-    return Words(starts, sizes, (mixed * _ALL) >> np.uint64(64 - _TABLE_BITS))
+    places = (mixed * _ALL) >> np.uint64(64 - _TABLE_BITS)
+    return Words(starts, sizes, places)
 
 
 class WordTokens(NamedTuple):
@@ -123,7 +125,9 @@ class Fit(NamedTuple):
         weights = np.linalg.lstsq(columns[clear], lengths[clear], rcond=None)[0]
         fitted = np.maximum(columns @ weights, 1.0)
         errors = lengths - fitted
-        spread = float(np.mean(errors[sure] ** 2 / fitted[sure])) ** 0.5 if sure.any() else 1.0
+        spread = 1.0
+        if sure.any():
+            spread = float(np.mean(errors[sure] ** 2 / fitted[sure])) ** 0.5
         deviations = np.sqrt(guessed + spread**2 * fitted + 1e-9)
         margin = float(np.quantile(errors / deviations, COVERAGE))
         return cls(words, weights, spread, max(margin, 0.0))

@@ -122,14 +122,15 @@ class NoisyTranslationDataset(LanguagePairDataset):
             return super().collater(samples, pad_to_length)
         samples = [sample for sample in samples if self._fits(sample)]
         samples.sort(key=_longest_side)
-        budget = self.max_tokens or sum(map(_longest_side, samples)) * len(samples)
-        batches = [
-            super(NoisyTranslationDataset, self).collater(
-                [samples[place] for place in places], pad_to_length
-            )
-            for places in by_budget([*map(_longest_side, samples)], budget)
-        ]
-        return batches if len(batches) > 1 else batches[0] if batches else {}
+        sizes = [*map(_longest_side, samples)]
+        budget = self.max_tokens or sum(sizes) * len(samples)
+        batches = []
+        for places in by_budget(sizes, budget):
+            batch = [samples[place] for place in places]
+            batches.append(super().collater(batch, pad_to_length))
+        if len(batches) > 1:
+            return batches
+        return batches[0] if batches else {}
 
     def _fits(self, sample: Sample) -> bool:
         target = sample["target"]

@@ -52,14 +52,16 @@ class TextLines(Sequence[str]):
 
     def _line(self, number: int) -> bytes:
         """A line, read with the ends of the one before it and of itself: they have to be there."""
-        starts, last = self.places["start"], number + 1 == len(self)
+        starts = self.places["start"]
+        last = number + 1 == len(self)
         end = self._size if last else int(starts[number + 1])
         start = int(starts[number])
         before = min(start, 1)
-        read = os.pread(self._file.fileno(), end - start + before, start - before)
+        size = end - start + before
+        read = os.pread(self._file.fileno(), size, start - before)
         line = read[before:].removesuffix(b"\n")
         ended = last or read.endswith(b"\n")
-        begins = len(read) == end - start + before and read[:before] in (b"", b"\n")
+        begins = len(read) == size and read[:before] in (b"", b"\n")
         if not (begins and ended) or b"\n" in line:
             raise UserError(f"{self.path} changed while being read; start again")
         return line.removesuffix(b"\r")

@@ -89,7 +89,8 @@ def self_attention(graph: Graph, attention: Attention, x: str, sight: Sight) -> 
     """B × T × C → B × T × C."""
     projected = linear(graph, attention.inputs, x)
     query, key, value = graph.several("Split", [projected], 3, axis=2, num_outputs=3)
-    query, key = (turned(graph, part, sight, attention.heads) for part in (query, key))
+    query = turned(graph, query, sight, attention.heads)
+    key = turned(graph, key, sight, attention.heads)
     return attend(graph, attention, query, key, value, sight)
 
 

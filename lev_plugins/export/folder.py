@@ -119,9 +119,10 @@ def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
         graphs = levenshtein.write_graphs(model, folder, WeightFile(folder), int8)
         _write_dictionaries(folder, task.src_dict, task.tgt_dict)
         threshold = task.cfg.delete_threshold
+        _, model_limit = model.max_positions()
         settings = {
             "limits": list(editor.limits),
-            "model_limit": model.max_positions()[1],
+            "model_limit": model_limit,
             "max_target_positions": task.cfg.max_target_positions,
             "delete_threshold": 0.5 if threshold is None else threshold,
             "old_source": task.old_source,

@@ -145,8 +145,8 @@ class Decoder:
 
     def _deletion(self, features: str) -> None:
         """Of keeping and deleting each token (Eq. 3)."""
-        weight = self.model.deletion_head.weight
-        logits = self.graph.node("MatMul", features, self.graph.constant(weight.t()))
+        weight = self.graph.constant(self.model.deletion_head.weight.t())
+        logits = self.graph.node("MatMul", features, weight)
         self.graph.output("deletion", logits, FLOAT, ["batch", "length", 2])
 
     def _placeholder(self, features: str) -> None:

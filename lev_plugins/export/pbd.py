@@ -142,9 +142,8 @@ class Reader:
         """What was generated, and the source that is ahead."""
         graph, attention = self.graph, layer.self_attention.attention
         query, key, value = projection(graph, layer.self_attention, x, GENERATED)
-        query, key = (
-            blocks.turned(graph, part, sight, attention.heads, self.place) for part in (query, key)
-        )
+        query = blocks.turned(graph, query, sight, attention.heads, self.place)
+        key = blocks.turned(graph, key, sight, attention.heads, self.place)
         before = self._given(f"past_{number}", layer, "past", self.parents)
         pair = []
         for kind, past, newest in zip(("key", "value"), before, (key, value)):

@@ -212,7 +212,8 @@ class T5Encoder(nn.Module):
     def __init__(self, size: T5Size) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(T5Block(size) for _ in range(size.encoder_layers))
-        self.bias, self.norm = size.bias(bidirectional=True), size.last_norm()
+        self.bias = size.bias(bidirectional=True)
+        self.norm = size.last_norm()
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
         """Embedded tokens → states, B × S × C; what stands at padding is of no meaning.

@@ -179,8 +179,9 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
 
 def require_dictionaries(cfg: TranslationConfig, missing_dictionary_hint: str) -> None:
     """Refuse a data folder without both dictionaries; the hint tells how to make them."""
+    folder = utils.split_paths(cfg.data)[:1]
     for lang in (cfg.source_lang, cfg.target_lang):
-        path = os.path.join(*utils.split_paths(cfg.data)[:1], f"dict.{lang}.txt")
+        path = os.path.join(*folder, f"dict.{lang}.txt")
         if not os.path.isfile(path):
             raise UserError(f"dictionary {path} does not exist; {missing_dictionary_hint}")
 

@@ -161,7 +161,8 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
         self, split: str, files: dict[str, str], flag: str, noise: Noise
     ) -> NoisyTranslationDataset:
         """A split of text; ``files``: language → path, of the target, the source, or both."""
-        cfg, src, tgt = self.cfg, self.cfg.source_lang, self.cfg.target_lang
+        cfg = self.cfg
+        src, tgt = cfg.source_lang, cfg.target_lang
         training = split == cfg.train_subset
         mixed = training and cfg.noise_target_share > 0
         if mixed and len(files) < 2:
@@ -175,7 +176,8 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
                 f"own source; give {flag} all, or the source"
             )
         lines = dict(zip(files, parallel_lines([*files.values()]), strict=True))
-        target, encode = None, self.encoding()
+        encode = self.encoding()
+        target = None
         if tgt in lines:
             target = TextDataset(lines[tgt], encode, self.tgt_dict, training)
         if target is not None and (src not in files or src == tgt):

@@ -217,7 +217,8 @@ class PostEditingTask(EvaluatedTranslationTask):
         words = tokens[:-1]
         special = (words < dictionary.nspecial) | words.eq(dictionary.index(PLACEHOLDER))
         words.masked_fill_(special, dictionary.unk())
-        return torch.cat([tokens.new_tensor([dictionary.bos()]), tokens])
+        begin = tokens.new_tensor([dictionary.bos()])
+        return torch.cat([begin, tokens])
 
 
 def without_placeholder(dictionary: Dictionary) -> Dictionary:

@@ -95,10 +95,12 @@ def _with_neighbour(
     """What became what; an insertion with the character beside it."""
     i, j, k, m = change
     if i == j:
-        if i > 0 and k > 0 and not clean[i - 1].isspace():
-            i, k = i - 1, k - 1
-        elif j < len(clean) and m < len(noisy) and not clean[j].isspace():
-            j, m = j + 1, m + 1
+        has_before = i > 0 and k > 0 and not clean[i - 1].isspace()
+        has_behind = j < len(clean) and m < len(noisy) and not clean[j].isspace()
+        if has_before:
+            return clean[i - 1 : j], noisy[k - 1 : m]
+        if has_behind:
+            return clean[i : j + 1], noisy[k : m + 1]
     return clean[i:j], noisy[k:m]
 
 

@@ -131,7 +131,8 @@ def replace_words(words: list[str], count: int, rng: random.Random) -> None:
     """Puts others of the words in the place of ``count`` words."""
     before = list(words)
     for i in sample(rng, range(len(words)), count):
-        words[i] = choose(rng, [word for word in before if word != words[i]] or before)
+        others = [word for word in before if word != words[i]]
+        words[i] = choose(rng, others or before)
 
 
 #: Kind → what changes some of a line's words, in place.

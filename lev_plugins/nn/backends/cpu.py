@@ -208,14 +208,17 @@ class _Attention(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float
     ) -> Tensor:
-        ctx.shape, ctx.scale = query.shape[:2], scale
+        ctx.shape = query.shape[:2]
+        ctx.scale = scale
         query, key, value = (x.reshape(-1, *x.shape[2:]) for x in (query, key, value))
-        scores = torch.bmm(query.float(), key.float().transpose(1, 2)).mul_(scale)
+        scores = torch.bmm(query.float(), key.float().transpose(1, 2))
+        scores.mul_(scale)
         if mask is not None:
             scores.unflatten(0, ctx.shape).masked_fill_(~mask, float("-inf"))
         weights = scores.softmax(2).to(value.dtype)
         ctx.save_for_backward(query, key, value, weights)
-        return torch.bmm(weights, value).unflatten(0, ctx.shape)
+        out = torch.bmm(weights, value)
+        return out.unflatten(0, ctx.shape)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:

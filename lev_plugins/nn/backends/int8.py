@@ -42,7 +42,8 @@ def overflows() -> bool:
     x86-64 CPUs without VNNI add pairs of products in 16 bits, and cut off what is more.
     """
     count = 64
-    sums = torch.ops.quantized.linear_dynamic(torch.ones(1, count), _pack(torch.ones(8, count)))
+    weight = _pack(torch.ones(8, count))
+    sums = torch.ops.quantized.linear_dynamic(torch.ones(1, count), weight)
     return bool((sums - count).abs().max() > 1)
 
 

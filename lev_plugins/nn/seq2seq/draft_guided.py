@@ -74,9 +74,12 @@ class Sentence:
     def __init__(
         self, row: int, begin: int, draft: Sequence[int], source: Sequence[int] = ()
     ) -> None:
-        self.row, self.guide, self.passes = row, DraftGuide(draft), 0
+        self.row = row
+        self.passes = 0
+        self.guide = DraftGuide(draft)
         self.source = SourceGuide(source)
-        self.tokens, self.scores = [begin], list[float]()
+        self.tokens = [begin]
+        self.scores: list[float] = []
 
     def guess(self, reaches: Mapping[str, int], room: int) -> tuple[str, list[int]]:
         """Where a guess comes from, and its tokens: as many as are worth while from there, and not
@@ -214,7 +217,8 @@ class DraftGuidedGenerator(SequenceGenerator):
         width = 1 + max(map(len, guesses))
         block = torch.full((len(writing), width), self.pad)
         for row, sentence, guess in zip(block, writing, guesses, strict=True):
-            row[: 1 + len(guess)] = torch.tensor([sentence.tokens[-1], *guess])
+            tokens = [sentence.tokens[-1], *guess]
+            row[: len(tokens)] = torch.tensor(tokens)
         return block
 
     def _log_probabilities(self, readers: Sequence[BlockReader], block: Tensor) -> Tensor:
