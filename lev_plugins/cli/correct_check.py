@@ -107,13 +107,16 @@ class Check:
 
     def _accept(self) -> None:
         """Puts the words that were found into the repository's list; what has no word stays."""
-        words = [finding.before for finding in self.findings if finding.before and finding.after]
+        words, left = [], []
+        for finding in self.findings:
+            if finding.before and finding.after:
+                words.append(finding.before)
+            else:
+                left.append(finding)
+        self.findings = left
         new = self.repository.accept(words)
         shown = f" ({few(new)})" if new else ""
         say(f"{counted(len(new), 'word')} accepted: {self.repository.word_list}{shown}")
-        self.findings = [
-            finding for finding in self.findings if not (finding.before and finding.after)
-        ]
 
     def _print(self) -> None:
         output = standard_output().buffer
@@ -134,7 +137,8 @@ class Check:
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
         lines = f"{counted(self.report.lines, 'line')}{code}"
         left_out = f"; {counted(binary, 'binary file')} left out" if binary else ""
-        say(f"{counted(len(self.findings), 'finding')} in {place} ({lines}){left_out}")
+        count = counted(len(self.findings), "finding")
+        say(f"{count} in {place} ({lines}){left_out}")
         if self.findings and not (self.args.accept or self.args.diff):
             say(HINT)
 

@@ -31,7 +31,8 @@ def word_edits(source: Words, target: Words) -> list[WordEdit]:
     i = j = 0
     for k, m in [*equal, (len(source), len(target))]:
         if k - i == m - j:
-            edits += [WordEdit(i + n, i + n + 1, (target[j + n],)) for n in range(k - i)]
+            words = enumerate(target[j:m], start=i)
+            edits += [WordEdit(place, place + 1, (word,)) for place, word in words]
         else:
             edits.append(WordEdit(i, k, tuple(target[j:m])))
         i, j = k + 1, m + 1
