@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from lines import to_line
 from memory import Pair
@@ -155,7 +156,7 @@ def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[
     """
     pairs: list[Pair] = []
     first: dict[str, Path] = {}
-    for path in files_in(place, [*READERS, ".tmx", *OTHER_FORMATS]):
+    for path in files_in(place, [*READERS, ".tmx", *sorted(OTHER_FORMATS)]):
         try:
             more, languages = memory_of(path, language)
         except UserError as error:
@@ -212,6 +213,27 @@ def write_json(path: Path, content: object) -> None:
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
     part.replace(path)
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """What :func:`write_json` has written.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read ({error}): delete it") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: holds no settings: delete it")
+    return content
+
+
+def require_work(work: Path) -> None:
+    """Refuses a WORK that is no folder."""
+    if not work.is_dir():
+        raise UserError(f"{work} is no folder; tm.py prepare makes it")
 
 
 def replace_file(path: Path, data: bytes, backup: bool = False) -> None:

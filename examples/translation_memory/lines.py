@@ -121,6 +121,33 @@ def same_placeholders(source: str, text: str, printf: bool = False) -> bool:
     return differ and not starred and sides[0].with_numbers() == sides[1].with_numbers()
 
 
+def is_nested_like(source: str, text: str) -> bool:
+    """Whether tags are closed in order where those of the source are, and, if all of the source is
+    inside tags, all of the text is."""
+    bare_source, bare_text = map(_outside_tags, (source, text))
+    if bare_source is None:
+        return True
+    return bare_text is not None and (bool(bare_source.strip()) or not bare_text.strip())
+
+
+def _outside_tags(text: str) -> str | None:
+    """What stands in no element of a text, None where tags are not closed in order."""
+    outside, position = "", 0
+    names: list[str] = []
+    for match in _TAG.finditer(text):
+        name = re.match(r"</?([\w:.-]+)", match[0])
+        if name is None or match[0].endswith("/>"):  # a comment, or an element of one tag
+            continue
+        if not names:
+            outside += text[position : match.start()]
+        if not match[0].startswith("</"):
+            names.append(name[1])
+        elif not names or names.pop() != name[1]:
+            return None
+        position = match.end()
+    return None if names else outside + text[position:]
+
+
 def _drop_percents(named: Counter[str], others: Counter[str], *texts: str) -> None:
     """Takes out ``%50`` where the other text has ``50%``, and no ``%50``."""
     before, after = ({match[1] for match in _PERCENT.finditer(text)} for text in texts)

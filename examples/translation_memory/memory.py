@@ -1,6 +1,6 @@
 """A translation memory: the most similar sources, and what a translation was made from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from scripts import SINGLE
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text
+ENOUGH_WORDS = 20  # that tell a language
 _ROUNDING = 1e-6  # of a similarity in single precision
 _TOKEN = regex.compile(rf"[{SINGLE}]|(?:(?![{SINGLE}])\w)+|[^\w\s]")
 Pair = tuple[str, str]  # a source and its translation, each one line
@@ -87,6 +88,17 @@ class Memory:
     def words(self) -> set[str]:
         """The words of its translations."""
         return vocabulary(target for _, target in self.pairs)
+
+    @cached_property
+    def source_words(self) -> set[str]:
+        """The words of its sources."""
+        return vocabulary(source for source, _ in self.pairs)
+
+    def is_reversed(self, sources: Iterable[str]) -> bool:
+        """Whether sources are rather in the language that it translates into."""
+        asked = vocabulary(sources)
+        known, translated = (len(asked & words) for words in (self.source_words, self.words))
+        return len(asked) >= ENOUGH_WORDS and translated > 2 * known
 
     @cached_property
     def codes(self) -> set[str]:

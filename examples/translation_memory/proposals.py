@@ -1,17 +1,17 @@
 """What a trained model makes of fuzzy matches, and how sure it has to be."""
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from codes import with_right_codes
+from files import read_settings, require_work, write_json
 from lines import to_line
 from memory import Memory, similarity
-from repeats import without_repeats
+from repeats import without_double_marks, without_repeats
 from scripts import places
 from train import checkpoint_of
 from units import Proposal
@@ -105,6 +105,7 @@ def least_confidence(outcomes: Sequence[tuple[float, bool]], precision: float) -
 
 def load(work: Path) -> LevenshteinEditor:
     """The model that ``train`` has trained, on a GPU where there is one."""
+    require_work(work)
     checkpoint = checkpoint_of(work / "model")
     if checkpoint is None:
         raise UserError(f"{work} holds no model: tm.py train {work} trains one")
@@ -118,17 +119,20 @@ def settings_of(work: Path) -> Settings:
     Raises:
         UserError: it has none, or those of an older version.
     """
+    require_work(work)
     path = work / "settings.json"
     if not path.is_file():
         raise UserError(f"{work} has no settings: tm.py evaluate {work} chooses them")
-    settings = Settings(**json.loads(path.read_text("utf-8")))
+    content = read_settings(path)
+    known = {field.name for field in fields(Settings)}
+    settings = Settings(**{name: value for name, value in content.items() if name in known})
     if not settings.outcomes or not isinstance(settings.rule, dict):
         raise UserError(f"{path} does not say how sure the model is: tm.py evaluate {work} does")
     return settings
 
 
 def save_settings(work: Path, settings: Settings) -> None:
-    (work / "settings.json").write_text(json.dumps(asdict(settings)) + "\n", "utf-8")
+    write_json(work / "settings.json", asdict(settings))
 
 
 def propose(
@@ -139,8 +143,8 @@ def propose(
 ) -> list[Proposal]:
     """The model's outputs; the draft, with probability 0, where a line is too long for it.
 
-    A word that only the model has written twice in a row stands once, and an identifier that it
-    has misspelt is the source's.
+    A word or a mark that only the model has written twice in a row stands once, and an identifier
+    that it has misspelt is the source's.
     """
     proposals = [Proposal(change.draft, 0.0) for change in changes]
     numbers = [i for i, change in enumerate(changes) if _fits(editor, change)]
@@ -155,7 +159,8 @@ def propose(
     )
     for i, trace in zip(numbers, traces, strict=True):
         change = changes[i]
-        text = without_repeats(trace.text, memory.repeats, change.new, change.draft)
+        read = change.new, change.draft
+        text = without_double_marks(without_repeats(trace.text, memory.repeats, *read), *read)
         text = with_right_codes(text, change.new, memory.codes, change.old, change.draft)
         proposals[i] = Proposal(text, math.exp(min(trace.score, 0.0)))
     return proposals

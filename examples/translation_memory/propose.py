@@ -9,7 +9,6 @@ stood there is kept in a comment.
 import argparse
 import difflib
 import itertools
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -25,10 +24,11 @@ from files import (
     language_of,
     read_bytes,
     read_document,
+    read_settings,
     replace_file,
     stored_pairs,
 )
-from lines import same_entities, same_placeholders, to_line, to_text, with_ends
+from lines import is_nested_like, same_entities, same_placeholders, to_line, to_text, with_ends
 from memory import Memory
 from proposals import Change, Settings, load, propose, read_terms, settings_of
 from repair import Terms, repair
@@ -223,6 +223,8 @@ class Proposer:
         patterns = source, *unit.alternatives
         if not any(same_placeholders(pattern, text, unit.printf) for pattern in patterns):
             return "with other placeholders"
+        if not is_nested_like(source, text):
+            return "with tags out of order"
         if not same_entities(text, source, to_text(draft.old), to_text(draft.text)):
             return "with other entities"
         if refusal := document.refusal(draft.number, text):
@@ -266,7 +268,7 @@ def holds(text: str, term: str) -> bool:
 def stored_language(work: Path) -> str:
     """The language that the memory of a WORK translates into; "" where it is not known."""
     path = work / "memory.json"
-    return str(json.loads(path.read_text("utf-8"))["language"]) if path.is_file() else ""
+    return str(read_settings(path).get("language", "")) if path.is_file() else ""
 
 
 def diff(document: Document, before: bytes, after: bytes) -> str:
@@ -292,13 +294,14 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
         proposer.language, language
     ):
         raise UserError(f"{path} is {language}, and the memory {proposer.language}")
+    if proposer.memory.is_reversed(unit.source for unit in document.units):
+        raise UserError(f"{path}: its sources are in the language that the memory translates into: "
+                        "prepare it with the languages the other way round")  # fmt: skip
     after = document.with_proposals(proposer.proposals(document, own))
     report.counts += own.counts
     if args.diff:
         print(diff(document, before, after), end="")
-    target = args.output or path
-    if args.output and args.place.is_dir():
-        target = args.output / path.relative_to(args.place)
+    target = target_of(path, args)
     if not (args.diff or args.dry_run) and (after != before or target != path):
         if read_bytes(path) != before:
             raise UserError(f"{path} has changed in the meantime: run the command again")
@@ -306,10 +309,36 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
     return own.said()
 
 
+def target_of(path: Path, args: argparse.Namespace) -> Path:
+    """Where a file is written: below the output, if that is a folder or is for one."""
+    output: Path | None = args.output
+    if output is None:
+        return path
+    if args.place.is_dir():
+        return output / path.relative_to(args.place)
+    return output / path.name if output.is_dir() else output
+
+
+def paths_of(args: argparse.Namespace) -> list[Path]:
+    """The files to fill; those of an output within their folder are none.
+
+    Raises:
+        UserError: there is none, or the output is a file and they are in a folder.
+    """
+    place, output = args.place.resolve(), args.output and args.output.resolve()
+    paths = files_in(args.place, READERS)
+    if output is None or not place.is_dir():
+        return paths
+    if output.exists() and not output.is_dir():
+        raise UserError(f"-o {args.output} is a file, and {args.place} a folder: name a folder")
+    is_within = place in output.parents
+    return [path for path in paths if not (is_within and output in path.resolve().parents)]
+
+
 def run(args: argparse.Namespace) -> int:
     """The command ``propose``."""
     require_share("--precision", args.precision, "proposals that need fewer edits")
-    paths = files_in(args.place, READERS)
+    paths = paths_of(args)
     problems, report = Problems(), Report()
     proposer = proposer_of(args, problems)
     for number, path in enumerate(paths, start=1):
@@ -321,7 +350,7 @@ def run(args: argparse.Namespace) -> int:
             problems.name(error)
             continue
         if len(paths) > 1 or not args.diff:
-            print(f"[{number}/{len(paths)}] {path}: {said}", flush=True)
+            print(f"[{number}/{len(paths)}] {printable(str(path))}: {said}", flush=True)
     if len(paths) > 1:
         done = len(paths) - problems.count
         broken = f", {problems.count} left alone" if problems.count else ""

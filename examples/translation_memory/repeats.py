@@ -14,6 +14,7 @@ USUAL = 5  # translations of a memory that repeat words, from which on it is the
 _WORD = re.compile(r"\S+")
 _LETTERS = regex.compile(rf"(?V1)[{SINGLE}]|[[\p{{L}}\p{{M}}]--[{SINGLE}]]+")
 _MARKS = ".,;:!?…)]»”"  # that may follow a word
+_DOUBLE_MARKS = re.compile(r"([.,;:!?。、，！？])\1+")
 Words = tuple[str, ...]
 
 
@@ -53,6 +54,12 @@ def usual_repeats(translations: Iterable[str]) -> set[Words]:
     """What a memory repeats often enough."""
     counts = Counter(words for text in translations for words in {w for _, w in repeats(text)})
     return {words for words, count in counts.items() if count >= USUAL}
+
+
+def without_double_marks(text: str, *others: str) -> str:
+    """A text whose marks stand once where none of the other texts has as many in a row."""
+    known = {match[0] for other in others for match in _DOUBLE_MARKS.finditer(other)}
+    return _DOUBLE_MARKS.sub(lambda match: match[match[0] not in known], text)
 
 
 def without_repeats(text: str, usual: Container[Words], *others: str) -> str:

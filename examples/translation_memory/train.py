@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from files import write_json
+from files import read_settings, require_work, write_json
 
 from lev_plugins.cli import embeddings
 from lev_plugins.errors import UserError
@@ -145,6 +145,7 @@ class Training:
     def __init__(
         self, work: Path, minutes: float, seed: int, start: Path | None, extra: Sequence[str]
     ) -> None:
+        require_work(work)
         if not (work / "data").is_dir():
             raise UserError(f"no data in {work}: tm.py prepare makes them")
         self.work, self.minutes, self.seed = work.resolve(), minutes, seed
@@ -260,7 +261,10 @@ class Training:
         """What was chosen before, else by a few updates of the first stage."""
         path = self.work / f"{stages[-1].name}.json"
         if path.is_file():
-            recipe = Recipe(**json.loads(path.read_text("utf-8"))).in_minutes(self.minutes)
+            try:
+                recipe = Recipe(**read_settings(path)).in_minutes(self.minutes)
+            except TypeError as error:
+                raise UserError(f"{path} is of another version: delete it") from error
             write_json(path, recipe._asdict())
             return recipe
         first = stages[0]

@@ -257,3 +257,47 @@ def test_the_chosen_margin_leaves_those_sentences_to_the_model_that_gain_most(se
 
     chosen, gain = evaluate.least_margin(margins, gains)
     assert gain == gained(chosen) == max(map(gained, [*margins, float("inf")]))
+
+
+def test_settings_that_cannot_be_read_are_named(tmp_path):
+    (tmp_path / "a.po").write_text(HEADER, "utf-8")
+    for content in ('{"delete', "[]", "\xff"):
+        (tmp_path / "settings.json").write_text(content, "latin-1")
+        with refuses("settings.json"):
+            step("propose", tmp_path, tmp_path / "a.po")
+    with refuses("nowhere is no folder", "tm.py prepare"):
+        step("propose", "nowhere", tmp_path / "a.po")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text/valid.tgt").write_text("un texto\n", "utf-8")
+    (tmp_path / "model.json").write_text("{}", "utf-8")
+    with refuses("model.json", "delete it"):
+        step("train", tmp_path)
+
+
+def test_texts_of_one_language_are_refused(tmp_path):
+    lines = "".join(f"the file {number}\n" for number in range(40))
+    for name in ("a.en", "b.en"):
+        (tmp_path / name).write_text(lines, "utf-8")
+    with refuses("two languages"):
+        step("prepare", tmp_path / "work", "--text", tmp_path / "a.en", tmp_path / "b.en")
+    assert not (tmp_path / "work").exists()
+
+
+def test_an_output_within_the_folder_is_not_filled_again(tmp_path):
+    for name in ("a.po", "out/a.po", "out/deep/b.po"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(HEADER, "utf-8")
+
+    def targets(*words: object) -> list[str]:
+        args = tm.arguments(["propose", "WORK", *map(str, words)])
+        paths = propose.paths_of(args)
+        return [str(propose.target_of(path, args).relative_to(tmp_path)) for path in paths]
+
+    out = tmp_path / "out"
+    assert targets(tmp_path, "-o", out) == ["out/a.po"]
+    assert targets(tmp_path) == ["a.po", "out/a.po", "out/deep/b.po"]
+    assert targets(out, "-o", out) == ["out/a.po", "out/deep/b.po"]
+    assert targets(tmp_path / "a.po", "-o", out) == ["out/a.po"]
+    with refuses("is a file"):
+        targets(tmp_path, "-o", tmp_path / "a.po")

@@ -5,6 +5,7 @@ import pytest
 from example_scripts import modules
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 from test_translation_files import (
     Editor,
     entry,
@@ -150,6 +151,22 @@ def test_entities_are_those_of_the_source_or_of_the_draft_changed_alike(
     assert lines.same_entities(text, source, old, draft) == same
 
 
+@pytest.mark.parametrize(
+    ("source", "text", "same"),
+    [
+        ("<p>a <b>b</b></p>", "<p>c <b>d</b></p>", True),
+        ("<p>a</p><p>b</p>", "</p><p>a</p><p>b", False),
+        ("<p>a</p>", "<p>a</p> b", False),
+        ("<b>a</b> b", "b <b>a</b>", True),
+        ("a<br>b", "b<br>a", True),
+        ("a<br/>b", "b<br/>a", True),
+        ("a < b", "b < a", True),
+    ],
+)
+def test_tags_are_closed_in_order_where_those_of_the_source_are(source, text, same):
+    assert lines.is_nested_like(source, text) == same
+
+
 def test_what_a_translation_was_made_from_is_found_without_spaces_too():
     known = memory.Memory([("The file is open.", "文件已打开。"), ("Close it.", "关闭。")])
     assert [*known.translated_from(["文件未打开。"], ["The file is not open."])] == [
@@ -213,3 +230,23 @@ def test_the_places_of_a_part_are_where_no_word_goes_on(text, part):
         assert not (text[:start][-1:].isascii() and text[:start][-1:].isalnum()
                     and part[0].isascii())  # fmt: skip
     assert scripts.places(part, part) == [(0, len(part))]
+
+
+def test_a_mark_that_only_the_model_has_doubled_stands_once():
+    change = proposals.Change("see :issue:`3`. and so on...", "", "véase `:issue:`2`.")
+    for text, proposed in (("véase ..", "véase ."), ("y...", "y..."), ("`a`,, b", "`a`, b")):
+        editor = Editor((change.draft, text))
+        (output,) = proposals.propose(editor, [change], 0.5, memory.Memory([("a", "b")]))
+        assert output.text == proposed
+
+
+def test_a_memory_the_other_way_round_is_refused(tmp_path):
+    words = [f"parola{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    known = " ".join(words)
+    text = "".join(entry(word, "a", "b").partition("\n\n")[2] for word in words)
+    path = written(tmp_path, entry("x", "y") + "\n" + text.replace("#, fuzzy\n", "\n#, fuzzy\n"))
+    content = path.read_bytes()
+    with refuses("a.po", "other way round"):
+        fill(path, proposer(Editor(), ("quite other words", known)))
+    assert path.read_bytes() == content
+    fill(path, proposer(Editor(), (known, "quite other words")))
