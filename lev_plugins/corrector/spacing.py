@@ -19,10 +19,11 @@ import numpy as np
 from rapidfuzz.distance import OSA
 
 from .edits import Patch
+from .lettering import Words, as_written, case_of, has_letters_of, looked_up
 from .lexicon import Bigrams, LetterModel
-from .markup import is_shouted, opens_sentence
+from .markup import is_shouted
 from .slips import NAMES, Slips
-from .units import HYPHENS, Span, context, plain_apostrophes
+from .units import HYPHENS, Span, context
 
 #: Log-probability of a word that is in no list, less that of its letters; with a capital.
 UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
@@ -74,7 +75,6 @@ SURE = 0.8
 OFTEN = -12.5
 MOST_KEPT = 100_000
 
-Words = tuple[str, ...]
 #: A change of a line and its probability.
 Chance = tuple[Patch, float]
 
@@ -390,46 +390,6 @@ def most_frequent(counts: Mapping[str, float], most: int) -> list[str]:
 def is_foreign(sum_rated: float, count: int) -> bool:
     """Whether so many words, whose ratings have this sum, are rather those of another language."""
     return count > 0 and sum_rated < FOREIGN * count
-
-
-def case_of(line: str, start: int, end: int) -> str:
-    """``small``, ``first`` (a capital that a sentence begins with), ``name`` or ``mixed``."""
-    text = line[start:end]
-    if text == text.lower():
-        return "small"
-    if text[1:] != text[1:].lower():
-        return "mixed"
-    return "first" if opens_sentence(line, start) else "name"
-
-
-def looked_up(word: str) -> str:
-    """A word in small letters, with plain apostrophes."""
-    return plain_apostrophes(word.lower())
-
-
-def has_letters_of(words: Words, others: Words) -> bool:
-    """Whether two texts differ in spaces, apostrophes and doubled words alone."""
-    first, second = (plain_apostrophes("".join(text)).replace("'", "") for text in (words, others))
-    return first == second or words == others + others
-
-
-def as_written(letters: str, words: Words) -> str:
-    """Words with the capitals of the letters that stand there."""
-    if len(words) > 1 or has_letters_of((letters.lower(),), words):
-        return spaced(letters, words)
-    (word,) = words  # with a slip
-    if letters == letters.upper():
-        return word.upper()
-    return word if letters[0].islower() else word.capitalize()
-
-
-def spaced(letters: str, words: Words) -> str:
-    """Letters as these words, which begin with them: with their spaces and apostrophes."""
-    parts, rest = [], iter(letters)
-    for word in words:
-        text = "".join(mark if mark == "'" else next(rest) for mark in word)
-        parts.append(text.capitalize() if word.split("'")[0] == "i" else text)
-    return " ".join(parts)
 
 
 def overlap(change: Chance, other: Chance) -> bool:
