@@ -255,6 +255,7 @@ def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
             shutil.copymode(target, part)
         part.replace(target)
     except OSError as error:
+        raise UserError(f"{path}: not written ({error.strerror or error})") from error
+    finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
-        raise UserError(f"{path}: not written ({error.strerror or error})") from error

@@ -10,6 +10,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 from repeats import Words, made_up, usual_repeats, vocabulary
 from scripts import SINGLE
+from values import group_sign
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text
@@ -88,6 +89,11 @@ class Memory:
     def words(self) -> set[str]:
         """The words of its translations."""
         return vocabulary(target for _, target in self.pairs)
+
+    @cached_property
+    def group_sign(self) -> str | None:
+        """What its language writes between thousands."""
+        return group_sign(self.pairs)
 
     @cached_property
     def source_words(self) -> set[str]:

@@ -150,7 +150,10 @@ class Proposer:
         changes = []
         for draft in drafts:
             new = to_line(draft.unit.source.strip())
-            repaired = repair(draft.old, new, draft.text, self.terms) if draft.old else draft.text
+            repaired = draft.text
+            if draft.old:
+                sign = self.memory.group_sign
+                repaired = repair(draft.old, new, draft.text, self.terms, sign)
             terms = [*itertools.chain(*self.wanted(draft.unit.source))]
             changes.append(Change(new, draft.old, repaired, terms))
         threshold = self.settings.delete_threshold

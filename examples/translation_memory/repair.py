@@ -10,7 +10,7 @@ from typing import NamedTuple
 import regex
 from lines import FIXED
 from scripts import SINGLE, places
-from values import INSIDE, numbers, replacement
+from values import INSIDE, grouped, numbers, replacement
 
 # a tag or placeholder, a number with what parts it (a version and a date are numbers too), a word,
 # or a mark; with the spaces in front of it
@@ -94,12 +94,16 @@ def _parts(stretch: Stretch, terms: Terms) -> list[Stretch]:
     return [part for part in parts if part != stretch and part.old != part.new]
 
 
-def repair(old: str, new: str, draft: str, terms: Terms | None = None) -> str:
+def repair(
+    old: str, new: str, draft: str, terms: Terms | None = None, sign: str | None = None
+) -> str:
     """The draft after the changes of its source that need no translation.
 
     A stretch of the old source that is another one in the new source gives way to that where it
     stands in the draft exactly once: as it is and not inside a word, as a number of the same value,
     or as a term of the glossary. What stands elsewhere in the new source too is left alone.
+
+    sign: what parts thousands in the language, if that is known.
     """
     repaired: list[tuple[int, int]] = []  # characters that are not to be changed again
     changed, equal = stretches(old, new)
@@ -134,6 +138,7 @@ def repair(old: str, new: str, draft: str, terms: Terms | None = None) -> str:
             continue
         if len(free) == 1:
             start, end, text = free[0]
+            text = text if sign is None else grouped(stretch.old, text, sign)
             draft = draft[:start] + text + draft[end:]
             moved = len(text) - (end - start)
             repaired = [(a + moved, b + moved) if a >= end else (a, b) for a, b in repaired] + [

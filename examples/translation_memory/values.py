@@ -3,6 +3,8 @@
 import itertools
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import regex
@@ -17,6 +19,8 @@ NUMBER = regex.compile(
 )  # fmt: skip
 _GROUPED = re.compile(rf"(\d{{1,3}})(?:([{_GROUP}])\d{{3}})(?:\2\d{{3}})*")
 _GROUPED_DECIMAL = re.compile(rf"\d{{1,3}}(?:([{_GROUP}])\d{{3}})+(?!\1)[.,٫]\d+")
+_COMMA = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w]|[.,]\d)")  # in English
+USUAL = 3  # numbers that tell how a language writes them
 _DATE = re.compile(r"(\d{1,4})([./\-])(\d{1,2})\2(\d{1,4})")
 _SUFFIX = regex.compile(rf"(?V1)(?:\.?[ºª]|\.(?=\s)|[:'’\-]?{OTHER_LETTERS}+)?")
 _ENGLISH = re.compile(r"st|[nr]d|th")  # what follows an ordinal
@@ -62,6 +66,29 @@ def _parts(written: str, start: int) -> list[tuple[int, int]]:
         places += _parts(part, start)
         start += len(part) + 1
     return places
+
+
+def group_sign(pairs: Iterable[tuple[str, str]]) -> str | None:
+    """What translations write between thousands where their sources have a comma; None where that
+    is not told by :data:`USUAL` numbers, most of which agree."""
+    signs: Counter[str] = Counter()
+    for source, target in pairs:
+        if not _COMMA.search(source):
+            continue
+        written = {"".join(_groups(number.text)): number.text for number in numbers(target)}
+        for number in _COMMA.findall(source):
+            like = written.get(number.replace(",", ""), "")
+            if like.isdigit() or _GROUPED.fullmatch(like):
+                signs[re.sub(r"\d", "", like)[:1]] += 1
+    sign, count = max(signs.items(), key=lambda pair: pair[1], default=("", 0))
+    return sign if count >= USUAL and 2 * count > signs.total() else None
+
+
+def grouped(old: str, new: str, sign: str) -> str:
+    """``new`` with a language's sign between thousands, where ``old`` has none to go by."""
+    if not old.isdigit() or not _COMMA.fullmatch(new):
+        return new
+    return new.replace(",", sign)
 
 
 def _groups(number: str) -> list[str]:

@@ -232,6 +232,19 @@ def test_the_places_of_a_part_are_where_no_word_goes_on(text, part):
     assert scripts.places(part, part) == [(0, len(part))]
 
 
+@pytest.mark.parametrize("written_so", ["1.500", "1\u202f500", "1500", "1,500", "1’500"])
+def test_thousands_are_parted_as_the_memory_does_where_the_draft_does_not_tell(
+    written_so, tmp_path
+):
+    pairs = [(f"{n},500 files", written_so.replace("1", str(n), 1)) for n in (2, 3, 4)]
+    path = written(tmp_path, entry("See 1,500 files, 7", "Vedi 500 file, 7", "See 500 files, 7"))
+    fill(path, proposer(Editor(), *pairs))
+    assert f'msgstr "Vedi {written_so} file, 7"' in path.read_text()
+    path = written(tmp_path, entry("See 1,500 files, 7", "Vedi 500 file, 7", "See 500 files, 7"))
+    fill(path, proposer(Editor(), *pairs[:2]))
+    assert 'msgstr "Vedi 1,500 file, 7"' in path.read_text(), "two say nothing"
+
+
 def test_a_mark_that_only_the_model_has_doubled_stands_once():
     change = proposals.Change("see :issue:`3`. and so on...", "", "véase `:issue:`2`.")
     for text, proposed in (("véase ..", "véase ."), ("y...", "y..."), ("`a`,, b", "`a`, b")):
