@@ -166,11 +166,11 @@ def has_fewer_placeholders(text: str, other: str, printf: bool = False) -> bool:
 
 def same_entities(text: str, source: str, old_source: str, old_text: str) -> bool:
     """Whether a text has the entities (``&amp;``) of its source, or those that stood in the older
-    text, changed as those of its source."""
+    text, changed as those of its source, if the older one is known."""
     here, new, old, before = (
         Counter(_ENTITY.findall(side)) for side in (text, source, old_source, old_text)
     )
-    changed = before + (new - old) - (old - new)
+    changed = before + (new - old) - (old - new) if old_source else before
     return here in (new, changed)
 
 

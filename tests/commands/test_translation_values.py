@@ -143,6 +143,8 @@ def test_placeholders_are_told_from_numbers_and_by_their_numbers(source, text, s
         ("a &copy; b", "a b", "c&nbsp;d", "c&nbsp;&copy; d", True),
         ("a &copy; b", "a b", "c&nbsp;d", "c&nbsp;d", False),
         ("a b", "a &copy; b", "c &copy; d", "c d", True),
+        ("a &amp; b", "", "c&nbsp;&amp; d", "c&nbsp;&amp; e", True),
+        ("a &amp; b", "", "c&nbsp;&amp; d", "c&nbsp;& e", False),
     ],
 )
 def test_entities_are_those_of_the_source_or_of_the_draft_changed_alike(
