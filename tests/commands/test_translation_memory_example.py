@@ -275,13 +275,14 @@ def test_settings_that_cannot_be_read_are_named(tmp_path):
         step("train", tmp_path)
 
 
-def test_texts_of_one_language_are_refused(tmp_path):
+@pytest.mark.slow
+def test_texts_of_one_language_are_told(tmp_path, capsys):
     lines = "".join(f"the file {number}\n" for number in range(40))
     for name in ("a.en", "b.en"):
         (tmp_path / name).write_text(lines, "utf-8")
-    with refuses("two languages"):
-        step("prepare", tmp_path / "work", "--text", tmp_path / "a.en", tmp_path / "b.en")
-    assert not (tmp_path / "work").exists()
+    texts = tmp_path / "a.en", tmp_path / "b.en"
+    assert step("prepare", tmp_path / "work", "--text", *texts, "--vocabulary", 40) == 0
+    assert "two languages?" in capsys.readouterr().err
 
 
 def test_an_output_within_the_folder_is_not_filled_again(tmp_path):
