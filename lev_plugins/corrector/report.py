@@ -61,7 +61,7 @@ class Report:
     def __init__(self, sinks: Sequence[Sink], named: bool) -> None:
         self.sinks, self.named = sinks, named
         self.file = STANDARD_STREAM
-        self.line = self.lines = self.changed = self.wanted = self.applied = self.code = 0
+        self.line = self.lines = self.wanted = self.applied = self.code = 0
         self.words: Counter[tuple[str, str]] = Counter()  # that were changed
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
 
@@ -75,7 +75,6 @@ class Report:
             applied = [edit for edit in correction.edits if edit.applied]
             self.line += 1
             self.lines += 1
-            self.changed += correction.text != correction.source
             self.code += correction.code
             self.wanted += len(correction.edits)
             self.applied += len(applied)

@@ -70,6 +70,13 @@ def test_parameters_are_the_mean_and_all_else_is_the_last_ones(capsys):
     assert all(name in output for name in ("mean", *VALUES))
 
 
+def test_checkpoints_with_equal_options_or_none_are_averaged():
+    altered("gates too.pt", "cfg", model=Namespace(gates="copy"))
+    average.main(["gates.pt", "gates too.pt", "80.pt", "--output", "mean"])
+    mean = torch.load("mean", weights_only=True)
+    assert mean["model"]["encoder"].eq((6 + 6 + 1) / 3).all()
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [

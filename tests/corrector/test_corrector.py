@@ -17,6 +17,7 @@ from lev_plugins.corrector.backends import Rewriting
 from lev_plugins.corrector.corrector import LONGEST_WORD
 from lev_plugins.corrector.edits import apply_edits
 from lev_plugins.corrector.protection import Protection
+from lev_plugins.corrector.report import Report
 from lev_plugins.corrector.units import KINDS
 from lev_plugins.inference.text_processing import TextProcessing
 
@@ -176,6 +177,14 @@ def test_no_edit_that_is_made_changes_what_is_protected(line):
         inner = [span for span in spans if edit.offset <= span[0] and span[1] <= edit.end]
         assert edit.applied or edit.reason in ("protected", "unknown")
         assert not edit.applied or all(line[start:end] in edit.after for start, end in inner)
+
+
+@pytest.mark.parametrize(("times", "is_told"), [(4, False), (5, True)])
+def test_what_was_changed_five_times_is_told_at_the_end(times, is_told):
+    report = Report([], named=False)
+    corrector = Corrector(FakeBackend(replaced("teh", "the")), "letters")
+    report.add(corrector.correct(["teh cat"] * times))
+    assert any("teh → the 5×" in note for note in report.notes()) == is_told
 
 
 # what is read at once, and what is refused --------------------------------------------------------

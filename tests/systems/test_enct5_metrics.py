@@ -175,6 +175,11 @@ def test_scores_of_values_by_hand(offset):
     assert scores == pytest.approx(expected)
 
 
+def test_the_f1_of_a_class_is_told_where_there_are_two():
+    two, three = (Metrics(ProblemType.CLASSIFICATION, list(labels)) for labels in ("ny", "nyz"))
+    assert "f1" in two.names and "f1" not in three.names
+
+
 @pytest.mark.parametrize("problem_type", list(ProblemType))
 def test_all_metrics_are_numbers_without_examples_and_where_a_model_gives_none(problem_type):
     metrics = metrics_of(problem_type)
