@@ -5,7 +5,6 @@ Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C c
 P places that a head decides about.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,26 +30,26 @@ from ...nn.rotary import rotary_angles
 from ...nn.seq2seq.config import (
     CHARACTERS,
     SMALL,
-    block_size,
     check_resumed,
     check_shared,
     rotary_width,
     set_both_sides,
 )
 from ...nn.seq2seq.embedding_files import load_embeddings
-from ...nn.transformer import EncoderOutput, TransformerBlock, TransformerStack
+from ...nn.transformer import EncoderOutput
 from ...ops.edits import equal_rows, has_gaps, true_places
 from ...ops.transfer import to_device
+from .blocks import blocks_of
 from .config import LevenshteinEditorConfig, exit_depths, stack_of
 from .decoding.policy import UNKNOWN, EditPolicy, Facts
 from .expert import Expert
 from .operations import EditOperation, View, edit_operations
 from .pointer import SourcePointer
 from .replayed import ReplayedPasses
-from .stock import COPY, complete, convert_parameters
-from .trace import DeletedTokens, Trace
+from .source_copy import source_at_placeholders
+from .stock import COPY, adopt, check_symbols
+from .trace import DeletedTokens, Trace, wide_trace
 
-logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
 #: tokens that a pass on a device is spared where it is worth to choose the others
 LEAST_SPARED = 512
@@ -115,7 +114,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         tokens = longest[1] * (2 if cfg.deletion_trace else 1)
         self.decoder_positions = Positions(tokens, dim, self.pad, cfg.decoder_learned_pos)
         self.rotary = [rotary_width(cfg, side) for side in ("encoder", "decoder")]
-        self.encoder = _stack(cfg, "encoder", cfg.encoder_layers)
+        self.encoder = blocks_of(cfg, "encoder", cfg.encoder_layers)
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
         self._build_decoder(cfg, dim, len(target_dictionary))
         # kept with the parameters: those of a model that has learned without it are read without it
@@ -134,7 +133,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
             self.exits[operation.name] = stack, depth
             deepest[stack] = max(depth, deepest.get(stack, 0))
         self.decoder = nn.ModuleDict(
-            {stack: _stack(cfg, "decoder", depth) for stack, depth in deepest.items() if depth}
+            {stack: blocks_of(cfg, "decoder", depth) for stack, depth in deepest.items() if depth}
         )
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
         # the order of 0.6, by which the states of optimizers count parameters
@@ -422,7 +421,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
             ]
         widths = [view.tokens.size(1) for view in views]
         longest = max(widths)
-        traces = [_wide_trace(view, longest, self.pad) for view in views]
+        traces = [wide_trace(view.tokens, view.deleted, longest, self.pad) for view in views]
         tokens = torch.stack([trace.tokens for trace in traces], 1).flatten(0, 1)
         deleted = torch.stack([trace.deleted for trace in traces], 1).flatten(0, 1)
         head = operations[-1].name  # at whose placeholders the source is read
@@ -434,68 +433,14 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """Takes fairseq's own parameters too; refuses embeddings for other dictionaries."""
-        if {"decoder.embed_tokens.weight", "encoder.embed.table.weight"} & state_dict.keys():
-            converted = convert_parameters(state_dict, self.unk)
-            if "deletion_head.weight" not in converted:
-                new = [f"{name}.weight" for name in self.deciding_heads]
-                complete(converted, self.state_dict(), new)
-                logger.info("begins with a transformer's parameters; its heads for editing are new")
-            state_dict.clear()
-            state_dict.update(converted)
-        for name, value in self.state_dict().items():  # a model without them learns to use them
+        own, heads = self.state_dict(), [f"{name}.weight" for name in self.deciding_heads]
+        adopt(state_dict, own, self.unk, heads)
+        for name, value in own.items():  # a model without them learns to use them
             if name.startswith(("deleted.", "pointer.")):
                 state_dict.setdefault(name, value)
         # parameters of fairseq's model have learned without it
         self.copies_source = bool(state_dict.setdefault(COPY, torch.zeros(1)).any())
-        for table in ("encoder_embed", "decoder_embed"):
-            here = getattr(self, table).weight
-            saved = state_dict.get(f"{table}.weight", here)
-            if len(saved) != len(here):
-                raise UserError(
-                    f"the checkpoint has {len(saved)} symbols in {table}, the dictionary "
-                    f"{len(here)}; give the data folder that it was trained with"
-                )
-
-
-def source_at_placeholders(
-    tokens: Tensor, memory: EncoderOutput, pad: int, placeholder: int
-) -> Tensor:
-    """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
-
-    B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).
-    Several rows may read one source, one after the other.
-    """
-    states, mask = memory.states, memory.mask
-    real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
-    if (several := len(tokens) // len(states)) > 1:
-        real = real.repeat_interleave(several, 0)
-    first = real.int().argmax(1, keepdim=True)
-    last = real.sum(1, keepdim=True) - 1
-    end = tokens.ne(pad).sum(1, keepdim=True) - 1
-    end = end.clamp(min=1)  # stock's rules may leave </s>
-    place = torch.arange(tokens.size(1), device=tokens.device)
-    # rounded in whole numbers: the same on any device
-    source = (2 * place * last + end).div(2 * end, rounding_mode="floor")
-    source = first + torch.minimum(source, last)  # behind </s> there is no place
-    source = source.view(len(states), -1, 1).expand(-1, -1, states.size(2))
-    states = states.gather(1, source).view(*tokens.shape, -1)
-    is_placeholder = tokens.eq(placeholder)
-    return states * is_placeholder.unsqueeze(2)
-
-
-def _wide_trace(view: View, width: int, pad: int) -> Trace:
-    """A view's tokens, B × ``width``, and which of them were deleted."""
-    trace = Trace.of(view.tokens) if view.deleted is None else Trace(view.tokens, view.deleted)
-    return trace.widened(width, pad)
-
-
-def _stack(cfg: LevenshteinEditorConfig, side: str, depth: int) -> TransformerStack:
-    size, cross = block_size(cfg, side), side == "decoder"
-    blocks = [TransformerBlock(size, cross) for _ in range(depth)]
-    for block in blocks:  # as in fairseq's LevT, which learns sooner than with Xavier's
-        block.fc1.reset_parameters()
-        block.fc2.reset_parameters()
-    return TransformerStack(blocks)
+        check_symbols(state_dict, own)
 
 
 _char = partial(set_both_sides, **CHARACTERS, max_insertions=31)  # as many as a long word has

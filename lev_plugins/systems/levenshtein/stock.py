@@ -5,6 +5,7 @@ The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, w
 made a copy of the unknown symbol's, so the network computes what it was trained to compute.
 """
 
+import logging
 import re
 from collections.abc import Sequence
 
@@ -13,6 +14,8 @@ from torch import Tensor
 
 from ...errors import UserError
 from .config import LevenshteinEditorConfig, stack_of
+
+logger = logging.getLogger(__name__)
 
 # options that have the same names here, of both sides and of the model
 _SIZES = "embed_dim ffn_embed_dim layers attention_heads normalize_before learned_pos"
@@ -90,6 +93,33 @@ _IGNORED = re.compile(
     r"(\.version|_float_tensor|embed_positions\.(?!weight$).*)$"
     r"|\.self_attn\.[kv]_proj\.|\.encoder_attn\.v_proj\."
 )
+
+
+def adopt(state: dict[str, Tensor], own: dict[str, Tensor], unk: int, heads: Sequence[str]) -> None:
+    """Puts another model's parameters under our names, in place; ours stay as they are.
+
+    own: a new model's parameters. heads: names of those that a transformer lacks.
+    """
+    if not {"decoder.embed_tokens.weight", "encoder.embed.table.weight"} & state.keys():
+        return
+    converted = convert_parameters(state, unk)
+    if "deletion_head.weight" not in converted:
+        complete(converted, own, heads)
+        logger.info("begins with a transformer's parameters; its heads for editing are new")
+    state.clear()
+    state.update(converted)
+
+
+def check_symbols(state: dict[str, Tensor], own: dict[str, Tensor]) -> None:
+    """Refuses embeddings of other dictionaries than the model's ``own``."""
+    for table in ("encoder_embed", "decoder_embed"):
+        here = own[f"{table}.weight"]
+        saved = state.get(f"{table}.weight", here)
+        if len(saved) != len(here):
+            raise UserError(
+                f"the checkpoint has {len(saved)} symbols in {table}, the dictionary "
+                f"{len(here)}; give the data folder that it was trained with"
+            )
 
 
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
