@@ -31,7 +31,7 @@ from lev_plugins.nn.backends.cpu import supports_bf16_matmul
 
 BEGINNING = 40  # updates after which the speed is known
 TRANSLATION_SHARE = 0.3  # of the time
-EDITOR_COST = 1.3  # of an update of the editor, in updates of the translation model
+EDITOR_COST = 1.5  # of an update of the editor, in updates of the translation model
 VALIDATIONS = 8  # in the time of a model
 PATIENCE = 5  # validations without a better one, after which a training stops
 # passes over the data that need no dropout; each doubling needs 0.1 more
@@ -77,8 +77,6 @@ LEVT = Stage(
     1 - TRANSLATION_SHARE,
     [*DRAFTS, *ENCODER, *DECODER, *EDITS,
      *"--task translation_edit --arch levenshtein_editor --rotary-positions".split(),
-     # a fifth more updates in the same time
-     *"--early-exit 1,1".split(),
      *"--criterion edit_policy_loss --label-smoothing 0 --placeholder-weight 2".split(),
      *"--token-weight 2 --deletion-trace --source-pointer --delete-words".split(),
      *"--kept-tokens incomplete --token-masking uniform --max-insertions 63".split(),
