@@ -43,7 +43,7 @@ class Written(NamedTuple):
 
 
 def numbers(text: str) -> list[Written]:
-    """The numbers of a text, in order; a list of numbers with blanks between, or a range, is
+    """The numbers of a text, in order; a list of numbers with spaces between, or a range, is
     several."""
     found = []
     for match in NUMBER.finditer(text):
