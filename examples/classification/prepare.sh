@@ -40,6 +40,12 @@ take() { # take NAME: DATA's one file of that name, unpacked into WORK/source; f
   [ ${#all[@]} -le 1 ] || fail "$data has several files $1: ${all[*]}"
   [ ${#all[@]} -eq 1 ] && unpack "${all[0]}" "$source/$1"
 }
+unquote() { # unquote TSV: where a line is quoted as in CSV, the quotes around its cells go
+  awk -F'\t' -v OFS='\t' -v quoted='^"([^"]|"")*"$' '{ sub(/\r$/, "") }
+    $1 ~ quoted || ($2 ~ quoted && substr($2, 2, length($2) - 2) ~ /""/) {
+      for (i = 1; i <= NF; i++) if ($i ~ quoted) { $i = substr($i, 2, length($i) - 2); gsub(/""/, "\"", $i) } }
+    1' "$1"
+}
 source="$work/source" text="$work/text" pieces=(--vocab-size "$vocab")
 [ ! -e "$text" ] && [ ! -e "$source" ] || fail "$text or $source already exists: name another folder"
 mkdir -p "$text" || fail "cannot make folders in $work: name another one"
@@ -50,7 +56,7 @@ for part in train dev test; do
   out="$text/${part/dev/valid}.tsv"
   if [ "$kind" != tagging ]; then
     take "$part.tsv" || { [ "$kind-$part" = classification-test ] && break; } || fail "$data lacks $part.tsv (plain or .gz)"
-    cp "$source/$part.tsv" "$out"
+    unquote "$source/$part.tsv" >"$out"
   elif take "$part.conllu"; then # words that hold a space get _ for it
     awk -F'\t' 'function flush() { if (words) print tags "\t" words; words = tags = "" }
       /^[0-9]+\t/ { gsub(/ |\302\240|\342\200\257/, "_", $2); gap = words ? " " : ""; words = words gap $2; tags = tags gap $4 }
@@ -71,7 +77,8 @@ if [ "$kind" = multilabel ]; then
   pieces+=(--labels "$text/labels.txt")
 elif [ ! -f "$text/test.tsv" ]; then
   mv "$text/valid.tsv" "$text/test.tsv"
-  awk -v held="$text/valid.tsv" 'NR % 10 == 0 { print >held; next } 1' "$source/train.tsv" >"$text/train.tsv"
+  awk -v held="$text/valid.tsv" 'NR % 10 == 0 { print >held; next } 1' "$text/train.tsv" >"$text/part"
+  mv "$text/part" "$text/train.tsv"
   echo "note: without a test set dev is the test set, and every tenth training line is used for validation" >&2
 fi
 if [ -n "$start" ]; then

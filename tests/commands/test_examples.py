@@ -136,7 +136,8 @@ def write_labels(folder: Path, kind: str) -> Path:
         elif (kind, part) != ("classification", "test"):
             many = [",".join(str(n) for n in range(4) if WORDS[n] in words) for words in lines]
             labels = many if kind == "multilabel" else [str(len(words) % 2) for words in lines]
-            rows = (f"{label}\t{' '.join(words)}" for label, words in zip(labels, lines))
+            rows = [f"{label}\t{' '.join(words)}" for label, words in zip(labels, lines)]
+            rows[0] = rows[0].replace("\t", '\t"the ""cat"" ') + '"'  # as CSV has it
             put(folder / f"x.{part}.tsv", rows)
     put(folder / "x.labels.txt", WORDS[:4])
     subprocess.run(["gzip", *map(str, folder.glob("x.train.*"))], check=True)
@@ -158,6 +159,7 @@ def test_tags_labels_and_classes_are_learnt_and_scored(kind, tmp_path, succeed):
     output = succeed("classification/evaluate.sh", work)
     systems = json.loads((work / "output" / "scores.json").read_text("utf-8"))["systems"]
     count = len(read(work / "text" / "test.tsv"))
+    assert kind == "tagging" or '\tthe "cat" ' in read(work / "text" / "test.tsv")[0]
     assert f"## {kind}: {count} test examples" in output and list(systems)[-1] == f"{kind}-1"
     assert systems[f"{kind}-1"]["updates"] in (1, 2, 3)
     assert len(read(work / "output" / f"{kind}-1.jsonl")) == count

@@ -15,8 +15,8 @@ from .sentences import CONLLU, UPOS, Sentence, read_sentences
 
 #: a value whose square single precision can hold
 MAX_VALUE = 1e18
-#: a cell as CSV quotes it, with a quote inside
-_QUOTED = re.compile(r'"(?:[^"]|"")*""(?:[^"]|"")*"')
+#: a cell as CSV quotes it: the quotes inside are doubled
+_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 #: words of the names that columns usually have
 _LABEL_NAMES = frozenset(
     "label labels class classes category target tag tags sentiment score rating intent topic "
@@ -115,7 +115,7 @@ class FileFormat:
         """From the cells of a line."""
         if self.problem_type is ProblemType.TAGGING:
             return LabelledText(where, texts[0].split(), label.split())
-        _refuse_quotes(where, label, texts)
+        label, *texts = _without_csv_quotes([label, *texts])
         labels = [label.strip()]
         if self.problem_type.is_multilabel:
             stripped = map(str.strip, label.split(self.separator))
@@ -126,7 +126,8 @@ class FileFormat:
         """The label's cell of the first line of a TSV."""
         cells = next(read_lines(path), "").split("\t")
         label = self.label or 0
-        return cells[label].strip() if label < len(cells) else ""
+        (name,) = _without_csv_quotes(cells[label : label + 1] or [""])
+        return name.strip()
 
     def _read_tagged(self, path: str) -> Iterator[LabelledText]:
         """A word a line, and empty lines between sentences."""
@@ -155,14 +156,26 @@ class FileFormat:
         return tag
 
 
-def _refuse_quotes(where: str, label: str, texts: Sequence[str]) -> None:
-    """Raises :class:`UserError` for cells in quotes that are CSV's and no text."""
-    label = label.strip()
-    is_quoted = len(label) > 1 and label[0] == label[-1] == '"'
-    if is_quoted or any(_QUOTED.fullmatch(text.strip()) for text in texts):
-        raise UserError(
-            f"{where}: a cell is quoted as in CSV, and the quotes would become text; remove them"
-        )
+def _without_csv_quotes(cells: Sequence[str]) -> list[str]:
+    """A label and its texts, as a CSV file means them.
+
+    A line is quoted as in CSV where its label stands in quotes, or where a text does that holds
+    doubled quotes. Other texts in quotes are what somebody said, and keep them.
+    """
+    label, *texts = [cell.strip() for cell in cells]
+    has_quoted_label = _IN_QUOTES.fullmatch(label)
+    has_doubled_quotes = any('""' in text[1:-1] and _IN_QUOTES.fullmatch(text) for text in texts)
+    if not has_quoted_label and not has_doubled_quotes:
+        return list(cells)
+    return [_unquoted(cell) for cell in cells]
+
+
+def _unquoted(cell: str) -> str:
+    """A cell of a line that is quoted as in CSV."""
+    stripped = cell.strip()
+    if not _IN_QUOTES.fullmatch(stripped):
+        return cell
+    return stripped[1:-1].replace('""', '"')
 
 
 def _select(where: str, cells: Sequence[str], columns: Sequence[int]) -> list[str]:
