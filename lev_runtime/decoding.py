@@ -213,7 +213,10 @@ class Decoding:
         return limit_insertions(counts, self.state.cap - self.state.lengths, self.arrays)
 
     def allowed(self, logits: Array) -> Array:
-        """A copy in single precision, P × V, without the symbols that are never written."""
+        """A copy in single precision, P × V, without the symbols that are never written.
+
+        For what writes symbols alone: the offsets are made once, as wide as the first logits.
+        """
         if self.symbol_offsets is None:
             self.symbol_offsets = self.arrays.zeros(logits.shape[1:], logits)
             self.symbol_offsets[self.symbols.unk] -= self.options.unk_penalty

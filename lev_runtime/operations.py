@@ -93,7 +93,12 @@ class Operation:
         raise NotImplementedError
 
     def act(self, decoding: "Decoding", decision: Decision) -> None:
-        """ℰ(y, a): changes ``decoding.state``."""
+        """ℰ(y, a): changes ``decoding.state``.
+
+        All that it has of each token follows (:meth:`.RefinementState.move`). Where a token is new,
+        ``origin`` and ``since`` are −1, ``scores`` is its log-probability, and the sum of a row's
+        new ones is added to ``actions``.
+        """
         raise NotImplementedError
 
     def noted(
@@ -101,7 +106,8 @@ class Operation:
     ) -> tuple[Array | None, Array | None]:
         """For histories, once it has acted: the mask and the scores of a step, R × T.
 
-        A revision's are of the tokens before it, another's of those that stand now.
+        A revision's are of the tokens before it: which were kept, and log p of deleting each. What
+        does not delete has no such scores. Another's are of those that stand now.
         """
         return None, None
 

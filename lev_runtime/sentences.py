@@ -80,7 +80,8 @@ class Sentence:
 
 
 def _deletion_scores(steps: Sequence[Step]) -> Array | None:
-    """Of deleting each token that entered an iteration; None where nothing deletes."""
+    """Of deleting each token that entered an iteration; None unless its first revision deletes:
+    behind another one the tokens stand elsewhere."""
     revisions = [step for step in steps if step["stage"] == "revise"]
     return revisions[0].get("scores") if revisions else None
 

@@ -22,7 +22,8 @@ class EncoderBody(nn.Module):
 
     def __init__(self, stack: TransformerStack, norm: nn.Module | None) -> None:
         super().__init__()
-        self.stack, self.norm = stack, norm
+        self.stack = stack
+        self.norm = norm
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         """B × S × C embedded tokens; ``real`` B × S, bool, False at padding → B × S × C."""
@@ -89,7 +90,8 @@ def transformer(
         source_symbols, target_symbols: sizes of the vocabularies; ``pad`` is in both.
         share_all: one table for source, target and output; ``share_output``: for the last two.
     """
-    dim, learned = size.dim, size.learned_positions
+    dim = size.dim
+    learned = size.learned_positions
     source = token_table(source_symbols, dim, pad)
     target = source if share_all else token_table(target_symbols, dim, pad)
     stack = TransformerStack(TransformerBlock(size) for _ in range(size.encoder_layers))

@@ -21,14 +21,17 @@ def causal_mask(real: Tensor, first: int = 0) -> Tensor:
     """
     place = torch.arange(real.size(1), device=real.device)
     asking = place[first:, None]
-    return (real.unsqueeze(1) & (place <= asking)) | (place == asking)
+    is_written = real.unsqueeze(1) & (place <= asking)
+    return is_written | (place == asking)
 
 
 def append_kv(before: KVCache | None, newest: KVCache) -> KVCache:
     """Keys and values of earlier tokens and of the newest ones."""
     if before is None:
         return newest
-    return torch.cat([before[0], newest[0]], 2), torch.cat([before[1], newest[1]], 2)
+    old_keys, old_values = before
+    keys, values = newest
+    return torch.cat([old_keys, keys], 2), torch.cat([old_values, values], 2)
 
 
 class DecoderBlock(Block):
@@ -70,7 +73,8 @@ class DecoderBlock(Block):
             what ``x`` is shaped like; keys and values of all tokens so far; with ``need_weights``
             how much each of the newest looked at each of the source, B × T' × S.
         """
-        block, weights = self.block, None
+        block = self.block
+        weights = None
         generated = before
 
         def attend(h: Tensor) -> Tensor:
@@ -102,7 +106,8 @@ class TiedOutput(nn.Module):
 
     def __init__(self, table: nn.Embedding, bias: bool = False, scale: float = 1.0) -> None:
         super().__init__()
-        self.table, self.scale = table, scale
+        self.table = table
+        self.scale = scale
         self.bias = nn.Parameter(torch.zeros(table.num_embeddings)) if bias else None
 
     def output_weight(self) -> Tensor:

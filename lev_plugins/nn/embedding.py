@@ -33,7 +33,8 @@ class Positions(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """B × T tokens → B × T × dim; ValueError for a sequence longer than the table."""
-        real, most = tokens.ne(self.pad), self.longest
+        real = tokens.ne(self.pad)
+        most = self.longest
         index = real.cumsum(1) * real + self.pad
         if tokens.size(1) > most:
             length = int(real.sum(1).max())
@@ -47,7 +48,8 @@ def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
     step = math.log(10000.0) / max(half - 1, 1)
     rate = torch.exp(torch.arange(half) * -step)
     angle = torch.arange(rows).unsqueeze(1) * rate.unsqueeze(0)
-    table = torch.cat([angle.sin(), angle.cos(), torch.zeros(rows, dim % 2)], dim=1)
+    odd = torch.zeros(rows, dim % 2)  # a channel without a partner
+    table = torch.cat([angle.sin(), angle.cos(), odd], dim=1)
     table[pad].zero_()
     return table
 

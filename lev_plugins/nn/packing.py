@@ -35,14 +35,16 @@ class Unpadding:
     """
 
     def __init__(self, real: Tensor, rounds_up: bool = False) -> None:
-        self.shape, self.rounds_up = real.shape, rounds_up
+        self.shape = real.shape
+        self.rounds_up = rounds_up
         flat = real.flatten()
         self.index = flat.nonzero().squeeze(1)
         self.source = (flat.cumsum(0) - 1).clamp(min=0)
 
     def pack(self, x: Tensor) -> Tensor:
         """B × T × C → N × C; more rows than N where that spares kernels."""
-        x, rows = x.flatten(0, 1), len(self.index)
+        x = x.flatten(0, 1)
+        rows = len(self.index)
         if self.rounds_up and x.dtype == torch.bfloat16:
             rows = round_up_rows(rows)
         index = F.pad(self.index, (0, rows - len(self.index)))

@@ -19,18 +19,20 @@ def rotary_angles(real: Tensor, width: int | None, first: int = 0) -> Tensor | N
     """
     if width is None:
         return None
-    rate = 10000.0 ** -(torch.arange(0, width, 2, device=real.device) / width)
-    angle = (real.cumsum(1)[:, None, first:, None] - 1) * rate
-    return torch.polar(torch.ones_like(angle), angle)
+    channels = torch.arange(0, width, 2, device=real.device)
+    rates = 10000.0 ** -(channels / width)
+    places = real.cumsum(1)[:, None, first:, None] - 1
+    angles = places * rates
+    return torch.polar(torch.ones_like(angles), angles)
 
 
-def apply_rotary(x: Tensor, by: Tensor | None) -> Tensor:
+def apply_rotary(x: Tensor, angles: Tensor | None) -> Tensor:
     """Queries or keys, … × B × H × T × D, each pair of channels turned (Eq. 34); None: as is.
 
     The product of a query and a key then depends on their distance, not on their places.
     """
-    if by is None:
+    if angles is None:
         return x
     wide = x if x.dtype == torch.float64 else x.float()
-    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2))) * by
+    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2))) * angles
     return torch.view_as_real(pairs).flatten(-2).to(x.dtype)

@@ -43,7 +43,8 @@ class RMSNorm(nn.Module):
     def __init__(self, dim: int, eps: float = 1e-6, dropout: float = 0.0) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(dim))
-        self.eps, self.dropout = eps, dropout
+        self.eps = eps
+        self.dropout = dropout
 
     def forward(self, x: Tensor) -> Tensor:
         """… × C → … × C; the squares are summed in single precision, if not in double."""
@@ -81,7 +82,8 @@ class RelativeBias(nn.Module):
         self, heads: int, buckets: int = 32, longest: int = 128, bidirectional: bool = False
     ) -> None:
         super().__init__()
-        self.bidirectional, self.longest = bidirectional, longest
+        self.bidirectional = bidirectional
+        self.longest = longest
         self.side = buckets // 2 if bidirectional else buckets
         self.table = nn.Embedding(buckets, heads)
         self.register_buffer("bucket", distance_buckets(self.side, longest), persistent=False)
@@ -117,7 +119,8 @@ class T5Attention(Attention):
     ) -> None:
         nn.Module.__init__(self)  # none of the parent's layers has the right shape
         inner = heads * head_dim
-        self.heads, self.dropout = heads, dropout
+        self.heads = heads
+        self.dropout = dropout
         self.query = Linear(dim, inner, bias=False) if cross else None
         self.inputs = Linear(dim, (2 if cross else 3) * inner, bias=False)
         self.output = Linear(inner, dim, bias=False)
@@ -174,13 +177,15 @@ class T5Block(TransformerBlock):
 
     def __init__(self, size: T5Size) -> None:
         nn.Module.__init__(self)  # none of the parent's layers is of the right kind
-        dim, hidden = size.dim, size.hidden
-        self.pre_norm, self.dropout = True, size.dropout
+        dim = size.dim
+        hidden = size.hidden
+        self.pre_norm = True
+        self.dropout = size.dropout
         self.activation_dropout = size.activation_dropout
         self.activation, self.gated = FEED_FORWARD[size.feed_forward]
         self.self_attention = T5Attention(dim, size.heads, size.head_dim, size.attention_dropout)
         self.self_norm, self.feed_norm = RMSNorm(dim, size.eps), RMSNorm(dim, size.eps)
-        self.cross_attention, self.cross_norm = None, None
+        self.cross_attention = self.cross_norm = None
         self.fc1 = Linear(dim, (2 if self.gated else 1) * hidden, bias=False)
         self.fc2 = Linear(hidden, dim, bias=False)
         nn.init.normal_(self.fc1.weight, std=dim**-0.5)

@@ -57,8 +57,9 @@ def rows_of(held: Any, rows: Tensor) -> Any:
         return held.index_select(0, rows)
     if isinstance(held, dict):
         return {name: rows_of(part, rows) for name, part in held.items()}
-    several = isinstance(held, list | tuple)
-    return type(held)(rows_of(part, rows) for part in held) if several else held
+    if isinstance(held, list | tuple):
+        return type(held)(rows_of(part, rows) for part in held)
+    return held
 
 
 @dataclass
@@ -96,7 +97,8 @@ class Attention(nn.Module):
 
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, cross: bool = False) -> None:
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads = heads
+        self.dropout = dropout
         # each of the three projections is initialised as if it stood alone, as fairseq does
         self.query = Linear(dim, dim) if cross else None
         self.inputs = Linear(dim, (2 if cross else 3) * dim)
@@ -248,15 +250,19 @@ class TransformerBlock(Block):
 
     def __init__(self, size: BlockSize, cross: bool = False) -> None:
         super().__init__()
-        dim, heads, drop = size.dim, size.heads, size.attention_dropout
-        self.pre_norm, self.dropout = size.pre_norm, size.dropout
+        dim = size.dim
+        heads = size.heads
+        drop = size.attention_dropout
+        self.pre_norm = size.pre_norm
+        self.dropout = size.dropout
         self.activation_dropout = size.activation_dropout
         self.activation = ACTIVATIONS[size.activation]
         self.self_attention = Attention(dim, heads, drop)
         self.self_norm: nn.Module = nn.LayerNorm(dim, eps=size.eps)
         self.cross_attention = Attention(dim, heads, drop, cross=True) if cross else None
         self.cross_norm = nn.LayerNorm(dim, eps=size.eps) if cross else None
-        self.fc1, self.fc2 = _linear(dim, size.hidden), _linear(size.hidden, dim)
+        self.fc1 = _linear(dim, size.hidden)
+        self.fc2 = _linear(size.hidden, dim)
         self.feed_norm: nn.Module = nn.LayerNorm(dim, eps=size.eps)
 
     def _load_from_state_dict(

@@ -163,7 +163,8 @@ class BertOutput(nn.Module):
     def __init__(self, table: nn.Embedding, activation: str, eps: float) -> None:
         super().__init__()
         dim = table.embedding_dim
-        self.transform, self.norm = Linear(dim, dim), nn.LayerNorm(dim, eps=eps)
+        self.transform = Linear(dim, dim)
+        self.norm = nn.LayerNorm(dim, eps=eps)
         self.activation = ACTIVATIONS[activation]
         self.logits = TiedOutput(table, bias=True)
 
@@ -222,7 +223,8 @@ class BertConfig(BertBartConfig):
     def positions_table(loader: WeightLoader) -> tuple[Tensor, str]:
         """Positions with the type of the first segment, as there is no other; and their name."""
         name = "embeddings.position_embeddings.weight"
-        positions, first_type = loader.read(name), loader.read(BERT_TYPES)[0]
+        positions = loader.read(name)
+        first_type = loader.read(BERT_TYPES)[0]
         loader.check_shape(first_type, positions.shape[1:], BERT_TYPES)
         return positions + first_type, name
 

@@ -83,10 +83,11 @@ class T5Config(T5Size):
 
     def load(self, loader: WeightLoader, backbone: Backbone, rows: tuple[Tensor, Tensor]) -> None:
         """Fills a backbone; ``rows``: of the source's and the target's symbols."""
-        loader.copy_rows(backbone.source.table.weight, WORDS, rows[0])
-        loader.copy_rows(backbone.target.table.weight, WORDS, rows[1])
+        source_rows, target_rows = rows
+        loader.copy_rows(backbone.source.table.weight, WORDS, source_rows)
+        loader.copy_rows(backbone.target.table.weight, WORDS, target_rows)
         if not self.tied:
-            loader.copy_rows(backbone.output.table.weight, OUTPUT, rows[1])
+            loader.copy_rows(backbone.output.table.weight, OUTPUT, target_rows)
         self.load_encoder(loader, backbone.encoder)
         self.load_decoder(loader, backbone.blocks, backbone.bias, backbone.norm)
 

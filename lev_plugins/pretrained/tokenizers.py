@@ -63,7 +63,7 @@ def read_tokenizer(directory: Directory, settings: dict[str, Any]) -> Any:
     names = FILES[directory.kind]
     build = _BUILDERS[directory.kind]
     if not directory.has(WHOLE) and not all(map(directory.has, names)):
-        raise UserError(f"{directory.path}: has no tokenizer ({WHOLE} or {' and '.join(names)}")
+        raise UserError(f"{directory.path}: has no tokenizer ({WHOLE} or {' and '.join(names)})")
     try:
         if directory.has(WHOLE):
             return library.Tokenizer.from_file(directory.file(WHOLE))

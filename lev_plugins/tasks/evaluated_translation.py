@@ -82,7 +82,8 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
         if len(ignored) == 0:
             return kept
         lines = [int(index) + 1 + self.lines_before for index in sorted(ignored)]
-        limits, shown = _joined(max_positions), few(lines)
+        limits = _joined(max_positions)
+        shown = few(lines)
         if ignore_invalid_inputs and (len(kept) or getattr(dataset, "tgt", None) is None):
             message = "%d lines above the limit of %s tokens are skipped: %s"
             logger.warning(message, len(lines), limits, shown)

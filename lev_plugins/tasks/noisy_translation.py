@@ -77,7 +77,8 @@ FLAGS = {"train": "--noise", "valid": "--noise-valid", "test": "--noise-test"}
 def noises_of(cfg: NoisyTranslationConfig) -> dict[str, Noise]:
     """The noise of train, valid and test, without confusions."""
     kinds = {"train": parse_kinds("--noise", cfg.noise)}
-    share, table = cfg.noise_target_share, cfg.noise_confusions
+    share = cfg.noise_target_share
+    table = cfg.noise_confusions
     require_share("--noise-target-share", share, "the lines")
     if share and not kinds["train"]:
         raise UserError(
@@ -147,7 +148,8 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
         """The flag that a split's noise goes by, and the noise."""
         part = "valid" if split.startswith("valid") else "test"
         part = "train" if split == self.cfg.train_subset else part
-        noise, table = self.noises[part], self.cfg.noise_confusions
+        noise = self.noises[part]
+        table = self.cfg.noise_confusions
         # not before: a checkpoint is used without the table that it was trained with
         if table is not None and "ocr" in noise.kinds:
             if self.confusions is None:

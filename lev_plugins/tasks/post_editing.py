@@ -50,7 +50,8 @@ class PostEditingTask(EvaluatedTranslationTask):
 
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
-        if self.old_source and (lacking := [mark for mark in MARKS if mark not in src_dict]):
+        lacking = [mark for mark in MARKS if mark not in src_dict]
+        if self.old_source and lacking:
             raise UserError(
                 f"--old-source: the dictionary of the sources lacks {' '.join(lacking)}; mark the "
                 "sources' change (examples/translation_memory) and preprocess them, or leave it out"
@@ -109,12 +110,9 @@ class PostEditingTask(EvaluatedTranslationTask):
             say_no_draft(f"{split} is read without drafts", trained, f"Give --draft-lang {trained}")
         folder = self.data_folder(split, epoch)
         pairs = self._load_pairs(folder, split, combine)
-        draft = None if self.draft_lang is None else self._load_drafts(folder, split)
-        if draft is not None and len(draft) != len(pairs):
-            raise UserError(
-                f"{folder}: {len(pairs)} sources of {split} but {len(draft)} drafts "
-                f"({self.draft_lang}); preprocess the files again"
-            )
+        draft = None
+        if self.draft_lang is not None:
+            draft = self._load_drafts(folder, split, len(pairs))
         validates = self.is_training_run and split != self.cfg.train_subset
         if validates and None not in (draft, pairs.tgt):
             self.validation.log_draft_baseline(split, draft, pairs.tgt)
@@ -140,7 +138,7 @@ class PostEditingTask(EvaluatedTranslationTask):
             truncate_source=cfg.truncate_source,
         )
 
-    def _load_drafts(self, folder: str, split: str) -> FairseqDataset:
+    def _load_drafts(self, folder: str, split: str, source_count: int) -> FairseqDataset:
         cfg = self.cfg
         name = f"{split}.{cfg.source_lang}-{cfg.target_lang}.{self.draft_lang}"
         path = os.path.join(folder, name)
@@ -149,6 +147,11 @@ class PostEditingTask(EvaluatedTranslationTask):
             raise UserError(
                 f"{folder} has no {name}.bin; run preprocess with --draft-lang {self.draft_lang}, "
                 "or leave the flag out"
+            )
+        if len(drafts) != source_count:
+            raise UserError(
+                f"{folder}: {source_count} sources of {split} but {len(drafts)} drafts "
+                f"({self.draft_lang}); preprocess the files again"
             )
         return drafts
 

@@ -67,7 +67,9 @@ class Validation:
     """
 
     def __init__(self, task: TranslationTask, decode: Callable[[Tensor, str], str]) -> None:
-        self.task, self.cfg, self.decode = task, task.cfg, decode
+        self.task = task
+        self.cfg = task.cfg
+        self.decode = decode
         names = ["bleu"] if self.cfg.eval_bleu else []
         if self.cfg.eval_metrics:
             names += parse_names("--eval-metrics", self.cfg.eval_metrics, "metric", [*METRICS])
@@ -104,7 +106,8 @@ class Validation:
 
     def check_best_checkpoint_metric(self) -> None:
         """Refuses a ``--best-checkpoint-metric`` that is not computed or goes the other way."""
-        best, flag = str(self.cfg.best_checkpoint_metric), "--best-checkpoint-metric"
+        best = str(self.cfg.best_checkpoint_metric)
+        flag = "--best-checkpoint-metric"
         if best not in METRICS:  # the criterion's, such as loss
             return
         if best not in self.names:
@@ -139,7 +142,7 @@ class Validation:
         """What the model writes and what it should write, as texts, one sentence after another."""
         task = self.task
         outputs = task.inference_step(self.generator, [model], sample, prefix_tokens=None)
-        for best, target in zip((output[0] for output in outputs), sample["target"]):
+        for (best, *_), target in zip(outputs, sample["target"]):
             expected = utils.strip_pad(target, task.tgt_dict.pad())
             written = self.text(best["tokens"], UNKNOWN_WRITTEN)
             yield written, self.text(expected, UNKNOWN_EXPECTED)

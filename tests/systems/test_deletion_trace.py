@@ -97,9 +97,9 @@ def test_training_asks_each_head_what_decoding_asks_it(traced, masking):
     insertion = expert.insertion
     assert shown(compact(counting)) == shown(insertion.before)
     assert bool(counting.deleted.any()) is traced
-    assert shown(compact(writing)) == shown(expert.state)
+    assert shown(compact(writing)) == shown(expert.masked_target)
     slots = tiny.logits(model, "placeholder", insertion.before, memory, trace=counting)
-    tokens = tiny.logits(model, "token", expert.state, memory, expert.where, writing)
+    tokens = tiny.logits(model, "token", expert.masked_target, memory, expert.predicted, writing)
     deletions = tiny.logits(model, "deletion", sample["draft"], memory)
     expected = {
         "placeholder": slots[insertion.slots],

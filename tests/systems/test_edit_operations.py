@@ -171,6 +171,13 @@ def test_it_stands_beside_deletion():
     assert names == ["draft", *["deletion", "swap", "placeholder", "token"] * 2]
 
 
+@pytest.mark.parametrize("names", [ALONE, BEHIND_DELETION])
+def test_a_trace_of_deletions_is_refused_where_deletion_does_not_come_last(names):
+    """Insertion would read tokens as they stood before the other revision."""
+    with refuses("--deletion-trace"):
+        tiny.model(TASK, edit_operations=names, deletion_trace=True)
+
+
 @edit_operation("restart")
 class Restart(Swap):
     """One whose expert keeps nothing of a draft."""

@@ -83,8 +83,8 @@ def glanced(rows: list[Triple], ids: list[int], extra: int = 0, **options: Any) 
     sample = tiny.batch(GLANCING, rows, ids=ids, extra=extra)
     expert = tiny.expert(GLANCING, sample, **options)
     expert.begin(tiny.model(GLANCING, deletion_trace=True))
-    labels = expert.target[expert.where]
-    sentences = sample["id"].unsqueeze(1).expand_as(expert.where)[expert.where]
+    labels = expert.target[expert.predicted]
+    sentences = sample["id"].unsqueeze(1).expand_as(expert.predicted)[expert.predicted]
     answers = torch.where((labels + sentences) % 3 == 0, labels, labels.new_tensor(NEVER[-1]))
     expert.glance(F.one_hot(answers, len(SYMBOLS)).float(), labels)
     return expert
@@ -92,21 +92,21 @@ def glanced(rows: list[Triple], ids: list[int], extra: int = 0, **options: Any) 
 
 def test_half_of_what_the_token_head_gets_wrong_is_shown_and_it_learns_the_rest():
     before, after = tiny.expert(GLANCING, tiny.batch(GLANCING, ROWS)), glanced(ROWS, [*range(40)])
-    is_wrong = before.where & ((before.target + torch.arange(40).unsqueeze(1)) % 3 != 0)
-    shown = before.where & ~after.where
+    is_wrong = before.predicted & ((before.target + torch.arange(40).unsqueeze(1)) % 3 != 0)
+    shown = before.predicted & ~after.predicted
     assert torch.equal(shown.sum(1), is_wrong.sum(1) // 2) and shown.any()
-    assert torch.equal(after.state[shown], after.target[shown])
-    assert torch.equal(after.state[~shown], before.state[~shown])
-    assert after.state[after.where].eq(GLANCING.placeholder).all()
+    assert torch.equal(after.masked_target[shown], after.target[shown])
+    assert torch.equal(after.masked_target[~shown], before.masked_target[~shown])
+    assert after.masked_target[after.predicted].eq(GLANCING.placeholder).all()
 
 
 def test_what_is_shown_depends_on_the_sentence_alone():
     together = glanced(ROWS, [*range(40)], extra=3)
     for number, row in enumerate(ROWS[:10]):
         alone = glanced([row], [number])
-        width = alone.state.size(1)
-        assert torch.equal(together.where[number, :width], alone.where[0])
-        assert torch.equal(together.state[number, :width], alone.state[0])
+        width = alone.masked_target.size(1)
+        assert torch.equal(together.predicted[number, :width], alone.predicted[0])
+        assert torch.equal(together.masked_target[number, :width], alone.masked_target[0])
 
 
 def test_deletion_learns_of_the_first_answers():
@@ -293,20 +293,20 @@ def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     rows = [Triple("ab", "abcdefgh", "abxdefg")] * MANY
     sample = tiny.batch(plain, rows)
     before, expert = (task.with_expert(sample, 1)["expert"] for task in (plain, other))
-    assert before.where.equal(before.insertion.missing)
+    assert before.predicted.equal(before.insertion.missing)
     for tensor, same in zip(before.insertion, expert.insertion, strict=True):
         assert torch.equal(tensor, same)
     missing = expert.insertion.missing
-    masked = expert.where & ~missing
-    assert torch.equal(expert.where, missing | masked)
-    assert torch.equal(expert.state.eq(other.placeholder), expert.where)
-    assert torch.equal(expert.state[~expert.where], expert.target[~expert.where])
+    masked = expert.predicted & ~missing
+    assert torch.equal(expert.predicted, missing | masked)
+    assert torch.equal(expert.masked_target.eq(other.placeholder), expert.predicted)
+    assert torch.equal(expert.masked_target[~expert.predicted], expert.target[~expert.predicted])
     shares = masked.sum(1) / (8 - missing.sum(1)).clamp(min=1)
     assert abs(float(shares[missing.sum(1) < 8].mean()) - 0.5) < 0.02
     model, few = tiny.model(other).eval(), tiny.batch(other, ROWS, drafted=False)
     state = other.with_expert(few, 1)["expert"]
     answers = model(few["net_input"]["src_tokens"], None, state)
-    assert len(answers["token"][1]) == int(state.where.sum())
+    assert len(answers["token"][1]) == int(state.predicted.sum())
     stands = state.target.ne(1) & ~state.insertion.missing
     inputs = state.before_deletion()
     assert torch.equal(inputs[stands], state.target[stands]), "deletion reads them as they stand"

@@ -51,8 +51,9 @@ def default_onednn_dtypes() -> frozenset[torch.dtype]:
     # elsewhere than on Linux it is believed to be one of Intel's, which MKL is made for
     is_intel = not CPUINFO.is_file() or "GenuineIntel" in CPUINFO.read_text("utf-8", "replace")
     beats_mkl = torch.backends.mkl.is_available() and not is_intel
-    single = [torch.float32] if choice == "1" or beats_mkl else []
-    return frozenset([torch.bfloat16, *single])
+    if choice == "1" or beats_mkl:
+        return frozenset([torch.bfloat16, torch.float32])
+    return frozenset([torch.bfloat16])
 
 
 #: the kinds of numbers that oneDNN multiplies: bfloat16 with weights laid out for it
@@ -91,7 +92,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
     if x.dtype == weight.dtype and needs_upcast(x):
         bias = None if bias is None else upcast(bias)
         return linear(upcast(x), upcast(weight), bias, relu=relu).to(x.dtype)
-    flat, work = x.reshape(-1, x.size(-1)), x.numel() * weight.size(0)
+    flat = x.reshape(-1, x.size(-1))
+    work = x.numel() * weight.size(0)
     learns = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
     if learns and _prepacked:  # optimizers may write to .data, whose changes are not counted
         _prepacked.pop(weight, None)
@@ -100,7 +102,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
     if is_onednns and not learns and work >= MIN_PREPACKED_PRODUCT[x.dtype]:
         packed = prepacked(weight)
     if packed is not None:
-        out, relu = onednn_linear(flat, packed, bias, "relu" if relu else "none"), False
+        out = onednn_linear(flat, packed, bias, "relu" if relu else "none")
+        relu = False
     elif is_onednns and x.dtype == torch.float32 and work >= MIN_PRODUCT:
         out = (_Linear.apply if learns else onednn_linear)(flat, weight, bias)
     else:
@@ -189,9 +192,11 @@ def attention(
     precision. Products of whole batches are fast in both: there the scores and the softmax have
     single precision, as in torch's kernel, and all other products bfloat16.
     """
-    dtype, has_bias = query.dtype, mask is not None and mask.dtype != torch.bool
+    dtype = query.dtype
+    has_bias = mask is not None and mask.dtype != torch.bool
     if dtype == torch.bfloat16:
-        learns, is_slow = query.requires_grad, needs_upcast(query)
+        learns = query.requires_grad
+        is_slow = needs_upcast(query)
         is_short = query.size(2) * key.size(2) <= MAX_SCORES
         if learns and is_short and not (dropout or has_bias or is_slow):
             factor = query.size(-1) ** -0.5 if scale is None else scale

@@ -58,7 +58,9 @@ class Replay:
     def __init__(
         self, function: Callable[[], Tensor], device: torch.device, pool: Any = None
     ) -> None:
-        self.function, self.device, self.pool = function, device, pool
+        self.function = function
+        self.device = device
+        self.pool = pool
         self.graph: torch.cuda.CUDAGraph | None = None
         self.output: Tensor | None = None
         self.ran = False

@@ -37,7 +37,8 @@ class BlockReader:
 
     def __init__(self, model: Any, encoder_out: EncoderOut, size: int) -> None:
         self.encoder, self.decoder = model.encoder, model.decoder
-        self.encoder_out, self.pad = encoder_out, model.decoder.dictionary.pad()
+        self.encoder_out = encoder_out
+        self.pad = model.decoder.dictionary.pad()
         self.state: IncrementalState = {}
         self.lengths = np.zeros(size, dtype=np.int64)
         self.tokens: Tensor | None = None  # B × N
@@ -74,13 +75,15 @@ class BlockReader:
         assert self.tokens is not None, "there is nothing yet"
         self.decoder.reorder_incremental_state_scripting(self.state, rows)
         self.encoder_out = self.encoder.reorder_encoder_out(self.encoder_out, rows)
-        self.tokens, self.lengths = self.tokens[rows], self.lengths[rows.cpu().numpy()]
+        self.tokens = self.tokens[rows]
+        self.lengths = self.lengths[rows.cpu().numpy()]
         self._take_out_padding()
 
     def _take_out_padding(self) -> None:
         """Moves the tokens of each sentence together, where much is between them."""
         assert self.tokens is not None, "there is nothing yet"
-        longest, width = int(self.lengths.max()), self.tokens.size(1)
+        longest = int(self.lengths.max())
+        width = self.tokens.size(1)
         loose = self._needs_columns() and int(self.lengths.min()) < width
         if width <= longest * MAX_COLUMNS_PER_TOKEN and not loose:
             return
@@ -107,8 +110,7 @@ class BlockReader:
         """Puts ``function`` of them, B × H × N × D, in the place of all keys and values."""
         held = self.decoder.get_incremental_state(self.state, "generated")
         changed = [(function(key), function(value)) for key, value in held["blocks"]]
-        held = {"blocks": changed}
-        self.decoder.set_incremental_state(self.state, "generated", held)
+        self.decoder.set_incremental_state(self.state, "generated", {"blocks": changed})
 
 
 class StockBlockReader(BlockReader):
@@ -121,7 +123,8 @@ class StockBlockReader(BlockReader):
 
     def _decode(self, newest: int) -> DecoderOut:
         """fairseq's ``extract_features``, for the last ``newest`` columns, and its output layer."""
-        decoder, tokens = self.decoder, self.tokens
+        decoder = self.decoder
+        tokens = self.tokens
         assert tokens is not None, "there is nothing yet"
         first = tokens.size(1) - newest
         x = self._embedded(tokens, first).transpose(0, 1)
@@ -129,14 +132,17 @@ class StockBlockReader(BlockReader):
         if newest > 1:
             future = x.new_full((newest, tokens.size(1)), float("-inf")).triu(first + 1)
         # one sentence has padding only where others went before it
-        padding = tokens.eq(self.pad) if len(tokens) > 1 or self.lengths[0] < first else None
-        sources, masks = self.encoder_out["encoder_out"], self.encoder_out["encoder_padding_mask"]
+        has_padding = len(tokens) > 1 or self.lengths[0] < first
+        padding = tokens.eq(self.pad) if has_padding else None
+        source = self.encoder_out["encoder_out"][0]
+        masks = self.encoder_out["encoder_padding_mask"]
+        source_padding = masks[0] if masks else None
         for layer in decoder.layers:
             self._buffer(layer).pop("prev_key_padding_mask", None)  # all of it is given
             x, *_ = layer(
                 x,
-                sources[0],
-                masks[0] if masks else None,
+                source,
+                source_padding,
                 self.state,
                 self_attn_mask=future,
                 self_attn_padding_mask=padding,
@@ -162,7 +168,8 @@ class StockBlockReader(BlockReader):
     def _change(self, function: Callable[[Tensor], Tensor]) -> None:
         for layer in self.decoder.layers:
             kept = self._buffer(layer)
-            kept.update({name: function(kept[name]) for name in ("prev_key", "prev_value")})
+            for name in ("prev_key", "prev_value"):
+                kept[name] = function(kept[name])
             layer.self_attn._set_input_buffer(self.state, kept)
 
 

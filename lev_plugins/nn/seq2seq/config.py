@@ -97,7 +97,8 @@ def set_both_sides(
     others = {"encoder_normalize_before": True, "decoder_normalize_before": True, **others}
     set_sizes(args, dim, hidden, layers, heads, decoder_layers=layers, **others)
     for name in ("embed_dim", "ffn_embed_dim", "attention_heads"):
-        set_defaults(args, **{f"decoder_{name}": getattr(args, f"encoder_{name}")})
+        size = getattr(args, f"encoder_{name}")
+        set_defaults(args, **{f"decoder_{name}": size})
 
 
 def head_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int:

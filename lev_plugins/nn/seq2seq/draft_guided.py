@@ -129,7 +129,8 @@ class DraftGuidedGenerator(SequenceGenerator):
             kinds.append(kind)
         super().__init__(models, dictionary, **options)
         self.kinds = kinds
-        self.drafts, self.sources = drafts, sources
+        self.drafts = drafts
+        self.sources = sources
         self.reach = Reach(len(dictionary))
         self.reaches = {kind: Reach(len(dictionary)) for kind in KINDS}
         #: of a draft these are not read
@@ -155,9 +156,9 @@ class DraftGuidedGenerator(SequenceGenerator):
         writing = []
         drafts = self.drafts(sample)
         sources = self.sources(sample) if self.sources else [()] * len(drafts)
-        for row, texts in enumerate(zip(drafts, sources, strict=True)):
-            read = ([token for token in text if token not in self.ends] for text in texts)
-            writing.append(Sentence(row, begin, *read))
+        for row, (draft, copied) in enumerate(zip(drafts, sources, strict=True)):
+            sentence = Sentence(row, begin, self._without_ends(draft), self._without_ends(copied))
+            writing.append(sentence)
         encoder_outs = self.model.forward_encoder(inputs)
         readers = []
         for kind, model, encoder_out in zip(
@@ -168,6 +169,9 @@ class DraftGuidedGenerator(SequenceGenerator):
         while writing:
             writing = self._pass(writing, readers, longest, source, hypotheses)
         return hypotheses
+
+    def _without_ends(self, text: Sequence[int]) -> list[int]:
+        return [token for token in text if token not in self.ends]
 
     def _pass(
         self,
@@ -244,7 +248,8 @@ class DraftGuidedGenerator(SequenceGenerator):
         if self.token_indices_to_suppress is not None:
             logs[..., self.token_indices_to_suppress] = -math.inf
         places = torch.tensor(written)[:, None] + torch.arange(logs.size(1))
-        early, late = places < self.min_len, places >= longest
+        early = places < self.min_len
+        late = places >= longest
         if early.any():
             logs[..., self.eos].masked_fill_(early.to(logs.device), -math.inf)
         if late.any():

@@ -41,7 +41,9 @@ class TransformerEncoder(FairseqEncoder):
 
     def __init__(self, dictionary: Dictionary, embed: TokenEmbedding, limit: int) -> None:
         super().__init__(dictionary)
-        self.pad, self.limit, self.embed = dictionary.pad(), limit, embed
+        self.pad = dictionary.pad()
+        self.limit = limit
+        self.embed = embed
 
     def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
         """The output for the rows ``new_order``; what was projected stays projected."""
@@ -65,8 +67,11 @@ class TransformerDecoder(FairseqIncrementalDecoder):
     ) -> None:
         super().__init__(dictionary)
         self.pad = dictionary.pad()
-        self.limit, self.rotary = limit, rotary
-        self.embed, self.norm, self.output = parts.target, parts.norm, parts.output
+        self.limit = limit
+        self.rotary = rotary
+        self.embed = parts.target
+        self.norm = parts.norm
+        self.output = parts.output
         self.bias = parts.bias
         self.blocks = nn.ModuleList(parts.blocks)
 
@@ -100,8 +105,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         x = self.embed(prev_output_tokens, first)
         real = prev_output_tokens.ne(self.pad)
         packing = self.kernels.packing(real) if self.training else None
-        by = rotary_angles(real, self.rotary, first)
-        layout = AttentionLayout(self.mask(prev_output_tokens, memory, first), packing, by)
+        angles = rotary_angles(real, self.rotary, first)
+        layout = AttentionLayout(self.mask(prev_output_tokens, memory, first), packing, angles)
         looks = self.needs_weights()
         x, generated, weights = self._run_blocks(layout.pack(x), layout, memory, saved, looks)
         self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
@@ -127,8 +132,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         """
         (memory,) = encoder_out["memory"]
         x = self.embed.at_position(tokens, place)
-        by = rotary_angles(seen.new_ones(1, place + 1), self.rotary, place)
-        layout = AttentionLayout(self.tree_mask(seen, place, memory), None, by)
+        angles = rotary_angles(seen.new_ones(1, place + 1), self.rotary, place)
+        layout = AttentionLayout(self.tree_mask(seen, place, memory), None, angles)
         x, keys_values, _ = self._run_blocks(x, layout, memory, before)
         return x, keys_values
 
@@ -142,7 +147,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
     ) -> tuple[Tensor, list[KVCache], Tensor | None]:
         """The states behind all blocks and the norm, keys and values of every block, and with
         ``looks`` where the last one looked."""
-        generated, weights = [], None
+        generated = []
+        weights = None
         last = len(self.blocks) - 1
         for number, block in enumerate(self.blocks):
             own_before = before[number] if before else None

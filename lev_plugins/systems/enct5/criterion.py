@@ -27,7 +27,8 @@ class EncT5Criterion(FairseqCriterion):
         self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
         """The summed loss of a batch, how many predictions it is of, and what to log."""
-        problem_type, targets = self.task.problem_type, sample["target"]
+        problem_type = self.task.problem_type
+        targets = sample["target"]
         logits = model(**sample["net_input"]).float()
         loss = problem_type.loss(logits, targets)
         unit = 1.0 if problem_type is ProblemType.REGRESSION else math.log(2)

@@ -101,8 +101,11 @@ class EncT5Dataset(FairseqDataset):
         limits: tuple[int, int] | None = None,
         shuffle: bool = False,
     ) -> None:
-        self.pieces, self.word_ids, self.labels = pieces, word_ids, labels
-        self.problem_type, self.num_labels = problem_type, num_labels
+        self.pieces = pieces
+        self.word_ids = word_ids
+        self.labels = labels
+        self.problem_type = problem_type
+        self.num_labels = num_labels
         self.shuffle = shuffle
         num_examples = len(pieces)
         num_words = [0] * num_examples

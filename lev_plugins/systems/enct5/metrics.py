@@ -54,8 +54,10 @@ class Metrics:
         if self.problem_type is ProblemType.REGRESSION:
             return ["pearson", "spearman", "mse"]
         if self.problem_type is ProblemType.TAGGING:
-            entity_names = ["entity_f1", "entity_precision", "entity_recall"]
-            return ["word_accuracy", *(entity_names if marks_entities(self.labels) else [])]
+            names = ["word_accuracy"]
+            if marks_entities(self.labels):
+                names += ["entity_f1", "entity_precision", "entity_recall"]
+            return names
         if self.problem_type is ProblemType.CLASSIFICATION:
             return ["accuracy", "macro_f1", "mcc", *(["f1"] if len(self.labels) == 2 else [])]
         names = ["micro_f1", "micro_f1_tuned", "threshold"]
@@ -69,7 +71,8 @@ class Metrics:
         counts = np.asarray(self.counts)
         if not self.counts:
             return {"": np.ones(len(self.labels), bool)}
-        is_frequent, is_absent = counts >= MIN_FREQUENT, counts == 0
+        is_frequent = counts >= MIN_FREQUENT
+        is_absent = counts == 0
         groups = {
             "": counts >= 0,
             "frequent_": is_frequent,
@@ -89,7 +92,9 @@ class Metrics:
         """
         if not examples:
             zeros = dict.fromkeys(self.names, 0.0)
-            return zeros | ({"threshold": DEFAULT_THRESHOLD} if "threshold" in zeros else {})
+            if "threshold" in zeros:
+                zeros["threshold"] = DEFAULT_THRESHOLD
+            return zeros
         if self.problem_type is ProblemType.TAGGING:
             return self._tag_metrics(examples)
         if self.problem_type.is_multilabel:

@@ -77,7 +77,8 @@ class FileFormat:
             UserError: a line that is no example, or no example at all.
         """
         is_empty = True
-        for example in self._read_tsv(path) if self.name == "tsv" else self._read_tagged(path):
+        examples = self._read_tsv(path) if self.name == "tsv" else self._read_tagged(path)
+        for example in examples:
             self._check(example)
             is_empty = False
             yield example
@@ -85,7 +86,8 @@ class FileFormat:
             raise UserError(f"{path} has no examples; is --format {self.name} right?")
 
     def _check(self, example: LabelledText) -> None:
-        num_words, num_labels = len(example.texts), len(example.labels)
+        num_words = len(example.texts)
+        num_labels = len(example.labels)
         if self.problem_type is ProblemType.TAGGING:
             if num_words != num_labels or not num_words:
                 raise UserError(
@@ -140,7 +142,8 @@ class FileFormat:
 
     def _tag(self, sentence: Sentence, number: int) -> str:
         """The tag of a word of a sentence."""
-        where, row = sentence.line_of_word(number), sentence.rows[number]
+        where = sentence.line_of_word(number)
+        row = sentence.rows[number]
         label = self.label
         if label is None:
             if len(row) > 2:
@@ -193,7 +196,8 @@ class Labels:
     """The labels of some data: their names in order, none for values."""
 
     def __init__(self, problem_type: ProblemType, names: Sequence[str] = ()) -> None:
-        self.problem_type, self.names = problem_type, list(names)
+        self.problem_type = problem_type
+        self.names = list(names)
         self.index = {label: number for number, label in enumerate(names)}
 
     def encode(self, example: LabelledText) -> Tensor:

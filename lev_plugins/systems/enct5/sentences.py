@@ -86,7 +86,8 @@ def read_sentences(lines: Iterable[str], file_format: str, where: str) -> Iterat
         for word, row in enumerate(sentence.rows):
             width = width or len(row)
             if len(row) > width:
-                place, columns = sentence.line_of_word(word), counted(len(row), "column")
+                place = sentence.line_of_word(word)
+                columns = counted(len(row), "column")
                 raise UserError(f"{place}: {columns}, where {owner} {width}")
         yield sentence
         sentence = Sentence(where, number + 1)
@@ -112,7 +113,8 @@ def _word_lines(lines: Sequence[str], file_format: str, width: int) -> list[int]
     first_word = len(lines)
     for place in filled:
         if not lines[place].startswith("#"):
-            first_word, width = place, len(_columns(lines[place]))
+            first_word = place
+            width = len(_columns(lines[place]))
             break
     return [
         place for place in filled if place >= first_word or not _is_comment(lines[place], width)

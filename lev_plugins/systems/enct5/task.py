@@ -144,7 +144,8 @@ class EncT5Task(FairseqTask, TrainingHooks):
         """
         path, state, model, finetuned = start
         kept = Metadata.from_state(state.get("task_state"), path)
-        theirs, own = state["model"], model.state_dict()
+        theirs = state["model"]
+        own = model.state_dict()
         same_data = kept.kind == self.metadata.kind and kept.labels == self.metadata.labels
         # multilabel and multilabel_pooled take the same data
         same_head = theirs["head.weight"].shape == own["head.weight"].shape

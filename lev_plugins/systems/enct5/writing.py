@@ -119,16 +119,18 @@ class SplitWriter:
     """
 
     def __init__(self, prefix: str, tokenizer: Tokenizer, labels: Labels, max_length: int) -> None:
-        self.prefix, self.known_labels, self.max_length = prefix, labels, max_length
+        self.prefix = prefix
+        self.known_labels = labels
+        self.max_length = max_length
         self.is_tagging = labels.problem_type is ProblemType.TAGGING
         self.encode = tokenizer.encode_words if self.is_tagging else tokenizer.encode_texts
-        columns = [PIECES, LABELS, *([WORD_IDS] if self.is_tagging else [])]
-        self.builders = {
-            column: indexed_dataset.MMapIndexedDatasetBuilder(
-                f"{prefix}.{column}.bin", dtype=np.int32
-            )
-            for column in columns
-        }
+        columns = [PIECES, LABELS]
+        if self.is_tagging:
+            columns.append(WORD_IDS)
+        self.builders = {}
+        for column in columns:
+            path = f"{prefix}.{column}.bin"
+            self.builders[column] = indexed_dataset.MMapIndexedDatasetBuilder(path, dtype=np.int32)
         self.labels: list[Tensor] = []
         self.truncated: list[int] = []
         self.num_words = self.num_pieces = self.num_unknown = self.num_lost = 0

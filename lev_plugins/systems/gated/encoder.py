@@ -39,7 +39,8 @@ class GatedEncoder(TransformerEncoder):
         limit: int,
     ) -> None:
         super().__init__(dictionary, embed, limit)
-        self.body, self.mask_gate = body, gate
+        self.body = body
+        self.mask_gate = gate
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object

@@ -28,8 +28,10 @@ def chosen_gates(text: str) -> list[str]:
         UserError: a name that no gate has.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    if names in (["none"], ["all"]):
-        names = list(GATES) if names == ["all"] else []
+    if names == ["all"]:
+        return list(GATES)
+    if names == ["none"]:
+        return []
     unknown = [name for name in names if name not in GATES]
     if unknown:
         raise UserError(
@@ -55,7 +57,8 @@ class MaskEmbedding(nn.Module):
 
     def __init__(self, table: nn.Embedding, row: int | None, scale: float) -> None:
         super().__init__()
-        self.row, self.scale = row, scale
+        self.row = row
+        self.scale = scale
         if row is None:
             dim = table.embedding_dim
             self.vector = nn.Parameter(torch.empty(dim).normal_(std=dim**-0.5))
@@ -92,7 +95,8 @@ class DecoderGates(nn.Module):
 
     def __init__(self, dim: int, names: Sequence[str], bounded: bool) -> None:
         super().__init__()
-        self.names, self.bounded = list(names), bounded
+        self.names = list(names)
+        self.bounded = bounded
         self.gates = nn.ModuleDict()
         for name in self.names:
             bias = 0.0 if name == "generate" else INITIAL_COPY_BIAS

@@ -145,8 +145,11 @@ def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:
     new = {id(parameter) for module in backbone.new for parameter in module.parameters()}
     modules = [backbone.source, backbone.encoder, backbone.target, *backbone.blocks]
     for module in (*modules, backbone.norm, backbone.output, backbone.bias):
-        if module is not None:
-            yield from (parameter for parameter in module.parameters() if id(parameter) not in new)
+        if module is None:
+            continue
+        for parameter in module.parameters():
+            if id(parameter) not in new:
+                yield parameter
 
 
 def mask_symbol(dictionary: Dictionary) -> int | None:

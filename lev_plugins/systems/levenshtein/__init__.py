@@ -2,23 +2,25 @@
 
 =============== ==================================================================================
 config          options; Table 2a, weight sharing; Fig. 4b, early exit
-operations/     §2.2 and Eq. 3 to 5: delete, insert, fill, one file each with its head, the expert's
-                labels and its action; what ``--edit-operations`` may name
-model           §3.1: encoder, decoder, what each operation reads; Alg. 1, the passes of an update
-trace, pointer  beyond the paper: deleted tokens stay readable; tokens from the source
+operations/     §2.2 and Eq. 3 to 5: delete, insert, fill, one file each with its head and the
+                expert's labels; what ``--edit-operations`` may name
+model, blocks   §3.1: encoder, decoder, what each operation reads; Alg. 1, the passes of an update
+trace, pointer, beyond the paper: deleted tokens stay readable; tokens from the source; the source's
+source_copy     states at placeholders
 expert          Eq. 6 and 7, the states to learn from; t̃ of Alg. 1
 criterion       §3.2 and Alg. 1, the loss
 task, markup    batches with their expert; drafts, and what has to stay, go, be written; models
-decoding/       §3.3 and Alg. 2: policy, what it asks of a model; options, T_max and γ; generator,
-                from a batch to hypotheses; loop, the iterations; processors, penalties, noise,
-                orders and limits; state, what stands; records, what happened; candidates, noisy
-                parallel decoding; stock, fairseq's rules; history, Fig. 3 as plain data
+decoding/       §3.3 from fairseq's side: generator, from a batch to hypotheses; options, T_max and
+                γ; policy, several models as one; candidates, the re-ranker; stock, fairseq's rules
 replayed        passes as CUDA graphs
 stock           checkpoints of fairseq's levenshtein_transformer
 =============== ==================================================================================
 
-Alignment and edits as tensors (Eq. 7 and 8) are in :mod:`lev_plugins.ops`, the Transformer's blocks
-(Eq. 2) in :mod:`lev_plugins.nn`.
+The loop of Alg. 2 is :mod:`lev_runtime`'s, without torch: decoding, the iterations; operations,
+what each decides and does; processors, penalties, noise, orders and limits; state, what stands;
+records and history, what happened (Fig. 3); candidates, noisy parallel decoding. Alignment and
+edits as tensors (Eq. 7 and 8) are in :mod:`lev_plugins.ops`, the Transformer's blocks (Eq. 2) in
+:mod:`lev_plugins.nn`.
 """
 
 from . import criterion, task

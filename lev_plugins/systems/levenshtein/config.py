@@ -150,7 +150,8 @@ def exit_depths(
     Raises:
         UserError: --early-exit does not fit the operations or the layers.
     """
-    layers, sharing = cfg.decoder_layers, str(cfg.weight_sharing)
+    layers = cfg.decoder_layers
+    sharing = str(cfg.weight_sharing)
     early = [operation.name for operation in operations if operation.exits_early]
     text = str(cfg.early_exit)
     fields = text.split(",") if text else [str(layers)] * len(early)

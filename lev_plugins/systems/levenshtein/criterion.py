@@ -49,7 +49,8 @@ class EditPolicyLoss(FairseqCriterion):
         self, model: nn.Module, sample: TrainingBatch, reduce: bool = True
     ) -> tuple[Tensor, int, LogOutput]:
         """Returns the summed loss (nats), the sample size (target tokens) and what to log."""
-        source, size = sample["net_input"], sample["ntokens"]
+        source = sample["net_input"]
+        size = sample["ntokens"]
         src_tokens = source["src_tokens"]
         answers = model(src_tokens, source["src_lengths"], sample["expert"])
         log: LogOutput = dict(ntokens=size, nsentences=len(sample["target"]), sample_size=size)
@@ -73,11 +74,13 @@ class EditPolicyLoss(FairseqCriterion):
         metrics.log_scalar("loss", total("loss") / size / math.log(2), size, round=3)
         for operation in OPERATIONS.values():
             name, short = operation.name, operation.short
-            if count := total(f"{name}_count"):
-                bits = total(f"{name}_nll") / count / math.log(2)
-                metrics.log_scalar(f"{short}_nll", bits, count, round=3)
-                accuracy = 100 * total(f"{name}_correct") / count
-                metrics.log_scalar(f"{short}_acc", accuracy, count, round=2)
+            count = total(f"{name}_count")
+            if not count:  # the model has not got this operation
+                continue
+            bits = total(f"{name}_nll") / count / math.log(2)
+            accuracy = 100 * total(f"{name}_correct") / count
+            metrics.log_scalar(f"{short}_nll", bits, count, round=3)
+            metrics.log_scalar(f"{short}_acc", accuracy, count, round=2)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
@@ -98,7 +101,8 @@ def _blocks(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
     largest matrix at every step of the loss. The logits are in single precision or more."""
     size = chunk_rows(logits)
     wide = torch.promote_types(logits.dtype, torch.float32)
-    for part, *rest in zip(logits.split(size), *(values.split(size) for values in others)):
+    columns = [values.split(size) for values in others]
+    for part, *rest in zip(logits.split(size), *columns):
         yield part.to(wide), *rest
 
 

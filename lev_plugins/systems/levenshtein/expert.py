@@ -34,17 +34,18 @@ class Sizes(NamedTuple):
     """How many there are in a batch, None for whoever counts them as soon as it needs to know.
 
     missing: placeholders. written: tokens that the token head predicts. slots: that the
-    placeholder head counts for. deleted: tokens that leave a trace; opened: width of the longest
-    sentence with it. asked: tokens that the deletion head decides about; width: of y_del.
+    placeholder head counts for. deleted: tokens that leave a trace; traced_width: of the longest
+    sentence with it. revised: tokens of y_del without its ends, those that a revision decides
+    about; revised_width: of y_del.
     """
 
     missing: int | None = None
     written: int | None = None
     slots: int | None = None
     deleted: int | None = None
-    opened: int | None = None
-    asked: int | None = None
-    width: int | None = None
+    traced_width: int | None = None
+    revised: int | None = None
+    revised_width: int | None = None
 
 
 @dataclass
@@ -52,8 +53,9 @@ class Expert:
     """What the expert knows of one batch, which the task makes and the model asks.
 
     target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
-    insertion). insertion: y_ins, y'_ins and what the expert inserts. state, where: what the token
-    head reads, y'_ins unless tokens that stand are masked too, and where it predicts; B × M.
+    insertion). insertion: y_ins, y'_ins and what the expert inserts. masked_target, predicted:
+    B × M, what the token head reads, and bool, where it predicts: y'_ins and its placeholders,
+    unless tokens that stand are masked too (``--token-masking``) or it is shown some (glancing).
     token_noise: B × M uniform numbers for sampling t̃, None for the argmax. frequencies: V, what
     random t̃ are sampled by; None where t̃ comes from the policy. draft_kept: B × N, bool, what the
     expert keeps of the drafts that insertion states are made of. glancing: share of the token
@@ -65,8 +67,8 @@ class Expert:
     draft: Tensor
     delete_draft: Tensor
     insertion: InsertionLabels
-    state: Tensor
-    where: Tensor
+    masked_target: Tensor
+    predicted: Tensor
     token_noise: Tensor | None
     frequencies: Tensor | None
     draft_kept: Tensor | None
@@ -81,8 +83,9 @@ class Expert:
     max_insertions: int = 0
 
     def begin(self, model: "LevenshteinEditorModel") -> None:
-        """A model asks from now on, and has written nothing yet."""
-        self.traced, self.never = model.traces, model.never
+        """A model learns from it from now on, and has written nothing yet."""
+        self.traced = model.traces
+        self.never = model.never
         self.max_insertions = model.cfg.max_insertions
         self.token_logits: Tensor | None = None
         before, after = self._insertion_states()
@@ -97,16 +100,17 @@ class Expert:
     def before_filling(self) -> tuple[Trace, Tensor]:
         """y'_ins, what the token head reads, and where it predicts: B × T, bool."""
         after = self._before_filling
-        if after.tokens is self.state:
-            return after, self.where
-        return after, after.spread(self.where, self.pad)
+        if after.tokens is self.masked_target:
+            return after, self.predicted
+        return after, after.spread(self.predicted, self.pad)
 
     def _insertion_states(self) -> tuple[Trace, Trace]:
         """y_ins and y'_ins, traced where the expert deletes from drafts: after dropping at random
         a trace would tell the answer."""
-        pad, before = self.pad, self.insertion.before
+        pad = self.pad
+        before = self.insertion.before
         if not self.traced or self.draft_kept is None:
-            return Trace.of(before), Trace.of(self.state)
+            return Trace.of(before), Trace.of(self.masked_target)
         width = max(self.draft.size(1), before.size(1))
         before = _widened(before, width, pad)
         draft = _widened(self.draft, width, pad)
@@ -114,15 +118,18 @@ class Expert:
         is_draft = kept.any(1, keepdim=True)
         deleted = is_draft & ~kept & draft.ne(pad)
         counting = Trace(torch.where(is_draft, draft, before), deleted)
-        counts, opened = self.insertion.counts, self.sizes.opened
-        return counting, counting.opened(counts, self.state, pad, opened)
+        opened = counting.opened(
+            self.insertion.counts, self.masked_target, pad, self.sizes.traced_width
+        )
+        return counting, opened
 
-    def hear(self, logits: Tensor) -> None:
-        """The token head's first logits (P × V, where it predicts): of them comes what deletion
-        learns from (Alg. 1)."""
+    def note_token_logits(self, logits: Tensor) -> None:
+        """Notes the token head's first logits (P × V, where it predicts): of them come the t̃ of
+        y_del (Alg. 1)."""
         if self.token_logits is None:
             self.token_logits = logits.detach()
-            self.asked_where, self.asked_count = self.where, self.sizes.written
+            self.logits_where = self.predicted
+            self.logits_count = self.sizes.written
 
     def glance(self, logits: Tensor, labels: Tensor) -> None:
         """Shows the token head some of the tokens that it does not know, the more the less it
@@ -131,14 +138,14 @@ class Expert:
         logits: P × V, labels: P, both where it predicts.
         """
         assert self.show_order is not None
-        self.hear(logits)
+        self.note_token_logits(logits)
         best = torch.cat([part.max(1).indices for part in logits.split(chunk_rows(logits))])
-        is_wrong = torch.zeros_like(self.where).masked_scatter(self.where, best.ne(labels))
+        is_wrong = torch.zeros_like(self.predicted).masked_scatter(self.predicted, best.ne(labels))
         number = (self.glancing * is_wrong.sum(1)).floor()
-        shown = first_of(self.where, self.show_order[:, : self.where.size(1)], number)
-        self.state = torch.where(shown, self.target, self.state)
-        self.where = self.where & ~shown
-        if is_accelerator(self.where):
+        shown = first_of(self.predicted, self.show_order[:, : self.predicted.size(1)], number)
+        self.masked_target = torch.where(shown, self.target, self.masked_target)
+        self.predicted = self.predicted & ~shown
+        if is_accelerator(self.predicted):
             self.sizes = self.measured()
         self._before_insertion, self._before_filling = self._insertion_states()
 
@@ -146,15 +153,18 @@ class Expert:
         """y_del, B × L (Eq. 6): the draft where the mixture chose it, else y* with its gaps filled
         by the model's own t̃."""
         with torch.no_grad():
-            return join_deletion_inputs(self, token_predictions(self._unmasked(), self, self.never))
+            logits = self._placeholder_logits()
+            return join_deletion_inputs(self, token_predictions(logits, self, self.never))
 
-    def _unmasked(self) -> Tensor:
-        """The token head's logits at placeholders; for deletion what was masked stands as it is."""
+    def _placeholder_logits(self) -> Tensor:
+        """The token head's logits at placeholders, P × V; those at tokens that stand, which were
+        masked on top, are left out: in y_del these stand as they are."""
         assert self.token_logits is not None, "insertion is learnt before deletion"
-        missing, logits = self.insertion.missing, self.token_logits
-        if self.asked_where is missing:
+        missing = self.insertion.missing
+        logits = self.token_logits
+        if self.logits_where is missing:
             return logits
-        places = true_places(self.asked_where, self.asked_count)
+        places = true_places(self.logits_where, self.logits_count)
         is_missing = missing.flatten().index_select(0, places)
         return logits.index_select(0, true_places(is_missing, self.sizes.missing))
 
@@ -170,17 +180,17 @@ class Expert:
         inner_draft = self.inner(self.draft).sum(1)
         # what is written in the gaps is neither padding nor an end
         inner_target = self.inner(self.target).sum(1)
-        numbers = {"missing": missing.sum(), "written": self.where.sum()}
+        numbers = {"missing": missing.sum(), "written": self.predicted.sum()}
         numbers["slots"] = (real - missing - 1).sum()
-        numbers["asked"] = torch.where(self.delete_draft, inner_draft, inner_target).sum()
-        numbers["width"] = torch.where(self.delete_draft, drafted, real).max()
+        numbers["revised"] = torch.where(self.delete_draft, inner_draft, inner_target).sum()
+        numbers["revised_width"] = torch.where(self.delete_draft, drafted, real).max()
         if self.draft_kept is None:
             numbers["deleted"] = torch.zeros_like(numbers["missing"])
         else:
             kept = self.draft_kept.sum(1)
             is_draft = kept > 0
             numbers["deleted"] = torch.where(is_draft, drafted - kept, 0).sum()
-            numbers["opened"] = torch.where(is_draft, drafted + missing, real).max()
+            numbers["traced_width"] = torch.where(is_draft, drafted + missing, real).max()
         values = torch.stack(list(numbers.values())).tolist()
         return Sizes(**dict(zip(numbers, values, strict=True)))
 
@@ -236,33 +246,37 @@ def make_expert(
     if draft is None:
         draft = target.new_full((len(target), 2), bos)
         draft[:, 1] = eos
+    width = target.size(1)
     random = _random_numbers(sample, epoch, cfg)
     mixture = random[_MIXTURE]
+    # Eq. 7: y_ins is the draft after the expert's deletion, or the target after random deletion
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
-    order = random[_DROP, :, : target.size(1)]
+    order = random[_DROP, :, :width]
     kept = random_keep(inner, mixture[:, 2], order, str(cfg.kept_tokens))
     draft_kept = None
     if beta > 0:
         is_draft = (mixture[:, 1] < beta).unsqueeze(1)
-        aligned = boundary
+        target_kept = boundary
         if draft.size(1) > 2:
-            draft_kept, aligned = alignment(sample, pad, align)
+            draft_kept, target_kept = expert_alignment(sample, pad, align)
             draft_kept = draft_kept & is_draft
-        kept = torch.where(is_draft, aligned, kept)
+        kept = torch.where(is_draft, target_kept, kept)
     insertion = insertion_labels(target, kept | boundary, pad, placeholder)
-    state, where = insertion.after, insertion.missing
+    masked_target, predicted = insertion.after, insertion.missing
     if str(cfg.token_masking) == "uniform":
         masked = _masked(random, inner & kept)
-        state, where = state.masked_fill(masked, placeholder), where | masked
+        masked_target = masked_target.masked_fill(masked, placeholder)
+        predicted = predicted | masked
+    # Eq. 6: y_del is the draft, or what the model inserts
     has_draft = draft.ne(pad).sum(1) > 2
     delete_draft = has_draft & (mixture[:, 0] < alpha)
-    states = target, draft, delete_draft, insertion, state, where
     noise = words = None
     if str(cfg.roll_in_tokens) != "argmax":
-        noise = random[_TOKENS, :, : target.size(1)]
+        noise = random[_TOKENS, :, :width]
     if str(cfg.roll_in_tokens) == "random":
         words = frequencies.to(target.device, non_blocking=True)
+    states = target, draft, delete_draft, insertion, masked_target, predicted
     expert = Expert(*states, noise, words, draft_kept, pad, bos, eos, cfg.glancing)
     if cfg.glancing:
         expert.show_order = random[_SHOWN]
@@ -291,7 +305,7 @@ def _masked(random: Tensor, standing: Tensor) -> Tensor:
     return (numbers >= random[_MASK, :, :1]) & standing
 
 
-def alignment(sample: Batch, pad: int, align: Align) -> tuple[Tensor, Tensor]:
+def expert_alignment(sample: Batch, pad: int, align: Align) -> tuple[Tensor, Tensor]:
     """What the expert keeps of y⁰ and y*, B × N and B × M: the collater's, where that has it."""
     if "draft_kept" in sample:
         return sample["draft_kept"], sample["target_kept"]
@@ -340,13 +354,14 @@ def sampled_tokens(logits: Tensor, noise: Tensor) -> Tensor:
 
 def join_deletion_inputs(expert: Expert, predicted: Tensor) -> Tensor:
     """y_del: the draft where the mixture chose it, else y*'s gaps filled with t̃ (B × L)."""
-    insertion, pad = expert.insertion, expert.pad
+    insertion = expert.insertion
+    pad = expert.pad
     filled = insertion.after.masked_scatter(insertion.missing, predicted)
     width = max(filled.size(1), expert.draft.size(1))
     draft = _widened(expert.draft, width, pad)
     filled = _widened(filled, width, pad)
     inputs = torch.where(expert.delete_draft.unsqueeze(1), draft, filled)
-    longest = expert.sizes.width
+    longest = expert.sizes.revised_width
     if longest is None:
         longest = int(inputs.ne(pad).sum(1).max())
     return inputs[:, :longest]

@@ -39,7 +39,7 @@ from ...nn.seq2seq.embedding_files import load_embeddings
 from ...nn.transformer import EncoderOutput
 from ...ops.edits import equal_rows, has_gaps, true_places
 from ...ops.transfer import to_device
-from .blocks import blocks_of
+from .blocks import bert_init, blocks_of
 from .config import LevenshteinEditorConfig, exit_depths, stack_of
 from .decoding.policy import UNKNOWN, EditPolicy, Facts
 from .expert import Expert
@@ -58,22 +58,22 @@ MOST_CHOSEN = 8
 #: a stack of decoder blocks, and how many of them are run through
 Exit = tuple[str, int]
 #: the stacks of decoder blocks that LevT has, in the order of their parameters
-LEVT = ("deletion", "placeholder", "token")
+STACKS = ("deletion", "placeholder", "token")
 
 
 @dataclass
 class EditEncoderOutput(EncoderOutput):
     """What the encoder leaves for the policies.
 
-    source: B × S, for a pointer. known: of an exit the sequences that were read last, B × T, what
-    was read of them, B × T × C, and the name of the operation that did.
+    source: B × S, for a pointer. known: what was read last through an exit: the sequences, B × T,
+    their features, B × T × C, and the name of the operation that read them.
     """
 
     source: Tensor | None = None
     known: dict[Exit, tuple[Tensor, Tensor, str]] = field(default_factory=dict)
 
     def unread(self, rows: Tensor) -> Self:
-        """The memory of the sentences at ``rows``, without what was read of them."""
+        """The memory of the sentences at ``rows``, with nothing ``known``."""
         return replace(self, known={}).select(rows)
 
 
@@ -121,13 +121,16 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         self.copies_source = str(cfg.source_copy) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
-            self._bert_init()
+            heads = [getattr(self, name) for name in self.deciding_heads]
+            bert_init([self.decoder, *heads, self.decoder_embed])
+            nn.init.zeros_(self.decoder_embed.weight[self.pad])
 
     def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
-        self.operations = edit_operations(str(cfg.edit_operations))
-        sharing, depths = str(cfg.weight_sharing), exit_depths(cfg, self.operations)
-        self.exits: dict[str, tuple[str, int]] = {}
-        deepest: dict[str, int] = dict.fromkeys(LEVT, 0)
+        self.operations = edit_operations(str(cfg.edit_operations), cfg.deletion_trace)
+        sharing = str(cfg.weight_sharing)
+        depths = exit_depths(cfg, self.operations)
+        self.exits: dict[str, Exit] = {}
+        deepest: dict[str, int] = dict.fromkeys(STACKS, 0)
         for operation in self.operations:
             stack, depth = stack_of(operation.blocks, sharing), depths[operation.name]
             self.exits[operation.name] = stack, depth
@@ -148,7 +151,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         self.int8_head: nn.Module | None = None
         self.passes: ReplayedPasses | None = None
         reused = {self.exits[later.name] for later in self.operations if later.reuses_features}
-        #: the operations whose features one of the same exit reads again
+        #: the operations whose features stay ``known``: one of the same exit reads them again
         self.remembered = {
             operation.name
             for operation in self.operations
@@ -165,16 +168,6 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
                 self.add_module(name, head)
                 names.append(name)
         return names
-
-    def _bert_init(self) -> None:
-        heads = [getattr(self, name) for name in self.deciding_heads]
-        for module in (self.decoder, *heads, self.decoder_embed):
-            for name, parameter in module.named_parameters():
-                if parameter.dim() > 1:
-                    nn.init.normal_(parameter, std=0.02)
-                elif name.endswith("bias"):
-                    nn.init.zeros_(parameter)
-        nn.init.zeros_(self.decoder_embed.weight[self.pad])
 
     @classmethod
     def build_model(
@@ -238,14 +231,14 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         No pass is made for sentences that an operation with the same exit has read, and that have
         not changed since, nor for those in which nothing is to be written.
         """
-        if facts.writing is not None and where is not None:
-            if self._are_few(facts.writing, tokens):
-                rows = to_device(facts.writing, tokens.device)
-                tokens, memory = tokens.index_select(0, rows), memory.unread(rows)
-                where = where.index_select(0, rows)
-                trace = None if trace is None else trace.select(rows)
-                count = None if facts.places is None else len(facts.places)
-                facts = Facts(places=true_places(where, count))
+        writing = facts.writing
+        if where is not None and writing is not None and self._are_few(writing, tokens):
+            rows = to_device(writing, tokens.device)
+            tokens, memory = tokens.index_select(0, rows), memory.unread(rows)
+            where = where.index_select(0, rows)
+            trace = None if trace is None else trace.select(rows)
+            count = None if facts.places is None else len(facts.places)
+            facts = Facts(places=true_places(where, count))
         view = self._view(operation, tokens, where, trace, facts)
         if operation.reuses_features:
             features = self._reuse_features(operation.name, view, memory, facts)
@@ -349,10 +342,11 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
 
     def _are_few(self, rows: Sequence[int], tokens: Tensor) -> bool:
         """Whether it is worth to choose the sentences at ``rows`` of B × T tokens for a pass."""
-        spared = len(tokens) - len(rows)
+        spared_rows = len(tokens) - len(rows)
+        spared_tokens = spared_rows * tokens.size(1)
         # a device is sooner done with some more than the host with choosing
         least = LEAST_SPARED if self.kernels.prefers_large_passes else 1
-        return spared * tokens.size(1) >= least and len(rows) <= MOST_CHOSEN * spared
+        return spared_tokens >= least and len(rows) <= MOST_CHOSEN * spared_rows
 
     def _changed_rows(
         self, view: View, before: Tensor, reader: str, facts: Facts
@@ -386,13 +380,14 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         for stage in (inserting, revising):  # to revise is learnt of what was just inserted
             lessons = [operation.lesson(expert) for operation in stage]
             views = [lesson.view for lesson in lessons]
+            # no name for what was read: it is free once the loop is over
             for operation, lesson, features in zip(
                 stage, lessons, self._read(stage, views, memory)
             ):
                 logits = operation.logits(self, features, lesson.view, memory)
                 answers[operation.name] = logits, lesson.labels
                 if operation.stage == "write":
-                    expert.hear(logits)
+                    expert.note_token_logits(logits)
         return {operation.name: answers[operation.name] for operation in self.operations}
 
     def _glance(self, expert: Expert, memory: EditEncoderOutput) -> None:
@@ -412,22 +407,27 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
 
         On an accelerator in one pass where all read the same exit: kernels are larger, and fewer.
         """
-        exits = {self.exits[operation.name] for operation in operations}
-        together = len(exits) == 1 and len(views) > 1 and self.kernels.prefers_large_passes
-        if not together:
-            return [
-                self.features(view.tokens, memory, operation.name, view.deleted)
-                for operation, view in zip(operations, views, strict=True)
-            ]
-        widths = [view.tokens.size(1) for view in views]
-        longest = max(widths)
+        heads = [operation.name for operation in operations]
+        exits = {self.exits[head] for head in heads}
+        if len(views) > 1 and len(exits) == 1 and self.kernels.prefers_large_passes:
+            # at the last one's placeholders the source is read
+            return self._read_together(heads[-1], views, memory)
+        return [
+            self.features(view.tokens, memory, head, view.deleted)
+            for head, view in zip(heads, views, strict=True)
+        ]
+
+    def _read_together(
+        self, head: str, views: Sequence[View], memory: EditEncoderOutput
+    ) -> list[Tensor]:
+        """What ``head`` reads of each view; a sentence's views lie side by side in the pass."""
+        longest = max(view.tokens.size(1) for view in views)
         traces = [wide_trace(view.tokens, view.deleted, longest, self.pad) for view in views]
         tokens = torch.stack([trace.tokens for trace in traces], 1).flatten(0, 1)
         deleted = torch.stack([trace.deleted for trace in traces], 1).flatten(0, 1)
-        head = operations[-1].name  # at whose placeholders the source is read
         features = self.decoded(tokens, memory, head, deleted)
-        sides = features.unflatten(0, (-1, len(views))).unbind(1)
-        return [side.narrow(1, 0, width) for side, width in zip(sides, widths, strict=True)]
+        parts = features.unflatten(0, (-1, len(views))).unbind(1)
+        return [part.narrow(1, 0, view.tokens.size(1)) for part, view in zip(parts, views)]
 
     # checkpoints --------------------------------------------------------------------------------
 

@@ -19,7 +19,9 @@ class SourcePointer(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.query, self.key, self.scale = Linear(dim, dim), Linear(dim, dim), Linear(dim, 1)
+        self.query = Linear(dim, dim)
+        self.key = Linear(dim, dim)
+        self.scale = Linear(dim, 1)
         for layer in (self.query, self.key):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)

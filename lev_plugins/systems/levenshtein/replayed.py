@@ -37,7 +37,8 @@ class ReplayedPasses:
     """
 
     def __init__(self, model: "LevenshteinEditorModel", device: str = "cuda") -> None:
-        self.device, self.lock = device, threading.RLock()
+        self.device = device
+        self.lock = threading.RLock()
         self.parameters = list(model.parameters())
         self._clear()
 
@@ -63,7 +64,8 @@ class ReplayedPasses:
             return False
         if torch.is_grad_enabled() or torch.is_autocast_enabled():
             return False
-        rows, width = padded(len(tokens)), padded(tokens.size(1), LENGTHS)
+        rows = padded(len(tokens))
+        width = padded(tokens.size(1), LENGTHS)
         return rows * width <= MOST_TOKENS and width <= positions.longest
 
     def encode(self, model: "LevenshteinEditorModel", tokens: Tensor) -> Tensor:
@@ -174,7 +176,8 @@ class _Sources:
         self, tokens: Tensor, memory: EncoderOutput, head: str, deleted: Tensor | None
     ) -> Tensor:
         self._hold(memory)
-        model, width = self.model, padded(tokens.size(1), LENGTHS)
+        model = self.model
+        width = padded(tokens.size(1), LENGTHS)
         key = width, model.exits[head], model.copies_at(head), deleted is not None
         if key not in self.passes:
             with torch.inference_mode(False), torch.no_grad():
@@ -201,7 +204,8 @@ class _Pass:
         return _part(self.replay(), tokens)
 
     def _features(self) -> Tensor:
-        model, memory = self.sources.model, self.sources.memory()
+        model = self.sources.model
+        memory = self.sources.memory()
         return model.decoded(self.tokens, memory, self.head, self.deleted)
 
 

@@ -148,17 +148,20 @@ def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
 
 
 def _repeated(state: dict[str, Tensor]) -> set[str]:
-    """Parameters that the stock model shares and its checkpoint lists under both names."""
+    """Parameters that the stock model shares and its checkpoint lists under both names: those of
+    a module all of which are another's."""
+
+    def is_copy(name: str, original: str) -> bool:
+        return original in state and torch.equal(state[name], state[original])
+
     repeated: set[str] = set()
-    for name, first in (
+    for module, original in (
         ("decoder.output_projection.", "decoder.embed_tokens."),
         ("decoder.layers_msk.", "decoder.layers_del."),
     ):
-        firsts = {key: key.replace(name, first) for key in state if key.startswith(name)}
-        if all(
-            twin in state and torch.equal(state[key], state[twin]) for key, twin in firsts.items()
-        ):
-            repeated.update(firsts)
+        names = [name for name in state if name.startswith(module)]
+        if all(is_copy(name, name.replace(module, original)) for name in names):
+            repeated.update(names)
     return repeated
 
 

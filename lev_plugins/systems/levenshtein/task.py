@@ -120,13 +120,15 @@ class TranslationEditTask(PostEditingTask):
             UserError: marks that cannot be read, or a term with a word that is not known.
         """
 
+        unk = self.tgt_dict.unk()
+        longest = self.cfg.max_target_positions
+        has_marks = self.cfg.markup if markup is None else markup
+
         def numbers(words: Sequence[str]) -> list[int]:
             tokens = self.encode_text(" ".join(words), str, self.tgt_dict)
             behind = tokens >= self.placeholder  # words that fairseq has put there
             return tokens.masked_fill(behind, unk).tolist()  # type: ignore[no-any-return]
 
-        unk, longest = self.tgt_dict.unk(), self.cfg.max_target_positions
-        has_marks = self.cfg.markup if markup is None else markup
         _, tokens, marks = marked_tokens(
             text, has_marks, encode_fn, numbers, unk, longest, lambda: self.joining
         )
@@ -155,7 +157,9 @@ class TranslationEditTask(PostEditingTask):
         constraints: Tensor | None = None,
     ) -> EditDataset:
         """Data of sources, or of (source, draft) pairs as interactive reads them."""
-        bos, sources, drafts = torch.tensor([self.src_dict.bos()]), [], []
+        bos = torch.tensor([self.src_dict.bos()])
+        sources = []
+        drafts = []
         for item in src_tokens:
             source, draft = item if isinstance(item, tuple) else (item, None)
             if source[0] != bos:
@@ -193,7 +197,8 @@ class TranslationEditTask(PostEditingTask):
         ignore_grad: bool = False,
     ) -> tuple[Tensor, int, LogOutput]:
         """fairseq's step, on the states that the roll-in has at this moment."""
-        mixture = self.mixture(update_num, getattr(optimizer, "time_share", None))
+        time_share = getattr(optimizer, "time_share", None)
+        mixture = self.mixture(update_num, time_share)
         sample = self.with_expert(sample, self.epoch, mixture)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
@@ -207,7 +212,8 @@ class TranslationEditTask(PostEditingTask):
         self, update: int | None = None, time_share: float | None = None
     ) -> tuple[float, float]:
         """α and β at an update, or when a share of the time has passed; by default at the end."""
-        cfg, duration = self.cfg, self.cfg.roll_in_updates
+        cfg = self.cfg
+        duration = self.cfg.roll_in_updates
         starts = not (cfg.alpha_start is None and cfg.beta_start is None)
         if update is not None and starts != (duration > 0):
             raise UserError(
@@ -232,9 +238,16 @@ class TranslationEditTask(PostEditingTask):
         self, sample: Batch, epoch: int, mixture: tuple[float, float] | None = None
     ) -> TrainingBatch:
         """A batch with its ``expert``; ``mixture`` is α and β, by default the final ones."""
-        options = mixture or self.mixture(), self.cfg
-        symbols = self.tgt_dict, self.placeholder, self.frequencies
-        expert = make_expert(sample, epoch, *options, *symbols, self.align)
+        expert = make_expert(
+            sample,
+            epoch,
+            mixture or self.mixture(),
+            self.cfg,
+            self.tgt_dict,
+            self.placeholder,
+            self.frequencies,
+            self.align,
+        )
         return {**sample, "expert": expert}
 
     # models, decoding and checkpoints -----------------------------------------------------------

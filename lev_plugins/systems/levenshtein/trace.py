@@ -51,16 +51,18 @@ class DeletedTokens(nn.Module):
         for head in (self.what, self.count):
             nn.init.zeros_(head.weight)
 
-    def forward(self, features: Tensor, places: Tensor, slot: Tensor, slots: int) -> Tensor:
-        """What the tokens deleted at ``places``, each in a ``slot``, add to P × (K + 1) logits."""
-        rows = features.index_select(0, places)
-        sums = features.new_zeros(slots, features.size(1)).index_add(0, slot, rows)
-        number = slot.new_zeros(slots).index_add(0, slot, torch.ones_like(slot))
-        mean = sums / number.clamp(min=1).unsqueeze(1)
-        count = self.count((number - 1).clamp(0, self.longest - 1))
+    def forward(self, features: Tensor, places: Tensor, slots: Tensor, slot_count: int) -> Tensor:
+        """What the tokens deleted at ``places``, each in one of the P ``slots``, add to the
+        P × (K + 1) logits. features: of all tokens, B·T × C."""
+        deleted = features.index_select(0, places)
+        zeros = features.new_zeros(slot_count, features.size(1))
+        sums = zeros.index_add(0, slots, deleted)
+        counts = slots.new_zeros(slot_count).index_add(0, slots, torch.ones_like(slots))
+        mean = sums / counts.clamp(min=1).unsqueeze(1)
+        of_count = self.count((counts - 1).clamp(0, self.longest - 1))
         of_tokens = self.kernels.linear(mean, self.what.weight)
-        of_count = count * number.gt(0).unsqueeze(1)
-        return of_tokens + of_count
+        has_deleted = counts.gt(0).unsqueeze(1)
+        return of_tokens + of_count * has_deleted
 
 
 def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tensor]:

@@ -28,10 +28,12 @@ class PBDDecoderBlock(DecoderBlock):
     """
 
     def __init__(self, cfg: PBDTransformerConfig, index: int, block: TransformerBlock) -> None:
-        dim, heads = cfg.encoder_embed_dim, cfg.encoder_attention_heads
+        dim = cfg.encoder_embed_dim
+        heads = cfg.encoder_attention_heads
         cross = Attention(dim, heads, cfg.attention_dropout, cross=True)
         super().__init__(block, cross, nn.LayerNorm(dim))
-        self.index, self.future = index, not cfg.no_future_modelling
+        self.index = index
+        self.future = not cfg.no_future_modelling
         self.self_attention = PseudoBidirectionalAttention(
             block.self_attention, self.future and not cfg.no_segment_embedding
         )

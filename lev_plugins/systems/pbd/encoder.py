@@ -50,7 +50,8 @@ class PBDEncoder(TransformerEncoder):
         self.copies_output = str(cfg.copied_states) == "output"
         blocks = [TransformerBlock(size) for _ in range(size.encoder_layers)]
         self.blocks: Sequence[Any] = nn.ModuleList(blocks)  # type: ignore[assignment]
-        self.norm, self.rotary = size.final_norm(), rotary_width(cfg)
+        self.norm = size.final_norm()
+        self.rotary = rotary_width(cfg)
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
@@ -60,8 +61,8 @@ class PBDEncoder(TransformerEncoder):
         mask = real[:, None, None]
         x = self.embed(src_tokens)
         packing = self.kernels.packing(real) if self.training else None
-        by = rotary_angles(real, self.rotary)
-        layout = AttentionLayout(mask, packing, by)
+        angles = rotary_angles(real, self.rotary)
+        layout = AttentionLayout(mask, packing, angles)
         states = [layout.pack(x)]
         for block in self.blocks:
             states.append(block(states[-1], layout))
@@ -71,7 +72,7 @@ class PBDEncoder(TransformerEncoder):
             mask=mask,
             copied=states[1:] if self.copies_output else states[:-1],
             packing=packing,
-            rotary_angles=by,
+            rotary_angles=angles,
             real=real,
             rows=torch.arange(len(src_tokens), device=src_tokens.device),
         )

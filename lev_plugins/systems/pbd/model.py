@@ -61,14 +61,17 @@ def build(
 ) -> tuple[PBDEncoder, PBDDecoder]:
     """Encoder and decoder, with whatever the options let them share."""
     sharing = not cfg.no_parameter_sharing
-    size, depth = transformer_size(cfg), decoder_depth(cfg)
-    dim, learned = size.dim, size.learned_positions
+    size = transformer_size(cfg)
+    depth = decoder_depth(cfg)
+    dim = size.dim
+    learned = size.learned_positions
     lengths = cfg.max_source_positions, cfg.max_target_positions
     first = max(lengths) if sharing else lengths[0]
     table = token_table(len(source), dim, source.pad())
     positions = Positions(first, dim, source.pad(), learned)
     encoder = PBDEncoder(cfg, size, source, TokenEmbedding(table, positions, dropout=cfg.dropout))
-    norm, embed = encoder.norm, encoder.embed
+    norm = encoder.norm
+    embed = encoder.embed
     if not sharing:
         positions = Positions(lengths[1], dim, target.pad(), learned)
         if not cfg.share_all_embeddings:

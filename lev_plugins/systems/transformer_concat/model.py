@@ -39,7 +39,8 @@ def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Ten
         how many </s> come before the token; and positions as fairseq counts them, ``pad + 1`` for
         the first token of every part, ``pad`` for padding.
     """
-    is_real, is_end = tokens.ne(pad), tokens.eq(eos)
+    is_real = tokens.ne(pad)
+    is_end = tokens.eq(eos)
     count = is_real.cumsum(1)
     parts = is_end.cumsum(1) - is_end.long()
     counts_at_ends = (count * is_end).cummax(1).values

@@ -124,7 +124,8 @@ class TranslationConcatTask(PostEditingTask):
         """Data of sources, or of (source, draft) pairs as interactive reads them."""
         if constraints is not None:
             raise UserError("--constraints is not supported by translation_concat")
-        bos, empty = self.src_dict.bos(), torch.tensor([self.src_dict.eos()])
+        bos = self.src_dict.bos()
+        empty = torch.tensor([self.src_dict.eos()])
         sources, drafts = [], []
         for item in src_tokens:
             source, draft = item if isinstance(item, tuple) else (item, None)

@@ -16,6 +16,8 @@ from ....errors import UserError
 from .policy import is_edit_model
 
 MAX_TOKENS = 4096  # padded, of either side, in one pass of a re-ranker
+#: the number of a source in its batch, and the tokens of a candidate for it
+Pair = tuple[int, tuple[int, ...]]
 
 
 class Reranker:
@@ -45,7 +47,9 @@ class Reranker:
             )
         self.model = model
         self.model.eval()  # in fairseq-generate it returns nothing
-        self.dictionary, self.size, self.length_penalty = dictionary, len(own), length_penalty
+        self.dictionary = dictionary
+        self.size = len(own)
+        self.length_penalty = length_penalty
 
     @torch.no_grad()
     def score(
@@ -63,21 +67,23 @@ class Reranker:
             drafts = map(self._read, empty if draft is None else draft)
             sources = [torch.cat(sides) for sides in zip(sources, drafts, strict=True)]
         # candidates of one sentence often come out the same: each is scored once
-        keys = []
-        sizes: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
+        pairs = []
+        sizes: dict[Pair, tuple[int, int]] = {}
         for row, candidates in enumerate(hypotheses):
-            texts = [tuple(self._read(candidate).tolist()) for candidate in candidates]
-            keys.append([(row, text) for text in texts])
-            sizes |= {(row, text): (len(sources[row]), len(text)) for text in texts}
+            targets = [tuple(self._read(candidate).tolist()) for candidate in candidates]
+            pairs.append([(row, target) for target in targets])
+            for target in targets:
+                sizes[row, target] = len(sources[row]), len(target)
         # the longest sources first, as fairseq's LSTM wants them
         order = sorted(sizes, key=sizes.__getitem__, reverse=True)
-        scores: dict[tuple[int, tuple[int, ...]], float] = {}
-        for chunk in by_budget([max(sizes[key]) for key in order], MAX_TOKENS):
-            part = [order[i] for i in chunk]
-            targets = [torch.tensor(target) for _, target in part]
-            their_sources = [sources[row] for row, _ in part]
-            scores |= zip(part, self._score(their_sources, targets))
-        return [[scores[key] for key in sentence_keys] for sentence_keys in keys]
+        widths = [max(sizes[pair]) for pair in order]
+        scores: dict[Pair, float] = {}
+        for chunk in by_budget(widths, MAX_TOKENS):
+            batch = [order[i] for i in chunk]
+            batch_sources = [sources[row] for row, _ in batch]
+            batch_targets = [torch.tensor(target) for _, target in batch]
+            scores |= zip(batch, self._score(batch_sources, batch_targets))
+        return [[scores[pair] for pair in sentence_pairs] for sentence_pairs in pairs]
 
     def _read(self, sentence: Tensor, known: bool = True) -> Tensor:
         """A sentence without padding and <s>; with only symbols that are ``known``."""

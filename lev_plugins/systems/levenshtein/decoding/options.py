@@ -20,9 +20,7 @@ _NAMES = {  # ours, of fairseq's generation options
 _UNSUPPORTED = (
     "constraints decoding_format sampling retain_dropout lm_path score_reference print_alignment "
     "replace_unk no_repeat_ngram_size match_source_len unnormalized"
-)
-
-
+).split()
 _FLAGS = {  # as a user spells them
     "max_iter": "--iter-decode-max-iter",
     "candidates": "--iter-decode-with-beam",
@@ -63,7 +61,7 @@ class RefinementOptions(options.RefinementOptions):
         Raises:
             UserError: an option that edit models do not have.
         """
-        for name in _UNSUPPORTED.split():
+        for name in _UNSUPPORTED:
             if getattr(args, name, None):
                 terms = "give --markup and drafts of [+terms+]"
                 instead = terms if name == "constraints" else "leave it out"

@@ -75,7 +75,9 @@ class StockDecoding(Decoding):
 
     def run(self) -> list[EditHypothesis]:
         """fairseq's loop: one hypothesis for every row, in order."""
-        state, adaptive, last = self.state, self.options.adaptive, self.options.max_iter
+        state = self.state
+        adaptive = self.options.adaptive
+        last = self.options.max_iter
         has_gaps = self._gapped().tolist()
         for step in range(last + 1):
             before = state.tokens
@@ -138,7 +140,8 @@ class StockDecoding(Decoding):
 
     def _close_gaps(self, any_gapped: bool) -> None:
         """Removes the padding between tokens, as a deletion does, and notes where none is made."""
-        state, self.gaps = self.state, None
+        state = self.state
+        self.gaps = None
         if not any_gapped:
             return
         last = self._last()
@@ -166,7 +169,8 @@ class StockDecoding(Decoding):
 
     def _end(self, decision: "Decision") -> None:
         """A token before padding becomes ``</s>`` before slots are opened."""
-        state, width = self.state, self.width
+        state = self.state
+        width = self.width
         ending = torch.zeros_like(state.tokens, dtype=torch.bool)
         if self.gaps is not None:
             rows, _, last = self.gaps

@@ -1,7 +1,13 @@
 """The edit operations: one file each, and the list of those that there are.
 
 A new operation is a class in a file of its own, decorated by :func:`edit_operation`; from then on
-``--edit-operations`` knows its name, and the model, the loss, the loop and histories take it.
+``--edit-operations`` knows its name, and the model, the loss, the loop and histories take it. It
+may stand outside this package: in a package that imports lev_plugins, given as ``--user-dir``.
+
+What it has to have: ``name``, ``short``, ``blocks`` and ``stage``; :meth:`~.EditOperation.heads`,
+:meth:`~.EditOperation.logits` and :meth:`~.EditOperation.lesson`, to be trained; ``decide``,
+``outcome`` and ``act``, to decode; ``rest``, to compare candidates
+(:class:`lev_runtime.operations.Operation`).
 """
 
 from collections.abc import Callable
@@ -30,8 +36,12 @@ def edit_operation(name: str) -> Callable[[type[EditOperation]], type[EditOperat
     return register
 
 
-def edit_operations(names: str = "delete,insert,fill") -> tuple[EditOperation, ...]:
-    """The operations of an iteration, in order; ``names`` as ``--edit-operations`` has them.
+def edit_operations(
+    names: str = "delete,insert,fill", traced: bool = False
+) -> tuple[EditOperation, ...]:
+    """The operations of an iteration, in order.
+
+    names: as ``--edit-operations`` has them. traced: whether deletion leaves a trace.
 
     Raises:
         UserError: an unknown name, a name twice, or an order in which they do not work.
@@ -48,6 +58,11 @@ def edit_operations(names: str = "delete,insert,fill") -> tuple[EditOperation, .
         raise UserError(
             f"--edit-operations {names}: an iteration must end with insert,fill, after the "
             "other operations, each at most once"
+        )
+    # another revision behind deletion would change tokens that the trace has as they were
+    if traced and not isinstance(operations[-3:][0], Delete):
+        raise UserError(
+            f"--edit-operations {names}: --deletion-trace needs delete right before insert"
         )
     return operations
 

@@ -46,17 +46,20 @@ class EditOperation(Operation):
     """One kind of edit. An object without parameters: those of its head are the model's.
 
     Attributes:
-        name: in parameters, in options (``--NAME-weight``), in logs and in histories.
+        name: in logs and in histories. Where the criterion has an option ``NAME_weight``, that is
+            the weight of its loss, else 1.
         short: in the names of metrics, ``del_nll``.
-        blocks: the head whose decoder blocks and exit it has (``--weight-sharing``).
+        blocks: the stack of decoder blocks that it runs through, as ``--weight-sharing`` names and
+            shares them: deletion, placeholder or token; another name is a stack of its own.
         smoothing: the criterion's option of label smoothing, "" for none.
         exits_early: whether it has a number in ``--early-exit``; else it reads all blocks.
         reads_deleted: whether it reads what was just deleted, where the model has a trace.
         reads_placeholders: whether placeholders stand in what it reads.
         reuses_features: whether it reads what an operation, itself included, has read of equal
             sentences before.
-        align: drafts (B × N), targets (B × M) and padding → what the expert keeps of both, bool. Of
-            the first revision it makes ℰ(y⁰, d*), where insertion is learnt (Eq. 7).
+        align: drafts (B × N), targets (B × M) and padding → what stands of both once the expert
+            has revised, bool, as many tokens of either side. Of the first revision it makes
+            ℰ(y⁰, d*), the target's tokens that stand, where insertion is learnt (Eq. 7).
     """
 
     short: ClassVar[str]
@@ -72,13 +75,18 @@ class EditOperation(Operation):
     # the head ---------------------------------------------------------------------------------
 
     def heads(self, cfg: "LevenshteinEditorConfig", vocabulary: int) -> dict[str, nn.Module | None]:
-        """Its parameters, by their names in the model; ``vocabulary``: symbols of the target."""
+        """Its parameters, by the names that they get as attributes of the model, unlike all others;
+        ``vocabulary``: symbols of the target."""
         raise NotImplementedError
 
     def logits(
         self, model: "LevenshteinEditorModel", features: Tensor, view: View, memory: Any
     ) -> Tensor:
-        """Of B × T × C features of the view: P × classes at its places, B × T × classes of all."""
+        """Of B × T × C features of the view: P × classes at its places, B × T × classes of all.
+
+        Training and decoding read the same: the loss is −log softmax at the labels, and ``decide``
+        chooses by them. memory: of :meth:`~.LevenshteinEditorModel.encode`.
+        """
         raise NotImplementedError
 
     def dense(self, logits: Tensor, tokens: Tensor, pad: int) -> Tensor:
@@ -88,7 +96,8 @@ class EditOperation(Operation):
     # labels -----------------------------------------------------------------------------------
 
     def lesson(self, expert: "Expert") -> Lesson:
-        """What is learnt from a batch."""
+        """What is learnt from a batch: a revision's view is that of ``expert.before_deletion()``
+        or of ``expert.draft``. Classes that no label is to name have to be masked in the logits."""
         raise NotImplementedError
 
 

@@ -42,7 +42,7 @@ class Delete(operations.Delete, EditOperation):
     def lesson(self, expert: "Expert") -> Lesson:
         """d*: what the longest common subsequence of y_del and y* leaves out (Eq. 6 and 8)."""
         tokens = expert.before_deletion()
-        places = true_places(expert.inner(tokens), expert.sizes.asked)
+        places = true_places(expert.inner(tokens), expert.sizes.revised)
         keep, _ = self.align(tokens, expert.target, expert.pad)
         kept = keep.flatten().index_select(0, places)
         return Lesson(View(tokens, places), (~kept).long())

@@ -46,7 +46,7 @@ class Fill(operations.Fill, EditOperation):
         trace, where = expert.before_filling()
         count = expert.sizes.written
         places = targets = true_places(where, count)
-        if where is not expert.where:  # beside deleted tokens they stand elsewhere
-            targets = true_places(expert.where, count)
+        if where is not expert.predicted:  # beside deleted tokens they stand elsewhere
+            targets = true_places(expert.predicted, count)
         labels = expert.target.flatten().index_select(0, targets)
         return Lesson(View(trace.tokens, places, trace.deleted), labels)

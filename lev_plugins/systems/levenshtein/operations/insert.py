@@ -63,7 +63,8 @@ class Insert(operations.Insert, EditOperation):
 
     def lesson(self, expert: "Expert") -> Lesson:
         """p*: how many tokens of y* are missing in each slot of y_ins (Eq. 7)."""
-        trace, sizes = expert.before_insertion(), expert.sizes
+        trace = expert.before_insertion()
+        sizes = expert.sizes
         places = true_places(expert.insertion.slots, sizes.slots)
         counts = expert.insertion.counts.flatten().index_select(0, places)
         deleted_count = sizes.deleted if expert.traced else None
