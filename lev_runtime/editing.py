@@ -151,7 +151,8 @@ def marked_tokens(
     words, bits = token_marks(plain, spans, cut)
     tokens = numbers(words)
     unknown = {word for word, token in zip(words, tokens[1:]) if token == unk}
-    for term in (plain[span.start : span.end] for span in spans if span.kind == "term"):
+    terms = [plain[span.start : span.end] for span in spans if span.kind == "term"]
+    for term in terms:
         for word in cut(term).split():
             if word in unknown:
                 raise UserError(

@@ -68,14 +68,16 @@ class Editor(TextEditor[Sentence]):
         hypotheses = decoding.run()
         if options.candidates > 1:
             decoding.rate(hypotheses)
-        return [
-            [self._trace(sentence, hypothesis) for hypothesis in best(group, options.nbest)]
-            for sentence, group in zip(sentences, decoding.groups(hypotheses), strict=True)
-        ]
+        traces = []
+        for sentence, group in zip(sentences, decoding.groups(hypotheses), strict=True):
+            chosen = best(group, options.nbest)
+            traces.append([self._trace(sentence, hypothesis) for hypothesis in chosen])
+        return traces
 
     def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
         """What was done to a sentence."""
-        text = self.codec.decode(" ".join(sentence.symbols(hypothesis)))
+        tokens = " ".join(sentence.symbols(hypothesis))
+        text = self.codec.decode(tokens)
         return sentence.trace(text, hypothesis)
 
     # text and tokens ----------------------------------------------------------------------------

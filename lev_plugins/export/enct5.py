@@ -77,7 +77,9 @@ class Decoder:
     """The decoder of latents, and the head behind it."""
 
     def __init__(self, graph: Graph, decoder: Any, tags: bool) -> None:
-        self.graph, self.decoder, self.tags = graph, decoder, tags
+        self.graph = graph
+        self.decoder = decoder
+        self.tags = tags
 
     def write(self, states: str, mask: str, head: nn.Module) -> None:
         """Logits of B × L ``latents``, of which ``latent_mask`` is 0 at padding; B × L × outputs.

@@ -60,7 +60,8 @@ class Graph:
     """
 
     def __init__(self, weights: WeightFile, int8: bool = False) -> None:
-        self.weights, self.int8 = weights, int8
+        self.weights = weights
+        self.int8 = int8
         self.nodes: list[onnx.NodeProto] = []
         self.inputs: list[onnx.ValueInfoProto] = []
         self.outputs: list[onnx.ValueInfoProto] = []

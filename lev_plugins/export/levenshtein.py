@@ -63,7 +63,8 @@ def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:
     positions = model.encoder_positions
     x = blocks.with_positions(graph, x, positions.weight, model.pad, tokens)
     turns = blocks.turn_tables(graph, model.rotary[0], positions.longest)
-    stream, sight = Stream(x), Sight(mask, turns=turns)
+    stream = Stream(x)
+    sight = Sight(mask, turns=turns)
     for layer in model.encoder.blocks:
         stream = blocks.block(graph, layer, stream, sight)
     states = blocks.ended(graph, model.encoder_norm, stream)
@@ -80,7 +81,10 @@ class Decoder:
     """A graph of the first ``depth`` blocks of a stack, and of the heads behind them."""
 
     def __init__(self, graph: Graph, model: LevenshteinEditorModel, stack: str, depth: int) -> None:
-        self.graph, self.model, self.stack, self.depth = graph, model, stack, depth
+        self.graph = graph
+        self.model = model
+        self.stack = stack
+        self.depth = depth
         self.dim = model.cfg.decoder_embed_dim
 
     def write(self, heads: list[str]) -> None:
@@ -118,7 +122,8 @@ class Decoder:
         if copies:
             x = self._with_source(x)
         turns = blocks.turn_tables(graph, model.rotary[1], positions.longest)
-        stream, sight = Stream(x), Sight(self.mask, turns=turns)
+        stream = Stream(x)
+        sight = Sight(self.mask, turns=turns)
         source = Sight(self.source_mask)
         body: Any = model.decoder[self.stack]
         for number, layer in enumerate(body.blocks[: self.depth]):
@@ -143,7 +148,8 @@ class Decoder:
 
     def _deletion(self, features: str) -> None:
         """Of keeping and deleting each token (Eq. 3)."""
-        graph, head = self.graph, self.model.deletion_head
+        graph = self.graph
+        head = self.model.deletion_head
         logits = graph.node("MatMul", features, head.weight.t())
         graph.output("deletion", logits, FLOAT, ["batch", "length", 2])
 

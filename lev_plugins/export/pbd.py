@@ -49,7 +49,8 @@ def write_encoder(graph: Graph, encoder: Any, decoder: Any) -> None:
     x = embedded(graph, encoder.embed, tokens)
     x = blocks.with_positions(graph, x, positions.weight, encoder.pad, tokens)
     turns = blocks.turn_tables(graph, encoder.rotary, positions.longest)
-    sight, stream = Sight(mask, turns=turns), Stream(x)
+    sight = Sight(mask, turns=turns)
+    stream = Stream(x)
     streams = [stream]
     for layer in encoder.blocks:
         stream = blocks.block(graph, layer, stream, sight)
@@ -95,7 +96,8 @@ class Reader:
     """
 
     def __init__(self, graph: Graph, decoder: Any) -> None:
-        self.graph, self.decoder = graph, decoder
+        self.graph = graph
+        self.decoder = decoder
         self.units = graph.input("units", INT64, ["prefixes"])
         self.parents = graph.input("parents", INT64, ["prefixes"])
         self.symbols = graph.input("symbols", INT64, ["prefixes"])
@@ -114,7 +116,8 @@ class Reader:
         position = graph.node("Gather", rows, self.place)
         x = graph.node("Add", x, position)
         turns = blocks.turn_tables(graph, decoder.rotary, embed.positions.longest)
-        stream, sight = Stream(x), Sight(turns=turns)
+        stream = Stream(x)
+        sight = Sight(turns=turns)
         for number, layer in enumerate(decoder.blocks):
             stream = self._block(number, layer, stream, sight)
         features = blocks.ended(graph, decoder.norm, stream)
@@ -138,7 +141,8 @@ class Reader:
 
     def _self_attention(self, number: int, layer: Any, sight: Sight, x: str) -> str:
         """What was generated, and the source that is ahead."""
-        graph, attention = self.graph, layer.self_attention.attention
+        graph = self.graph
+        attention = layer.self_attention.attention
         heads = attention.heads
         query, key, value = projection(graph, layer.self_attention, x, GENERATED)
         query = blocks.turned(graph, query, sight, heads, self.place)
