@@ -202,6 +202,17 @@ class Arrays:
         return list(arrays)
 
 
+def padded(rows: Sequence[Sequence[int] | np.ndarray], fill: int) -> np.ndarray:
+    """R × T, long; ``fill`` stands behind the shorter rows."""
+    if len(rows) == 1:
+        return np.asarray(rows[0], np.int64)[None]
+    lengths = np.array([*map(len, rows)])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    array = np.full(mask.shape, fill)
+    array[mask] = np.concatenate(rows)
+    return array
+
+
 def _full(shape: tuple[int, ...], fill: float, dtype: np.dtype[Any]) -> np.ndarray:
     """numpy's ``full``, which takes five times as long for a sentence."""
     values = np.empty(shape, dtype)

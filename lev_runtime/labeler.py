@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from .arrays import padded
 from .folder import SUBWORDS, Folder
 from .labeling import TextLabeler
 from .pieces import Encoding, FolderTokenizer, Tokenizer
@@ -66,14 +67,14 @@ class Labeler(TextLabeler):
         if self.kind == MULTILABEL:
             latents = [[*range(count)] for count in counts]
         inputs = {
-            "tokens": _padded(pieces),
+            "tokens": padded(pieces, 0),
             "mask": _mask(pieces),
-            "latents": _padded(latents),
+            "latents": padded(latents, 0),
             "latent_mask": _mask(latents),
         }
         if self.tags:
-            inputs["spans"] = _padded([window.word_ids for window in windows])
-            inputs["latent_spans"] = _padded([[*range(1, count + 1)] for count in counts])
+            inputs["spans"] = padded([window.word_ids for window in windows], 0)
+            inputs["latent_spans"] = padded([[*range(1, count + 1)] for count in counts], 0)
         return inputs
 
     def _probabilities(self, logits: np.ndarray) -> np.ndarray:
@@ -100,12 +101,4 @@ def _tokenizer(folder: Folder, kind: str) -> Tokenizer:
 
 def _mask(rows: Sequence[Sequence[int]]) -> np.ndarray:
     """1 where the rows have a number, 0 behind them."""
-    return _padded([[1] * len(row) for row in rows]).astype(np.int32)
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    width = max(map(len, rows), default=0)
-    padded = np.zeros((len(rows), width), np.int64)
-    for number, row in enumerate(rows):
-        padded[number, : len(row)] = row
-    return padded
+    return padded([[1] * len(row) for row in rows], 0).astype(np.int32)

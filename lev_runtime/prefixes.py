@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import padded
 from .folder import Folder
 from .search import Floats, Numbers
 from .text import TextCodec, read_dictionaries
@@ -48,11 +49,8 @@ class PrefixModel:
 
     def prefixes(self, sources: Sequence[Sequence[int]]) -> "Prefixes":
         """A reader of prefixes of what could be written for sources, which end with </s>."""
-        lengths = np.array([*map(len, sources)])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        tokens = np.full(mask.shape, self.source.pad)
-        tokens[mask] = np.concatenate(sources)
-        real = mask.astype(np.int32)
+        tokens = padded(sources, self.source.pad)
+        real = (tokens != self.source.pad).astype(np.int32)
         outputs = self.encoder.outputs
         states = self.encoder(outputs, {"tokens": tokens, "mask": real})
         memory = {"source_mask": real}

@@ -162,10 +162,6 @@ class LevenshteinEditor(TextEditor[Sentence]):
         check_lengths(tokens, coded.tokens, self.limits)
         return Sentence(source, draft, words, tokens, coded, self.task.tgt_dict)
 
-    def size(self, sentence: Sentence) -> int:
-        """See the base class."""
-        return len(sentence.tokens) + len(sentence.coded.tokens)
-
     def _cut(self, text: str) -> str:
         if self.tokenizer or self.bpe:  # most of them fail at half of a surrogate pair
             text = text.encode("utf-8", "replace").decode()
