@@ -47,6 +47,7 @@ def read_rows(
     for name, side in sides.items():
         if len(side) != count:
             raise UserError(f"{count} sources but {len(side)} {name.replace('_', ' ')}")
+    missing = [None] * count
     names = ("sources", "drafts", "terms", "old_sources")
-    rows: Any = zip(*(sides.get(name, [None] * count) for name in names))
+    rows: Any = zip(*(sides.get(name, missing) for name in names))
     return list(rows)

@@ -146,19 +146,21 @@ class Arrays:
         new_places = counts.cumsum(1)
         totals = lengths + new_places[:, -1]
         longest = totals.max() if width is None else width
+        stride = longest + 1  # of a row, with a column that is cut off
+        columns = np.arange(slots + 1)
         places = np.empty((count, slots + 1), np.int64)
-        places[:] = np.arange(slots + 1)
+        places[:] = columns
         places[:, 1:] += new_places
         is_padded = count > 1 or lengths[0] <= slots
         if is_padded:
-            beyond = np.arange(slots + 1) >= lengths[:, None]
-            places[beyond] = longest  # a column that is cut off
-            places += np.arange(0, count * (longest + 1), longest + 1)[:, None]
+            places[columns >= lengths[:, None]] = longest
+            places += np.arange(0, count * stride, stride)[:, None]
 
         def open_slots(values: Array, new: float, fill: float) -> Array:
-            opened = _full((count, longest + 1), new, values.dtype)
+            opened = _full((count, stride), new, values.dtype)
             if fill != new and is_padded:
-                opened[np.arange(longest + 1) >= totals[:, None]] = fill
+                beyond = np.arange(stride) >= totals[:, None]
+                opened[beyond] = fill
             opened.reshape(-1)[places] = values
             return opened[:, :longest]
 
@@ -174,8 +176,8 @@ class Arrays:
         if logits.shape[-1] == 2:  # one call in the place of five
             return np.logaddexp(logits[..., 0], logits[..., 1])
         highest = logits.max(-1)
-        total = np.exp(logits - highest[..., None]).sum(-1)
-        return highest + np.log(total)
+        shares = np.exp(logits - highest[..., None])
+        return highest + np.log(shares.sum(-1))
 
     def likeliest(self, logits: Array) -> Array:
         """Of each of P × V logits the highest: P."""
@@ -198,6 +200,17 @@ class Arrays:
     def bring(self, arrays: Iterable[Array]) -> list[Array]:
         """Arrays of any shapes on the host; a device is waited for once for each of their types."""
         return list(arrays)
+
+
+def padded(rows: Sequence[Sequence[int] | np.ndarray], fill: int) -> np.ndarray:
+    """R × T, long; ``fill`` stands behind the shorter rows."""
+    if len(rows) == 1:
+        return np.asarray(rows[0], np.int64)[None]
+    lengths = np.array([*map(len, rows)])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    array = np.full(mask.shape, fill)
+    array[mask] = np.concatenate(rows)
+    return array
 
 
 def _full(shape: tuple[int, ...], fill: float, dtype: np.dtype[Any]) -> np.ndarray:

@@ -18,11 +18,13 @@ def in_batches(
     """
     if size < 1:
         raise UserError(f"batch_size={size}: must be 1 or more")
-    sizes, results = list(lengths), dict[int, R]()
+    sizes = list(lengths)
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    results: dict[int, R] = {}
     for start in range(0, len(order), size):
         numbers = order[start : start + size]
-        results |= zip(numbers, work([items[number] for number in numbers]), strict=True)
+        batch = [items[number] for number in numbers]
+        results |= zip(numbers, work(batch), strict=True)
     return [results[number] for number in range(len(items))]
 
 

@@ -26,7 +26,9 @@ class CandidateNoise:
     """
 
     def __init__(self, options: RefinementOptions, keys: Array, arrays: Arrays) -> None:
-        self.options, self.keys, self.arrays = options, keys, arrays
+        self.options = options
+        self.keys = keys
+        self.arrays = arrays
 
     def __call__(self, rows: Array, places: Array, width: int, stream: int, classes: int) -> Array:
         """P × ``classes`` at ``places`` (P) of R' × ``width`` laid flat; ``rows``: R' of R."""
@@ -104,8 +106,9 @@ def rate(
 
 def best(candidates: Sequence[EditHypothesis], number: int) -> list[EditHypothesis]:
     """The ``number`` best different candidates; of equal ones the first."""
+    ranked = sorted(candidates, key=lambda candidate: -candidate["score"])
     different: dict[tuple[int, ...], EditHypothesis] = {}
-    for candidate in sorted(candidates, key=lambda candidate: -candidate["score"]):
+    for candidate in ranked:
         tokens = tuple(candidate["tokens"].tolist())
         different.setdefault(tokens, candidate)
     return list(different.values())[:number]

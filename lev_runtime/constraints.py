@@ -26,7 +26,8 @@ class EditConstraints:
         self.marks = marks
         self.arrays = arrays
         edges = arrays.send(symbol_edges(symbols), marks)
-        self.continues, self.continued = edges[:, 0], edges[:, 1]
+        self.continues = edges[:, 0]
+        self.continued = edges[:, 1]
         self.whole_words = bool((marks & (BEGINS | ENDS)).any())
         self.removed = [removed_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
         self.removes = any(self.removed)
@@ -74,8 +75,10 @@ class EditConstraints:
             places = [index[row] + sum(new[row][:place]) for row, place in again]
             written = [sentences[row][place] for row, place in again]
             answers = arrays.send(places, logits)
-            logits[answers, arrays.send(written, logits)] = float("-inf")
-            best = arrays.likeliest(arrays.take(logits, answers)).tolist()
+            symbols = arrays.send(written, logits)
+            logits[answers, symbols] = float("-inf")
+            left = arrays.take(logits, answers)
+            best = arrays.likeliest(left).tolist()
             for (row, place), token in zip(again, best, strict=True):
                 sentences[row][place] = token
         likeliest = itertools.compress(itertools.chain(*sentences), itertools.chain(*new))
@@ -91,8 +94,10 @@ class EditConstraints:
     def _rewritten(self, row: int, tokens: list[int], new: list[int]) -> int | None:
         """The first ``new`` token of a sequence that was removed and is being written again."""
         for run in self.removed[row]:
-            for start in range(len(tokens) - len(run) + 1):
-                if tokens[start : start + len(run)] == run and any(new[start : start + len(run)]):
+            size = len(run)
+            for start in range(len(tokens) - size + 1):
+                end = start + size
+                if tokens[start:end] == run and any(new[start:end]):
                     return new.index(1, start)
         return None
 
@@ -101,4 +106,5 @@ class EditConstraints:
 def symbol_edges(symbols: tuple[str, ...], spaces: bool = False) -> np.ndarray:
     """V × 2, bool: :meth:`Joining.edges`, or ``spaces``, of every symbol."""
     joining = Joining(symbols)
-    return np.array([*map(joining.spaces if spaces else joining.edges, symbols)])
+    edges = joining.spaces if spaces else joining.edges
+    return np.array([edges(symbol) for symbol in symbols])

@@ -14,7 +14,7 @@ from .constraints import EditConstraints
 from .operations import Decision, Operation
 from .options import RefinementOptions
 from .policy import UNKNOWN, EditPolicy
-from .processors import Places, limit_insertions
+from .processors import Places
 from .records import EditHypothesis
 from .state import RefinementState
 
@@ -60,12 +60,17 @@ class Decoding:
         options: RefinementOptions,
     ) -> None:
         arrays = policy.arrays
-        self.policy, self.options, self.operations = policy, options, policy.operations
-        self.symbols, self.arrays = symbols, arrays
-        self.pad, self.placeholder = symbols.pad, symbols.placeholder
+        self.policy = policy
+        self.options = options
+        self.operations = policy.operations
+        self.symbols = symbols
+        self.arrays = arrays
+        self.pad = symbols.pad
+        self.placeholder = symbols.placeholder
         if draft is None:
             draft = arrays.send([[symbols.bos, symbols.eos]] * len(source), source)
-        memory, count = policy.encode(source), options.candidates
+        memory = policy.encode(source)
+        count = options.candidates
         self.noise: CandidateNoise | None = None
         has_marks = marks is not None and bool(marks.any())
         if count > 1:
@@ -90,7 +95,8 @@ class Decoding:
 
     def run(self) -> list[EditHypothesis]:
         """Algorithm 2: one hypothesis for every row, in order, once every sentence is finished."""
-        state, most = self.state, self.options.max_iter
+        state = self.state
+        most = self.options.max_iter
         for step in range(most):
             state.begin_iteration()
             for operation in self.operations:  # delete, insert placeholders, fill them
@@ -107,7 +113,8 @@ class Decoding:
     def _let_leave(self, operation: Operation, decision: Decision, step: int) -> Decision:
         """Sentences at rest leave as they stand: nothing is left to do, or an earlier state would
         come back. Returns the decision about the others, which the host has read."""
-        state, adaptive = self.state, self.options.adaptive
+        state = self.state
+        adaptive = self.options.adaptive
         if operation.stage == "write":
             return decision
         if adaptive and operation is self.last_revision and state.seen is not None:
@@ -208,10 +215,6 @@ class Decoding:
         state = self.state
         return state.tokens == self.placeholder, state.opened, state.writing
 
-    def limited(self, counts: Array) -> Array:
-        """The ``counts`` of insertions, R × (T − 1), that the length limit leaves."""
-        return limit_insertions(counts, self.state.cap - self.state.lengths, self.arrays)
-
     def allowed(self, logits: Array) -> Array:
         """A copy in single precision, P × V, without the symbols that are never written.
 
@@ -232,7 +235,8 @@ class Decoding:
 
     def _length_cap(self, source: Array, draft: Array) -> Array:
         """R: tokens, <s> and </s> included, beyond which nothing is inserted."""
-        arrays, factor, least = self.arrays, self.options.max_len_a, self.options.max_len_b
+        arrays, options = self.arrays, self.options
+        factor, least = options.max_len_a, options.max_len_b
         drafted = self.state.lengths - 2
         # with a limit near its length a draft would be deleted from and not inserted into
         longest = drafted + (drafted + 1) // 2

@@ -9,8 +9,9 @@ from .batching import in_batches
 from .errors import UserError
 from .history import EditTrace
 from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
+from .sentences import Sentence
 
-S = TypeVar("S")  # a sentence as an editor reads it
+S = TypeVar("S", bound=Sentence)  # a sentence as an editor reads it
 Decode = Callable[[list[S]], Iterable[list[EditTrace]]]
 
 
@@ -101,9 +102,9 @@ class TextEditor(ABC, Generic[S]):
     ) -> S:
         """A sentence as tokens, none longer than the model's limits."""
 
-    @abstractmethod
     def size(self, sentence: S) -> int:
         """Tokens of both sides; sentences of like size are decoded together."""
+        return len(sentence.tokens) + len(sentence.coded.tokens)
 
 
 def check_lengths(source: Sized, draft: Sized, limits: Iterable[int]) -> None:
@@ -151,7 +152,8 @@ def marked_tokens(
     words, bits = token_marks(plain, spans, cut)
     tokens = numbers(words)
     unknown = {word for word, token in zip(words, tokens[1:]) if token == unk}
-    for term in (plain[span.start : span.end] for span in spans if span.kind == "term"):
+    terms = [plain[span.start : span.end] for span in spans if span.kind == "term"]
+    for term in terms:
         for word in cut(term).split():
             if word in unknown:
                 raise UserError(

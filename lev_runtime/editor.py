@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import padded
 from .candidates import best
 from .decoding import Decoding, Symbols
 from .editing import Decode, TextEditor, check_lengths, marked_terms, marked_tokens
@@ -43,8 +44,14 @@ class Editor(TextEditor[Sentence]):
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         target = self.target
-        special = target.pad, target.bos, target.eos, target.unk, target.placeholder
-        self.symbols = Symbols(tuple(target.symbols), *special)
+        self.symbols = Symbols(
+            tuple(target.symbols),
+            target.pad,
+            target.bos,
+            target.eos,
+            target.unk,
+            target.placeholder,
+        )
         longest = self.settings["limits"][0], self.settings["model_limit"]
         self.policy = ExportedPolicy(folder, target.pad, target.placeholder, longest, threads)
 
@@ -61,21 +68,23 @@ class Editor(TextEditor[Sentence]):
     ) -> list[list[EditTrace]]:
         """The n-best of one batch."""
         pad = self.target.pad
-        source = _padded([sentence.tokens for sentence in sentences], pad)
-        draft = _padded([sentence.coded.tokens for sentence in sentences], pad)
-        marks = _padded([sentence.coded.marks for sentence in sentences], 0)
+        source = padded([sentence.tokens for sentence in sentences], pad)
+        draft = padded([sentence.coded.tokens for sentence in sentences], pad)
+        marks = padded([sentence.coded.marks for sentence in sentences], 0)
         decoding = Decoding(self.policy, source, draft, marks, self.symbols, options)
         hypotheses = decoding.run()
         if options.candidates > 1:
             decoding.rate(hypotheses)
-        return [
-            [self._trace(sentence, hypothesis) for hypothesis in best(group, options.nbest)]
-            for sentence, group in zip(sentences, decoding.groups(hypotheses), strict=True)
-        ]
+        traces = []
+        for sentence, group in zip(sentences, decoding.groups(hypotheses), strict=True):
+            chosen = best(group, options.nbest)
+            traces.append([self._trace(sentence, hypothesis) for hypothesis in chosen])
+        return traces
 
     def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
         """What was done to a sentence."""
-        text = self.codec.decode(" ".join(sentence.symbols(hypothesis)))
+        tokens = " ".join(sentence.symbols(hypothesis))
+        text = self.codec.decode(tokens)
         return sentence.trace(text, hypothesis)
 
     # text and tokens ----------------------------------------------------------------------------
@@ -114,21 +123,6 @@ class Editor(TextEditor[Sentence]):
         symbols = self.target.symbols
         return Sentence(source, draft, words, np.array(source_tokens), coded, symbols)
 
-    def size(self, sentence: Sentence) -> int:
-        """See the base class."""
-        return len(sentence.tokens) + len(sentence.coded.tokens)
-
     @functools.cached_property
     def _joining(self) -> Joining:
         return Joining(self.target.symbols[: self.target.placeholder])
-
-
-def _padded(rows: Sequence[np.ndarray], pad: int) -> np.ndarray:
-    """R × T, padded on the right."""
-    if len(rows) == 1:
-        return rows[0][None]
-    lengths = np.array([*map(len, rows)])
-    mask = np.arange(lengths.max()) < lengths[:, None]
-    padded = np.full(mask.shape, pad)
-    padded[mask] = np.concatenate(rows)
-    return padded

@@ -18,9 +18,11 @@ class UserError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        text = printable(" ".join(str(message).split()))
+        line = " ".join(str(message).split())
+        text = printable(line)
         if len(text) > _LONGEST:  # the way out stands at the end
-            text = f"{text[: _LONGEST // 2]} […] {text[-_LONGEST // 2 :]}"
+            half = _LONGEST // 2
+            text = f"{text[:half]} […] {text[-half:]}"
         super().__init__(text)
 
 

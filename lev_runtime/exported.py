@@ -48,7 +48,8 @@ class Memory:
         if head not in self.known:
             return np.ones(len(tokens), bool)
         before, _ = self.known[head]
-        return (_fitted(before, tokens.shape[1], pad) != tokens).any(1)
+        before = _fitted(before, tokens.shape[1], pad)
+        return (before != tokens).any(1)
 
     def note(
         self, head: str, tokens: np.ndarray, logits: np.ndarray, rows: np.ndarray, pad: int
@@ -59,7 +60,8 @@ class Memory:
             no_tokens = np.full((count, 1), pad)
             no_logits = np.zeros((count, *logits.shape[1:]), np.float32)
             before, earlier = self.known.get(head, (no_tokens, no_logits))
-            known = _fitted(earlier, max(earlier.shape[1], width), 0.0)
+            widest = max(earlier.shape[1], width)
+            known = _fitted(earlier, widest, 0.0)
             known[rows, :width] = logits
             read = _fitted(before, tokens.shape[1], pad).copy()
             read[rows] = tokens[rows]
@@ -98,7 +100,9 @@ class ExportedPolicy(EditPolicy):
         threads: int | None,
     ) -> None:
         graphs: dict[str, Any] = folder.description["graphs"]
-        self.pad, self.placeholder, self.longest = pad, placeholder, longest
+        self.pad = pad
+        self.placeholder = placeholder
+        self.longest = longest
         self.encoder = folder.session(graphs["encoder"], threads)
         self.decoders: dict[str, Session] = {}
         for decoder in graphs["decoders"]:
@@ -115,7 +119,8 @@ class ExportedPolicy(EditPolicy):
         mask = (tokens != self.pad).astype(np.int32)
         outputs = self.encoder.outputs
         states = self.encoder(outputs, {"tokens": tokens, "mask": mask})
-        arrays = {"source": tokens, "source_mask": mask} | dict(zip(outputs, states))
+        arrays = {"source": tokens, "source_mask": mask}
+        arrays |= zip(outputs, states)
         return Memory(arrays, np.arange(len(tokens)))
 
     def logits(
@@ -132,7 +137,9 @@ class ExportedPolicy(EditPolicy):
             (logits,) = self._write(["token"], tokens, memory, trace)
             return logits
         head = operation.name
-        return self._decide(head, tokens, memory, trace if head == "placeholder" else None)
+        if head != "placeholder":
+            trace = None
+        return self._decide(head, tokens, memory, trace)
 
     def likeliest(
         self, tokens: np.ndarray, memory: Memory, where: np.ndarray, trace: Trace | None
@@ -226,7 +233,8 @@ class _Texts(NamedTuple):
             chosen = trace.select(rows) if is_part else trace
             shown, deleted = chosen.tokens, chosen.deleted
         else:
-            shown, deleted = tokens[rows] if is_part else tokens, None
+            shown = tokens[rows] if is_part else tokens
+            deleted = None
         mask = shown != pad
         if is_part:
             width = mask.sum(1).max()
@@ -256,8 +264,9 @@ class _Texts(NamedTuple):
             left, right = left[is_slot], right[is_slot]
         ends = {"left": left, "right": right}
         if self.deleted is not None:
-            ends["gone"] = self.deleted.ravel().nonzero()[0]
-            ends["slot"] = left.searchsorted(ends["gone"]) - 1
+            gone = self.deleted.ravel().nonzero()[0]
+            slot = left.searchsorted(gone) - 1
+            ends |= {"gone": gone, "slot": slot}
         return ends
 
     def by_slot(self, logits: np.ndarray) -> np.ndarray:
@@ -283,9 +292,8 @@ def _fitted(values: np.ndarray, width: int, fill: float) -> np.ndarray:
 def _copied(inputs: Inputs, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Source tokens at the relative places of placeholders, P, in the sources laid flat; the first
     and the last are the source's (Gu et al., 2018, §3.1.2)."""
-    source = inputs["source_mask"]
+    source, mask = inputs["source_mask"], inputs["mask"]
     last = source.sum(1)[rows] - 1
-    size = inputs["mask"].sum(1)[rows]
-    end = np.maximum(size - 1, 1)
+    end = np.maximum(mask.sum(1)[rows] - 1, 1)
     places = (2 * columns * last + end) // (2 * end)
     return rows * source.shape[1] + np.minimum(places, last)

@@ -65,8 +65,8 @@ class Folder:
                 f"{self.path} has format {version!r:.20}, and this version of lev_runtime reads "
                 f"{FORMAT}; {_AGAIN}, of the version that is installed here"
             )
-        parts = (content.get("files"), Mapping), (content.get("model"), str)
-        if not all(isinstance(part, kind) for part, kind in parts):
+        files, model = content.get("files"), content.get("model")
+        if not isinstance(files, Mapping) or not isinstance(model, str):
             raise UserError(f"{place} lacks the names of its files; {_AGAIN}")
         return content
 

@@ -51,8 +51,9 @@ class Iteration:
         """
         merged: list[tuple[Mark, str]] = []
         old = new = 0
+        kept = _longest_increasing(self.origins)
         # behind the last token that was kept the rest of both
-        kept = [*_longest_increasing(self.origins), (len(self.before), len(self.after))]
+        kept.append((len(self.before), len(self.after)))
         for origin, place in kept:
             merged += [("deleted", token) for token in self.before[old:origin]]
             merged += [("inserted", token) for token in self.after[new:place]]
@@ -65,10 +66,10 @@ class Iteration:
         fields = {name: list(values) for name, values in vars(self).items()}
         if self.origins == self._in_order():
             del fields["origins"]
-        return {
-            name: values for name, values in fields.items()
-            if values or "probabilities" not in name
-        }  # fmt: skip
+        for name in ("delete_probabilities", "token_probabilities"):
+            if not fields[name]:
+                del fields[name]
+        return fields
 
     @property
     def changed(self) -> bool:
@@ -96,17 +97,17 @@ class EditTrace:
 
     def _repr_html_(self) -> str:
         """For notebooks: the source, the draft with its edits, the output."""
-        shown = {"kept": html.text, "deleted": html.deleted, "inserted": html.inserted}
         lines = [("source", html.text(self.source))]
         if self.draft is not None:
             lines.append(("draft", html.text(self.draft)))
         net = self.net()
         if net.changed:
+            shown = {"kept": html.text, "deleted": html.deleted, "inserted": html.inserted}
             edits = [shown[mark](token) for mark, token in net.merged()]
             lines.append(("edits", " ".join(edits)))
         iterations = "iteration" if self.steps == 1 else "iterations"
-        end = f"{self.steps} {iterations}, {self.terminated}; score {self.score:.4f}"
-        lines.append(("output", f"{html.text(self.text)} {html.small(end)}"))
+        note = html.small(f"{self.steps} {iterations}, {self.terminated}; score {self.score:.4f}")
+        lines.append(("output", f"{html.text(self.text)} {note}"))
         return html.rows(lines)
 
     @property
@@ -127,20 +128,17 @@ class EditTrace:
             places = iteration.origins
             origins = [None if place is None else origins[place] for place in places]
         survivors = set(origins)
-        return Iteration(
-            before=before,
-            deleted=tuple(place not in survivors for place in range(len(before))),
-            after=self.iterations[-1].after,
-            inserted=tuple(place is None for place in origins),
-            origins=tuple(origins),
-        )
+        deleted = tuple(place not in survivors for place in range(len(before)))
+        inserted = tuple(place is None for place in origins)
+        after = self.iterations[-1].after
+        return Iteration(before, deleted, after, inserted, origins=tuple(origins))
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         shown = dict(vars(self))
-        del shown["count"]
-        steps = shown.pop("iterations")
-        return {**shown, "iterations": [step.to_dict() for step in steps]}
+        del shown["count"], shown["iterations"]
+        steps = [iteration.to_dict() for iteration in self.iterations]
+        return {**shown, "iterations": steps}
 
 
 def _longest_increasing(origins: Sequence[int | None]) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from .arrays import padded
 from .folder import SUBWORDS, Folder
 from .labeling import TextLabeler
 from .pieces import Encoding, FolderTokenizer, Tokenizer
@@ -60,19 +61,20 @@ class Labeler(TextLabeler):
 
     def _inputs(self, windows: Sequence[Encoding]) -> dict[str, np.ndarray]:
         """What the graph takes, B × S and B × L, padded on the right with 0."""
-        counts = [self.num_positions(window) for window in windows]
         pieces = [window.pieces for window in windows]
-        inputs = {
-            "tokens": _padded(pieces),
-            "mask": _mask([*map(len, pieces)]),
-            "latents": _padded([[0] * count for count in counts]),
-            "latent_mask": _mask(counts),
-        }
+        counts = [self.num_positions(window) for window in windows]
+        latents = [[0] * count for count in counts]
         if self.kind == MULTILABEL:
-            inputs["latents"] = _padded([[*range(count)] for count in counts])
+            latents = [[*range(count)] for count in counts]
+        inputs = {
+            "tokens": padded(pieces, 0),
+            "mask": _mask(pieces),
+            "latents": padded(latents, 0),
+            "latent_mask": _mask(latents),
+        }
         if self.tags:
-            inputs["spans"] = _padded([window.word_ids for window in windows])
-            inputs["latent_spans"] = _padded([[*range(1, count + 1)] for count in counts])
+            inputs["spans"] = padded([window.word_ids for window in windows], 0)
+            inputs["latent_spans"] = padded([[*range(1, count + 1)] for count in counts], 0)
         return inputs
 
     def _probabilities(self, logits: np.ndarray) -> np.ndarray:
@@ -97,13 +99,6 @@ def _tokenizer(folder: Folder, kind: str) -> Tokenizer:
     return FolderTokenizer(content["wordpiece"], content["first"])
 
 
-def _mask(counts: Sequence[int]) -> np.ndarray:
-    """Rows of so many ones, 0 behind them."""
-    return _padded([[1] * count for count in counts]).astype(np.int32)
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    padded = np.zeros((len(rows), max(map(len, rows), default=0)), np.int64)
-    for number, row in enumerate(rows):
-        padded[number, : len(row)] = row
-    return padded
+def _mask(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """1 where the rows have a number, 0 behind them."""
+    return padded([[1] * len(row) for row in rows], 0).astype(np.int32)

@@ -115,7 +115,8 @@ class TextLabeler(ABC):
 
     def _read_text(self, text: Text) -> Reading:
         """A text or a pair."""
-        texts = strings("texts", "text", [text] if isinstance(text, str) else text)
+        pair = [text] if isinstance(text, str) else text
+        texts = strings("texts", "text", pair)
         if len(texts) != self.texts_per_example:
             trained_on = "single texts" if self.texts_per_example == 1 else "pairs of texts"
             raise UserError(f"{text!r:.60}: the model was trained on {trained_on}")
@@ -124,7 +125,9 @@ class TextLabeler(ABC):
 
     def _read_sentence(self, text: Text) -> Reading:
         """Words in as many windows as they need."""
-        words = strings("words", "word", text.split() if isinstance(text, str) else text)
+        if isinstance(text, str):
+            text = text.split()
+        words = strings("words", "word", text)
         windows: list[Encoding] = []
         start, truncated = 0, False
         while start < len(words):
@@ -153,11 +156,12 @@ class TextLabeler(ABC):
         """
         sizes = [(len(window.pieces), self.num_positions(window)) for window in windows]
         order = sorted(range(len(windows)), key=sizes.__getitem__)
+        widths = [max(sizes[index]) for index in order]
         scores: dict[int, np.ndarray] = {}
-        for batch in by_budget([max(sizes[index]) for index in order], self.batch_tokens):
+        for batch in by_budget(widths, self.batch_tokens):
             indices = [order[position] for position in batch]
-            batch_scores = self.batch_scores([windows[index] for index in indices])
-            scores |= zip(indices, batch_scores, strict=True)
+            chosen = [windows[index] for index in indices]
+            scores |= zip(indices, self.batch_scores(chosen), strict=True)
         return [scores[index] for index in range(len(windows))]
 
     @abstractmethod

@@ -105,11 +105,13 @@ class Joining:
             return False, False
         text = symbol.removeprefix(self.sign).removesuffix(self.sign)
         left, right = _in_word(text[:1]), _in_word(text[-1:])
+        is_before = symbol.startswith(self.sign)
+        is_behind = symbol.endswith(self.sign)
         if self.sign == "@@":
-            return left, right and symbol.endswith("@@")
+            return left, right and is_behind
         if self.sign == "##":
-            return left and symbol.startswith("##"), right
-        return left and not symbol.startswith(self.sign), right and not symbol.endswith(self.sign)
+            return left and is_before, right
+        return left and not is_before, right and not is_behind
 
     def spaces(self, symbol: str) -> tuple[bool, bool]:
         """Whether a space stands before a token and behind it, whatever its neighbours are."""
@@ -196,20 +198,23 @@ def _border(
 
     Found by coding the text on both sides: so any tokenizer and any subwords will do.
     """
-    before, behind = encode(text[:place]).split(), encode(text[place:]).split()
-    least = len(os.path.commonprefix([before, tokens]))
-    most = len(tokens) - len(os.path.commonprefix([behind[::-1], tokens[::-1]]))
+    before = encode(text[:place]).split()
+    behind = encode(text[place:]).split()
+    prefix = os.path.commonprefix([before, tokens])
+    suffix = os.path.commonprefix([behind[::-1], tokens[::-1]])
+    least, most = len(prefix), len(tokens) - len(suffix)
     # one side may look different at a cut, such as the last piece of a word ("ab@@" and "ab")
     if least == len(before):
         return least, least
-    if len(tokens) - most == len(behind):
+    if len(suffix) == len(behind):
         return most, most
     return least, most
 
 
 def removed_runs(tokens: list[int], marks: list[int]) -> list[list[int]]:
     """The sequences of tokens that have to go, each once."""
-    runs, run = [], list[int]()
+    runs = []
+    run = list[int]()
     for token, mark in zip(tokens + [0], marks + [0]):
         if mark & DROP:
             run.append(token)

@@ -19,15 +19,21 @@ _SECOND = _signed(0x94D049BB133111EB)
 
 def _mix(bits: np.ndarray) -> np.ndarray:
     """The finaliser of splitmix64 (Steele et al., 2014)."""
-    bits = (bits ^ ((bits >> 30) & _MASKS[30])) * _FIRST
-    bits = (bits ^ ((bits >> 27) & _MASKS[27])) * _SECOND
-    return bits ^ ((bits >> 31) & _MASKS[31])
+    bits = _folded(bits, 30) * _FIRST
+    bits = _folded(bits, 27) * _SECOND
+    return _folded(bits, 31)
+
+
+def _folded(bits: np.ndarray, shift: int) -> np.ndarray:
+    """Bits, exclusive or those that stand so far to their left; zeros come in from there."""
+    return bits ^ ((bits >> shift) & _MASKS[shift])
 
 
 def uniform(seed: int, stream: int, lines: np.ndarray, classes: int) -> np.ndarray:
     """Numbers of [0, 1), lines × classes, single precision."""
     start = np.array([_signed(seed * 1_000_003 + _STREAM)])
-    of_stream = _mix(_mix(start) + _signed(stream * int(_GAMMA)))
+    of_seed = _mix(start)
+    of_stream = _mix(of_seed + _signed(stream * int(_GAMMA)))
     of_lines = _mix(of_stream + (lines + 1) * _GAMMA)
     steps = np.arange(1, classes + 1) * _GAMMA
     bits = _mix(of_lines[:, None] + steps)

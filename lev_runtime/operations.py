@@ -136,19 +136,21 @@ class Delete(Operation):
         if state.tokens.shape[1] == 2:  # <s> and </s> alone
             return unchanged(state, real)
         log_probs = arrays.log_softmax(decoding.logits(self))
-        probability = decoding.processed(self, arrays.exp(log_probs[..., DELETE]), step)
+        log_keep, log_delete = log_probs[..., KEEP], log_probs[..., DELETE]
+        probability = decoding.processed(self, arrays.exp(log_delete), step)
         deleted = probability > decoding.options.delete_threshold
         deleted = decoding.revised(self, deleted)
         inner = decoding.inner(state.tokens)
         keep = real & ~(inner & deleted)
         of_draft = inner & (state.origin >= 0)
-        state.scores = arrays.where(of_draft, log_probs[..., KEEP], state.scores)
-        return Decision(keep, keep.sum(1), scores=log_probs[..., DELETE])
+        state.scores = arrays.where(of_draft, log_keep, state.scores)
+        return Decision(keep, keep.sum(1), scores=log_delete)
 
     def outcome(self, state: "RefinementState", decision: Decision) -> Array:
         """R × T: what is kept, at the left."""
         keep = decision.action
-        return self.arrays.compaction(keep, keep.shape[1])(state.tokens, state.pad)
+        compact = self.arrays.compaction(keep, keep.shape[1])
+        return compact(state.tokens, state.pad)
 
     def act(self, decoding: "Decoding", decision: Decision) -> None:
         """Removes what is not kept; where the policy reads traces, it leaves one."""
@@ -225,8 +227,9 @@ class Fill(Operation):
             return decision
         likeliest = decoding.policy.likeliest
         if likeliest is not None and decoding.is_free(self):
-            standing = state.tokens, state.memory, where, state.trace
-            decision.action, decision.scores = likeliest(*standing)
+            decision.action, decision.scores = likeliest(
+                state.tokens, state.memory, where, state.trace
+            )
         else:
             logits = decoding.logits(self, where, places, writing)
             self._choose(decoding, decision, logits, step)

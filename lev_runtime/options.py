@@ -42,7 +42,8 @@ class RefinementOptions:
             if not least <= value <= most:
                 raise UserError(f"{self.spelt(name, value)} is outside [{least}, {most}]")
         if self.nbest > self.candidates:
-            wanted, more = (self.spelt(name, self.nbest) for name in ("nbest", "candidates"))
+            wanted = self.spelt("nbest", self.nbest)
+            more = self.spelt("candidates", self.nbest)
             raise UserError(f"{wanted} is more than the number of candidates; give {more} or more")
 
     def ranges(self) -> list[tuple[str, float, float]]:

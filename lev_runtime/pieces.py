@@ -50,7 +50,8 @@ class Tokenizer:
     alpha = 0.0
 
     def __init__(self, model: bytes | None = None) -> None:
-        self.model, self.processor = model, _processor(model)
+        self.model = model
+        self.processor = _processor(model)
         pieces = BYTES
         if self.processor is None:
             self.word_separator = " "
@@ -134,7 +135,8 @@ class FolderTokenizer(Tokenizer):
             library: Any = importlib.import_module("tokenizers")
         except ImportError as error:
             raise UserError("this model's tokenizer needs: pip install tokenizers") from error
-        self.hf_tokenizer, self.model = content, None
+        self.hf_tokenizer = content
+        self.model = None
         self.pieces = list(pieces)
         self.prefix = [BOS_ID] if has_bos else []
         stored = json.loads(content)

@@ -101,7 +101,8 @@ class Prediction:
         if self.value is not None:
             record["value"] = float(f"{self.value:.7g}")
         if self.words is None:
-            record = {**({"text": texts[0]} if len(texts) == 1 else {"texts": texts}), **record}
+            inputs = {"text": texts[0]} if len(texts) == 1 else {"texts": texts}
+            record = inputs | record
         return record
 
 
@@ -133,9 +134,11 @@ class Wanted(NamedTuple):
                 windows=len(scores),
                 cut=cut,
             )
-        best, top = ranked[0], tops and tops[0]
+        best = ranked[0]
+        top = tops and tops[0]
         if self.kind not in MANY:
-            return Prediction(texts, label=best[0].label, score=best[0].score, top=top, cut=cut)
+            label, score = best[0]
+            return Prediction(texts, label=label, score=score, top=top, cut=cut)
         holding = [scored for scored in best if scored.score > self.threshold]
         labels, chances = tuple(zip(*holding)) or ((), ())
         return Prediction(texts, labels=labels, scores=chances, top=top, cut=cut)

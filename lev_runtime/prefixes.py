@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import padded
 from .folder import Folder
 from .search import Floats, Numbers
 from .text import TextCodec, read_dictionaries
@@ -48,14 +49,12 @@ class PrefixModel:
 
     def prefixes(self, sources: Sequence[Sequence[int]]) -> "Prefixes":
         """A reader of prefixes of what could be written for sources, which end with </s>."""
-        lengths = np.array([*map(len, sources)])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        tokens = np.full(mask.shape, self.source.pad)
-        tokens[mask] = np.concatenate([np.array(source) for source in sources])
-        real = mask.astype(np.int32)
+        tokens = padded(sources, self.source.pad)
+        real = (tokens != self.source.pad).astype(np.int32)
         outputs = self.encoder.outputs
         states = self.encoder(outputs, {"tokens": tokens, "mask": real})
-        memory = {"source_mask": real} | dict(zip(outputs, states))
+        memory = {"source_mask": real}
+        memory |= zip(outputs, states)
         return Prefixes(self, memory)
 
 
@@ -66,7 +65,8 @@ class Prefixes:
         self.model = model
         self.memory = memory
         self.depth = 0
-        nothing = np.zeros((len(memory["source_mask"]), *model.shape), np.float32)
+        count = len(memory["source_mask"])
+        nothing = np.zeros((count, *model.shape), np.float32)
         self.past = dict.fromkeys(model.past, nothing)
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:

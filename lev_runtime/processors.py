@@ -68,7 +68,8 @@ class Noise(Processor):
     """
 
     def __init__(self, noise: "CandidateNoise", phase: int) -> None:
-        self.noise, self.phase = noise, phase
+        self.noise = noise
+        self.phase = phase
 
     def scores(
         self, decoding: "Decoding", scores: Array, step: int, places: Places | None
@@ -79,7 +80,8 @@ class Noise(Processor):
             rows, width = scores.shape[:2]
             flat = decoding.arrays.positions(rows * width, scores)
         else:
-            width, flat = places.where.shape[1], places.flat
+            width = places.where.shape[1]
+            flat = places.flat
         stream = 2 * step + self.phase
         noise = self.noise(decoding.state.rows, flat, width, stream, classes)
         return scores + noise.reshape(scores.shape)
@@ -92,7 +94,8 @@ class LengthLimit(Processor):
         self, decoding: "Decoding", action: Array, scores: Array | None, places: Places | None
     ) -> Array:
         """R × (T − 1) counts."""
-        return decoding.limited(action)
+        state = decoding.state
+        return limit_insertions(action, state.cap - state.lengths, decoding.arrays)
 
 
 class OrderedDeletions(Processor):

@@ -51,8 +51,10 @@ class WordTree:
         begins = sizes.cumsum() - sizes
         before = np.concatenate([begins[:1], begins[:-1]])  # the first word's is its own
         # of each word: whether it has left the one before it, and the node that it has come to
-        apart, nodes = begins == 0, np.zeros(len(begins), dtype=np.int64)
-        live, count = np.arange(len(begins)), 0
+        apart = begins == 0
+        nodes = np.zeros(len(begins), dtype=np.int64)
+        live = np.arange(len(begins))
+        count = 0
         parents, symbols = [], []
         for depth in range(int(sizes.max())):
             live = live[sizes[live] > depth]
@@ -140,9 +142,10 @@ class Beam:
         total[:, :, self.eos] = ended
         if self.tree is None:
             return total, None
-        which, symbols, children = self.tree.after(self.nodes.ravel())
-        flat, among = total.reshape(-1), np.full(total.size, -np.inf, dtype=np.float32)
-        places = which * logs.shape[1] + symbols
+        slots, symbols, children = self.tree.after(self.nodes.ravel())
+        places = slots * logs.shape[1] + symbols
+        flat = total.reshape(-1)
+        among = np.full_like(flat, -np.inf)
         among[places] = flat[places]
         nodes = np.zeros(total.size, dtype=np.int64)
         nodes[places] = children
@@ -184,9 +187,9 @@ class Given:
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        going = self.going
-        symbols = self.symbols[going, self._depth] if len(going) else going
+        going = symbols = self.going
         if len(going):
+            symbols = self.symbols[going, self._depth]
             self.logs[going, self._depth] = logs[self.rows, symbols]
         self._depth += 1
         on = self.sizes[going] > self._depth

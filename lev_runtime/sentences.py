@@ -36,18 +36,25 @@ class Sentence:
 
     def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
         """A state's tokens as strings; what stands since the draft, as it was typed."""
-        tokens, origins = (state[name].tolist()[1:-1] for name in ("tokens", "origin"))
-        return tuple(
-            self.dictionary[token] if origin < 0 else self.words[origin - 1]
-            for token, origin in zip(tokens, origins)
-        )
+        tokens = state["tokens"].tolist()[1:-1]
+        origins = state["origin"].tolist()[1:-1]
+        symbols = []
+        for token, origin in zip(tokens, origins):
+            symbol = self.dictionary[token] if origin < 0 else self.words[origin - 1]
+            symbols.append(symbol)
+        return tuple(symbols)
 
     def trace(self, text: str, hypothesis: EditHypothesis) -> EditTrace:
         """What was done to the sentence; ``text`` is the outcome."""
-        iterations = tuple(self._iterations(hypothesis["history"]))
-        ending, count = hypothesis["terminated"], hypothesis["steps"]
-        score = hypothesis["score"]
-        return EditTrace(self.source, self.draft, text, score, iterations, ending, count)
+        return EditTrace(
+            self.source,
+            self.draft,
+            text,
+            hypothesis["score"],
+            tuple(self._iterations(hypothesis["history"])),
+            hypothesis["terminated"],
+            hypothesis["steps"],
+        )
 
     def _iterations(self, history: Sequence[Step]) -> Iterator[Iteration]:
         """What each iteration of a history made of the last step of the one before."""
@@ -57,26 +64,27 @@ class Sentence:
             # of each token that stands now its place in ``before``, where <s> has place 0
             since = after["since"].tolist()[1:-1]
             stays = set(since)
-            places = range(1, len(before["tokens"]) - 1)
-            deleted = tuple(place not in stays for place in places)
+            last = len(before["tokens"]) - 1
+            deleted = tuple(place not in stays for place in range(1, last))
             inserted = tuple(place < 0 for place in since)
             origins = tuple(None if place < 0 else place - 1 for place in since)
             deletion_scores = _deletion_scores(steps)
             yield Iteration(
-                before=self.symbols(before),
-                deleted=deleted,
-                after=self.symbols(after),
-                inserted=inserted,
-                delete_probabilities=self._probabilities(deletion_scores),
-                token_probabilities=self._probabilities(after["scores"]),
-                origins=origins,
+                self.symbols(before),
+                deleted,
+                self.symbols(after),
+                inserted,
+                self._probabilities(deletion_scores),
+                self._probabilities(after["scores"]),
+                origins,
             )
 
     def _probabilities(self, scores: Array | None) -> tuple[float, ...]:
         """Of log-probabilities, those of <s> and </s> left out; none of none."""
         if scores is None:
             return ()
-        return tuple(round(value, 6) for value in self.arrays.exp(scores[1:-1]).tolist())
+        probabilities = self.arrays.exp(scores[1:-1])
+        return tuple(round(value, 6) for value in probabilities.tolist())
 
 
 def _deletion_scores(steps: Sequence[Step]) -> Array | None:

@@ -35,9 +35,9 @@ class Int8Weight(NamedTuple):
     def in_seven_bits(self, path: Path) -> dict[str, np.ndarray]:
         """Both by their names, the largest weight of an output being 63 in the place of 127."""
         rows, columns = self.shape
-        small = np.fromfile(path, np.int8, rows * columns, offset=self.weight_offset)
+        weights = np.fromfile(path, np.int8, rows * columns, offset=self.weight_offset)
         scales = np.fromfile(path, np.float32, columns, offset=self.scales_offset)
-        halved = small.reshape(rows, columns) * np.float32(63 / 127)
+        halved = weights.reshape(self.shape) * np.float32(63 / 127)
         halved = np.rint(halved).astype(np.int8)
         return {self.weight: halved, self.scales: scales * np.float32(127 / 63)}
 
@@ -79,8 +79,9 @@ class Session:
         self.replaced: list[onnxruntime.OrtValue] = []  # onnxruntime only borrows them
         for weight in int8 if overflows() else ():
             for name, values in weight.in_seven_bits(weights_path).items():
-                self.replaced.append(onnxruntime.OrtValue.ortvalue_from_numpy(values))
-                options.add_initializer(name, self.replaced[-1])
+                replacement = onnxruntime.OrtValue.ortvalue_from_numpy(values)
+                self.replaced.append(replacement)
+                options.add_initializer(name, replacement)
         options.log_severity_level = _ERRORS_ALONE
         options.intra_op_num_threads = threads or 0
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")

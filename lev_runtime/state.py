@@ -49,8 +49,12 @@ class RefinementState:
     def __init__(
         self, tokens: Array, memory: Any, pad: int, retain_history: bool, arrays: Arrays
     ) -> None:
-        count, real = len(tokens), tokens != pad
-        self.tokens, self.memory, self.pad, self.arrays = tokens, memory, pad, arrays
+        count = len(tokens)
+        real = tokens != pad
+        self.tokens = tokens
+        self.memory = memory
+        self.pad = pad
+        self.arrays = arrays
         self.lengths = real.sum(1)
         self.scores = arrays.zeros(tokens.shape, tokens)
         self.actions = arrays.zeros((count,), tokens)
@@ -76,7 +80,8 @@ class RefinementState:
 
     def _positions(self) -> Array:
         rows, width = self.tokens.shape
-        return self.arrays.repeated(self.arrays.positions(width, self.tokens), rows)
+        places = self.arrays.positions(width, self.tokens)
+        return self.arrays.repeated(places, rows)
 
     # iterations -------------------------------------------------------------------------------
 
@@ -89,20 +94,21 @@ class RefinementState:
 
     def record(self, operation: "Operation", decision: "Decision") -> None:
         """Notes the present tokens as what an operation has left (:class:`.records.Step`)."""
-        if self.phases is not None:
-            mask, scores = operation.noted(self, decision)
-            phase = Phase(
-                operation.name,
-                operation.stage,
-                self.iteration,
-                self.numbers,
-                self.tokens,
-                self.origin,
-                self.since,
-                mask,
-                scores,
-            )
-            self.open_phases.append(phase)
+        if self.phases is None:
+            return
+        mask, scores = operation.noted(self, decision)
+        phase = Phase(
+            operation.name,
+            operation.stage,
+            self.iteration,
+            self.numbers,
+            self.tokens,
+            self.origin,
+            self.since,
+            mask,
+            scores,
+        )
+        self.open_phases.append(phase)
 
     def close_iteration(self) -> None:
         """What was recorded belongs to the history of the sentences that have stayed."""
@@ -116,10 +122,11 @@ class RefinementState:
     def note_changes(self, decision: "Decision") -> None:
         """Notes which sentences a decision, which the host has read, is going to change."""
         for row, changes in enumerate(decision.changed):
-            if changes:
-                self.idle[row] = False
-                for flags in self.changed.values():
-                    flags[row] = True
+            if not changes:
+                continue
+            self.idle[row] = False
+            for flags in self.changed.values():
+                flags[row] = True
 
     def note_reading(self, operation: "Operation") -> None:
         """Notes that an operation reads the present tokens."""
@@ -128,15 +135,18 @@ class RefinementState:
     def keep(self, decision: "Decision", leave: Callable[..., Trace] | None = None) -> None:
         """Deletes the tokens that are not kept (B × T, bool), and leaves out columns that hold
         nothing but padding. ``leave``: makes a trace of tokens and of those that are deleted."""
-        keep, self.trace = decision.action, None
+        keep = decision.action
+        self.trace = None
         if any(decision.changed):
             deleted = (self.tokens != self.pad) & ~keep
             if leave is not None:
-                self.trace, self.traced = leave(self.tokens, deleted), self.sizes
+                self.trace = leave(self.tokens, deleted)
+                self.traced = self.sizes
             assert decision.scores is not None
             log_probs = self.arrays.fill(decision.scores, ~deleted, 0.0)
             self.actions = self.actions + log_probs.sum(1)
-            self.lengths, self.sizes = decision.lengths, decision.sizes
+            self.lengths = decision.lengths
+            self.sizes = decision.sizes
             self.move(self.arrays.compaction(keep, max(self.sizes)))
         self._narrow()
 
@@ -145,7 +155,8 @@ class RefinementState:
         there is none → B × T'."""
         self.scores = moved(self.scores, 0.0)
         self.origin = moved(self.origin, -1)
-        self.since = None if self.since is None else moved(self.since, -1)
+        if self.since is not None:
+            self.since = moved(self.since, -1)
         self.tokens = moved(self.tokens, self.pad)
 
     def open(self, decision: "Decision", placeholder: int) -> None:
@@ -159,9 +170,11 @@ class RefinementState:
         opened = self.arrays.opening(self.lengths, counts, max(sizes))
         self.scores = opened(self.scores, 0.0, 0.0)
         self.origin = opened(self.origin, -1, -1)
-        self.since = None if self.since is None else opened(self.since, -1, -1)
+        if self.since is not None:
+            self.since = opened(self.since, -1, -1)
         self.tokens = opened(self.tokens, placeholder, self.pad)
-        self.lengths, self.sizes = decision.lengths, sizes
+        self.lengths = decision.lengths
+        self.sizes = sizes
         if self.trace is not None:
             self.traced = [size + new for size, new in zip(self.traced, totals, strict=True)]
             self.trace = self.trace.opened(counts, self.tokens, self.pad, max(self.traced))
@@ -171,7 +184,8 @@ class RefinementState:
         where, places, arrays = decision.where, decision.places, self.arrays
         assert where is not None
         self.origin = arrays.fill(self.origin, where, -1)
-        self.since = None if self.since is None else arrays.fill(self.since, where, -1)
+        if self.since is not None:
+            self.since = arrays.fill(self.since, where, -1)
         self.tokens = arrays.put(self.tokens, places, decision.action)
         self.scores = arrays.put(self.scores, places, decision.scores)
         written = arrays.fill(self.scores, ~where, 0.0)
@@ -183,17 +197,19 @@ class RefinementState:
         rows = range(len(self.numbers))
         changed = {name: tuple(compress(rows, flags)) for name, flags in self.changed.items()}
         total = sum(self.sizes)
+        slots = total - len(rows)
         deleted = 0 if self.trace is None else sum(self.traced) - total
-        return Facts(changed, total - len(rows), deleted, places, writing)
+        return Facts(changed, slots, deleted, places, writing)
 
     # sentences leave --------------------------------------------------------------------------
 
     def finish(self, done: Sequence[bool], steps: int, reason: Termination) -> None:
         """Notes what stands as the outcome, after ``steps``, of the sentences that are ``done``."""
-        if any(done):
-            leaving = {number: row for row, number in enumerate(self.numbers) if done[row]}
-            standing = self.tokens, self.origin, self.scores, self.actions
-            self.outcomes.append(Outcome(leaving, steps, reason, *standing))
+        if not any(done):
+            return
+        rows = {number: row for row, number in enumerate(self.numbers) if done[row]}
+        outcome = Outcome(rows, steps, reason, self.tokens, self.origin, self.scores, self.actions)
+        self.outcomes.append(outcome)
 
     def hypotheses(self) -> list[EditHypothesis]:
         """Of the sentences, in the order of the batch that came in, once all are finished."""
@@ -206,29 +222,32 @@ class RefinementState:
             return None
         stays = [not leaves for leaves in done]
         for name in ("numbers", "sizes", "idle", "traced"):
-            setattr(self, name, list(compress(getattr(self, name), stays)))
+            values = getattr(self, name)
+            setattr(self, name, list(compress(values, stays)))
         for name, flags in self.changed.items():
             self.changed[name] = list(compress(flags, stays))
         if not any(stays):
             return None
         stay = list(compress(range(len(stays)), stays))
         staying = self.arrays.send(stay, self.tokens)
-        for name in _ARRAYS:
-            values = getattr(self, name)
-            if values is not None:
-                setattr(self, name, self.arrays.take(values, staying))
-        self.trace = None if self.trace is None else self.trace.select(staying)
+        self._change(_ARRAYS, lambda values: self.arrays.take(values, staying))
+        if self.trace is not None:
+            self.trace = self.trace.select(staying)
         self.memory = self.memory.select(staying)
         return staying, stay
 
     def _narrow(self) -> None:
         width = max(self.sizes)
-        if width == self.tokens.shape[1]:
-            return
-        for name in ("tokens", "scores", "origin", "since"):
+        if width < self.tokens.shape[1]:
+            names = ("tokens", "scores", "origin", "since")
+            self._change(names, lambda values: self.arrays.copy(values[:, :width]))
+
+    def _change(self, names: Sequence[str], change: Callable[[Array], Array]) -> None:
+        """Changes the arrays of these names that are there."""
+        for name in names:
             values = getattr(self, name)
             if values is not None:
-                setattr(self, name, self.arrays.copy(values[:, :width]))
+                setattr(self, name, change(values))
 
     # states that come back --------------------------------------------------------------------
 
@@ -238,7 +257,8 @@ class RefinementState:
         if self.seen is None:
             self.seen = now
         else:
-            self.seen = self.arrays.concatenate(self._alike(self.seen, now), 1)
+            states = self._alike(self.seen, now)
+            self.seen = self.arrays.concatenate(states, 1)
 
     def seen_before(self, tokens: Array) -> tuple[Array, Array]:
         """Whether the same tokens (B × T) were seen at any time (B, bool), and at the last."""
@@ -250,6 +270,8 @@ class RefinementState:
     def _alike(self, first: Array, second: Array) -> tuple[Array, Array]:
         """Both, B × any × T, with padding behind the narrower."""
         width = max(first.shape[2], second.shape[2])
-        first = self.arrays.pad(first, 0, width - first.shape[2], self.pad)
-        second = self.arrays.pad(second, 0, width - second.shape[2], self.pad)
-        return first, second
+
+        def widened(values: Array) -> Array:
+            return self.arrays.pad(values, 0, width - values.shape[2], self.pad)
+
+        return widened(first), widened(second)

@@ -45,17 +45,17 @@ class Dictionary:
 
     def encode(self, words: Sequence[str]) -> list[int]:
         """<s>, the words and </s>."""
-        known, unk = self.index.get, self.unk
-        return [self.bos, *(known(word, unk) for word in words), self.eos]
+        numbers = [self.index.get(word, self.unk) for word in words]
+        return [self.bos, *numbers, self.eos]
 
 
 def read_dictionaries(folder: Folder) -> tuple[Dictionary, Dictionary]:
     """Those of source and target."""
     content = folder.json(DICTIONARIES)
-    sides = content["source"], content.get("target", content["source"])
+    source = content["source"]
+    target = content.get("target", source)
     shared = content["special"], content["nspecial"], content["placeholder"]
-    source, target = (Dictionary(side, *shared) for side in sides)
-    return source, target
+    return Dictionary(source, *shared), Dictionary(target, *shared)
 
 
 class TextCodec:
@@ -85,7 +85,9 @@ class TextCodec:
             text = _SPACES.sub(" ", text)
         if self.bpe == "characters":
             return " ".join(text.replace(" ", _SPACE))
-        return text if self.model is None else " ".join(self.model.encode(text, out_type=str))
+        if self.model is None:
+            return text
+        return " ".join(self.model.encode(text, out_type=str))
 
     def decode(self, tokens: str) -> str:
         """Tokens with spaces between them as a text."""

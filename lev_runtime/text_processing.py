@@ -30,15 +30,19 @@ class TextProcessing:
         bpe: TextEncoder | None = None,
         by_letter: bool = False,
     ) -> None:
-        self.tokenizer, self.bpe = tokenizer, bpe
+        self.tokenizer = tokenizer
+        self.bpe = bpe
         self.by_letter = tokenizer is None and by_letter
 
     def tokens(self, text: str) -> Tokens:
         """A text as the model's tokens, each as it is spelt, known to the model or not."""
         if self.by_letter and text.split() == [text]:
             return tuple(text)  # a lexicon has many words
-        text = self.tokenizer.encode(text) if self.tokenizer else text
-        return tuple((self.bpe.encode(text) if self.bpe else text).split())
+        if self.tokenizer:
+            text = self.tokenizer.encode(text)
+        if self.bpe:
+            text = self.bpe.encode(text)
+        return tuple(text.split())
 
     def text(self, tokens: Sequence[str | None]) -> str:
         """The text of tokens; :data:`UNREADABLE` for None."""

@@ -31,12 +31,14 @@ class Trace:
         if not more:
             return self
         tokens = self.arrays.pad(self.tokens, 0, more, pad)
-        return type(self)(tokens, self.arrays.pad(self.deleted, 0, more, False))
+        deleted = self.arrays.pad(self.deleted, 0, more, False)
+        return type(self)(tokens, deleted)
 
     def select(self, rows: Array) -> Self:
         """The sentences at ``rows``."""
         tokens = self.arrays.take(self.tokens, rows)
-        return type(self)(tokens, self.arrays.take(self.deleted, rows))
+        deleted = self.arrays.take(self.deleted, rows)
+        return type(self)(tokens, deleted)
 
     def opened(self, counts: Array, after: Array, pad: int, width: int | None = None) -> Self:
         """The sentences after an insertion; new tokens stand behind what was deleted there.
@@ -44,7 +46,8 @@ class Trace:
         counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then. width: of
         the longest sentence then, with what was deleted, where it is known.
         """
-        arrays, standing = self.arrays, self.standing(pad)
+        arrays = self.arrays
+        standing = self.standing(pad)
         # the slot left of a token that stands, by its number among those
         numbers = standing.cumsum(1)[:, 1:]
         slots = arrays.between(numbers - 2, 0, counts.shape[1] - 1)

@@ -29,8 +29,10 @@ Splits = dict[str, list[str]]
 def find_splits(args: argparse.Namespace) -> Splits:
     """The files that fairseq-preprocess's flags speak of; all of them are there."""
     langs = [args.source_lang]
-    langs += [] if args.only_source else [args.target_lang]
-    langs += [args.draft_lang] if args.draft_lang else []
+    if not args.only_source:
+        langs.append(args.target_lang)
+    if args.draft_lang:
+        langs.append(args.draft_lang)
     splits: Splits = {}
     for part in ("train",) if args.dict_only else ("train", "valid", "test"):
         option = getattr(args, f"{part}pref") or ""
@@ -109,8 +111,10 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictiona
     with tempfile.TemporaryDirectory() as scratch:
         if args.draft_lang and not (args.tgtdict or joined and args.srcdict):
             # training drafts count as targets do
-            path, task = os.path.join(scratch, "dict.txt"), tasks.get_task(args.task)
-            texts, roles = splits["train"][not joined :], {"src": joined, "tgt": not joined}
+            path = os.path.join(scratch, "dict.txt")
+            task = tasks.get_task(args.task)
+            texts = splits["train"][not joined :]
+            roles = {"src": joined, "tgt": not joined}
             preprocess._build_dictionary(texts, task, args, **roles).save(path)
             vars(args)["srcdict" if joined else "tgtdict"] = path
         preprocess.main(args)

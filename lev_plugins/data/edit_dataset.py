@@ -49,15 +49,18 @@ class EditDataset(LanguagePairDataset):
     ) -> Batch:
         """A batch as the class describes it; fairseq sorts its sentences by source length."""
         batch: Batch = super().collater(samples, pad_to_length)
-        if batch and self.draft is not None:
-            order = batch["id"].tolist()
-            batch["draft"] = self._collated([self.draft[i] for i in order], self.src_dict.pad())
-            if self.marks is not None:
-                batch["marks"] = self._collated([self.marks[i] for i in order], 0)
-                batch["constraints"] = torch.stack([batch["draft"], batch["marks"]], 1)
-            if self.aligned:  # here, in data-loader workers, and not while the model learns
-                sides = batch["draft"], batch["target"]
-                batch["draft_kept"], batch["target_kept"] = lcs_masks(*sides, self.tgt_dict.pad())
+        if not batch or self.draft is None:
+            return batch
+        order = batch["id"].tolist()
+        draft = self._collated([self.draft[i] for i in order], self.src_dict.pad())
+        batch["draft"] = draft
+        if self.marks is not None:
+            marks = self._collated([self.marks[i] for i in order], 0)
+            batch["marks"] = marks
+            batch["constraints"] = torch.stack([draft, marks], 1)
+        if self.aligned:  # here, in data-loader workers, and not while the model learns
+            masks = lcs_masks(draft, batch["target"], self.tgt_dict.pad())
+            batch["draft_kept"], batch["target_kept"] = masks
         return batch
 
     def _collated(self, rows: list[Tensor], fill: int) -> Tensor:
@@ -84,4 +87,5 @@ class EditDataset(LanguagePairDataset):
             return kept, ignored
         limit = max_sizes[-1] if isinstance(max_sizes, (tuple, list)) else max_sizes
         short = self.draft_sizes[kept] <= (limit or np.inf)
-        return kept[short], list(ignored) + kept[~short].tolist()
+        too_long = kept[~short].tolist()
+        return kept[short], [*ignored, *too_long]

@@ -40,7 +40,8 @@ class Words(NamedTuple):
 
 def words_of(block: bytes) -> Words:
     """Finds the words of a block."""
-    blank = np.concatenate([[True], np.frombuffer(block, np.uint8) <= _SPACE, [True]])
+    spaces = np.frombuffer(block, np.uint8) <= _SPACE
+    blank = np.concatenate([[True], spaces, [True]])
     edges = np.flatnonzero(blank[:-1] != blank[1:])
     starts, ends = edges[::2], edges[1::2]
     sizes = ends - starts
@@ -70,7 +71,8 @@ class WordTokens(NamedTuple):
     @classmethod
     def of(cls, lines: Sequence[str], count: Callable[[str], int]) -> "WordTokens":
         """Counts the tokens of the words of ``lines``."""
-        seen = Counter(" ".join(lines).encode().split())
+        text = " ".join(lines)
+        seen = Counter(text.encode().split())
         known = [word.decode("utf-8", "replace") for word in seen]
         tokens = np.array([count(word) for word in known], dtype=np.float64)
         table = np.zeros(1 << _TABLE_BITS, np.uint8)
@@ -80,8 +82,8 @@ class WordTokens(NamedTuple):
         if rare.sum() < 2:
             rare = np.ones_like(rare)
         sizes = np.array([len(word) for word in seen], dtype=np.float64)
-        columns = np.stack([sizes, np.ones_like(sizes)], 1)[rare]
-        per_byte, least = np.linalg.lstsq(columns, tokens[rare], rcond=None)[0]
+        columns = np.stack([sizes, np.ones_like(sizes)], 1)
+        (per_byte, least), *_ = np.linalg.lstsq(columns[rare], tokens[rare], rcond=None)
         return cls(table, float(per_byte), float(least))
 
     def of_lines(self, block: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +93,8 @@ class WordTokens(NamedTuple):
         tokens = self.table[words.places].astype(np.float64)
         unknown = np.flatnonzero(tokens == 0)
         guesses = np.zeros_like(tokens)
-        guesses[unknown] = np.maximum(self.per_byte * words.bytes[unknown] + self.least, 0)
+        guess = self.per_byte * words.bytes[unknown] + self.least
+        guesses[unknown] = np.maximum(guess, 0)
         ends = line_ends(np.frombuffer(block, np.uint8))
         behind = np.searchsorted(words.starts, ends)
         sums = []
@@ -122,12 +125,13 @@ class Fit(NamedTuple):
         columns, guessed = words.of_lines(block)
         sure = guessed == 0
         clear = sure if sure.sum() >= MIN_LINES else np.ones_like(sure)
-        weights = np.linalg.lstsq(columns[clear], lengths[clear], rcond=None)[0]
+        weights, *_ = np.linalg.lstsq(columns[clear], lengths[clear], rcond=None)
         fitted = np.maximum(columns @ weights, 1.0)
         errors = lengths - fitted
         spread = 1.0
         if sure.any():
-            spread = float(np.mean(errors[sure] ** 2 / fitted[sure])) ** 0.5
+            variance = np.mean(errors[sure] ** 2 / fitted[sure])
+            spread = float(variance) ** 0.5
         deviations = np.sqrt(guessed + spread**2 * fitted + 1e-9)
         margin = float(np.quantile(errors / deviations, COVERAGE))
         return cls(words, weights, spread, max(margin, 0.0))
@@ -161,7 +165,8 @@ def estimated_lengths(
     words = WordTokens.of([text[int(number)] for number in others], count)
     measured = "\n".join(text[int(number)] for number in sample).encode()
     fit = Fit.of(words, measured, lengths)
-    sizes, end = np.empty(len(text), np.int32), 0
+    sizes = np.empty(len(text), np.int32)
+    end = 0
     for block in text.blocks():
         estimates = fit(block)
         start, end = end, end + len(estimates)

@@ -58,8 +58,12 @@ class NoisyTranslationDataset(LanguagePairDataset):
     ) -> None:
         target_sizes = None if tgt is None else tgt.sizes
         super().__init__(src, src.sizes, src_dict, tgt, target_sizes, tgt_dict, **options)
-        self.noise, self.seed, self.run, self.share = noise, seed, run, share
-        self.longest, self.truncate = longest, truncate
+        self.noise = noise
+        self.seed = seed
+        self.run = run
+        self.share = share
+        self.longest = longest
+        self.truncate = truncate
         self.longest_target: float = np.inf
         self.estimated = any(side is not None and side.estimated for side in (src, tgt))
         self.max_tokens: int | None = None  # of a batch
@@ -133,8 +137,7 @@ class NoisyTranslationDataset(LanguagePairDataset):
         return batches[0] if batches else {}
 
     def _fits(self, sample: Sample) -> bool:
-        target = sample["target"]
-        source_size, target_size = len(sample["source"]), 0 if target is None else len(target)
+        source_size, target_size = _sizes(sample)
         if source_size <= self.longest and target_size <= self.longest_target:
             return True
         if sample["id"] not in self.skipped:
@@ -156,14 +159,21 @@ class NoisyTranslationDataset(LanguagePairDataset):
         rng = sentence_random(self.seed, int(self._epoch), number, self.run or 0)
         if not self.share:
             line = self.noise(clean, rng)
+        elif rng.random() < self.share:
+            line = self.noise(self.tgt.lines[number], rng)
         else:
-            line = clean if rng.random() >= self.share else self.noise(self.tgt.lines[number], rng)
+            line = clean
         tokens = self.src.tokens(line)
         if len(tokens) > self.longest and not self.truncate:
             return self.src.tokens(clean)
         return truncate(tokens, self.longest)
 
 
-def _longest_side(sample: Sample) -> int:
+def _sizes(sample: Sample) -> tuple[int, int]:
+    """Tokens of source and target, 0 where there is none."""
     target = sample["target"]
-    return max(len(sample["source"]), 0 if target is None else len(target))
+    return len(sample["source"]), 0 if target is None else len(target)
+
+
+def _longest_side(sample: Sample) -> int:
+    return max(_sizes(sample))

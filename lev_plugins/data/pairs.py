@@ -59,11 +59,9 @@ class BinarizedPairs:
         step = max(-(-count // most), 1)
         pairs = []
         for number in range(0, count, step):
-            sides = sources[number].numpy(), targets[number].numpy()
-            before, after = (
-                side[side >= dictionary.nspecial]
-                for side, dictionary in zip(sides, (source, target))
-            )
+            before, after = sources[number].numpy(), targets[number].numpy()
+            before = before[before >= source.nspecial]
+            after = after[after >= target.nspecial]
             pairs.append(np.unique(np.concatenate([before, after + offset])))
         if not any(map(len, pairs)):
             raise UserError("the training data have no symbols: all lines are empty or unknown")

@@ -53,7 +53,8 @@ class _Watched:
     """Sentences, and whether all that have passed were empty."""
 
     def __init__(self, sentences: Iterator[str]) -> None:
-        self.sentences, self.empty = sentences, True
+        self.sentences = sentences
+        self.empty = True
 
     def __iter__(self) -> Iterator[str]:
         for sentence in self.sentences:

@@ -42,7 +42,9 @@ class TextDataset(FairseqDataset):
         estimates: bool = False,
         sizes: np.ndarray | None = None,
     ) -> None:
-        self.lines, self.encode, self.dictionary = lines, encode, dictionary
+        self.lines = lines
+        self.encode = encode
+        self.dictionary = dictionary
         self.looked_at = self.unknown = 0
         self.estimated = estimates and len(lines) > MEASURED_LINES
         if sizes is not None:
@@ -78,7 +80,8 @@ class TextDataset(FairseqDataset):
 
     def tokens(self, line: str) -> Tensor:
         """Tokens of a line, long."""
-        tokens = self.dictionary.encode_line(self.encode(line), add_if_not_exist=False).long()
+        subwords = self.encode(line)
+        tokens = self.dictionary.encode_line(subwords, add_if_not_exist=False).long()
         words = tokens[:-1]
         words.masked_fill_(words < self.dictionary.nspecial, self.dictionary.unk())
         return tokens

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..errors import UserError
 from ..nn.t5 import RMSNorm
 from ..nn.transformer import ACTIVATIONS, Attention
-from .graph import FLOAT, MICROSOFT, Graph
+from .graph import FLOAT, MICROSOFT, Dimensions, Graph
 
 _ACTIVATIONS: dict[Any, tuple[str, dict[str, Any]]] = {
     ACTIVATIONS["relu"]: ("Relu", {}),
@@ -46,13 +46,21 @@ class Stream:
 
 def norm(graph: Graph, layer: Any, stream: Stream) -> Stream:
     """The stream with its addend added, and the norm of that: ``addend`` is the normed one."""
-    kind, parameters = "LayerNormalization", [graph.constant(layer.weight)]
+    weight = graph.constant(layer.weight)
     if isinstance(layer, RMSNorm):
-        kind = "SimplifiedLayerNormalization"
+        kind, parameters = "SimplifiedLayerNormalization", [weight]
     else:
-        parameters.append(graph.constant(layer.bias))
-    summed = graph.node("Add", stream.x, stream.addend) if stream.addend else stream.x
-    return Stream(summed, graph.node(kind, summed, *parameters, epsilon=layer.eps, axis=-1))
+        kind, parameters = "LayerNormalization", [weight, graph.constant(layer.bias)]
+    x = summed(graph, stream)
+    normed = graph.node(kind, x, *parameters, epsilon=layer.eps, axis=-1)
+    return Stream(x, normed)
+
+
+def summed(graph: Graph, stream: Stream) -> str:
+    """The stream's ``x`` with its addend added."""
+    if not stream.addend:
+        return stream.x
+    return graph.node("Add", stream.x, stream.addend)
 
 
 def turned(graph: Graph, x: str, sight: Sight, heads: int, first: str = "") -> str:
@@ -69,7 +77,8 @@ def turn_tables(graph: Graph, width: int | None, longest: int) -> tuple[str, str
     if width is None:
         return None
     rate = 10000.0 ** -(torch.arange(0, width, 2) / width)
-    angle = torch.arange(longest).unsqueeze(1) * rate
+    places = torch.arange(longest)
+    angle = places.unsqueeze(1) * rate
     return graph.constant(angle.cos()), graph.constant(angle.sin())
 
 
@@ -80,25 +89,27 @@ def attend(
     options: dict[str, Any] = {"num_heads": attention.heads, "domain": MICROSOFT}
     if attention.scale is not None:
         options["scale"] = attention.scale
-    inputs = query, key, value, "", sight.mask, sight.bias
-    looked = graph.node("MultiHeadAttention", *inputs, **options)
-    return linear(graph, attention.output, looked)
+    no_bias = ""
+    values = query, key, value, no_bias, sight.mask, sight.bias
+    heads = graph.node("MultiHeadAttention", *values, **options)
+    return linear(graph, attention.output, heads)
 
 
 def self_attention(graph: Graph, attention: Attention, x: str, sight: Sight) -> str:
     """B × T × C → B × T × C."""
     projected = linear(graph, attention.inputs, x)
-    query, key, value = graph.several("Split", [projected], 3, axis=2, num_outputs=3)
+    query, key, value = graph.split(projected, 3)
     query = turned(graph, query, sight, attention.heads)
     key = turned(graph, key, sight, attention.heads)
     return attend(graph, attention, query, key, value, sight)
 
 
-def keys_values(graph: Graph, attention: Attention, states: str) -> list[str]:
+def keys_values(graph: Graph, attention: Attention, states: str) -> tuple[str, str]:
     """Keys and values of B × S × C states for a layer, B × H × S × D each."""
     projected = linear(graph, attention.inputs, states)
-    parts = graph.several("Split", [projected], 2, axis=2, num_outputs=2)
-    return [by_heads(graph, part, attention.heads) for part in parts]
+    key, value = graph.split(projected, 2)
+    heads = attention.heads
+    return by_heads(graph, key, heads), by_heads(graph, value, heads)
 
 
 def by_heads(graph: Graph, x: str, heads: int) -> str:
@@ -133,8 +144,9 @@ def feed_forward(graph: Graph, block: Any, x: str) -> str:
     """A block's last sub-layer, without its norm."""
     hidden = linear(graph, block.fc1, x)
     if getattr(block, "gated", False):
-        gate, hidden = graph.several("Split", [hidden], 2, axis=2, num_outputs=2)
-        hidden = graph.node("Mul", activated(graph, block.activation, gate), hidden)
+        gate, hidden = graph.split(hidden, 2)
+        opened = activated(graph, block.activation, gate)
+        hidden = graph.node("Mul", opened, hidden)
     else:
         hidden = activated(graph, block.activation, hidden)
     return linear(graph, block.fc2, hidden)
@@ -145,8 +157,8 @@ def sublayer(graph: Graph, block: Any, layer: nn.Module, stream: Stream, call: A
     if block.pre_norm:
         normed = norm(graph, layer, stream)
         return Stream(normed.x, call(normed.addend))
-    summed = norm(graph, layer, Stream(stream.x, call(stream.x)))
-    return Stream(summed.addend)
+    normed = norm(graph, layer, Stream(stream.x, call(stream.x)))
+    return Stream(normed.addend)
 
 
 def attended(graph: Graph, layer: Any, stream: Stream, sight: Sight) -> Stream:
@@ -157,25 +169,26 @@ def attended(graph: Graph, layer: Any, stream: Stream, sight: Sight) -> Stream:
 
 def read(
     graph: Graph,
+    block: Any,
     layer: Any,
-    cross: Attention,
-    cross_norm: nn.Module,
     stream: Stream,
     memory: tuple[str, str],
     source: Sight,
 ) -> Stream:
-    """Attention to a memory's keys and values, in a block."""
+    """Attention to a memory's keys and values, in a block; ``layer`` holds it, and its norm."""
+    cross = layer.cross_attention
 
     def call(x: str) -> str:
-        assert cross.query is not None
-        return attend(graph, cross, linear(graph, cross.query, x), *memory, source)
+        query = linear(graph, cross.query, x)
+        return attend(graph, cross, query, *memory, source)
 
-    return sublayer(graph, layer, cross_norm, stream, call)
+    return sublayer(graph, block, layer.cross_norm, stream, call)
 
 
 def fed(graph: Graph, layer: Any, stream: Stream) -> Stream:
     """The feed-forward layer of a block."""
-    return sublayer(graph, layer, layer.feed_norm, stream, partial(feed_forward, graph, layer))
+    call = partial(feed_forward, graph, layer)
+    return sublayer(graph, layer, layer.feed_norm, stream, call)
 
 
 def block(
@@ -189,16 +202,15 @@ def block(
     """A block; ``memory``: keys and values of the source for its cross-attention, if it has one."""
     stream = attended(graph, layer, stream, sight)
     if memory is not None and source is not None:
-        reads = layer, layer.cross_attention, layer.cross_norm
-        stream = read(graph, *reads, stream, memory, source)
+        stream = read(graph, layer, layer, stream, memory, source)
     return fed(graph, layer, stream)
 
 
 def ended(graph: Graph, layer: nn.Module | None, stream: Stream) -> str:
     """The stream's sum, normed where there is a norm behind the last block."""
-    if layer is not None:
-        return norm(graph, layer, stream).addend
-    return graph.node("Add", stream.x, stream.addend) if stream.addend else stream.x
+    if layer is None:
+        return summed(graph, stream)
+    return norm(graph, layer, stream).addend
 
 
 def with_positions(graph: Graph, x: str, table: Tensor, pad: int, tokens: str) -> str:
@@ -206,14 +218,30 @@ def with_positions(graph: Graph, x: str, table: Tensor, pad: int, tokens: str) -
 
     Padding stands on the right: place t is row pad + 1 + t.
     """
-    shape = graph.node("Shape", tokens, start=1, end=2)
-    places = graph.constant(table[pad + 1 :])
-    first = axis = graph.constant([0])
-    rows = graph.node("Slice", places, first, shape, axis)
+    length = graph.node("Shape", tokens, start=1, end=2)
+    first = axis = [0]
+    rows = graph.node("Slice", table[pad + 1 :], first, length, axis)
     return graph.node("Add", x, rows)
 
 
-def give_keys_values(graph: Graph, name: str, pair: list[str], heads: int, width: int) -> None:
-    """Gives out keys and values of a layer as ``key_NAME`` and ``value_NAME``."""
-    for kind, value in zip(("key", "value"), pair, strict=True):
-        graph.output(f"{kind}_{name}", value, FLOAT, ["batch", heads, "source", width])
+def head_width(attention: Attention) -> int:
+    """D."""
+    return attention.output.in_features // attention.heads
+
+
+def take_keys_values(
+    graph: Graph, name: str, attention: Attention, rows: str = "batch", length: str = "source"
+) -> tuple[str, str]:
+    """Keys and values of a layer that come in as ``key_NAME`` and ``value_NAME``."""
+    shape: Dimensions = [rows, attention.heads, length, head_width(attention)]
+    key = graph.input(f"key_{name}", FLOAT, shape)
+    value = graph.input(f"value_{name}", FLOAT, shape)
+    return key, value
+
+
+def give_keys_values(graph: Graph, name: str, attention: Attention, pair: tuple[str, str]) -> None:
+    """Gives out a source's keys and values for a layer as ``key_NAME`` and ``value_NAME``."""
+    shape: Dimensions = ["batch", attention.heads, "source", head_width(attention)]
+    key, value = pair
+    graph.output(f"key_{name}", key, FLOAT, shape)
+    graph.output(f"value_{name}", value, FLOAT, shape)

@@ -29,17 +29,16 @@ def write_graph(
     mask = graph.input("mask", INT32, ["batch", "length"])
     vectors = graph.embedding(tokens, model.embed.table.weight, model.embed.scale)
     states = encoded(graph, model.encoder, vectors, tokens, mask)
-    tags = kind is ProblemType.TAGGING
-    Decoder(graph, model.decoder, tags).write(states, mask, model.head)
+    decoder = Decoder(graph, model.decoder, tags=kind is ProblemType.TAGGING)
+    decoder.write(states, mask, model.head)
     return {"labeler": graph.save(folder / GRAPH)}
 
 
 def encoded(graph: Graph, encoder: nn.Module, vectors: str, tokens: str, mask: str) -> str:
     """The encoder's states of B × S × C vectors."""
     if isinstance(encoder, T5Encoder):
-        bias = relative_bias(graph, encoder.bias, tokens)
         layers, last, stream = encoder.blocks, encoder.norm, Stream(vectors)
-        sight = Sight(mask, bias)
+        sight = Sight(mask, relative_bias(graph, encoder.bias, tokens))
     else:
         assert isinstance(encoder, BertEncoder)
         places = blocks.with_positions(graph, vectors, encoder.places.weight, -1, tokens)
@@ -53,30 +52,34 @@ def encoded(graph: Graph, encoder: nn.Module, vectors: str, tokens: str, mask: s
 
 def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
     """The bias of all heads by the distance of key and query: 1 × H × T × T."""
-    zero, step = graph.integer(0), graph.integer(1)
-    length = graph.node("Gather", graph.node("Shape", tokens), graph.integer(1))
-    place = graph.node("Range", zero, length, step)
-    key, query = (graph.node("Unsqueeze", place, graph.constant([axis])) for axis in (0, 1))
+    zero = graph.constant([0])
+    shape = graph.node("Shape", tokens)
+    length = graph.node("Gather", shape, [1])
+    place = graph.node("Range", zero, length, [1])
+    key = graph.node("Unsqueeze", place, [0])
+    query = graph.node("Unsqueeze", place, [1])
     ahead = graph.node("Sub", key, query)
-    seen = ahead if bias.bidirectional else graph.node("Min", ahead, zero)
-    distance = graph.node("Abs", seen)
-    distance = graph.node("Min", distance, graph.integer(bias.longest))
-    bucket = graph.node("Gather", graph.constant(bias.bucket), distance)
+    difference = ahead if bias.bidirectional else graph.node("Min", ahead, zero)
+    distance = graph.node("Abs", difference)
+    distance = graph.node("Min", distance, [bias.longest])
+    bucket = graph.node("Gather", bias.bucket, distance)
     if bias.bidirectional:
         is_behind = graph.node("Greater", ahead, zero)
         behind = graph.node("Cast", is_behind, to=INT64)
-        offset = graph.node("Mul", behind, graph.integer(bias.side))
+        offset = graph.node("Mul", behind, [bias.side])
         bucket = graph.node("Add", bucket, offset)
     rows = graph.embedding(bucket, bias.table.weight)
     rows = graph.node("Transpose", rows, perm=[2, 0, 1])
-    return graph.node("Unsqueeze", rows, graph.constant([0]))
+    return graph.node("Unsqueeze", rows, [0])
 
 
 class Decoder:
     """The decoder of latents, and the head behind it."""
 
     def __init__(self, graph: Graph, decoder: Any, tags: bool) -> None:
-        self.graph, self.decoder, self.tags = graph, decoder, tags
+        self.graph = graph
+        self.decoder = decoder
+        self.tags = tags
 
     def write(self, states: str, mask: str, head: nn.Module) -> None:
         """Logits of B × L ``latents``, of which ``latent_mask`` is 0 at padding; B × L × outputs.
@@ -107,19 +110,18 @@ class Decoder:
         graph = self.graph
         spans = graph.input("spans", INT64, ["batch", "length"])
         latent_spans = graph.input("latent_spans", INT64, ["batch", "positions"])
-        rows = graph.node("Unsqueeze", latent_spans, graph.constant([2]))
-        columns = graph.node("Unsqueeze", spans, graph.constant([1]))
+        rows = graph.node("Unsqueeze", latent_spans, [2])
+        columns = graph.node("Unsqueeze", spans, [1])
         own = graph.node("Equal", rows, columns)
-        bias = graph.node("Where", own, graph.constant(0.0), graph.constant(_HIDDEN))
-        return Sight(mask, graph.node("Unsqueeze", bias, graph.constant([1])))
+        bias = graph.node("Where", own, 0.0, _HIDDEN)
+        bias = graph.node("Unsqueeze", bias, [1])
+        return Sight(mask, bias)
 
     def _read(self, layer: Any, stream: Stream, states: str, source: Sight) -> Stream:
         """Attention to the text, and the feed-forward layer."""
-        graph, cross = self.graph, layer.cross_attention
-        key, value = blocks.keys_values(graph, cross, states)
-        reads = layer.block, cross, layer.cross_norm
-        stream = blocks.read(graph, *reads, stream, (key, value), source)
-        return blocks.fed(graph, layer.block, stream)
+        memory = blocks.keys_values(self.graph, layer.cross_attention, states)
+        stream = blocks.read(self.graph, layer.block, layer, stream, memory, source)
+        return blocks.fed(self.graph, layer.block, stream)
 
     def _head(self, head: nn.Module, features: str) -> None:
         graph = self.graph
@@ -130,7 +132,7 @@ class Decoder:
             return
         # a product for each label: N × B × C with N × C × 2
         rows = graph.node("Transpose", features, perm=[1, 0, 2])
-        product = graph.node("MatMul", rows, graph.constant(head.weight.transpose(1, 2)))
+        product = graph.node("MatMul", rows, head.weight.transpose(1, 2))
         logits = graph.node("Transpose", product, perm=[1, 0, 2])
-        logits = graph.node("Add", logits, graph.constant(head.bias))
+        logits = graph.node("Add", logits, head.bias)
         graph.output("logits", logits, FLOAT, ["batch", "positions", 2])

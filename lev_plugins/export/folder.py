@@ -66,7 +66,8 @@ def export(
         writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
     elif names["model"].startswith(PBD):
         state = load_state(checkpoint)
-        writer = pbd_writer(load_parts(checkpoint, state, data, text), state, int8)
+        parts = load_parts(checkpoint, state, data, text)
+        writer = pbd_writer(parts, state, int8)
     elif names["task"] not in EDITING:
         kind = names["model"] or f"model of --task {names['task']}"
         known = "levenshtein_editor, enct5 and pbd_transformer can be exported"
@@ -116,21 +117,25 @@ def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
     (model,), task = editor.models, editor.task
 
     def write(folder: Path) -> dict[str, Any]:
-        graphs = levenshtein.write_graphs(model, folder, WeightFile(folder), int8)
+        weights = WeightFile(folder)
+        graphs = levenshtein.write_graphs(model, folder, weights, int8)
         _write_dictionaries(folder, task.src_dict, task.tgt_dict)
-        threshold = task.cfg.delete_threshold
         _, model_limit = model.max_positions()
         settings = {
             "limits": list(editor.limits),
             "model_limit": model_limit,
             "max_target_positions": task.cfg.max_target_positions,
-            "delete_threshold": 0.5 if threshold is None else threshold,
+            "delete_threshold": editor.delete_threshold,
             "old_source": task.old_source,
             "placeholder": task.placeholder,
         }
         texts = text.write(editor.tokenizer, editor.bpe, folder)
-        described = {"model": "levenshtein_editor", "graphs": graphs}
-        return described | {"settings": settings, "text": texts}
+        return {
+            "model": "levenshtein_editor",
+            "graphs": graphs,
+            "settings": settings,
+            "text": texts,
+        }
 
     return write
 
@@ -163,10 +168,10 @@ def pbd_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Wr
 
     def write(folder: Path) -> dict[str, Any]:
         assert isinstance(model, PBDTransformerModel)
-        graphs = pbd.write_graphs(model, folder, WeightFile(folder), int8)
-        sides = task.source_dictionary, task.target_dictionary
-        symbols = [dictionary.symbols for dictionary in sides]
-        _write_symbols(folder, task.target_dictionary, symbols)
+        weights = WeightFile(folder)
+        graphs = pbd.write_graphs(model, folder, weights, int8)
+        source, target = task.source_dictionary, task.target_dictionary
+        _write_symbols(folder, target, [source.symbols, target.symbols])
         limits = [int(side.max_positions()) for side in (model.encoder, model.decoder)]
         settings = {
             "limits": limits,
@@ -174,8 +179,7 @@ def pbd_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Wr
             "words_learnt": words_learnt(state),
         }
         texts = text.write(processing.tokenizer, processing.bpe, folder)
-        described = {"model": PBD, "graphs": graphs}
-        return described | {"settings": settings, "text": texts}
+        return {"model": PBD, "graphs": graphs, "settings": settings, "text": texts}
 
     return write
 
@@ -194,20 +198,25 @@ def _write_pieces(folder: Path, metadata: Metadata) -> str:
 
 def _write_dictionaries(folder: Path, source: Any, target: Any) -> None:
     """Both sides' symbols in order, up to the placeholder; one list where they are equal."""
-    sides = [
-        dictionary.symbols[: dictionary.index(PLACEHOLDER) + 1] for dictionary in (source, target)
-    ]
+    sides = []
+    for dictionary in (source, target):
+        last = dictionary.index(PLACEHOLDER)
+        sides.append(dictionary.symbols[: last + 1])
     _write_symbols(folder, target, sides)
 
 
 def _write_symbols(folder: Path, target: Any, sides: list[list[str]]) -> None:
+    source_symbols, target_symbols = sides
     names = ("bos", "pad", "eos", "unk")
     special = {name: getattr(target, name)() for name in names}
-    holds = PLACEHOLDER in sides[1]
-    content = {"special": special, "nspecial": target.nspecial, "placeholder": holds}
-    content["source"] = sides[0]
-    if sides[0] != sides[1]:
-        content["target"] = sides[1]
+    content = {
+        "special": special,
+        "nspecial": target.nspecial,
+        "placeholder": PLACEHOLDER in target_symbols,
+        "source": source_symbols,
+    }
+    if source_symbols != target_symbols:
+        content["target"] = target_symbols
     (folder / DICTIONARIES).write_text(json.dumps(content), "utf-8")
 
 
@@ -215,6 +224,7 @@ def _describe(folder: Path, content: dict[str, Any]) -> None:
     """Writes the description, with the size and the digest of every file."""
     files = {}
     for path in sorted(folder.iterdir()):
-        files[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
+        size = path.stat().st_size
+        files[path.name] = {"size": size, "sha256": digest(path)}
     text = json.dumps(content | {"files": files}, indent=1)
     (folder / DESCRIPTION).write_text(text + "\n", "utf-8")

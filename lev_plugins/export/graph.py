@@ -23,6 +23,9 @@ SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 LEAST_QUANTIZED = 4096  #: weights of a layer, as in nn/precision.py
 INT8_LARGEST = 127
 Dimensions = Sequence[str | int]
+Constant = Tensor | np.ndarray | float | Sequence[int]
+#: what a node takes: a value by its name, or what never changes
+Input = str | Constant
 FLOAT, INT32, INT64 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64
 BOOL = TensorProto.BOOL
 
@@ -57,7 +60,8 @@ class Graph:
     """
 
     def __init__(self, weights: WeightFile, int8: bool = False) -> None:
-        self.weights, self.int8 = weights, int8
+        self.weights = weights
+        self.int8 = int8
         self.nodes: list[onnx.NodeProto] = []
         self.inputs: list[onnx.ValueInfoProto] = []
         self.outputs: list[onnx.ValueInfoProto] = []
@@ -78,7 +82,7 @@ class Graph:
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(helper.make_tensor_value_info(name, kind, list(dimensions)))
 
-    def constant(self, values: Tensor | np.ndarray | float | Sequence[int]) -> str:
+    def constant(self, values: Constant) -> str:
         """A tensor that never changes; numbers alone are single precision, lists int64."""
         return self._constant(_array(values))
 
@@ -86,19 +90,20 @@ class Graph:
         """``shared``: in the file of weights, however small it is."""
         key = (array.shape, array.dtype.str, array.tobytes())
         if key not in self.known:
-            name = f"constant_{len(self.initializers)}"
-            small = array.nbytes < SMALLEST_SHARED and not shared
-            halved = array if small or shared else in_half_precision(array)
-            tensor = numpy_helper.from_array(array, name) if small else self._shared(halved, name)
-            self.initializers.append(tensor)
-            # onnxruntime widens it once, when it reads the graph
-            wide = name if halved is array else self.node("Cast", name, to=FLOAT)
-            self.known[key] = wide
+            self.known[key] = self._stored(array, shared)
         return self.known[key]
 
-    def integer(self, number: int) -> str:
-        """A number without dimensions, int64."""
-        return self.constant(np.array(number, np.int64))
+    def _stored(self, array: np.ndarray, shared: bool) -> str:
+        name = f"constant_{len(self.initializers)}"
+        if array.nbytes < SMALLEST_SHARED and not shared:
+            self.initializers.append(numpy_helper.from_array(array, name))
+            return name
+        content = array if shared else in_half_precision(array)
+        self.initializers.append(self._shared(content, name))
+        if content is array:
+            return name
+        # onnxruntime widens it once, when it reads the graph
+        return self.node("Cast", name, to=FLOAT)
 
     def _shared(self, array: np.ndarray, name: str) -> onnx.TensorProto:
         offset, length = self.weights.add(array)
@@ -110,17 +115,25 @@ class Graph:
         return tensor
 
     def several(
-        self, operator: str, inputs: Sequence[str], count: int, domain: str = "", **attributes: Any
+        self,
+        operator: str,
+        inputs: Sequence[Input],
+        count: int,
+        domain: str = "",
+        **attributes: Any,
     ) -> list[str]:
         """A node's first ``count`` outputs; an input that is left out is ``""``."""
-        outputs = [f"{operator}_{len(self.nodes)}_{number}" for number in range(count)]
-        node = helper.make_node(operator, list(inputs), outputs, domain=domain, **attributes)
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
+        prefix = f"{operator}_{len(self.nodes)}"
+        outputs = [f"{prefix}_{number}" for number in range(count)]
+        node = helper.make_node(operator, names, outputs, domain=domain, **attributes)
         self.nodes.append(node)
         return outputs
 
-    def node(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+    def node(self, operator: str, *inputs: Input, domain: str = "", **attributes: Any) -> str:
         """A node's only output."""
-        return self.several(operator, inputs, 1, domain, **attributes)[0]
+        (output,) = self.several(operator, inputs, 1, domain, **attributes)
+        return output
 
     # what models are made of --------------------------------------------------------------------
 
@@ -129,10 +142,10 @@ class Graph:
         if self.int8 and weight.numel() >= LEAST_QUANTIZED:
             return self._int8_linear(x, weight, bias)
         columns = weight.detach().float().t()
-        product = self.node("MatMul", x, self.constant(columns))
+        product = self.node("MatMul", x, columns)
         if bias is None:
             return product
-        return self.node("Add", product, self.constant(bias))
+        return self.node("Add", product, bias)
 
     def _int8_linear(self, x: str, weight: Tensor, bias: Tensor | None) -> str:
         """Weights have a scale for each output, what comes in one for all, at each run."""
@@ -141,37 +154,41 @@ class Graph:
         scales = np.maximum(largest / INT8_LARGEST, 1e-12).astype(np.float32)
         rounded = np.rint(values / scales[:, None]).astype(np.int8)
         small = np.ascontiguousarray(rounded.T)
-        inputs: list[str] = []
         described: dict[str, Any] = {"shape": list(small.shape)}
         for name, part in (("weight", small), ("scales", scales)):
             described[name] = self._constant(part, shared=True)
             described[f"{name}_offset"], _ = self.weights.add(part)
-            inputs.append(described[name])
         self.int8_weights.append(described)
         zeros = np.zeros(len(scales), np.int8)
-        inputs.append(self.constant(zeros))
+        inputs: list[Input] = [x, described["weight"], described["scales"], zeros]
         if bias is not None:
-            inputs.append(self.constant(bias))
-        return self.node("DynamicQuantizeMatMul", x, *inputs, domain=MICROSOFT)
+            inputs.append(bias)
+        return self.node("DynamicQuantizeMatMul", *inputs, domain=MICROSOFT)
 
     def output_layer(self, rows: str, table: Tensor, bias: Tensor) -> str:
         """P × C features → P × V logits; in single precision the table serves as it is stored."""
         if self.int8:
             return self._int8_linear(rows, table, bias)
-        return self.node("Gemm", rows, self.constant(table), self.constant(bias), transB=1)
+        return self.node("Gemm", rows, table, bias, transB=1)
 
     def embedding(self, indices: str, table: Tensor, scale: float = 1.0) -> str:
         """Rows of a table, multiplied by a number; the table is stored as it is."""
-        rows = self.node("Gather", self.constant(table), indices)
-        return rows if scale == 1.0 else self.node("Mul", rows, self.constant(float(scale)))
+        rows = self.node("Gather", table, indices)
+        if scale == 1.0:
+            return rows
+        return self.node("Mul", rows, float(scale))
 
     def reshape(self, x: str, *shape: int) -> str:
         """0 keeps a dimension, −1 is what is left."""
-        return self.node("Reshape", x, self.constant(list(shape)))
+        return self.node("Reshape", x, list(shape))
 
     def flat(self, x: str) -> str:
         """B × T × C → B·T × C."""
         return self.node("Flatten", x, axis=2)
+
+    def split(self, x: str, count: int) -> list[str]:
+        """B × T × count·C → as many B × T × C."""
+        return self.several("Split", [x], count, axis=2, num_outputs=count)
 
     def save(self, path: Path) -> dict[str, Any]:
         """Writes the graph; returns its name, and what there is of it in 8 bits."""
@@ -194,10 +211,12 @@ def in_half_precision(array: np.ndarray) -> np.ndarray:
     return half if np.array_equal(half, array) else array
 
 
-def _array(values: Tensor | np.ndarray | float | Sequence[int]) -> np.ndarray:
+def _array(values: Constant) -> np.ndarray:
     if isinstance(values, Tensor):
-        values = values.detach().float() if values.is_floating_point() else values.detach()
-        return np.ascontiguousarray(values.cpu().numpy())
+        values = values.detach().cpu()
+        if values.is_floating_point():
+            values = values.float()
+        return np.ascontiguousarray(values.numpy())
     if isinstance(values, np.ndarray):
         return np.ascontiguousarray(values)
     kind = np.float32 if isinstance(values, float) else np.int64

@@ -43,11 +43,11 @@ def write_graphs(
     encoder = Graph(weights, int8)
     write_encoder(encoder, model)
     described = encoder.save(folder / ENCODER)
-    exits: dict[tuple[str, int], list[str]] = {}
+    heads_at: dict[tuple[str, int], list[str]] = {}
     for head, end in model.exits.items():
-        exits.setdefault(end, []).append(head)
+        heads_at.setdefault(end, []).append(head)
     decoders = []
-    for (stack, depth), heads in exits.items():
+    for (stack, depth), heads in heads_at.items():
         name = f"decoder_{'_'.join(heads)}.onnx"
         graph = Graph(weights, int8)
         Decoder(graph, model, stack, depth).write(heads)
@@ -64,25 +64,27 @@ def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:
     x = blocks.with_positions(graph, x, positions.weight, model.pad, tokens)
     turns = blocks.turn_tables(graph, model.rotary[0], positions.longest)
     stream = Stream(x)
+    sight = Sight(mask, turns=turns)
     for layer in model.encoder.blocks:
-        stream = blocks.block(graph, layer, stream, Sight(mask, turns=turns))
+        stream = blocks.block(graph, layer, stream, sight)
     states = blocks.ended(graph, model.encoder_norm, stream)
-    dim = model.cfg.encoder_embed_dim
-    graph.output("states", states, FLOAT, ["batch", "source", dim])
+    graph.output("states", states, FLOAT, ["batch", "source", model.cfg.encoder_embed_dim])
     stacks: dict[str, Any] = dict(model.decoder.items())
     for stack, body in stacks.items():
         for number, layer in enumerate(body.blocks):
             attention = layer.cross_attention
             pair = blocks.keys_values(graph, attention, states)
-            heads, name = attention.heads, f"{stack}_{number}"
-            blocks.give_keys_values(graph, name, pair, heads, dim // heads)
+            blocks.give_keys_values(graph, f"{stack}_{number}", attention, pair)
 
 
 class Decoder:
     """A graph of the first ``depth`` blocks of a stack, and of the heads behind them."""
 
     def __init__(self, graph: Graph, model: LevenshteinEditorModel, stack: str, depth: int) -> None:
-        self.graph, self.model, self.stack, self.depth = graph, model, stack, depth
+        self.graph = graph
+        self.model = model
+        self.stack = stack
+        self.depth = depth
         self.dim = model.cfg.decoder_embed_dim
 
     def write(self, heads: list[str]) -> None:
@@ -114,20 +116,20 @@ class Decoder:
         positions = model.decoder_positions
         x = blocks.with_positions(graph, x, positions.weight, model.pad, self.tokens)
         if model.deleted is not None:
-            mark = graph.constant(model.deleted.mark.weight[0] * model.scale)
-            x = graph.node("Add", x, graph.node("Mul", self.deleted, mark))
+            mark = model.deleted.mark.weight[0] * model.scale
+            marks = graph.node("Mul", self.deleted, mark)
+            x = graph.node("Add", x, marks)
         if copies:
             x = self._with_source(x)
         turns = blocks.turn_tables(graph, model.rotary[1], positions.longest)
-        stream, sight = Stream(x), Sight(self.mask, turns=turns)
+        stream = Stream(x)
+        sight = Sight(self.mask, turns=turns)
         source = Sight(self.source_mask)
         body: Any = model.decoder[self.stack]
         for number, layer in enumerate(body.blocks[: self.depth]):
-            heads = layer.cross_attention.heads
-            shape = ["batch", heads, "source", self.dim // heads]
             name = f"{self.stack}_{number}"
-            key, value = (graph.input(f"{kind}_{name}", FLOAT, shape) for kind in ("key", "value"))
-            stream = blocks.block(graph, layer, stream, sight, (key, value), source)
+            memory = blocks.take_keys_values(graph, name, layer.cross_attention)
+            stream = blocks.block(graph, layer, stream, sight, memory, source)
         return blocks.ended(graph, model.decoder_norm, stream)
 
     def _with_source(self, x: str) -> str:
@@ -136,32 +138,36 @@ class Decoder:
         graph = self.graph
         copied = graph.input("copied", INT64, ["written"])
         states = graph.node("Gather", self._rows(self.states), copied)
-        index = graph.node("Unsqueeze", self.places, graph.constant([1]))
-        added = graph.node("ScatterND", self._rows(x), index, states, reduction="add")
-        return graph.node("Reshape", added, graph.node("Shape", x))
+        index = graph.node("Unsqueeze", self.places, [1])
+        rows = graph.node("ScatterND", self._rows(x), index, states, reduction="add")
+        shape = graph.node("Shape", x)
+        return graph.node("Reshape", rows, shape)
 
     def _rows(self, x: str) -> str:
         return self.graph.reshape(x, -1, self.dim)
 
     def _deletion(self, features: str) -> None:
         """Of keeping and deleting each token (Eq. 3)."""
-        weight = self.graph.constant(self.model.deletion_head.weight.t())
-        logits = self.graph.node("MatMul", features, weight)
-        self.graph.output("deletion", logits, FLOAT, ["batch", "length", 2])
+        graph = self.graph
+        head = self.model.deletion_head
+        logits = graph.node("MatMul", features, head.weight.t())
+        graph.output("deletion", logits, FLOAT, ["batch", "length", 2])
 
     def _placeholder(self, features: str) -> None:
         """Of the number of tokens missing between Q tokens ``left`` and ``right`` (Eq. 4)."""
-        graph, rows = self.graph, self._rows(features)
+        graph, model = self.graph, self.model
+        rows = self._rows(features)
+        weights = model.placeholder_head.weight.chunk(2, 1)
         halves = []
-        for side, weight in zip(("left", "right"), self.model.placeholder_head.weight.chunk(2, 1)):
+        for side, weight in zip(("left", "right"), weights):
             places = graph.input(side, INT64, ["slots"])
             ends = graph.node("Gather", rows, places)
-            halves.append(graph.node("MatMul", ends, graph.constant(weight.t())))
+            halves.append(graph.node("MatMul", ends, weight.t()))
         logits = graph.node("Add", *halves)
-        if self.model.deleted is not None:
-            added = self._deleted_between(self.model.deleted, rows)
-            logits = graph.node("Add", logits, added)
-        classes = self.model.cfg.max_insertions + 1
+        if model.deleted is not None:
+            evidence = self._deleted_between(model.deleted, rows)
+            logits = graph.node("Add", logits, evidence)
+        classes = model.cfg.max_insertions + 1
         graph.output("placeholder", logits, FLOAT, ["slots", classes])
 
     def _deleted_between(self, trace: DeletedTokens, rows: str) -> str:
@@ -170,24 +176,31 @@ class Decoder:
         graph = self.graph
         gone = graph.input("gone", INT64, ["gone"])
         slot = graph.input("slot", INT64, ["gone"])
-        index = graph.node("Unsqueeze", slot, graph.constant([1]))
+        index = graph.node("Unsqueeze", slot, [1])
         slots = graph.node("Shape", "left")
-        width = graph.constant([self.dim])
-        shape = graph.node("Concat", slots, width, axis=0)
+        shape = graph.node("Concat", slots, [self.dim], axis=0)
         add = partial(graph.node, "ScatterND", reduction="add")
-        nothing = graph.node("Expand", graph.constant(0.0), shape)
-        sums = add(nothing, index, graph.node("Gather", rows, gone))
-        ones = graph.node("Expand", graph.constant(1.0), graph.node("Shape", slot))
-        number = add(graph.node("Expand", graph.constant(0.0), slots), index, ones)
-        least = graph.node("Max", number, graph.constant(1.0))
-        mean = graph.node("Div", sums, graph.node("Unsqueeze", least, graph.constant([1])))
-        meaning = graph.node("MatMul", mean, graph.constant(trace.what.weight.t()))
-        counted = graph.node("Min", least, graph.constant(float(trace.longest)))
-        counted = graph.node("Sub", counted, graph.constant(1.0))
-        counted = graph.embedding(graph.node("Cast", counted, to=INT64), trace.count.weight)
-        there = graph.node("Min", number, graph.constant(1.0))
-        there = graph.node("Unsqueeze", there, graph.constant([1]))
-        return graph.node("Add", meaning, graph.node("Mul", counted, there))
+        # what the tokens of a slot mean, on average
+        zeros = graph.node("Expand", 0.0, shape)
+        tokens = graph.node("Gather", rows, gone)
+        sums = add(zeros, index, tokens)
+        length = graph.node("Shape", slot)
+        ones = graph.node("Expand", 1.0, length)
+        zeros = graph.node("Expand", 0.0, slots)
+        count = add(zeros, index, ones)
+        divisor = graph.node("Max", count, 1.0)
+        column = graph.node("Unsqueeze", divisor, [1])
+        mean = graph.node("Div", sums, column)
+        meaning = graph.node("MatMul", mean, trace.what.weight.t())
+        # how many they are: nothing where there is none
+        limited = graph.node("Min", divisor, float(trace.longest))
+        row = graph.node("Sub", limited, 1.0)
+        row = graph.node("Cast", row, to=INT64)
+        number = graph.embedding(row, trace.count.weight)
+        exists = graph.node("Min", count, 1.0)
+        exists = graph.node("Unsqueeze", exists, [1])
+        number = graph.node("Mul", number, exists)
+        return graph.node("Add", meaning, number)
 
     def _token(self, features: str) -> None:
         """Of the tokens at P ``places``, −∞ for those that are never written (Eq. 5); and of each
@@ -201,9 +214,10 @@ class Decoder:
         if model.pointer is not None:
             logits = self._pointed(model.pointer, features, rows, logits)
         probabilities = graph.node("Softmax", logits, axis=1)
-        highest = graph.node("ReduceMax", probabilities, graph.constant([1]), keepdims=0)
+        highest = graph.node("ReduceMax", probabilities, [1], keepdims=0)
         graph.output("token", logits, FLOAT, ["written", len(table)])
-        graph.output("best", graph.node("ArgMax", logits, axis=1, keepdims=0), INT64, ["written"])
+        best = graph.node("ArgMax", logits, axis=1, keepdims=0)
+        graph.output("best", best, INT64, ["written"])
         graph.output("probability", highest, FLOAT, ["written"])
 
     def _pointed(self, pointer: SourcePointer, features: str, rows: str, logits: str) -> str:
@@ -216,16 +230,15 @@ class Decoder:
         key = blocks.linear(graph, pointer.key, self.states)
         key = graph.node("Transpose", key, perm=[0, 2, 1])
         scores = graph.node("MatMul", query, key)
-        scores = graph.node("Mul", scores, graph.constant(self.dim**-0.5))
-        scores = graph.node("Gather", self._score_rows(scores), self.places)
-        hidden = graph.node("Not", graph.node("Cast", self.source_mask, to=BOOL))
-        hidden = graph.node("Gather", hidden, row)
-        scores = graph.node("Where", hidden, graph.constant(float("-inf")), scores)
-        looks = graph.node("Softmax", scores, axis=1)
-        looks = graph.node("Mul", looks, blocks.linear(graph, pointer.scale, rows))
+        scores = graph.node("Mul", scores, self.dim**-0.5)
+        scores = graph.flat(scores)
+        scores = graph.node("Gather", scores, self.places)
+        real = graph.node("Cast", self.source_mask, to=BOOL)
+        padding = graph.node("Not", real)
+        padding = graph.node("Gather", padding, row)
+        scores = graph.node("Where", padding, float("-inf"), scores)
+        weights = graph.node("Softmax", scores, axis=1)
+        scale = blocks.linear(graph, pointer.scale, rows)
+        addends = graph.node("Mul", weights, scale)
         symbols = graph.node("Gather", source, row)
-        return graph.node("ScatterElements", logits, symbols, looks, axis=1, reduction="add")
-
-    def _score_rows(self, scores: str) -> str:
-        """B × T × S → B·T × S."""
-        return self.graph.node("Flatten", scores, axis=2)
+        return graph.node("ScatterElements", logits, symbols, addends, axis=1, reduction="add")

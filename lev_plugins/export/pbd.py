@@ -4,6 +4,7 @@ Shapes: B sources, S source tokens, R prefixes of N symbols, R' prefixes that we
 C channels, H heads, D channels of a head, V symbols.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,17 @@ def write_graphs(
     model: PBDTransformerModel, folder: Path, weights: WeightFile, int8: bool
 ) -> dict[str, Any]:
     """Writes the graphs into a folder; returns what the runtime has to know of them."""
-    encoder, decoder = model.encoder, model.decoder
-    graph = Graph(weights, int8)
-    write_encoder(graph, encoder, decoder)
-    reader = Graph(weights, int8)
+    decoder = model.decoder
+    encoder, reader = Graph(weights, int8), Graph(weights, int8)
+    write_encoder(encoder, model.encoder, decoder)
     Reader(reader, decoder).write()
     attention = decoder.blocks[0].block.self_attention
     return {
-        "encoder": graph.save(folder / ENCODER),
+        "encoder": encoder.save(folder / ENCODER),
         "reader": reader.save(folder / READER),
         "blocks": len(decoder.blocks),
         "heads": attention.heads,
-        "head_width": attention.output.in_features // attention.heads,
+        "head_width": blocks.head_width(attention),
     }
 
 
@@ -49,39 +49,41 @@ def write_encoder(graph: Graph, encoder: Any, decoder: Any) -> None:
     x = embedded(graph, encoder.embed, tokens)
     x = blocks.with_positions(graph, x, positions.weight, encoder.pad, tokens)
     turns = blocks.turn_tables(graph, encoder.rotary, positions.longest)
-    sight, streams = Sight(mask, turns=turns), [Stream(x)]
+    sight = Sight(mask, turns=turns)
+    stream = Stream(x)
+    streams = [stream]
     for layer in encoder.blocks:
-        streams.append(blocks.block(graph, layer, streams[-1], sight))
-    memory = blocks.ended(graph, encoder.norm, streams[-1])
+        stream = blocks.block(graph, layer, stream, sight)
+        streams.append(stream)
+    memory = blocks.ended(graph, encoder.norm, stream)
     copied = streams[1:] if encoder.copies_output else streams[:-1]
     for number, layer in enumerate(decoder.blocks):
-        heads = layer.cross_attention.heads
-        pair = blocks.keys_values(graph, layer.cross_attention, memory)
-        width = layer.cross_attention.output.in_features // heads
-        blocks.give_keys_values(graph, f"cross_{number}", pair, heads, width)
+        cross = layer.cross_attention
+        pair = blocks.keys_values(graph, cross, memory)
+        blocks.give_keys_values(graph, f"cross_{number}", cross, pair)
         if layer.future:
-            states = blocks.ended(graph, None, copied[layer.index])
+            states = blocks.summed(graph, copied[layer.index])
             pair = copied_keys_values(graph, layer, states, sight)
-            blocks.give_keys_values(graph, f"copied_{number}", pair, heads, width)
+            blocks.give_keys_values(graph, f"copied_{number}", cross, pair)
 
 
-def copied_keys_values(graph: Graph, layer: Any, states: str, sight: Sight) -> list[str]:
+def copied_keys_values(graph: Graph, layer: Any, states: str, sight: Sight) -> tuple[str, str]:
     """Keys and values of the source's states for a decoder block, B × H × S × D each."""
-    attention, norm = layer.self_attention, layer.block.self_norm
-    if layer.block.pre_norm:
-        states = blocks.norm(graph, norm, Stream(states)).addend
+    attention, block = layer.self_attention, layer.block
+    if block.pre_norm:
+        states = blocks.ended(graph, block.self_norm, Stream(states))
     heads = attention.attention.heads
-    projected = projection(graph, attention, states, COPIED)
-    key = blocks.turned(graph, projected[1], sight, heads)
-    return [blocks.by_heads(graph, part, heads) for part in (key, projected[2])]
+    _, key, value = projection(graph, attention, states, COPIED)
+    key = blocks.turned(graph, key, sight, heads)
+    return blocks.by_heads(graph, key, heads), blocks.by_heads(graph, value, heads)
 
 
 def projection(graph: Graph, attention: Any, x: str, segment: int) -> list[str]:
     """Queries, keys and values of states that are marked as generated or as copied."""
     if attention.segment is not None:
-        x = graph.node("Add", x, graph.constant(attention.segment.weight[segment]))
+        x = graph.node("Add", x, attention.segment.weight[segment])
     projected = blocks.linear(graph, attention.attention.inputs, x)
-    return graph.several("Split", [projected], 3, axis=2, num_outputs=3)
+    return graph.split(projected, 3)
 
 
 class Reader:
@@ -94,7 +96,8 @@ class Reader:
     """
 
     def __init__(self, graph: Graph, decoder: Any) -> None:
-        self.graph, self.decoder = graph, decoder
+        self.graph = graph
+        self.decoder = decoder
         self.units = graph.input("units", INT64, ["prefixes"])
         self.parents = graph.input("parents", INT64, ["prefixes"])
         self.symbols = graph.input("symbols", INT64, ["prefixes"])
@@ -107,19 +110,21 @@ class Reader:
         """All blocks, and the output."""
         graph, decoder = self.graph, self.decoder
         embed = decoder.embed
-        column = graph.node("Unsqueeze", self.symbols, graph.constant([1]))
+        column = graph.node("Unsqueeze", self.symbols, [1])
         rows = graph.constant(embed.positions.weight[decoder.pad + 1 :])
         x = embedded(graph, embed, column)
-        stream = Stream(graph.node("Add", x, graph.node("Gather", rows, self.place)))
+        position = graph.node("Gather", rows, self.place)
+        x = graph.node("Add", x, position)
         turns = blocks.turn_tables(graph, decoder.rotary, embed.positions.longest)
+        stream = Stream(x)
         sight = Sight(turns=turns)
         for number, layer in enumerate(decoder.blocks):
             stream = self._block(number, layer, stream, sight)
         features = blocks.ended(graph, decoder.norm, stream)
-        features = graph.node("Squeeze", features, graph.constant([1]))
+        features = graph.node("Squeeze", features, [1])
         output = decoder.output
         if output.scale != 1.0:
-            features = graph.node("Mul", features, graph.constant(float(output.scale)))
+            features = graph.node("Mul", features, float(output.scale))
         table = output.table.weight
         bias = table.new_zeros(len(table)) if output.bias is None else output.bias
         logits = graph.output_layer(features, table, bias)
@@ -127,57 +132,58 @@ class Reader:
         graph.output("logs", logs, FLOAT, ["prefixes", len(table)])
 
     def _block(self, number: int, layer: Any, stream: Stream, sight: Sight) -> Stream:
-        graph, inner = self.graph, layer.block
+        graph, block = self.graph, layer.block
+        call = partial(self._self_attention, number, layer, sight)
+        stream = blocks.sublayer(graph, block, block.self_norm, stream, call)
+        memory = self._rows(f"cross_{number}", layer, "source", self.units)
+        stream = blocks.read(graph, block, layer, stream, memory, self.source)
+        return blocks.fed(graph, block, stream)
 
-        def attended(x: str) -> str:
-            return self._self_attention(number, layer, x, sight)
-
-        stream = blocks.sublayer(graph, inner, inner.self_norm, stream, attended)
-        key, value = self._given(f"cross_{number}", layer, "source", self.units)
-        reads = inner, layer.cross_attention, layer.cross_norm
-        stream = blocks.read(graph, *reads, stream, (key, value), self.source)
-        return blocks.fed(graph, inner, stream)
-
-    def _self_attention(self, number: int, layer: Any, x: str, sight: Sight) -> str:
+    def _self_attention(self, number: int, layer: Any, sight: Sight, x: str) -> str:
         """What was generated, and the source that is ahead."""
-        graph, attention = self.graph, layer.self_attention.attention
+        graph = self.graph
+        attention = layer.self_attention.attention
+        heads = attention.heads
         query, key, value = projection(graph, layer.self_attention, x, GENERATED)
-        query = blocks.turned(graph, query, sight, attention.heads, self.place)
-        key = blocks.turned(graph, key, sight, attention.heads, self.place)
-        before = self._given(f"past_{number}", layer, "past", self.parents)
+        query = blocks.turned(graph, query, sight, heads, self.place)
+        key = blocks.turned(graph, key, sight, heads, self.place)
+        past = self._rows(f"past_{number}", layer, "past", self.parents)
+        shape = ["prefixes", heads, "written", blocks.head_width(attention)]
         pair = []
-        for kind, past, newest in zip(("key", "value"), before, (key, value)):
-            newest = blocks.by_heads(graph, newest, attention.heads)
-            joined = graph.node("Concat", past, newest, axis=2)
-            width = attention.output.in_features // attention.heads
-            shape = ["prefixes", attention.heads, "written", width]
+        for kind, before, newest in zip(("key", "value"), past, (key, value)):
+            newest = blocks.by_heads(graph, newest, heads)
+            joined = graph.node("Concat", before, newest, axis=2)
             graph.output(f"{kind}_past_{number}_next", joined, FLOAT, shape)
             pair.append(joined)
+        key, value = pair
         if not layer.future:
-            return blocks.attend(graph, attention, query, pair[0], pair[1], Sight())
-        ahead = self._given(f"copied_{number}", layer, "source", self.units)
-        both = [graph.node("Concat", *parts, axis=2) for parts in zip(pair, ahead)]
-        seen = Sight(self._seen(pair[0]))
-        return blocks.attend(graph, attention, query, both[0], both[1], seen)
+            return blocks.attend(graph, attention, query, key, value, Sight())
+        future_key, future_value = self._rows(f"copied_{number}", layer, "source", self.units)
+        keys = graph.node("Concat", key, future_key, axis=2)
+        values = graph.node("Concat", value, future_value, axis=2)
+        seen = Sight(self._seen(key))
+        return blocks.attend(graph, attention, query, keys, values, seen)
 
-    def _given(self, name: str, layer: Any, length: str, rows: str) -> list[str]:
+    def _rows(self, name: str, layer: Any, length: str, rows: str) -> tuple[str, str]:
         """Keys and values that come in, of the ``rows`` that are wanted."""
-        attention = layer.cross_attention
-        width = attention.output.in_features // attention.heads
-        shape = ["rows", attention.heads, length, width]
-        pair = [self.graph.input(f"{kind}_{name}", FLOAT, shape) for kind in ("key", "value")]
-        return [self.graph.node("Gather", part, rows) for part in pair]
+        key, value = blocks.take_keys_values(
+            self.graph, name, layer.cross_attention, "rows", length
+        )
+        return self.graph.node("Gather", key, rows), self.graph.node("Gather", value, rows)
 
     def _seen(self, key: str) -> str:
         """R × (N + 1 + S), int32: all that was generated, and the source behind this place."""
         graph = self.graph
-        length = graph.node("Gather", graph.node("Shape", self.real), graph.integer(1))
-        places = graph.node("Range", graph.integer(0), length, graph.integer(1))
+        shape = graph.node("Shape", self.real)
+        length = graph.node("Gather", shape, [1])
+        places = graph.node("Range", [0], length, [1])
         ahead = graph.node("Greater", places, self.place)
-        ahead = graph.node("And", ahead, graph.node("Cast", self.real, to=BOOL))
+        real = graph.node("Cast", self.real, to=BOOL)
+        ahead = graph.node("And", ahead, real)
         lengths = graph.node("Shape", key, start=2, end=3)
         count = graph.node("Shape", self.units)
         shape = graph.node("Concat", count, lengths, axis=0)
-        written = graph.node("Cast", graph.constant([1]), to=INT32)
+        written = graph.node("Cast", [1], to=INT32)
         written = graph.node("Expand", written, shape)
-        return graph.node("Concat", written, graph.node("Cast", ahead, to=INT32), axis=1)
+        ahead = graph.node("Cast", ahead, to=INT32)
+        return graph.node("Concat", written, ahead, axis=1)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..errors import UserError
@@ -24,8 +25,6 @@ OPTIONS = (
 )
 #: what EncT5's data say of themselves, and has to be the same
 DESCRIBED = ("kind", "labels", "pieces")
-#: where a task's state has both
-KEPT = ("symbols", "description")
 
 
 def average(paths: Sequence[str]) -> dict[str, Any]:
@@ -49,13 +48,11 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
         content = load(path)
         _refuse_other_training(state, content, f"{path} and {paths[-1]}")
         other = content["model"]
-        shapes = (
-            {(name, parameter.shape) for name, parameter in model.items()}
-            for model in (newest, other)
-        )
-        if differ := sorted(set.symmetric_difference(*shapes)):
+        differ = sorted(_shapes(newest) ^ _shapes(other))
+        if differ:
+            name, _ = differ[0]
             raise UserError(
-                f"{path} and {paths[-1]} are not from the same training: {differ[0][0]} is "
+                f"{path} and {paths[-1]} are not from the same training: {name} is "
                 "missing in one or has another shape"
             )
         sums = {name: total + other[name] for name, total in sums.items()}
@@ -63,6 +60,11 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
         newest[name].copy_(total / len(paths))
     state.pop("last_optimizer_state", None)
     return state
+
+
+def _shapes(model: dict[str, Tensor]) -> set[tuple[str, torch.Size]]:
+    """The names of parameters, each with its shape."""
+    return {(name, parameter.shape) for name, parameter in model.items()}
 
 
 def load(path: str) -> dict[str, Any]:
@@ -76,7 +78,8 @@ def load(path: str) -> dict[str, Any]:
 def _refuse_other_training(newest: dict[str, Any], other: dict[str, Any], both: str) -> None:
     """Refuses a checkpoint whose parameters, of equal shapes, mean something else."""
     sides = [plain(state.get("task_state")) for state in (other, newest)]
-    symbols, descriptions = ([plain(side.get(name)) for side in sides] for name in KEPT)
+    symbols = [plain(side.get("symbols")) for side in sides]
+    descriptions = [plain(side.get("description")) for side in sides]
     for side in ("source", "target"):
         there, here = (known.get(side) for known in symbols)
         if there and here and (differs := difference(there, here)):
@@ -92,9 +95,10 @@ def _refuse_other_training(newest: dict[str, Any], other: dict[str, Any], both: 
             raise UserError(
                 f"{both} were trained with different {name}: average checkpoints of one training"
             )
-    options = [plain(plain(state.get("cfg")).get("model")) for state in (other, newest)]
+    settings = [plain(state.get("cfg")) for state in (other, newest)]
+    options = [plain(cfg.get("model")) for cfg in settings]
     for name in OPTIONS:
-        there, here = (settings.get(name) for settings in options)
+        there, here = (model.get(name) for model in options)
         if str(there) != str(here) and None not in (there, here):
             raise UserError(
                 f"{both} were trained with different options ({flag(name)} {there}, "

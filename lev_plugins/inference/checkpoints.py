@@ -107,7 +107,8 @@ def editing_task(
 ) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else as of
     :func:`.dictionary_folder`."""
-    cfg, symbols = state["cfg"].task, symbols_in(state)
+    cfg = state["cfg"].task
+    symbols = symbols_in(state)
     if cfg._name not in EDITING:
         raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
     config = merge_with_parent(TranslationEditConfig(), cfg, remove_missing=True)
@@ -135,6 +136,11 @@ def dictionary_of(symbols: Sequence[str]) -> Dictionary:
     return dictionary
 
 
+def _names(options: Any) -> set[str]:
+    """The options of a dataclass; none of None."""
+    return {option.name for option in fields(options)} if options else set()
+
+
 def text_encoders(
     cfg: DictConfig,
     overrides: Mapping[str, object],
@@ -149,13 +155,10 @@ def text_encoders(
             is not there, or a file of the checkpoint's choice that lies neither beside it nor
             beside its data.
     """
-    classes = [
-        options for kind in ENCODERS for options in REGISTRIES[kind]["dataclass_registry"].values()
-    ]
-    known = {
-        *ENCODERS,
-        *(option.name for options in filter(None, classes) for option in fields(options)),
-    }
+    known = {*ENCODERS}
+    for kind in ENCODERS:
+        for options in REGISTRIES[kind]["dataclass_registry"].values():
+            known |= _names(options)
     if unknown := overrides.keys() - known:
         raise TypeError(f"from_pretrained() has no argument {', '.join(sorted(unknown))}")
     origin = Origin(tuple(paths), overrides)
@@ -163,12 +166,13 @@ def text_encoders(
     built: list[TextEncoder | None] = []
     read = {*ENCODERS}
     for kind, build in ENCODERS.items():
-        wanted, off = cfg.get(kind), overrides.get(kind, kind) in SWITCHED_OFF
+        wanted = cfg.get(kind)
+        off = overrides.get(kind, kind) in SWITCHED_OFF
         try:
             if kind in overrides:
                 wanted = Namespace(**overrides)
                 options = REGISTRIES[kind]["dataclass_registry"].get(overrides[kind])
-                read |= {option.name for option in fields(options)} if options else set()
+                read |= _names(options)
             elif wanted is not None:
                 typed = {name: value for name, value in overrides.items() if name in wanted}
                 wanted = OmegaConf.merge(wanted, typed)

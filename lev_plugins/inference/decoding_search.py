@@ -71,9 +71,8 @@ class Search:
         outputs = [post_process(text, self.symbol) for text in texts]
         statistics = map(self.statistics, outputs, self.references)
         totals = add_up(self.metric, statistics)
-        written = sum(len(text.split()) for text in outputs)
-        wanted = sum(len(text.split()) for text in self.references)
-        return self.metric.score(totals), written / max(wanted, 1)
+        length = _word_count(outputs) / max(_word_count(self.references), 1)
+        return self.metric.score(totals), length
 
     def choices(
         self, gammas: Sequence[float], thresholds: Sequence[float], max_iter: int, batch_size: int
@@ -87,6 +86,10 @@ class Search:
                 )  # fmt: skip
                 rated = self.rated([trace.text for trace in traces])
                 yield Choice(gamma, threshold, *rated, fmean(trace.steps for trace in traces))
+
+
+def _word_count(texts: Sequence[str]) -> int:
+    return sum(len(text.split()) for text in texts)
 
 
 def best_of(choices: Sequence[Choice], metric: Metric) -> Choice:

@@ -51,8 +51,10 @@ class LevenshteinEditor(TextEditor[Sentence]):
         tokenizer: TextEncoder | None = None,
         bpe: TextEncoder | None = None,
     ) -> None:
-        self.models, self.task = [model.eval() for model in models], task
-        self.tokenizer, self.bpe = tokenizer, bpe
+        self.models = [model.eval() for model in models]
+        self.task = task
+        self.tokenizer = tokenizer
+        self.bpe = bpe
         threshold = task.cfg.delete_threshold
         self.delete_threshold = 0.5 if threshold is None else threshold
 
@@ -126,10 +128,10 @@ class LevenshteinEditor(TextEditor[Sentence]):
         inputs = {"src_tokens": tokens, "src_lengths": None}
         batch: Batch = {"net_input": inputs, "draft": draft, "marks": marks}
         results = generator.generate(self.models, batch)
-        return [
-            [self._trace(sentence, hypothesis) for hypothesis in hypotheses]
-            for sentence, hypotheses in zip(sentences, results, strict=True)
-        ]
+        traces = []
+        for sentence, hypotheses in zip(sentences, results, strict=True):
+            traces.append([self._trace(sentence, hypothesis) for hypothesis in hypotheses])
+        return traces
 
     def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
         text = self._text(sentence.symbols(hypothesis))
@@ -160,17 +162,15 @@ class LevenshteinEditor(TextEditor[Sentence]):
         check_lengths(tokens, coded.tokens, self.limits)
         return Sentence(source, draft, words, tokens, coded, self.task.tgt_dict)
 
-    def size(self, sentence: Sentence) -> int:
-        """See the base class."""
-        return len(sentence.tokens) + len(sentence.coded.tokens)
-
     def _cut(self, text: str) -> str:
         if self.tokenizer or self.bpe:  # most of them fail at half of a surrogate pair
             text = text.encode("utf-8", "replace").decode()
-        text = self.tokenizer.encode(text) if self.tokenizer else text
+        if self.tokenizer:
+            text = self.tokenizer.encode(text)
         return self.bpe.encode(text) if self.bpe else text
 
     def _text(self, symbols: Sequence[str]) -> str:
         text = " ".join(symbols)
-        text = self.bpe.decode(text) if self.bpe else text
+        if self.bpe:
+            text = self.bpe.decode(text)
         return self.tokenizer.decode(text) if self.tokenizer else text

@@ -39,9 +39,11 @@ class EncT5(TextLabeler):
     """
 
     def __init__(self, model: EncT5Model, task: EncT5Task, batch_tokens: int = 4096) -> None:
-        self.model, self.task = model.eval(), task
+        self.model = model.eval()
+        self.task = task
         prepare_for_decoding([self.model], "fp32")
-        self.problem_type, self.metadata = task.problem_type, task.metadata
+        self.problem_type = task.problem_type
+        self.metadata = task.metadata
         self.kind = self.problem_type.value
         self.labels = tuple(self.metadata.labels)
         self.texts_per_example = self.metadata.texts_per_example

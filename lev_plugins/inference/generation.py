@@ -63,7 +63,9 @@ class GeneratingModel:
     ) -> None:
         if beam < 1:
             raise UserError(f"beam={beam}: must be 1 or more")
-        self.model, self.task, self.device = model, task, torch.device(device)
+        self.model = model
+        self.task = task
+        self.device = torch.device(device)
         self.processing: text_processing.TextProcessing = processing
         self.knows_spaces = knows_spaces
         options: Any = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
@@ -101,8 +103,9 @@ class GeneratingModel:
     def search(self, units: Sequence[Tokens], generator: Any = None) -> list[list[Hypothesis]]:
         """What the beam search finds for each unit of a batch, best first."""
         batch = self.batch(units)
+        generator = generator or self.generator
         with self.lock, torch.no_grad():
-            results = self.task.inference_step(generator or self.generator, [self.model], batch)
+            results = self.task.inference_step(generator, [self.model], batch)
         places = dict(zip(batch["id"].tolist(), results, strict=True))
         return [places[place] for place in range(len(units))]
 
@@ -117,7 +120,9 @@ def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
 def longest_line(task: TranslationTask, model: BaseFairseqModel) -> int:
     """Tokens of a line at most, so that what is written for it may be longer."""
     limits = utils.resolve_max_positions(task.max_positions(), model.max_positions())
-    return max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[-1]))))
+    read = int(limits[0])
+    written = int(limits[-1])
+    return max(1, min(read - 2, int(LENGTH_SHARE * written)))
 
 
 class GeneratingParts(NamedTuple):
@@ -151,15 +156,17 @@ def load_parts(
     Raises:
         UserError: no dictionaries, or others than those of the model.
     """
-    named = {**typed, **({"data": data} if data else {})}
+    named = dict(typed)
+    if data:
+        named["data"] = data
     with wrap_checkpoint_errors(path), loading_checkpoint([path], named):
         task = task_of(state, path, data)
     model = load_model(path, task, state, BaseFairseqModel)
-    encoders = text_encoders(state["cfg"], typed, [path], data)
+    cfg = state["cfg"]
+    encoders = text_encoders(cfg, typed, [path], data)
     bpe, knows_spaces = subwords(encoders, typed, task.source_dictionary)
-    return GeneratingParts(
-        model, task, state["cfg"], TextProcessing(encoders[0], bpe), knows_spaces
-    )
+    processing = TextProcessing(encoders[0], bpe)
+    return GeneratingParts(model, task, cfg, processing, knows_spaces)
 
 
 def task_of(state: CheckpointState, path: str, data: str | None) -> TranslationTask:
@@ -183,7 +190,8 @@ def task_of(state: CheckpointState, path: str, data: str | None) -> TranslationT
 def _dictionaries(state: CheckpointState, path: str, data: str | None) -> Iterator[str]:
     """The folder of the dictionaries; one that lasts as long as the block for those of a checkpoint
     that has no other."""
-    cfg, symbols = state["cfg"].task, symbols_in(state)
+    cfg = state["cfg"].task
+    symbols = symbols_in(state)
     languages = cfg.source_lang, cfg.target_lang
     folder = data or dictionary_folder([path], None, languages)
     if folder or not symbols or None in languages:
@@ -192,7 +200,8 @@ def _dictionaries(state: CheckpointState, path: str, data: str | None) -> Iterat
         return
     with tempfile.TemporaryDirectory(prefix="lev-dictionaries-") as temporary:
         for language, known in zip(languages, symbols.values(), strict=True):
-            dictionary_of(known).save(os.path.join(temporary, f"dict.{language}.txt"))
+            place = os.path.join(temporary, f"dict.{language}.txt")
+            dictionary_of(known).save(place)
         yield temporary
 
 
@@ -210,8 +219,8 @@ def subwords(
 
 def single_characters(dictionary: Dictionary) -> bool:
     """Whether every symbol is one character, as in text that was split into characters."""
-    known = dictionary.symbols[dictionary.nspecial :]
-    sizes = {
-        len(symbol) for symbol in known if symbol != "<plh>" and not symbol.startswith("madeupword")
-    }
+    sizes = set()
+    for symbol in dictionary.symbols[dictionary.nspecial :]:
+        if symbol != "<plh>" and not symbol.startswith("madeupword"):
+            sizes.add(len(symbol))
     return sizes == {1}

@@ -24,7 +24,8 @@ class MetricScorer(BaseScorer):
 
     def add_string(self, ref: str, pred: str) -> None:
         """Count one sentence (``ref``: what it should be, ``pred``: what it is)."""
-        self.totals = add_up(self.metric, (self.totals, self.metric.statistics(pred, ref)))
+        statistics = self.metric.statistics(pred, ref)
+        self.totals = add_up(self.metric, (self.totals, statistics))
         if len(self.shown) < _ENOUGH:
             self.shown.append(ref)
 

@@ -62,7 +62,8 @@ def correction_counts(sources: Words, outputs: Words, references: Words) -> Corr
         ValueError: not all have the same number of lines.
     """
     lines = zip(sources, outputs, references, strict=True)
-    return CorrectionCounts(*map(sum, zip(*(astuple(line_counts(*line)) for line in lines))))
+    counts = [astuple(line_counts(*line)) for line in lines]
+    return CorrectionCounts(*map(sum, zip(*counts)))
 
 
 def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:
@@ -120,7 +121,8 @@ def aligned(words: Words, reference: Words) -> list[tuple[int, int]]:
     i, j = n, m
     while i and j:
         equal = words[i - 1] == reference[j - 1]
-        if table[i][j] == table[i - 1][j - 1] + (-1 if equal else error):
+        cost = -1 if equal else error
+        if table[i][j] == table[i - 1][j - 1] + cost:
             i, j = i - 1, j - 1
             pairs.append((i, j))
         elif table[i][j] == table[i - 1][j] + error:

@@ -51,7 +51,8 @@ def masks_by_host(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
     """What :func:`lcs_masks` gives, with one copy to the host and one back."""
     sizes = [x.size(1), y.size(1)]
     host_x, host_y = torch.cat([x, y], 1).cpu().split(sizes, 1)
-    masks = torch.cat(_masks_on_cpu(host_x, host_y, pad), 1)
+    host_masks = _masks_on_cpu(host_x, host_y, pad)
+    masks = torch.cat(host_masks, 1)
     masks = masks.to(x.device, non_blocking=True)
     keep_x, keep_y = masks.split(sizes, 1)
     return keep_x, keep_y

@@ -30,12 +30,11 @@ def cooccurrence_embeddings(pairs: Sequence[np.ndarray], symbols: int, dim: int)
     """
     counts, contexts = _counts(pairs, symbols)
     totals = counts.sum(1)
-    is_seen = totals > 0
+    seen = torch.from_numpy(totals > 0)
     information = torch.from_numpy(_positive_information(counts, totals))
     directions = min(dim + MORE_DIRECTIONS, *information.shape)
     left, strengths, _ = torch.svd_lowrank(information, directions)
     vectors = left[:, :dim] * strengths[:dim].sqrt()
-    seen = torch.from_numpy(is_seen)
     centred = vectors - vectors[seen].mean(0)
     lengthened = torch.nn.functional.pad(centred, (0, dim - centred.size(1)))
     return torch.nn.functional.normalize(lengthened) * seen.unsqueeze(1)

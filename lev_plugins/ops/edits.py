@@ -26,10 +26,11 @@ def true_places(mask: Tensor, count: int | None = None) -> Tensor:
 def known_places(flat: Tensor, count: int) -> Tensor:
     """:func:`true_places` of a mask of one dimension, in operations of known sizes alone."""
     rank = flat.cumsum(0) - 1
-    places = torch.arange(len(flat), device=flat.device)
     # what is false is written behind the end, which is cut off
+    rank = rank.masked_fill(~flat, count)
+    places = torch.arange(len(flat), device=flat.device)
     ranked = places.new_empty(count + 1)
-    return ranked.scatter_(0, rank.masked_fill(~flat, count), places)[:count]
+    return ranked.scatter_(0, rank, places)[:count]
 
 
 def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
@@ -144,4 +145,5 @@ def insertion_labels(target: Tensor, kept: Tensor, pad: int, placeholder: int) -
     slots = place[:, 1:] >= 0
     counts = (place[:, 1:] - place[:, :-1] - 1).masked_fill(~slots, 0)
     missing = real & ~kept
-    return InsertionLabels(before, counts, slots, target.masked_fill(missing, placeholder), missing)
+    after = target.masked_fill(missing, placeholder)
+    return InsertionLabels(before, counts, slots, after, missing)

@@ -62,7 +62,8 @@ class DraftGuide:
             ways = [(place, edits + 1)]  # it is inserted
             if place < len(draft):
                 ways.append((place + 1, edits + (draft[place] != token)))
-            if token in (ahead := draft[place + 1 : place + FARTHEST]):  # those before are deleted
+            ahead = draft[place + 1 : place + FARTHEST]
+            if token in ahead:  # those before it are deleted
                 passed = ahead.index(token) + 1
                 ways.append((place + passed + 1, edits + passed))
             for to, total in ways:

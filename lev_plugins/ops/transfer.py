@@ -14,10 +14,11 @@ def to_host(tensors: Iterable[Tensor]) -> list[Tensor]:
     copies: list[Tensor] = list(wanted)
     for kind in {tensor.dtype for tensor in wanted}:
         numbers = [number for number, tensor in enumerate(wanted) if tensor.dtype == kind]
-        joined = torch.cat([wanted[number].flatten() for number in numbers]).cpu()
-        parts = joined.split([wanted[number].numel() for number in numbers])
-        for number, part in zip(numbers, parts, strict=True):
-            copies[number] = part.view(wanted[number].shape)
+        alike = [wanted[number] for number in numbers]
+        joined = torch.cat([tensor.flatten() for tensor in alike]).cpu()
+        parts = joined.split([tensor.numel() for tensor in alike])
+        for number, tensor, part in zip(numbers, alike, parts, strict=True):
+            copies[number] = part.view(tensor.shape)
     return copies
 
 

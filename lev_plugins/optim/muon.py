@@ -24,12 +24,13 @@ _STEPS = 5
 def mark_hidden_matrices(model: nn.Module) -> None:
     """Marks every matrix but embedding tables and output projections of the same shape."""
     modules = [part for part in model.modules() if isinstance(part, nn.Embedding | Positions)]
-    excluded = {id(part.weight) for part in modules}
+    tables = {id(part.weight) for part in modules}
     shapes = {part.weight.shape for part in modules}
     for module in model.modules():
         for parameter in module.parameters(recurse=False):
+            is_table = id(parameter) in tables
             projects = isinstance(module, nn.Linear) and parameter.shape in shapes
-            if parameter.dim() == 2 and id(parameter) not in excluded and not projects:
+            if parameter.dim() == 2 and not is_table and not projects:
                 parameter.param_group = HIDDEN  # type: ignore[attr-defined]
 
 
@@ -49,12 +50,16 @@ def orthogonalized(matrices: Tensor, half: bool = False) -> Tensor:
     wide = matrices.size(1) <= matrices.size(2)
     x = matrices if wide else matrices.transpose(1, 2)
     x = x.bfloat16() if x.is_cuda or (half and has_amx()) else x.float()
-    x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
+    norms = x.norm(dim=(1, 2), keepdim=True)
+    x = x / norms.clamp(min=1e-7)
     a, b, c = _COEFFICIENTS
     for _ in range(_STEPS):
         gram = x @ x.transpose(1, 2)
-        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return (x if wide else x.transpose(1, 2)).float()
+        polynomial = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        x = torch.baddbmm(x, polynomial, x, beta=a)
+    if not wide:
+        x = x.transpose(1, 2)
+    return x.float()
 
 
 class MuonWithAdam(Adam):
@@ -93,12 +98,13 @@ class MuonWithAdam(Adam):
         for p, ahead in zip(learnt, self._lookahead(learnt, group["momentum"])):
             by_shape.setdefault(p.shape, []).append((p, ahead))
         for (rows, columns), alike in by_shape.items():
-            params = [p for p, _ in alike]
-            updates = orthogonalized(torch.stack([ahead for _, ahead in alike]), self.half)
+            params, lookaheads = zip(*alike)
+            updates = orthogonalized(torch.stack(lookaheads), self.half)
             # an orthogonal matrix has elements of 1/√max(rows, columns) on average
             size = group["lr"] * group["update_rms"] * max(rows, columns) ** 0.5
+            decay = group["lr"] * group["weight_decay"]
             values = [p.float() for p in params]  # the parameters themselves in fp32
-            torch._foreach_mul_(values, 1 - group["lr"] * group["weight_decay"])
+            torch._foreach_mul_(values, 1 - decay)
             torch._foreach_add_(values, updates.unbind(), alpha=-size)
             if values[0] is not params[0]:
                 torch._foreach_copy_(params, values)
@@ -108,7 +114,8 @@ class MuonWithAdam(Adam):
         grads, means = [], []
         for p in params:
             assert p.grad is not None
-            grad, state = p.grad.float(), self.state[p]
+            grad = p.grad.float()
+            state = self.state[p]
             if not state:
                 state["momentum_buffer"] = torch.zeros_like(grad)
             state["momentum_buffer"] = state["momentum_buffer"].to(grad)

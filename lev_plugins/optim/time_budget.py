@@ -102,17 +102,22 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
     def load_state_dict(self, state_dict: dict[str, float]) -> None:
         """Also of another schedule; then the time begins now."""
         super().load_state_dict(state_dict)
-        self.started, self.before = self.clock(), state_dict.get("seconds", 0.0)
+        self.started = self.clock()
+        self.before = state_dict.get("seconds", 0.0)
 
     def step_update(self, num_updates: int) -> float:
         """The learning rate at this time; the number of updates does not count."""
-        cfg, peak, end = self.cfg, self.cfg.lr[0], self.cfg.end_learning_rate
-        left = max(3600 * cfg.stop_time_hours - self.seconds, 0.0)
-        share = 1 - left / (3600 * cfg.stop_time_hours)
+        cfg = self.cfg
+        peak = cfg.lr[0]
+        end = cfg.end_learning_rate
+        total = 3600 * cfg.stop_time_hours
+        left = max(total - self.seconds, 0.0)
+        share = 1 - left / total
         metrics.log_scalar("minutes_left", left / 60, weight=0, priority=750, round=1)
         self.optimizer.time_share = share  # type: ignore[attr-defined]
         if share < cfg.warmup_share:
-            self.optimizer.set_lr(peak * share / cfg.warmup_share)
+            rate = peak * share / cfg.warmup_share
         else:
-            self.optimizer.set_lr(end + (peak - end) * (1 - share) / (1 - cfg.warmup_share))
+            rate = end + (peak - end) * (1 - share) / (1 - cfg.warmup_share)
+        self.optimizer.set_lr(rate)
         return self.optimizer.get_lr()

@@ -68,12 +68,8 @@ def render_text(record: Record, _: int = 0) -> str:
         labelled("", "target", printable(record.target)),
     ]
     for name, cells in record.shown():
-        values = []
-        for token, value in cells:
-            percent = f"{100 * value:.0f}"
-            values.append(f"{printable(token)} {percent}")
-        text = "  ".join(values)
-        lines.append(labelled("", name, text))
+        values = [f"{printable(token)} {100 * value:.0f}" for token, value in cells]
+        lines.append(labelled("", name, "  ".join(values)))
     return "\n".join(lines) + "\n"
 
 
@@ -102,7 +98,8 @@ class Recorder:
         device: str | torch.device | None = None,
         processing: Mapping[str, str] | None = None,
     ) -> None:
-        place, path = device_named(device), find_checkpoint(path)
+        place = device_named(device)
+        path = find_checkpoint(path)
         typed = {name: value for name, value in (processing or {}).items() if value is not None}
         parts = load_parts(path, load_state(path), data, typed)
         self.backend = GeneratingModel(*parts, beam, place)
@@ -143,10 +140,8 @@ class Recorder:
         """
         dictionary, device = self.task.target_dictionary, self.backend.device
         pad, eos = dictionary.pad(), dictionary.eos()
-        targets = [
-            hypotheses[0]["tokens"].cpu()
-            for hypotheses in self.backend.search(lines, self.generator)
-        ]
+        nbest = self.backend.search(lines, self.generator)
+        targets = [hypotheses[0]["tokens"].cpu() for hypotheses in nbest]
         rows = [numbered(line, self.task.source_dictionary) for line in lines]
         source = data_utils.collate_tokens(rows, pad, left_pad=True).to(device)
         target = data_utils.collate_tokens(targets, pad).to(device)

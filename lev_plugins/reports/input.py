@@ -110,13 +110,16 @@ def _letters(text: str) -> str:
 def _printing(systems: Sequence[Printed]) -> Printed | None:
     """The first system beside which references were printed."""
     having = [system for system in systems if system.references]
-    for system in having[1:]:
-        if system.references != having[0].references:
+    if not having:
+        return None
+    first, *others = having
+    for system in others:
+        if system.references != first.references:
             raise UserError(
-                f"{having[0].path} and {system.path} have different T- lines (other data or "
+                f"{first.path} and {system.path} have different T- lines (other data or "
                 "text processing); give --references FILE"
             )
-    return having[0] if having else None
+    return first
 
 
 def _look_for_subwords(sides: Sequence[tuple[str, Texts]], notes: list[str]) -> None:
@@ -141,8 +144,10 @@ def _look_for_subwords(sides: Sequence[tuple[str, Texts]], notes: list[str]) -> 
 
 def _kind(lines: Sequence[str]) -> str | None:
     """What most lines are made of; None for characters that may be words as well."""
-    if 2 * sum("\u2581" in line or "@@ " in f"{line} " for line in lines) > len(lines):
+    cut = sum("\u2581" in line or "@@ " in f"{line} " for line in lines)
+    if 2 * cut > len(lines):
         return "subwords"
     if is_char_tokenized(lines):
         return "characters"
-    return "words" if any(len(word) > 1 for line in lines for word in line.split()) else None
+    has_words = any(len(word) > 1 for line in lines for word in line.split())
+    return "words" if has_words else None

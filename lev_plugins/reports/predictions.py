@@ -37,8 +37,9 @@ def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
         if "label" in values:
             values |= {"labels": [values["label"]], "scores": [values["score"]]}
         names = values["tags"] if "tags" in values else values["labels"]
-        scores = (f"{score:.6f}" for score in values["scores"])
-        return f"{sign.join(map(printable, names))}\t{sign.join(scores)}\n"
+        answer = sign.join(map(printable, names))
+        scores = sign.join(f"{score:.6f}" for score in values["scores"])
+        return f"{answer}\t{scores}\n"
 
     return line
 

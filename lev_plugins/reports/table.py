@@ -18,13 +18,14 @@ def render_table(figures: Figures) -> str:
     systems = figures["systems"]
     names = [printable(system["name"]) for system in systems]
     rows = [("", names), *_rows(figures, systems)]
-    columns = zip(*(cells for _, cells in rows if cells))
-    widths = [max(map(len, column)) for column in columns]
+    filled = [cells for _, cells in rows if cells]
+    widths = [max(map(len, column)) for column in zip(*filled)]
     left = max(len(label) for label, _ in rows)
     lines = [counted(figures["sentences"], "sentence"), ""]
     for label, cells in rows:
-        padded = [f"  {cell.rjust(width)}" for cell, width in zip(cells, widths)]
-        line = label.ljust(left) + "".join(padded)
+        line = label.ljust(left)
+        for cell, width in zip(cells, widths):
+            line += f"  {cell.rjust(width)}"
         lines.append(line.rstrip())
     lines.append("")
     lines += [f"{side}: {printable(name)}" for side, name in figures["origin"].items()]
@@ -60,13 +61,16 @@ def _rows(figures: Figures, systems: Sequence[Figures]) -> Iterator[Row]:
         yield f"{name} {arrow}", [f"{system['scores'][name]:.2f}" for system in systems]
     if first["words"]:
         words, right = first["words"]["words"], first["words"]["right_before"]
-        yield from (("", []), (f"words of the references, {words}: {right} right before", []))
+        yield "", []
+        yield f"words of the references, {words}: {right} right before", []
         wrong = {"corrected": words - right, "miscorrected": right}
         yield from _shares([system["words"] for system in systems], wrong)
         against = [system["against_draft"] for system in systems]
         drafts = total - against[0]["empty_drafts"]
-        yield from (("", []), (f"sentences, against the drafts, of {drafts}", []))
-        yield from _shares(against, dict.fromkeys(("better", "worse", "equal"), drafts))
+        yield "", []
+        yield f"sentences, against the drafts, of {drafts}", []
+        totals = dict.fromkeys(("better", "worse", "equal"), drafts)
+        yield from _shares(against, totals)
         yield "edits still needed ↓", [str(system["remaining"]) for system in against]
     if first["unchanged"] is not None:
         yield from _shares(systems, {"unchanged": total})
@@ -74,10 +78,8 @@ def _rows(figures: Figures, systems: Sequence[Figures]) -> Iterator[Row]:
     if any(steps):
         sentences = [iterations and iterations["sentences"] for iterations in steps]
         yield "", []
-        yield (
-            "iterations, mean",
-            [f"{iterations['mean']:.2f}" if iterations else ABSENT for iterations in steps],
-        )
+        means = [f"{iterations['mean']:.2f}" if iterations else ABSENT for iterations in steps]
+        yield "iterations, mean", means
         seen = sorted({count for counts in sentences if counts for count in counts})
         yield from _shares(sentences, dict.fromkeys(seen, total))
 
@@ -89,7 +91,10 @@ def _shares(
     for key, total in totals.items():
         cells = []
         for column in columns:
-            count = 0 if column is None else column.get(key, 0)
-            share = 100 * count / total if total else 0
-            cells.append(ABSENT if column is None else f"{count}  {share:5.1f} %")
+            if column is None:
+                cells.append(ABSENT)
+            else:
+                count = column.get(key, 0)
+                share = 100 * count / total if total else 0
+                cells.append(f"{count}  {share:5.1f} %")
         yield f"  {str(key).replace('_', ' ')}", cells

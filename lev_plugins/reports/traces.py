@@ -87,9 +87,9 @@ def render_text(trace: EditTrace, number: int) -> str:
     lines = [labelled(f"(sentence {number})", "source", printable(trace.source))]
     if trace.draft is not None:
         lines.append(labelled("", "draft", printable(trace.draft)))
-    for count, pair in enumerate(shown.iterations, start=1):
-        names = (f"(iteration {count})", "")
-        for name, what, runs in zip(names, ("delete", "insert"), pair):
+    for count, (deletion, insertion) in enumerate(shown.iterations, start=1):
+        steps = (f"(iteration {count})", "delete", deletion), ("", "insert", insertion)
+        for name, what, runs in steps:
             if runs is None:
                 lines.append(labelled(name, f"nothing to {what}"))
             else:

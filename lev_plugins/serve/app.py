@@ -86,7 +86,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
         message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        message += " (has it Content-Type: application/json?)" if first["loc"] == ("body",) else ""
+        if first["loc"] == ("body",):
+            message += " (has it Content-Type: application/json?)"
     elif not isinstance(error, UserError):
         status, message = 500, "the server failed; its log has the reason"
     return JSONResponse({"error": message}, status)
@@ -107,11 +108,14 @@ def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float) -> N
     thread = ThreadPoolExecutor(1, "lev-serve model")  # owns the model
 
     async def answer(kind: str, asked: Asked, rows: Sequence[Any]) -> Results:
-        results, run = list[Result](), asyncio.get_running_loop().run_in_executor
+        run = asyncio.get_running_loop().run_in_executor
+        sizes = list(map(size, rows))
+        results: list[Result] = []
         try:
             async with asyncio.timeout(seconds):
-                for part in by_budget(list(map(size, rows)), MAX_CHARS, ROWS):  # takes turns
-                    results += await run(thread, runners[kind], asked, [rows[i] for i in part])
+                for part in by_budget(sizes, MAX_CHARS, ROWS):  # takes turns
+                    batch = [rows[i] for i in part]
+                    results += await run(thread, runners[kind], asked, batch)
         except TimeoutError:
             message = f"not done after {seconds:g} s; send fewer or shorter rows"
             raise HTTPException(504, message) from None

@@ -99,7 +99,7 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
     backend = corrector.backend
     info: Result = {"modes": ["correct"], "min_confidence": corrector.settings.min_confidence}
-    runners: dict[str, Runner] = {"correct": lambda asked, rows: _correct(corrector, asked, rows)}
+    runners: dict[str, Runner] = {"correct": partial(_correct, corrector)}
     if isinstance(backend, LevenshteinBackend):
         info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
         runners["edit"] = partial(_edit, backend.editor, backend.processing)
@@ -108,10 +108,13 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
 
 def serve_predictor(model: TextLabeler) -> ServedModel:
     """An EncT5."""
-    texts = model.texts_per_example
-    info: Result = {"modes": ["predict"], "labels": list(model.labels)}
-    info |= {"texts": texts, "top_k": min(8, len(model.labels)) or None}
-    return ServedModel(info, {"predict": lambda asked, rows: _predict(model, asked, rows)})
+    info: Result = {
+        "modes": ["predict"],
+        "labels": list(model.labels),
+        "texts": model.texts_per_example,
+        "top_k": min(8, len(model.labels)) or None,
+    }
+    return ServedModel(info, {"predict": partial(_predict, model)})
 
 
 def _edit(
@@ -136,9 +139,10 @@ def _edit(
         hypotheses = []
         for trace in traces:
             trace = replace(trace, draft=row.draft)
-            edits = trace_edits(trace, processing)
-            known = {key: value for key, value in trace.to_dict().items() if key in _SHOWN}
-            hypotheses.append(known | {"edits": _records(edits)})
+            record = trace.to_dict()
+            hypothesis = {key: record[key] for key in _SHOWN}
+            hypothesis["edits"] = _records(trace_edits(trace, processing))
+            hypotheses.append(hypothesis)
         results.append({"source": row.source, "draft": row.draft, "hypotheses": hypotheses})
     return results
 
@@ -149,7 +153,9 @@ def marked(row: Sentence, place: str) -> str | None:
     Raises:
         UserError: marks outside of the draft, out of order, or on whitespace alone.
     """
-    draft, parts, done = row.draft or "", [], 0
+    draft = row.draft or ""
+    parts = []
+    done = 0
     for mark in row.marks:
         if not done <= mark.start < mark.end <= len(draft):
             where = f"{mark.start} to {mark.end} is not in the draft, behind the mark before it"

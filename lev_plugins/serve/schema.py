@@ -106,6 +106,7 @@ class PredictRequest(Asked):
         if self.pairs is None:
             return self.texts
         if len(self.pairs) != len(self.texts):
-            sent = counted(len(self.texts), "text"), counted(len(self.pairs), "pair")
-            raise UserError(f"{' but '.join(sent)}; send as many")
+            texts = counted(len(self.texts), "text")
+            pairs = counted(len(self.pairs), "pair")
+            raise UserError(f"{texts} but {pairs}; send as many")
         return list(zip(self.texts, self.pairs))

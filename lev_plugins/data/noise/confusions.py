@@ -65,7 +65,9 @@ def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int,
         they hold a space, are longer than :data:`LONGEST` characters on a side, or were seen less
         often than ``least``.
     """
-    known, occurrences, total = Counter[tuple[str, str]](), Counter[str](), 0
+    known = Counter[tuple[str, str]]()
+    occurrences = Counter[str]()
+    total = 0
     for noisy_line, clean_line in pairs:
         clean, noisy = _characters(clean_line), _characters(noisy_line)
         _count_segments(clean_line, occurrences)
@@ -73,16 +75,19 @@ def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int,
             total += 1
             before, after = _with_neighbour(clean, noisy, change)
             spaced = any(side.isspace() for side in (*before, *after))
-            if before and not spaced and max(len(before), len(after)) <= LONGEST:
+            longest = max(len(before), len(after))
+            if before and not spaced and longest <= LONGEST:
                 known["".join(before), "".join(after)] += 1
     table: dict[str, dict[str, float]] = {}
+    kept = 0
     for (cluster, other), count in sorted(known.items()):
         if count >= least:
+            kept += count
             table.setdefault(cluster, {})[other] = count
     for cluster, ways in table.items():  # insertions on both sides of it count twice
         cluster_total = max(occurrences[cluster], sum(ways.values()))
         table[cluster] = {other: round(count / cluster_total, 9) for other, count in ways.items()}
-    return table, total, total - sum(count for count in known.values() if count >= least)
+    return table, total, total - kept
 
 
 def _characters(line: str) -> list[str]:
@@ -94,13 +99,12 @@ def _with_neighbour(
 ) -> tuple[Sequence[str], Sequence[str]]:
     """What became what; an insertion with the character beside it."""
     i, j, k, m = change
-    if i == j:
-        has_before = i > 0 and k > 0 and not clean[i - 1].isspace()
-        has_behind = j < len(clean) and m < len(noisy) and not clean[j].isspace()
-        if has_before:
-            return clean[i - 1 : j], noisy[k - 1 : m]
-        if has_behind:
-            return clean[i : j + 1], noisy[k : m + 1]
+    if i < j:
+        return clean[i:j], noisy[k:m]
+    if i > 0 and k > 0 and not clean[i - 1].isspace():
+        return clean[i - 1 : j], noisy[k - 1 : m]
+    if j < len(clean) and m < len(noisy) and not clean[j].isspace():
+        return clean[i : j + 1], noisy[k : m + 1]
     return clean[i:j], noisy[k:m]
 
 

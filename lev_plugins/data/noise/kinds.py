@@ -43,7 +43,8 @@ def delete(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
 
 def swap(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Exchanges ``count`` pairs of neighbours, or as many as do not overlap."""
-    noisy, taken = list(word), set[int]()
+    noisy = list(word)
+    taken = set[int]()
     candidates = pairs(word)
     for i in sample(rng, candidates, len(candidates)):
         if count and not {i, i + 1} & taken:
@@ -59,7 +60,8 @@ def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[st
     Which of it happens is sampled for each; the word's last letter is not deleted but substituted.
     """
     chosen = set(sample(rng, letters(word), count))
-    noisy, left = [], len(letters(word))
+    noisy = []
+    left = len(letters(word))
     for place, letter in enumerate(word):
         act = choose(rng, ("insert", "delete", "substitute")) if place in chosen else "keep"
         if act == "keep":
@@ -123,7 +125,8 @@ def swap_words(words: list[str], count: int, rng: random.Random) -> None:
 
 def drop_words(words: list[str], count: int, rng: random.Random) -> None:
     """Leaves out ``count`` words, but never all."""
-    for i in sample(rng, range(len(words)), min(count, len(words) - 1)):
+    most = len(words) - 1
+    for i in sample(rng, range(len(words)), min(count, most)):
         words[i] = ""
 
 

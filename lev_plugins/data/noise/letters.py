@@ -84,7 +84,8 @@ def without_marks(cluster: str) -> tuple[str, ...]:
     spelt = _SPELT_OUT.get(letter.lower(), "")
     if letter != letter.lower():
         spelt = spelt.capitalize()
-    return tuple(char for char in dict.fromkeys((bare, spelt)) if char and char != letter)
+    ways = dict.fromkeys((bare, spelt))
+    return tuple(way for way in ways if way and way != letter)
 
 
 @lru_cache(maxsize=4096)

@@ -78,7 +78,8 @@ class Noise:
         places = [i for i in range(0, len(parts), 2) if parts[i]]
         words = [parts[i] for i in places]
         if kind in WORD_EDITS:
-            WORD_EDITS[kind](words, budget(len(words), self.word_rate), rng)
+            edit = WORD_EDITS[kind]
+            edit(words, budget(len(words), self.word_rate), rng)
         elif kind == "ocr" and self.confusions is not None:
             scale = self.confusion_scale
             words = ["".join(self.confusions.read(clusters(word), scale, rng)) for word in words]

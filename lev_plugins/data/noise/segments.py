@@ -43,7 +43,9 @@ def confusing(
 
     def confuse(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
         """Confuses segments that do not overlap; sampled by place first, then by segment."""
-        changed, taken, starts = list(word), set[int](), places(word)
+        changed = list(word)
+        taken = set[int]()
+        starts = places(word)
         for i in sample(rng, starts, len(starts)):
             open_ways = [way for way in ways(word, i) if not taken & set(range(i, way[0]))]
             if count == 0 or not open_ways:
