@@ -14,7 +14,7 @@ from .constraints import EditConstraints
 from .operations import Decision, Operation
 from .options import RefinementOptions
 from .policy import UNKNOWN, EditPolicy
-from .processors import Places
+from .processors import Places, limit_insertions
 from .records import EditHypothesis
 from .state import RefinementState
 
@@ -214,6 +214,11 @@ class Decoding:
         where the host does not know these."""
         state = self.state
         return state.tokens == self.placeholder, state.opened, state.writing
+
+    def limited(self, counts: Array) -> Array:
+        """The ``counts`` of insertions, R × (T − 1), that the length limit leaves; fairseq's
+        decoder has another one."""
+        return limit_insertions(counts, self.state.cap - self.state.lengths, self.arrays)
 
     def allowed(self, logits: Array) -> Array:
         """A copy in single precision, P × V, without the symbols that are never written.

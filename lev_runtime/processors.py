@@ -94,8 +94,7 @@ class LengthLimit(Processor):
         self, decoding: "Decoding", action: Array, scores: Array | None, places: Places | None
     ) -> Array:
         """R × (T − 1) counts."""
-        state = decoding.state
-        return limit_insertions(action, state.cap - state.lengths, decoding.arrays)
+        return decoding.limited(action)
 
 
 class OrderedDeletions(Processor):
