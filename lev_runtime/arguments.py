@@ -1,8 +1,9 @@
-"""Lists of text as callers in Python give them."""
+"""Lists and streams of text as callers in Python give them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from .batching import Pause
 from .errors import UserError
 
 
@@ -12,17 +13,41 @@ def strings(name: str, kind: str, values: Iterable[Any], optional: bool = False)
     Raises:
         UserError: it is none; a single string, whose characters would be the texts, included.
     """
+    return list(each_string(name, kind, values, optional))
+
+
+def each_string(
+    name: str, kind: str, values: Iterable[Any], optional: bool = False
+) -> Iterator[Any]:
+    """Yields the strings, and pauses, of a stream; arguments and errors of :func:`strings`."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise UserError(f"{name}: takes a list, not {values!r:.60}")
-    texts = list(values)
-    for number, text in enumerate(texts, start=1):
-        if not isinstance(text, str) and not (optional and text is None):
+    number = 1
+    for text in values:
+        is_pause = isinstance(text, Pause)
+        if not isinstance(text, str) and not is_pause and not (optional and text is None):
             raise UserError(f"{kind} {number}: {text!r:.60} is no text; give strings")
-    return texts
+        yield text
+        number += not is_pause
 
 
 Terms = Iterable[Iterable[str] | None]
 Row = tuple[str, str | None, Sequence[str] | None, str | None]
+
+
+def read_row(number: int, row: Any) -> list[Any]:
+    """Source, draft and old source of a stream's item, a string or a tuple of up to three.
+
+    Raises:
+        UserError: any other item; ``number``: its own.
+    """
+    fields = row if isinstance(row, list | tuple) else [row]
+    is_text = fields and isinstance(fields[0], str)
+    if not is_text or len(fields) > 3 or not all(isinstance(text, str | None) for text in fields):
+        raise UserError(
+            f"sentence {number}: {row!r:.60} is no text; give source, draft, old source"
+        )
+    return [*fields, None, None][:3]
 
 
 def read_rows(

@@ -12,7 +12,7 @@ import numpy as np
 
 from .arrays import padded
 from .folder import Folder
-from .search import Floats, Numbers
+from .search import Beam, Floats, Given, Numbers, search
 from .text import TextCodec, read_dictionaries
 
 MODEL = "pbd_transformer"
@@ -24,14 +24,20 @@ class PrefixModel:
     Args:
         path: a folder that ``lev-export`` has written, or what was read of it.
         threads: that a pass computes with, by default as many as there are cores.
+        reader: who reads the folder, for messages.
 
     Raises:
         UserError: no such folder, a damaged one, or one of another kind of model.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Folder,
+        threads: int | None = None,
+        reader: str = "PrefixModel",
+    ) -> None:
         folder = path if isinstance(path, Folder) else Folder(path)
-        folder.require(MODEL, "PrefixModel")
+        folder.require(MODEL, reader)
         self.settings: dict[str, Any] = folder.description["settings"]
         graphs: dict[str, Any] = folder.description["graphs"]
         self.encoder = folder.session(graphs["encoder"], threads)
@@ -56,6 +62,29 @@ class PrefixModel:
         memory = {"source_mask": real}
         memory |= zip(outputs, states)
         return Prefixes(self, memory)
+
+    def beam_search(
+        self, sources: Sequence[Sequence[int]], limits: Numbers, beam: int
+    ) -> list[list[tuple[str, float]]]:
+        """Returns texts of a free search for each of a batch of sources, the best first, and their
+        log-probabilities; ``limits``: symbols of each text at most, besides the model's own."""
+        longest = self.settings["limits"][1] - 1
+        width = min(beam, len(self.target.symbols) - 1)
+        reader = Beam(width, np.minimum(limits, longest), self.target.eos)
+        self._search(sources, reader)
+        return list(map(reader.best, range(len(sources))))
+
+    def symbol_logs(
+        self, sources: Sequence[Sequence[int]], texts: Sequence[Sequence[str]]
+    ) -> list[list[list[float]]]:
+        """Returns for each text of each source the log-probabilities of its symbols and </s>."""
+        reader = Given(texts, self.target.eos)
+        self._search(sources, reader)
+        return list(map(reader.symbol_logs, range(len(sources))))
+
+    def _search(self, sources: Sequence[Sequence[int]], reader: Beam | Given) -> None:
+        prefixes = self.prefixes(sources)
+        search(prefixes, len(sources), [reader], self.target.eos, self.target.pad)
 
 
 class Prefixes:
