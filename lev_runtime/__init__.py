@@ -29,14 +29,12 @@ def load(
     path: str | os.PathLike[str], threads: int | None = None
 ) -> "Editor | Labeler | Generator":
     """The model of a folder, by its kind; arguments and errors are those of the classes."""
-    from .errors import UserError
     from .folder import Folder
 
     folder = Folder(path)
     names = {model: name for name, (_, model) in _KINDS.items()}
-    if folder.model not in names:
-        raise UserError(f"{folder.path} holds a {folder.model}; {', '.join(names)} can be loaded")
-    model: Editor | Labeler | Generator = __getattr__(names[folder.model])(folder, threads)
+    model: Editor | Labeler | Generator
+    model = __getattr__(names.get(folder.model, "Editor"))(folder, threads)
     return model
 
 

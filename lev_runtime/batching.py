@@ -40,7 +40,7 @@ def chunks(items: Iterable[T | Pause], size: int) -> Iterator[list[T]]:
         UserError: a size below 1; a string, whose characters would be the items.
     """
     if isinstance(items, str | bytes):
-        raise UserError(f"a stream takes a list, not {items!r:.60}")
+        raise UserError(f"texts: takes a list, not {items!r:.60}")
     if size < 1:
         raise UserError(f"buffer={size}: must be 1 or more")
     chunk: list[T] = []

@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from .arguments import Terms, read_row, read_rows
+from .arguments import Terms, read_rows
 from .batching import BUFFER, Pause, chunks, in_batches
 from .errors import UserError
 from .history import EditTrace
@@ -64,7 +65,7 @@ class TextEditor(ABC, Generic[S]):
             seed=seed,
         )
         sentences = []
-        rows = read_rows(sources, drafts, terms, old_sources)
+        rows = read_rows(sources, drafts, terms, old_sources, first)
         for number, (source, draft, wanted, old) in enumerate(rows, first):
             try:
                 if draft is not None and wanted:
@@ -104,9 +105,11 @@ class TextEditor(ABC, Generic[S]):
         """
         first = 1
         for chunk in chunks(pairs, buffer):
-            rows = [read_row(number, row) for number, row in enumerate(chunk, first)]
-            sources, drafts, old_sources = zip(*rows)
-            yield from self.edit(sources, drafts, old_sources=old_sources, first=first, **options)
+            rows = [row if isinstance(row, list | tuple) else [row] for row in chunk]
+            sides = dict(zip_longest(("sources", "drafts", "old_sources"), zip_longest(*rows)))
+            if None in sides:
+                raise UserError(f"from sentence {first} on: give source, draft and old source")
+            yield from self.edit(first=first, **sides, **options)
             first += len(chunk)
 
     @abstractmethod

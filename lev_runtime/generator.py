@@ -1,123 +1,92 @@
 """Writing text with an exported PBD, by beam search."""
 
-import os
+import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arguments import each_string, strings
+from .arguments import strings
 from .batching import BUFFER, Pause, chunks, in_batches
 from .errors import UserError
-from .folder import Folder
 from .prefixes import PrefixModel
 
 
-@dataclass(frozen=True)
-class Generation:
-    """A text that was written for a source.
+class Generation(NamedTuple):
+    """A text that a model wrote.
 
-    score: mean log-probability of its tokens, ``</s>`` included, in nats. tokens: as the model
-    wrote them.
+    score: mean log-probability of its tokens, ``</s>`` included, in nats.
     """
 
-    source: str
     text: str
     score: float
-    tokens: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return asdict(self)
 
 
-class Generator:
+class Generator(PrefixModel):
     """An exported model with its dictionaries and text processing; several threads may use one.
 
-    Args:
-        path: a folder that ``lev-export`` has written, or what was read of it.
-        threads: that a pass computes with, by default as many as there are cores.
-
-    Raises:
-        UserError: no such folder, a damaged one, or one of another kind of model.
+    Arguments and errors are those of :class:`.PrefixModel`.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
-        self.model = PrefixModel(path, threads, type(self).__name__)
-        self.codec = self.model.codec
-        self.longest, _ = self.model.settings["limits"]
-
-    def generate_nbest(
-        self, sources: Iterable[str], nbest: int = 1, *, beam: int = 5, max_len_a: float = 0.0,
-        max_len_b: int = 200, batch_size: int = 16, first: int = 1,
-    ) -> list[list[Generation]]:  # fmt: skip
-        """Returns an n-best list for every source, the best first, as ``fairseq-generate`` does.
+    def stream_nbest(
+        self, sources: Iterable[str | Pause], nbest: int = 1, *, beam: int = 5,
+        max_len_b: int = 200, batch_size: int = 16, buffer: int = BUFFER,
+    ) -> Iterator[list[Generation]]:  # fmt: skip
+        """Yields an n-best list for every source, the best first, as ``fairseq-generate`` has it.
 
         Args:
-            sources: plain text, one sentence each.
+            sources: plain text, one sentence each; may be without an end.
             nbest, beam: texts given back at most, and width of the search; 1 is greedy.
-            max_len_a, max_len_b: a text has at most a·|source| + b tokens, ``</s>`` of the source
-                included, and no more than the model can write.
+            max_len_b: a text has no more tokens than this, and than the model can write.
             batch_size: sources searched at once; does not change the outputs.
-            first: number of the first source in messages.
+            buffer: sources that are taken, sorted by length and searched in batches; 1 answers each
+                before the next is asked for, a :class:`.Pause` what came before it.
 
         Raises:
             UserError: no list of strings; an option that cannot be; a source beyond the model's
                 limit.
         """
-        least = {"nbest": 1, "beam": 1, "max_len_a": 0, "max_len_b": 1}
-        given = {"nbest": nbest, "beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
-        for name, value in given.items():
-            if value < least[name]:
-                raise UserError(f"{name}={value}: must be {least[name]} or more")
-        if nbest > beam:
-            raise UserError(f"nbest={nbest} is more than beam={beam}; give beam={nbest} or more")
-        texts = strings("sources", "source", sources)
-        rows = [self._numbers(number, text) for number, text in enumerate(texts, first)]
+        if not 1 <= nbest <= beam or max_len_b < 1:
+            limits = f"nbest={nbest}, beam={beam}, max_len_b={max_len_b}"
+            raise UserError(f"{limits}: must be 1 or more, and beam no less than nbest")
 
-        def search(batch: list[list[int]]) -> list[list[tuple[str, float]]]:
-            sizes = np.array([*map(len, batch)])
-            limits = (max_len_a * sizes + max_len_b).astype(np.int64)
-            return self.model.beam_search(batch, limits, beam)
+        def search(batch: list[list[int]]) -> list[list[Generation]]:
+            found = self.beam_search(batch, np.full(len(batch), max_len_b), beam)
+            return [[self._generation(*rated) for rated in texts[:nbest]] for texts in found]
 
-        found = in_batches(search, rows, map(len, rows), batch_size)
-        return [
-            [self._generation(text, *rated) for rated in group[:nbest]]
-            for text, group in zip(texts, found, strict=True)
-        ]
-
-    def generate(self, sources: Iterable[str], **options: Any) -> list[Generation]:
-        """Writes a text for every source; options and errors as of :meth:`generate_nbest`."""
-        return [best for best, *_ in self.generate_nbest(sources, **options)]
-
-    def stream(
-        self, sources: Iterable[str | Pause], *, buffer: int = BUFFER, **options: Any
-    ) -> Iterator[Generation]:
-        """Yields a text for every source, in order; reads no more than a buffer ahead.
-
-        Args:
-            buffer: sources that are taken, sorted by length and searched in batches; 1 answers each
-                before the next is asked for, a :class:`.Pause` what came before it.
-            **options: of :meth:`generate`; so are the errors.
-        """
         first = 1
-        for chunk in chunks(each_string("sources", "source", sources), buffer):
-            yield from self.generate(chunk, first=first, **options)
+        for chunk in chunks(sources, buffer):
+            texts = strings("sources", "source", chunk, first=first)
+            rows = list(map(self._numbers, texts, count(first)))
+            yield from in_batches(search, rows, map(len, rows), batch_size)
             first += len(chunk)
 
-    def _numbers(self, number: int, text: str) -> list[int]:
+    def stream(self, sources: Iterable[str | Pause], **options: Any) -> Iterator[Generation]:
+        """Yields a text for every source, in order; options and errors of :meth:`stream_nbest`."""
+        for best, *_ in self.stream_nbest(sources, **options):
+            yield best
+
+    def generate(self, sources: Iterable[str], **options: Any) -> list[Generation]:
+        """Writes a text for every source; options and errors as of :meth:`stream_nbest`."""
+        return list(self.stream(sources, buffer=sys.maxsize, **options))
+
+    def generate_nbest(
+        self, sources: Iterable[str], nbest: int = 1, **options: Any
+    ) -> list[list[Generation]]:
+        """:meth:`stream_nbest` as a list."""
+        return list(self.stream_nbest(sources, nbest, buffer=sys.maxsize, **options))
+
+    def _numbers(self, source: str, number: int) -> list[int]:
         """A source's tokens, </s> behind them."""
-        _, *tokens = self.model.source.encode(self.codec.encode(text).split())
-        if len(tokens) > self.longest:
-            raise UserError(
-                f"source {number}: {len(tokens)} tokens where the model's limit is {self.longest}"
-            )
+        _, *tokens = self.source.encode(self.codec.encode(source).split())
+        longest, _ = self.settings["limits"]
+        if len(tokens) > longest:
+            fault = f"{len(tokens)} tokens where the model's limit is {longest}"
+            raise UserError(f"source {number}: {fault}")
         return tokens
 
-    def _generation(self, source: str, written: str, log: float) -> Generation:
-        target = self.model.target
-        numbers = [number for number in map(ord, written) if number != target.bos]
-        tokens = tuple(target.symbols[number] for number in numbers)
-        text = self.codec.decode(" ".join(tokens))
-        return Generation(source, text, log / (len(written) + 1), tokens)
+    def _generation(self, written: str, log: float) -> Generation:
+        numbers = [number for number in map(ord, written) if number != self.target.bos]
+        text = self.codec.decode(" ".join(self.target.symbols[number] for number in numbers))
+        return Generation(text, log / (len(written) + 1))

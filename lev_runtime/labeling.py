@@ -87,15 +87,13 @@ class TextLabeler(ABC):
             UserError: a single string; one text where there should be two, or two for one; a
                 threshold outside [0, 1]; an option that the kind does not have.
         """
-        if isinstance(texts, str):
-            raise UserError(f"texts: takes a list, not {texts!r:.60}")
         answer = self._answer(top_k, threshold)
         read = self._read_sentence if self.tags else self._read_text
-        readings = (text if isinstance(text, Pause) else read(text) for text in texts)
-        for chunk in chunks(readings, buffer):
-            windows = [window for reading in chunk for window in reading.windows]
+        for chunk in chunks(texts, buffer):
+            readings = list(map(read, chunk))
+            windows = [window for reading in readings for window in reading.windows]
             scores = iter(self._scores(windows))
-            for reading in chunk:
+            for reading in readings:
                 own_scores = list(islice(scores, len(reading.windows)))
                 yield answer.record(reading.texts, own_scores, reading.truncated)
 

@@ -172,7 +172,7 @@ class Run:
                 else:
                     out.write(b"\n" * open_end)  # the last line of the file before had none
                     open_end = not end
-                    out.write(_joined([done], [end]))
+                    out.write(_line(done, end))
                 out.flush()
                 self.report.add([done])
 
@@ -186,7 +186,7 @@ class Run:
                 self._say_foreign(path)
             with whole_file(path) as out:
                 shutil.copymode(path, out.name)
-                out.buffer.write(_joined(file.corrections, file.text.ends))
+                out.buffer.writelines(map(_line, file.corrections, file.text.ends))
             self.report.add(file.corrections)
 
     def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
@@ -198,7 +198,7 @@ class Run:
                 raise UserError(f"{target}: cannot write ({error.strerror})") from error
             with whole_file(target) as out:
                 for done, end in self.corrected(path):
-                    out.buffer.write(_joined([done], [end]))
+                    out.buffer.write(_line(done, end))
                     self.report.add([done])
 
     def corrected(
@@ -251,8 +251,5 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     return corrector
 
 
-def _joined(done: Sequence["Correction"], ends: Sequence[bytes]) -> bytes:
-    pairs = zip(done, ends, strict=True)
-    return b"".join(
-        correction.text.encode("utf-8", "surrogateescape") + end for correction, end in pairs
-    )
+def _line(correction: "Correction", end: bytes) -> bytes:
+    return correction.text.encode("utf-8", "surrogateescape") + end

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from lev_runtime.arguments import each_string, strings
+from lev_runtime.arguments import strings
 from lev_runtime.batching import BUFFER, Pause, chunks
 
 from ..errors import UserError, require_share
@@ -206,8 +206,11 @@ class Corrector:
             ignored: returns of the next lines which stay as they are, as :class:`.IgnoreComments`.
             **options: others of :meth:`correct`; so are the errors.
         """
-        for chunk in chunks(each_string("lines", "line", lines), buffer):
-            yield from self.correct(chunk, ignored=ignored(chunk), **options)
+        first = 1
+        for chunk in chunks(lines, buffer):
+            texts = strings("lines", "line", chunk, first=first)
+            yield from self.correct(texts, ignored=ignored(texts), **options)
+            first += len(texts)
 
     def correct_documents(
         self,

@@ -55,7 +55,7 @@ def both(request, tmp_path_factory) -> tuple[GeneratingModel, Generator]:
 
 @pytest.mark.parametrize(
     "options",
-    [{"beam": 1}, {"beam": 5}, {"beam": 40}, {"beam": 3, "max_len_a": 1.5, "max_len_b": 2}],
+    [{"beam": 1}, {"beam": 5}, {"beam": 40}, {"beam": 3, "max_len_b": 7}],
 )
 def test_texts_are_those_of_fairseqs_generator(both, options):
     model, runtime = both
@@ -81,18 +81,17 @@ def test_a_stream_has_the_texts_of_the_list(both, lines, size):
 @pytest.mark.parametrize(
     "lines, options, message",
     [
-        ("a b", {}, "sources: takes a list"),
+        ("a b", {}, "takes a list"),
         (["a", None], {}, "source 2: None is no text"),
         (["a", "a " * 60], {}, "source 2: .* tokens where the model's limit is 40"),
         (["a"], {"beam": 0}, "beam=0"),
-        (["a"], {"max_len_a": -1}, "max_len_a=-1"),
+        (["a"], {"nbest": 3, "beam": 2}, "nbest=3"),
+        (["a"], {"max_len_b": 0}, "max_len_b=0"),
         (["a"], {"batch_size": 0}, "batch_size=0"),
     ],
 )
 def test_mistakes_are_refused_in_a_list_and_in_a_stream(both, lines, options, message):
     _, runtime = both
-    for call in (runtime.generate, runtime.stream):
+    for call in (runtime.generate_nbest, runtime.stream_nbest):
         with pytest.raises(ValueError, match=message):
             list(call(lines, **options))
-    with pytest.raises(ValueError, match="give beam=3 or more"):
-        runtime.generate_nbest(["a"], 3, beam=2)
