@@ -1,5 +1,8 @@
 """Exported models of lev_plugins, decoded with numpy and ONNX Runtime: neither torch nor fairseq.
 
+It also needs rapidfuzz, sentencepiece for models of such subwords, and tokenizers for an EncT5 that
+was made from a BERT or mT5.
+
 >>> from lev_runtime import load
 >>> load("folder").edit(["a source"], ["its draft"])[0].text
 >>> load("folder").predict(["a text"])[0].label

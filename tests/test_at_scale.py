@@ -5,6 +5,7 @@ import signal
 import sys
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,11 +23,11 @@ def test_workers_write_what_one_process_writes(killed, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLE))
     import at_scale
 
-    class Killed(at_scale.Correct):
+    class Killed(at_scale.Worker):
         """Is killed once, when it has corrected the block with a line."""
 
-        def answers(self, lines: list[str]) -> list[str]:
-            done = super().answers(lines)
+        def answers(self, lines: list[str]) -> list[Any]:
+            done = list(super().answers(lines))
             if killed in lines and not (tmp_path / "killed").exists():
                 (tmp_path / "killed").touch()
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -38,7 +39,7 @@ def test_workers_write_what_one_process_writes(killed, tmp_path, monkeypatch):
     text = "\n".join(LINES).encode("utf-8", "surrogateescape")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        blocks = at_scale.answered(BytesIO(text), Killed, None, workers=2)
+        blocks = at_scale.answered(BytesIO(text), 2, None, False, kind=Killed)
         written = b"".join(blocks)
     finally:
         ray.shutdown()
