@@ -13,7 +13,7 @@ from lev_plugins.corrector import Corrector
 
 pytestmark = pytest.mark.slow
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "at_scale"
-ODD = ["caf\udce9 teh \u2028 cat\r", "", "    teh code", "a teh b"]
+ODD = ["na\udcefve teh \u2028 cat\r", "", "    teh code", "a teh b"]
 LINES = [line for number in range(9) for line in (f"Teh goverment beleives {number}.", *ODD)]
 
 
