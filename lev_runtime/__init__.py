@@ -1,41 +1,48 @@
 """Exported models of lev_plugins, decoded with numpy and ONNX Runtime: neither torch nor fairseq.
 
->>> from lev_runtime import Editor, Labeler
->>> Editor("folder").edit(["a source"], ["its draft"])[0].text
->>> Labeler("folder").predict(["a text"])[0].label
+It also needs rapidfuzz, sentencepiece for models of such subwords, and tokenizers for an EncT5 that
+was made from a BERT or mT5.
+
+>>> from lev_runtime import load
+>>> load("folder").edit(["a source"], ["its draft"])[0].text
+>>> load("folder").predict(["a text"])[0].label
+>>> load("folder").generate(["a source"])[0].text
 """
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .editor import Editor
-    from .labeler import Labeler
+    from .editor import Editor as Editor
+    from .generator import Generator as Generator
+    from .labeler import Labeler as Labeler
 
 __version__ = "0.7.0"
-__all__ = ["Editor", "Labeler", "load"]
+#: the classes of exported models, with their modules and fairseq's name of the model
+_KINDS = {
+    "Editor": ("editor", "levenshtein_editor"),
+    "Labeler": ("labeler", "enct5"),
+    "Generator": ("generator", "pbd_transformer"),
+}
+__all__ = ["Editor", "Generator", "Labeler", "load"]
 
 
-def load(path: str | os.PathLike[str], threads: int | None = None) -> "Editor | Labeler":
+def load(
+    path: str | os.PathLike[str], threads: int | None = None
+) -> "Editor | Labeler | Generator":
     """The model of a folder, by its kind; arguments and errors are those of the classes."""
-    from .editor import Editor
     from .folder import Folder
-    from .labeler import MODEL, Labeler
 
     folder = Folder(path)
-    reader: Any = Labeler if folder.model == MODEL else Editor
-    model: Editor | Labeler = reader(folder, threads)
+    names = {model: name for name, (_, model) in _KINDS.items()}
+    model: Editor | Labeler | Generator
+    model = __getattr__(names.get(folder.model, "Editor"))(folder, threads)
     return model
 
 
 def __getattr__(name: str) -> Any:
-    """Both are loaded when they are asked for, and ONNX Runtime with them."""
-    if name == "Editor":
-        from .editor import Editor
-
-        return Editor
-    if name == "Labeler":
-        from .labeler import Labeler
-
-        return Labeler
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Each class is loaded when it is asked for, and ONNX Runtime with it."""
+    if name not in _KINDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_KINDS[name][0]}", __name__), name)

@@ -6,8 +6,11 @@ from typing import Any
 from .errors import UserError
 
 
-def strings(name: str, kind: str, values: Iterable[Any], optional: bool = False) -> list[Any]:
-    """A list of strings, or of strings and None; ``kind`` is what a message calls each.
+def strings(
+    name: str, kind: str, values: Iterable[Any], optional: bool = False, first: int = 1
+) -> list[Any]:
+    """A list of strings, or of strings and None; ``kind`` is what a message calls each, and
+    ``first`` the number of the first.
 
     Raises:
         UserError: it is none; a single string, whose characters would be the texts, included.
@@ -15,7 +18,7 @@ def strings(name: str, kind: str, values: Iterable[Any], optional: bool = False)
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise UserError(f"{name}: takes a list, not {values!r:.60}")
     texts = list(values)
-    for number, text in enumerate(texts, start=1):
+    for number, text in enumerate(texts, first):
         if not isinstance(text, str) and not (optional and text is None):
             raise UserError(f"{kind} {number}: {text!r:.60} is no text; give strings")
     return texts
@@ -30,19 +33,20 @@ def read_rows(
     drafts: Iterable[str | None] | None,
     terms: Terms | None,
     old_sources: Iterable[str | None] | None = None,
+    first: int = 1,
 ) -> list[Row]:
-    """Source, draft, terms and older source of every sentence.
+    """Source, draft, terms and older source of every sentence; ``first``: number of the first.
 
     Raises:
         UserError: what is no list of strings, or of another length.
     """
-    sides: dict[str, list[Any]] = {"sources": strings("sources", "source", sources)}
+    sides: dict[str, list[Any]] = {"sources": strings("sources", "source", sources, first=first)}
     if drafts is not None:
-        sides["drafts"] = strings("drafts", "draft", drafts, optional=True)
+        sides["drafts"] = strings("drafts", "draft", drafts, True, first)
     if terms is not None:
         sides["terms"] = [row if row is None else strings("terms", "term", row) for row in terms]
     if old_sources is not None:
-        sides["old_sources"] = strings("old_sources", "old source", old_sources, optional=True)
+        sides["old_sources"] = strings("old_sources", "old source", old_sources, True, first)
     count = len(sides["sources"])
     for name, side in sides.items():
         if len(side) != count:

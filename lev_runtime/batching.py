@@ -7,6 +7,11 @@ from .errors import UserError
 
 T = TypeVar("T")
 R = TypeVar("R")
+BUFFER = 1024  #: items of a stream that are taken, sorted by length and worked on together
+
+
+class Pause:
+    """An item of a stream which says that no more come for now: what came before is answered."""
 
 
 def in_batches(
@@ -26,6 +31,27 @@ def in_batches(
         batch = [items[number] for number in numbers]
         results |= zip(numbers, work(batch), strict=True)
     return [results[number] for number in range(len(items))]
+
+
+def chunks(items: Iterable[T | Pause], size: int) -> Iterator[list[T]]:
+    """Yields ``size`` items at a time, fewer before a pause.
+
+    Raises:
+        UserError: a size below 1; a string, whose characters would be the items.
+    """
+    if isinstance(items, str | bytes):
+        raise UserError(f"texts: takes a list, not {items!r:.60}")
+    if size < 1:
+        raise UserError(f"buffer={size}: must be 1 or more")
+    chunk: list[T] = []
+    for item in items:
+        if not isinstance(item, Pause):
+            chunk.append(item)
+        if chunk and (isinstance(item, Pause) or len(chunk) == size):
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def by_budget(lengths: Sequence[int], budget: int, size: int | None = None) -> Iterator[list[int]]:

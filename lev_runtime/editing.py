@@ -1,11 +1,12 @@
 """Editing text, whatever computes the edits; and drafts with marks as tokens."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .arguments import Terms, read_rows
-from .batching import in_batches
+from .batching import BUFFER, Pause, chunks, in_batches
 from .errors import UserError
 from .history import EditTrace
 from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
@@ -28,7 +29,7 @@ class TextEditor(ABC, Generic[S]):
         max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
         delete_threshold: float | None = None, candidates: int | None = None,
         noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
-        old_sources: Iterable[str | None] | None = None, history: bool = True,
+        old_sources: Iterable[str | None] | None = None, history: bool = True, first: int = 1,
     ) -> list[list[EditTrace]]:  # fmt: skip
         """An n-best list for every source, the best first, none twice.
 
@@ -46,6 +47,7 @@ class TextEditor(ABC, Generic[S]):
             old_sources: for every source the older one that its draft translates, or None, for a
                 model that was trained with ``--old-source``.
             history: whether traces have their iterations, which take time to read.
+            first: number of the first sentence in messages.
 
         Raises:
             UserError: lists of other lengths, or of what is no text; an option that cannot be; a
@@ -63,8 +65,8 @@ class TextEditor(ABC, Generic[S]):
             seed=seed,
         )
         sentences = []
-        rows = read_rows(sources, drafts, terms, old_sources)
-        for number, (source, draft, wanted, old) in enumerate(rows, start=1):
+        rows = read_rows(sources, drafts, terms, old_sources, first)
+        for number, (source, draft, wanted, old) in enumerate(rows, first):
             try:
                 if draft is not None and wanted:
                     raise UserError("has a draft and terms; mark the terms in the draft: [+term+]")
@@ -86,6 +88,29 @@ class TextEditor(ABC, Generic[S]):
             the iterations.
         """
         return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
+
+    def stream(
+        self, pairs: Iterable[str | Sequence[str | None] | Pause], *, buffer: int = BUFFER,
+        **options: Any,
+    ) -> Iterator[EditTrace]:  # fmt: skip
+        """Yields the best trace for every item, in order; reads no more than a buffer ahead.
+
+        Args:
+            pairs: sources, or tuples of source, draft and old source, the last two or one of which
+                may be missing or None; may be without an end.
+            buffer: items that are taken, sorted by length and decoded in batches; 1 answers each
+                before the next is asked for, a :class:`.Pause` what came before it. Does not change
+                the outputs.
+            **options: others of :meth:`edit_nbest`; so are the errors.
+        """
+        first = 1
+        for chunk in chunks(pairs, buffer):
+            rows = [row if isinstance(row, list | tuple) else [row] for row in chunk]
+            sides = dict(zip_longest(("sources", "drafts", "old_sources"), zip_longest(*rows)))
+            if None in sides:
+                raise UserError(f"from sentence {first} on: give source, draft and old source")
+            yield from self.edit(first=first, **sides, **options)
+            first += len(chunk)
 
     @abstractmethod
     def decoder(self, history: bool, **options: Any) -> "Decode[S]":

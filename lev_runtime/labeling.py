@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arguments import strings
-from .batching import by_budget
+from .batching import BUFFER, Pause, by_budget, chunks
 from .errors import UserError
 from .pieces import Encoding, Tokenizer
 from .predictions import MANY, MULTILABEL, REGRESSION, TAGGING, Prediction, Wanted
@@ -64,10 +64,10 @@ class TextLabeler(ABC):
 
     def stream(
         self,
-        texts: Iterable[Text],
+        texts: Iterable[Text | Pause],
         top_k: int | None = None,
         threshold: float | None = None,
-        buffer: int = 1024,
+        buffer: int = BUFFER,
     ) -> Iterator[Prediction]:
         """The class, the value, the labels or the tags of every text, in order.
 
@@ -80,20 +80,20 @@ class TextLabeler(ABC):
             threshold: of many labels those whose probability is above this hold; by default the
                 best in validation, which the model keeps.
             buffer: texts that are taken, sorted by length and read at once; 1 answers each before
-                the next is asked for. Does not change the outcome.
+                the next is asked for, a :class:`.Pause` what came before it. Does not change the
+                outcome.
 
         Raises:
             UserError: a single string; one text where there should be two, or two for one; a
                 threshold outside [0, 1]; an option that the kind does not have.
         """
-        if isinstance(texts, str):
-            raise UserError(f"texts: takes a list, not {texts!r:.60}")
         answer = self._answer(top_k, threshold)
-        readings = map(self._read_sentence if self.tags else self._read_text, texts)
-        while chunk := list(islice(readings, max(1, buffer))):
-            windows = [window for reading in chunk for window in reading.windows]
+        read = self._read_sentence if self.tags else self._read_text
+        for chunk in chunks(texts, buffer):
+            readings = list(map(read, chunk))
+            windows = [window for reading in readings for window in reading.windows]
             scores = iter(self._scores(windows))
-            for reading in chunk:
+            for reading in readings:
                 own_scores = list(islice(scores, len(reading.windows)))
                 yield answer.record(reading.texts, own_scores, reading.truncated)
 

@@ -12,10 +12,11 @@ import numpy as np
 
 from .arrays import padded
 from .folder import Folder
-from .search import Floats, Numbers
+from .search import Beam, Floats, Given, Numbers, search
 from .text import TextCodec, read_dictionaries
 
 MODEL = "pbd_transformer"
+Sources = Sequence[Sequence[int]]  # tokens, </s> behind them
 
 
 class PrefixModel:
@@ -31,7 +32,7 @@ class PrefixModel:
 
     def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
         folder = path if isinstance(path, Folder) else Folder(path)
-        folder.require(MODEL, "PrefixModel")
+        folder.require(MODEL, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
         graphs: dict[str, Any] = folder.description["graphs"]
         self.encoder = folder.session(graphs["encoder"], threads)
@@ -47,7 +48,7 @@ class PrefixModel:
         blocks = range(graphs["blocks"])
         return [f"{kind}_past_{number}" for number in blocks for kind in ("key", "value")]
 
-    def prefixes(self, sources: Sequence[Sequence[int]]) -> "Prefixes":
+    def prefixes(self, sources: Sources) -> "Prefixes":
         """A reader of prefixes of what could be written for sources, which end with </s>."""
         tokens = padded(sources, self.source.pad)
         real = (tokens != self.source.pad).astype(np.int32)
@@ -56,6 +57,29 @@ class PrefixModel:
         memory = {"source_mask": real}
         memory |= zip(outputs, states)
         return Prefixes(self, memory)
+
+    def beam_search(
+        self, sources: Sources, limits: Numbers, beam: int
+    ) -> list[list[tuple[str, float]]]:
+        """Returns texts of a free search for each of a batch of sources, the best first, and their
+        log-probabilities; ``limits``: symbols of each text at most, besides the model's own."""
+        _, longest = self.settings["limits"]
+        width = min(beam, len(self.target.symbols) - 1)
+        reader = Beam(width, np.minimum(limits, longest - 1), self.target.eos)
+        return [reader.best(row) for row in self._searched(sources, reader)]
+
+    def symbol_logs(
+        self, sources: Sources, texts: Sequence[Sequence[str]]
+    ) -> list[list[list[float]]]:
+        """Returns for each text of each source the log-probabilities of its symbols and </s>."""
+        reader = Given(texts, self.target.eos)
+        return [reader.symbol_logs(row) for row in self._searched(sources, reader)]
+
+    def _searched(self, sources: Sources, reader: Beam | Given) -> range:
+        """The numbers of the sources, once the reader has read all that it wants of them."""
+        count = len(sources)
+        search(self.prefixes(sources), count, [reader], self.target.eos, self.target.pad)
+        return range(count)
 
 
 class Prefixes:

@@ -1,8 +1,6 @@
 """EncT5 from Python: a checkpoint alone, answers in order, the same in any batch."""
 
 import functools
-import itertools
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -238,18 +236,6 @@ def test_entities_that_tags_mark_are_named(models):
 
 
 # without an end, mistakes ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["classification", "tagging"])
-def test_a_stream_takes_no_more_than_its_buffer(models, kind):
-    for buffer in (4, 1):
-        taken: list[int] = []
-        endless = (taken.append(number) or "a b" for number in itertools.count())
-        stream = models[kind].stream(endless, buffer=buffer)
-        assert not taken, "nothing is read before it is asked for"
-        for number in range(1, 11):
-            next(stream)
-            assert len(taken) == buffer * math.ceil(number / buffer)
 
 
 @pytest.mark.parametrize(

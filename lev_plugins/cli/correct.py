@@ -11,6 +11,7 @@ import argparse
 import os
 import shutil
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from ..corrector.packaged import ENGLISH_SPELLING
 from ..corrector.report import Report, Sink, diff, json_sink
 from ..corrector.repository import NAMED, Repository, find_repository
 from ..errors import UserError, counted
-from ..io.lines import STANDARD_STREAM, chunks, is_stream, progress, raw_lines
+from ..io.lines import STANDARD_STREAM, is_stream, progress, raw_lines, with_pauses
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
 from .correct_check import Check, diff_header, failing_checks
@@ -163,17 +164,17 @@ class Run:
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
             names = diff_header(path)
-            for done, ends in self.corrected(path, STANDARD_STREAM):
+            for done, end in self.corrected(path, STANDARD_STREAM):
                 if self.args.diff:
-                    hunks = diff(self.report.line + 1, done, ends, colour)
+                    hunks = diff(self.report.line + 1, [done], [end], colour)
                     out.write(names + hunks if hunks else b"")
                     names = b"" if hunks else names
                 else:
                     out.write(b"\n" * open_end)  # the last line of the file before had none
-                    open_end = not ends[-1]
-                    out.write(_joined(done, ends))
+                    open_end = not end
+                    out.write(_line(done, end))
                 out.flush()
-                self.report.add(done)
+                self.report.add([done])
 
     def in_place(self) -> None:
         """Each file over itself, whole or not at all, with its permissions."""
@@ -185,7 +186,7 @@ class Run:
                 self._say_foreign(path)
             with whole_file(path) as out:
                 shutil.copymode(path, out.name)
-                out.buffer.write(_joined(file.corrections, file.text.ends))
+                out.buffer.writelines(map(_line, file.corrections, file.text.ends))
             self.report.add(file.corrections)
 
     def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
@@ -196,34 +197,38 @@ class Run:
             except OSError as error:
                 raise UserError(f"{target}: cannot write ({error.strerror})") from error
             with whole_file(target) as out:
-                for done, ends in self.corrected(path):
-                    out.buffer.write(_joined(done, ends))
-                    self.report.add(done)
+                for done, end in self.corrected(path):
+                    out.buffer.write(_line(done, end))
+                    self.report.add([done])
 
     def corrected(
         self, path: str, output: str | None = None
-    ) -> Iterator[tuple[list["Correction"], list[bytes]]]:
-        """The lines of a file, corrected, and their line ends, a chunk at a time."""
+    ) -> Iterator[tuple["Correction", bytes]]:
+        """The lines of a file, corrected, and their line ends."""
         self.report.begin(path)
         text = read_file(path).lines if is_markdown(path) and not is_stream(path) else ()
         document, noted = self.corrector.document(path=path, text=text), False
-        comments = IgnoreComments()
-        read = progress(raw_lines(path), "lines", output, path)
-        for chunk in chunks(read, path, self.args.buffer, PAUSE):
-            ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
-            bodies = (line.removesuffix(b"\n") for line in chunk)
-            lines = [body.decode("utf-8", "surrogateescape") for body in bodies]
-            done = self.corrector.correct(
-                lines,
-                min_confidence=self.args.min_confidence,
-                document=document,
-                ignored=comments.read(lines),
-                batch_size=self.args.batch_size,
-            )
+        ends: deque[bytes] = deque()  # of the lines that are not answered yet
+
+        def bodies() -> Iterator[str]:
+            for line in progress(raw_lines(path), "lines", output, path):
+                body = line.removesuffix(b"\n")
+                ends.append(line[len(body) :])
+                yield body.decode("utf-8", "surrogateescape")
+
+        corrections = self.corrector.stream(
+            with_pauses(bodies(), path, PAUSE),
+            buffer=self.args.buffer,
+            ignored=IgnoreComments().read,
+            min_confidence=self.args.min_confidence,
+            document=document,
+            batch_size=self.args.batch_size,
+        )
+        for correction in corrections:
             if document and document.foreign and not noted:
                 noted = True
                 self._say_foreign(path)
-            yield done, ends
+            yield correction, ends.popleft()
 
     def _say_foreign(self, path: str) -> None:
         say(f"note: {f'{path}: ' if self.args.files else ''}{FOREIGN}")
@@ -246,8 +251,5 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     return corrector
 
 
-def _joined(done: Sequence["Correction"], ends: Sequence[bytes]) -> bytes:
-    pairs = zip(done, ends, strict=True)
-    return b"".join(
-        correction.text.encode("utf-8", "surrogateescape") + end for correction, end in pairs
-    )
+def _line(correction: "Correction", end: bytes) -> bytes:
+    return correction.text.encode("utf-8", "surrogateescape") + end

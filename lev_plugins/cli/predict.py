@@ -171,8 +171,6 @@ def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Found]":
     if model.metadata.texts_per_example > 1:
         form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
         texts = lines.input_fields(args.input, {2}, form)
-    number = 0
-    for rows in lines.chunks(texts, args.input, BUFFER):
-        for prediction in model.stream(rows, *asked):
-            number += 1
-            yield number, None, prediction
+    predictions = model.stream(lines.with_pauses(texts, args.input), *asked)
+    for number, prediction in enumerate(predictions, start=1):
+        yield number, None, prediction

@@ -7,10 +7,13 @@ Text goes to stdout (a LevT's as in Figure 3 of its paper), ``--html FILE`` writ
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from lev_runtime.batching import Pause, chunks
 
 from ..errors import UserError, counted
 from ..io import lines
@@ -28,8 +31,8 @@ from .options import (
 )
 
 Row = tuple[str, str | None, str | None]
-#: Answers to rows, the first of which has the number.
-Show = Callable[[Sequence[Row], int], Sequence[Any]]
+#: Answers rows, in order.
+Show = Callable[[Iterable[Row | Pause]], Iterator[Any]]
 GIVE_DRAFTS = "Give 'source<TAB>draft'; to correct the source itself: paste FILE FILE"
 FORM = "a line is 'source', 'source<TAB>draft' or 'source<TAB>draft<TAB>old source'"
 
@@ -84,7 +87,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = None if args.json == STANDARD_STREAM else standard_output()
         with as_flags(args):
             show, pages, draft_lang = load(args)
-        shown = _answers(args, show, draft_lang)
+        rows = lines.with_pauses(_noted(_rows(args.input), draft_lang), args.input)
+        shown = show(rows)
         answers = progress(shown, "sentences", "-", args.input)
         for number, answer in enumerate(answers, start=1):
             if text is not None:
@@ -119,18 +123,22 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
             )
     model = {"data": args.data, "device": args.device}
     processing, size = text_processing(args), args.batch_size
+    buffer = size * lines.BATCHES_PER_CHUNK
     if gated:
         from ..reports import gates
 
         recorder = gates.Recorder(args.path, args.beam or 5, processing=processing, **model)
 
-        def recorded(rows: Sequence[Row], first: int) -> Sequence[Any]:
-            for number, (_, draft, _) in enumerate(rows, start=first):
-                if draft is not None:
-                    raise UserError(
-                        f"line {number}: a gated_transformer takes no drafts; remove the tab"
-                    )
-            return recorder.records([source for source, *_ in rows], size, first)
+        def recorded(rows: Iterable[Row | Pause]) -> Iterator[Any]:
+            first = 1
+            for chunk in chunks(rows, buffer):
+                for number, (_, draft, _) in enumerate(chunk, first):
+                    if draft is not None:
+                        raise UserError(
+                            f"line {number}: a gated_transformer takes no drafts; remove the tab"
+                        )
+                yield from recorder.records([source for source, *_ in chunk], size, first)
+                first += len(chunk)
 
         return recorded, gates, None
     from ..inference.editor import LevenshteinEditor
@@ -138,13 +146,9 @@ def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
 
     editor = LevenshteinEditor.from_pretrained(args.path, **model, **processing)
 
-    def edited(rows: Sequence[Row], _: int) -> Sequence[Any]:
-        sources, drafts, old = map(list, zip(*rows))
-        steps: dict[str, int] = {"max_iter": args.max_iter or 10, "batch_size": size}
-        options = {"old_sources": old, "markup": args.markup}
-        return editor.edit(sources, drafts, **options, **steps)
-
-    return edited, traces, editor.task.draft_lang
+    steps = args.max_iter or 10
+    options = {"max_iter": steps, "batch_size": size, "markup": args.markup, "buffer": buffer}
+    return partial(editor.stream, **options), traces, editor.task.draft_lang
 
 
 def _rows(path: str) -> Iterator[Row]:
@@ -154,14 +158,10 @@ def _rows(path: str) -> Iterator[Row]:
         yield source or "", draft, old
 
 
-def _answers(args: argparse.Namespace, show: Show, draft_lang: str | None) -> Iterator[Any]:
-    """What is shown of all lines, in order; memory holds one chunk of them."""
-    first, noted = 1, draft_lang is None
-    size = args.batch_size * lines.BATCHES_PER_CHUNK
-    for chunk in lines.chunks(_rows(args.input), args.input, size):
-        bare = [number for number, (_, draft, _) in enumerate(chunk, first) if draft is None]
-        if bare and not noted:
-            noted = True
-            say_no_draft(f"line {bare[0]} has no draft", draft_lang or "", GIVE_DRAFTS)
-        yield from show(chunk, first)
-        first += len(chunk)
+def _noted(rows: Iterable[Row], draft_lang: str | None) -> Iterator[Row]:
+    """Yields the rows; tells of the first without a draft if the model was trained with some."""
+    for number, row in enumerate(rows, start=1):
+        if draft_lang and row[1] is None:
+            say_no_draft(f"line {number} has no draft", draft_lang, GIVE_DRAFTS)
+            draft_lang = None
+        yield row

@@ -2,11 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lev_runtime.arguments import strings
+from lev_runtime.batching import BUFFER, Pause, chunks
 
 from ..errors import UserError, require_share
 from ..io.text_files import require_files
@@ -185,6 +186,31 @@ class Corrector:
             batch_size=batch_size,
         )
         return next(corrected)
+
+    def stream(
+        self,
+        lines: Iterable[str | Pause],
+        *,
+        buffer: int = BUFFER,
+        ignored: Callable[[Sequence[str]], Sequence[bool]] = lambda lines: (),
+        **options: Any,
+    ) -> Iterator[Correction]:
+        """Yields a correction for every line, in order; reads no more than a buffer ahead.
+
+        Args:
+            lines: text, which may be without an end.
+            buffer: lines that are taken and corrected together, as :meth:`correct` does it: what
+                they tell of their text counts for all of them, and with a document for all that
+                follow; 1 answers each before the next is asked for, a
+                :class:`lev_runtime.batching.Pause` what came before it.
+            ignored: returns of the next lines which stay as they are, as :class:`.IgnoreComments`.
+            **options: others of :meth:`correct`; so are the errors.
+        """
+        first = 1
+        for chunk in chunks(lines, buffer):
+            texts = strings("lines", "line", chunk, first=first)
+            yield from self.correct(texts, ignored=ignored(texts), **options)
+            first += len(texts)
 
     def correct_documents(
         self,

@@ -7,7 +7,6 @@ from typing import Any
 from lev_runtime.batching import in_batches
 from lev_runtime.folder import is_export
 from lev_runtime.prefixes import Prefixes, PrefixModel
-from lev_runtime.search import Beam, Given, search
 from lev_runtime.text_processing import TextProcessing, Tokens
 
 from ..errors import UserError
@@ -52,8 +51,11 @@ class Exported(Searching):
 
     def prefixes(self, units: Sequence[Tokens]) -> tuple[Prefixes, Sequence[int]]:
         """See :class:`.Searching`."""
-        encoded = [self.model.source.encode(unit)[1:] for unit in units]
-        return self.model.prefixes(encoded), range(len(units))
+        return self.model.prefixes(self._sources(units)), range(len(units))
+
+    def _sources(self, units: Sequence[Tokens]) -> list[list[int]]:
+        """The numbers of units' tokens, </s> behind them."""
+        return [self.model.source.encode(unit)[1:] for unit in units]
 
     def nbest(
         self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
@@ -77,13 +79,8 @@ class Exported(Searching):
     def _rated(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[list[list[float]]]:
         """Of each text of the units of a batch the log-probabilities of its symbols and </s>."""
         texts_of_units = [list(map(self._numbered, texts)) for _, texts in asked]
-        rater = Given(texts_of_units, self.eos)
-        self._search([unit for unit, _ in asked], rater)
-        return list(map(rater.symbol_logs, range(len(asked))))
-
-    def _search(self, units: Sequence[Tokens], reader: Beam | Given) -> None:
-        prefixes, _ = self.prefixes(units)
-        search(prefixes, len(units), [reader], self.eos, self.pad)
+        sources = self._sources([unit for unit, _ in asked])
+        return self.model.symbol_logs(sources, texts_of_units)
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
@@ -96,16 +93,13 @@ class Exported(Searching):
     def _best(self, units: Sequence[Tokens]) -> list[tuple[str, list[float]] | None]:
         """What the beam writes for each unit of a batch, and the log-probabilities of its symbols;
         None for what came to no end."""
-        limits = self._limits(units)
-        beam = Beam(self.beam, limits, self.eos)
-        self._search(units, beam)
+        limits, sources = self._limits(units), self._sources(units)
+        found = self.model.beam_search(sources, limits, self.beam)
         written = []  # of each unit the best text, or none
-        for row, limit in enumerate(limits):
-            ended = [text for text, _ in beam.best(row) if len(text) < limit]
+        for texts, limit in zip(found, limits, strict=True):
+            ended = [text for text, _ in texts if len(text) < limit]
             written.append(ended[:1])
-        rater = Given(written, self.eos)
-        self._search(units, rater)
-        logs = map(rater.symbol_logs, range(len(units)))
+        logs = self.model.symbol_logs(sources, written)
         return [(texts[0], rows[0]) if texts else None for texts, rows in zip(written, logs)]
 
     def _answer(

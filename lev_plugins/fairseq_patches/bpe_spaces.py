@@ -6,8 +6,9 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.registry import REGISTRIES
 from hydra.core.config_store import ConfigStore
 
+from lev_runtime.text_processing import plain_spaces
+
 from ..io.patching import Stock, patches
-from ..io.text_files import plain_spaces
 
 _ENCODERS = REGISTRIES["bpe"]
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TypeVar
 
+from lev_runtime import batching
+from lev_runtime.batching import Pause
 from lev_runtime.text_processing import UNREADABLE as UNREADABLE
 
 from ..errors import UserError
@@ -41,7 +43,7 @@ def raw_lines(path: str) -> Iterator[bytes]:
 
 
 def _streamed(path: str, file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a stream, of which :func:`chunks` can ask whether there are more."""
+    """The lines of a stream, of which :func:`with_pauses` asks whether there are more."""
     _streams[path] = lines = PipeLines(file)
     try:
         yield from lines
@@ -85,26 +87,20 @@ def is_stream(path: str) -> bool:
     return path == STANDARD_STREAM or file.is_fifo() or file.is_char_device()
 
 
-def chunk_size(path: str, size: int) -> int:
-    """How many lines of ``path`` are taken at once; one where they are typed."""
-    return 1 if path == STANDARD_STREAM and sys.stdin.isatty() else size
+def with_pauses(items: Iterable[T], path: str, seconds: float = PAUSE) -> Iterator[T | Pause]:
+    """Yields what was made of the lines of ``path``, and a pause where a stream has no more for
+    some seconds: what was written is answered before the writer goes on. Typed lines are answered
+    one by one."""
+    is_typed = path == STANDARD_STREAM and sys.stdin.isatty()
+    for item in items:
+        yield item
+        if is_typed or (path in _streams and not _streams[path].ready(seconds)):
+            yield Pause()
 
 
-def chunks(lines: Iterable[T], path: str, size: int, pause: float = PAUSE) -> Iterator[list[T]]:
-    """What was made of the lines of ``path``, :func:`chunk_size` at a time.
-
-    Of a stream fewer, where nothing more has come for ``pause`` seconds: what was written is
-    answered before the writer goes on.
-    """
-    most, items, end = chunk_size(path, size), iter(lines), object()
-    for first in items:
-        chunk = [first]
-        while len(chunk) < most and (path not in _streams or _streams[path].ready(pause)):
-            item = next(items, end)
-            if item is end:
-                break
-            chunk.append(item)  # type: ignore[arg-type]
-        yield chunk
+def chunks(items: Iterable[T], path: str, size: int, pause: float = PAUSE) -> Iterator[list[T]]:
+    """Yields what was made of the lines of ``path``, ``size`` at a time, fewer before a pause."""
+    return batching.chunks(with_pauses(items, path, pause), size)
 
 
 def progress(

@@ -91,6 +91,7 @@ def serve_export(path: str) -> ServedModel:
     model = lev_runtime.load(path)
     if isinstance(model, Labeler):
         return serve_predictor(model)
+    assert isinstance(model, Editor)  # a corrector serves what writes from left to right
     processing = TextProcessing(bpe=model.codec)
     return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model, processing)})
 

@@ -7,6 +7,7 @@ import sys
 
 import editors
 
+from lev_plugins.corrector.packaged import ENGLISH_SPELLING
 from lev_plugins.export.folder import labeler_writer, write_folder
 
 BLOCKED = """
@@ -47,3 +48,13 @@ print(json.dumps([one.label for one in Labeler(sys.argv[1]).predict(["a text", "
 """
     labels = printed(root, code, tmp_path / "model")
     assert labels == [prediction.label for prediction in model.predict(["a text", ""])]
+
+
+def test_a_generator_writes_where_torch_and_fairseq_are_not(root):
+    code = """
+from lev_runtime import load
+writer = load(sys.argv[1], threads=1)
+print(json.dumps([type(writer).__name__, *(one.text for one in writer.generate(sys.argv[2:]))]))
+"""
+    texts = printed(root, code, ENGLISH_SPELLING, "teh", "goverment", "cat")
+    assert texts == ["Generator", "the", "government", "cat"]

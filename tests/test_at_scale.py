@@ -1,0 +1,52 @@
+"""examples/at_scale: several workers write what one process writes, also where one is killed."""
+
+import os
+import signal
+import sys
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lev_plugins.corrector import Corrector
+
+pytestmark = pytest.mark.slow
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "at_scale"
+ODD = ["na\udcefve teh \u2028 cat\r", "", "    teh code", "a teh b"]
+LINES = [line for number in range(9) for line in (f"Teh goverment beleives {number}.", *ODD)]
+
+
+@pytest.mark.parametrize("killed", [None, "Teh goverment beleives 4."])
+def test_workers_write_what_one_process_writes(killed, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    import at_scale
+
+    class Killed(at_scale.Worker):
+        """Is killed once, when it has corrected the block with a line."""
+
+        def answers(self, lines: list[str]) -> list[Any]:
+            done = list(super().answers(lines))
+            if killed in lines and not (tmp_path / "killed").exists():
+                (tmp_path / "killed").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done
+
+    monkeypatch.setattr(at_scale, "LINES", 3)
+    for module in (sys.modules[__name__], at_scale):
+        ray.cloudpickle.register_pickle_by_value(module)
+    text = "\n".join(LINES).encode("utf-8", "surrogateescape")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        blocks = at_scale.answered(BytesIO(text), 2, None, False, kind=Killed)
+        written = b"".join(blocks)
+    finally:
+        ray.shutdown()
+    corrector, expected = Corrector.from_pretrained(), []
+    for start in range(0, len(LINES), 3):
+        block = LINES[start : start + 3]
+        expected += corrector.correct(block, document=corrector.document())
+    lines = "\n".join(correction.text for correction in expected)
+    assert written == lines.encode("utf-8", "surrogateescape")
+    assert "government" in lines and (tmp_path / "killed").exists() == bool(killed)

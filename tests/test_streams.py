@@ -1,0 +1,109 @@
+"""Streams answer as lists are answered, in order, and read no further ahead than their buffer."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import editors
+import pytest
+from fake_backend import FakeBackend, replaced
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import refuses
+
+from lev_plugins.corrector import Corrector
+from lev_plugins.export.folder import editor_writer, write_folder
+from lev_runtime import Editor
+from lev_runtime.batching import Pause
+
+LETTERS = st.text("ab cd", max_size=9)
+DRAFTS = st.one_of(LETTERS, st.tuples(LETTERS), st.tuples(LETTERS, st.none() | LETTERS))
+ITEMS = {"corrector": LETTERS, "editor": DRAFTS, "runtime": DRAFTS, "enct5": LETTERS}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> dict[str, Any]:
+    folder: Path = tmp_path_factory.mktemp("exported") / "model"
+    editor = editors.editor(max_insertions=3)
+    write_folder(folder, editor_writer(editor, int8=False), int8=False)
+    corrector = Corrector(FakeBackend(replaced("b", "xy")), "word")
+    runtime = Editor(folder, threads=1)
+    labels = editors.enct5("classification")
+    return {"corrector": corrector, "editor": editor, "runtime": runtime, "enct5": labels}
+
+
+def listed(model: Any, items: list[Any]) -> list[str]:
+    """What the model makes of a list."""
+    if isinstance(model, Corrector):
+        return [correction.text for correction in model.correct(items)]
+    if not hasattr(model, "edit"):
+        return [prediction.label for prediction in model.predict(items)]
+    rows = [[item] if isinstance(item, str) else item for item in items]
+    drafts = [row[1] if len(row) > 1 else None for row in rows]
+    return [trace.text for trace in model.edit([row[0] for row in rows], drafts)]
+
+
+@settings(max_examples=25)
+@given(data=st.data(), buffer=st.integers(1, 6))
+@pytest.mark.parametrize("name", ITEMS)
+def test_a_stream_answers_as_a_list_and_reads_no_more_than_its_buffer_ahead(
+    models, name, data, buffer
+):
+    model = models[name]
+    rows = data.draw(st.lists(st.tuples(ITEMS[name], st.booleans()), max_size=12))
+    taken = 0
+    answers: list[str] = []
+
+    def items() -> Iterator[Any]:
+        nonlocal taken
+        for item, pauses in rows:
+            taken += 1
+            yield item
+            if pauses:
+                yield Pause()
+                assert len(answers) == taken, "what came before a pause is answered"
+
+    options = {} if name == "enct5" else {"batch_size": 2}
+    for answer in model.stream(items(), buffer=buffer, **options):
+        assert taken - len(answers) <= buffer
+        answers.append(answer.label if name == "enct5" else answer.text)
+    assert answers == listed(model, [item for item, _ in rows])
+
+
+@pytest.mark.parametrize(
+    ("name", "items", "options", "named"),
+    [
+        ("corrector", "a", {}, "takes a list, not 'a'"),
+        ("corrector", ["a", "b", None], {}, "line 3: None is no text"),
+        ("corrector", ["a"], {"buffer": 0}, "buffer=0"),
+        ("corrector", ["a"], {"min_confidence": 2}, "min_confidence= 2"),
+        (
+            "editor",
+            ["a", ("a", "b", "c", "d")],
+            {},
+            "from sentence 1 on: give source, draft and old source",
+        ),
+        ("editor", "a b", {}, "takes a list, not 'a b'"),
+        ("editor", ["a", 5], {}, "source 2: 5 is no text"),
+        ("editor", ["a", ()], {}, "source 2: None is no text"),
+        ("editor", ["a", "b", ("c", "b " * 63)], {}, "sentence 3: 65 draft tokens"),
+        ("editor", ["a", "b", ("c", 7)], {}, "draft 3: 7 is no text"),
+        ("runtime", ["a"], {"buffer": -1}, "buffer=-1"),
+        ("runtime", ["a"], {"batch_size": 0}, "batch_size=0"),
+        ("enct5", ["a", None], {}, "texts: takes a list, not None"),
+    ],
+)
+def test_mistakes_are_named_by_the_number_in_the_stream(models, name, items, options, named):
+    with refuses(named):
+        list(models[name].stream(items, **{"buffer": 2} | options))
+
+
+def test_what_a_buffer_tells_of_a_text_counts_for_all_of_its_lines():
+    """Blocks are those of :meth:`.Corrector.correct` with the same document."""
+    corrector = Corrector.from_pretrained()
+    lines = ["The kwxyz is here.", "Teh goverment beleives.", "A kwxyz and a kwxyz."] * 2
+    for size in (1, 2, 6):
+        document, other = corrector.document(), corrector.document()
+        blocks = [lines[start : start + size] for start in range(0, len(lines), size)]
+        wanted = [done for block in blocks for done in corrector.correct(block, document=document)]
+        assert list(corrector.stream(lines, buffer=size, document=other)) == wanted
