@@ -48,7 +48,7 @@ if [ "$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then
 fi
 install "$(pin torch)" "$(pin numpy)" "$(pin Cython)" "$(pin setuptools)" "$(pin wheel)" \
   "$(pin editdistance)"
-CFLAGS=-g0 install --no-build-isolation --no-binary fairseq-fixed "$wheel[serve,export]"
+CFLAGS=-g0 install --no-build-isolation --no-binary fairseq-fixed "$wheel[train,serve,export]"
 "$work/venv/bin/python" -m pip check
 
 echo "[3/4] calling it from another folder"
