@@ -125,7 +125,7 @@ def root() -> Path:
 def transformers() -> Any:
     """The library that pre-trained models are held against, which the package does not need."""
     if importlib.util.find_spec("transformers") is None:
-        pytest.skip("transformers is not installed: pip install 'lev_plugins[test]'")
+        pytest.skip("transformers is not installed: pip install '.[train,test]'")
     importlib.import_module("checkpoints")  # which keeps a broken torchaudio from it
     os.environ["HF_HUB_OFFLINE"] = "1"
     return importlib.import_module("transformers")
