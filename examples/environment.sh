@@ -137,7 +137,7 @@ compiled="--no-build-isolation --no-binary fairseq-fixed"
 unset CUDA_HOME
 export CFLAGS="-g0"
 # shellcheck disable=SC2086
-run_pip install $compiled -c constraints.txt -e '.[test]' || fail "$(explain "installing lev_plugins")"
+run_pip install $compiled -c constraints.txt -e '.[train,test]' || fail "$(explain "installing lev_plugins")"
 if ! fairseq_loads; then
   # pip's cache does not record which torch a wheel was compiled against.
   # shellcheck disable=SC2086

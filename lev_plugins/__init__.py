@@ -7,6 +7,8 @@ or after this package. Nothing is printed.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lev_runtime.extras import require_extra
+
 from . import fairseq_patches, registration  # noqa: F401
 from .errors import UserError  # noqa: F401
 
@@ -33,6 +35,8 @@ def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _HOMES[name] != "corrector":
+        require_extra("train", what=name)
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)
 
 

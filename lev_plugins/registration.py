@@ -7,6 +7,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
+from lev_runtime.extras import require_extra
+
 from . import fairseq_patches
 
 #: parts of the package that are imported without fairseq
@@ -60,17 +62,18 @@ class _Finder:
 
 def register_when_needed() -> None:
     """Registers now where fairseq is imported already, else before it is."""
-    if "fairseq" in sys.modules:
+    if sys.modules.get("fairseq"):
         register()
     elif not _registered:
         sys.meta_path.insert(0, _Finder)
 
 
 def register() -> None:
-    """Register every component, once."""
+    """Register every component, once; raises :class:`MissingExtra` without torch or fairseq."""
     global _registered
     if _registered:
         return
+    require_extra("train")
     _registered = True
     if _Finder in sys.meta_path:
         sys.meta_path.remove(_Finder)

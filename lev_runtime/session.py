@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import onnxruntime
 
 from .errors import UserError
+from .onnx_runtime import onnxruntime
 
 Arrays = Mapping[str, np.ndarray]
 _ERRORS_ALONE = 3  #: of onnxruntime's levels of logging

@@ -15,6 +15,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import importlib.util  # noqa: E402
 import logging  # noqa: E402
 import random  # noqa: E402
+import re  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
@@ -23,22 +24,25 @@ from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
-import torch  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-# All of fairseq before lev_plugins, so that tests are alike in any order; it sets up logging.
-LOGGER = logging.getLogger()
-LEVEL, HANDLERS = LOGGER.level, list(LOGGER.handlers)
-import fairseq  # noqa: E402, F401
+#: None where the core alone is installed: tests/core.sh
+torch: Any = None
+if importlib.util.find_spec("torch"):
+    import torch
 
-LOGGER.setLevel(LEVEL)
-LOGGER.handlers[:] = HANDLERS
+    # All of fairseq before lev_plugins, so that tests are alike in any order; it sets up logging.
+    LOGGER = logging.getLogger()
+    LEVEL, HANDLERS = LOGGER.level, list(LOGGER.handlers)
+    import fairseq  # noqa: F401
+
+    LOGGER.setLevel(LEVEL)
+    LOGGER.handlers[:] = HANDLERS
+    torch.set_num_threads(int(THREADS))
 
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
-
-torch.set_num_threads(int(THREADS))
 
 # A run that a shell starts in the background ignores Ctrl-C, and so would all it starts itself.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -64,6 +68,28 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
 
 
+#: what a file of tests imports that holds something against the plug-in, or is about it
+PLUGIN = re.compile(
+    r"^\s*(?:from|import) (?:torch|fairseq|omegaconf|editdistance|tiny|editors|saved|exported|"
+    r"enct5_models|package_model|test_pages|checkpoints|"
+    r"lev_plugins\.(?:data\.(?!noise|source)|inference|nn|optim|pretrained|reports|systems|tasks)|"
+    r"lev_plugins import .*(?:EditTrace|EncT5|Iteration|LevenshteinEditor))",
+    re.MULTILINE,
+)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leaves out such files where torch is missing: tests/core.sh."""
+    is_left_out = torch is None and collection_path.suffix == ".py"
+    return True if is_left_out and PLUGIN.search(collection_path.read_text("utf-8")) else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips single tests of the plug-in where torch is missing."""
+    if torch is None and item.get_closest_marker("plugin"):
+        pytest.skip("needs fairseq and torch: pip install '.[train,test]'")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files that run real commands come first: at the end only short ones are left to share."""
     items.sort(key=lambda item: "commands" not in item.path.parts)
@@ -74,7 +100,8 @@ def seeds() -> None:
     """Every test starts from the same random state, whichever tests ran before it."""
     random.seed(1)
     np.random.seed(1)
-    torch.manual_seed(1)
+    if torch:
+        torch.manual_seed(1)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +125,7 @@ def root() -> Path:
 def transformers() -> Any:
     """The library that pre-trained models are held against, which the package does not need."""
     if importlib.util.find_spec("transformers") is None:
-        pytest.skip("transformers is not installed: pip install 'lev_plugins[test]'")
+        pytest.skip("transformers is not installed: pip install '.[train,test]'")
     importlib.import_module("checkpoints")  # which keeps a broken torchaudio from it
     os.environ["HF_HUB_OFFLINE"] = "1"
     return importlib.import_module("transformers")

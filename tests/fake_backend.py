@@ -4,15 +4,28 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fairseq.data.encoders.characters import Characters
-
 from lev_plugins.corrector import Corrector
 from lev_plugins.corrector.backends import Answer, Backend, Tokens, rewriting
 from lev_plugins.corrector.lexicon import Lexicon, Lookup
 from lev_plugins.corrector.ranking import Ranker
 from lev_plugins.corrector.searching import Pair, Searching, Written
 from lev_plugins.corrector.vocabulary import Vocabulary
-from lev_plugins.inference.text_processing import TextProcessing
+from lev_runtime.text_processing import TextProcessing
+
+
+class Characters:
+    """Text as its characters, a space as fairseq spells it."""
+
+    def encode(self, text: str) -> str:
+        return " ".join(text.replace(" ", "▁"))
+
+    def decode(self, tokens: str) -> str:
+        return tokens.replace(" ", "").replace("▁", " ")
+
+
+def by_character() -> TextProcessing:
+    return TextProcessing(None, Characters(), by_letter=True)
+
 
 Writing = Callable[[Tokens], Sequence[str | None] | None]
 Scoring = Callable[[Sequence[str | None]], Sequence[float]]
@@ -49,7 +62,7 @@ class FakeBackend(Backend):
     ) -> None:
         self.writing, self.scoring, self.known = writing, scoring, known
         self.limit, self.knows_spaces = limit, knows_spaces
-        self.processing = processing or TextProcessing(None, Characters() if characters else None)
+        self.processing = processing or (by_character() if characters else TextProcessing())
         self.seen: list[Tokens] = []
 
     def write(
@@ -82,7 +95,7 @@ class Scripted(Searching):
     ) -> None:
         self.script, self.likes, self.asked = words or {}, likes or {}, list[str]()
         self.limit, self.knows_spaces = 40, True
-        self.processing = TextProcessing(None, Characters())
+        self.processing = by_character()
 
     def knows(self, tokens: Iterable[str]) -> bool:
         text = "".join(tokens).replace("▁", "")

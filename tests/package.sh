@@ -48,7 +48,7 @@ if [ "$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then
 fi
 install "$(pin torch)" "$(pin numpy)" "$(pin Cython)" "$(pin setuptools)" "$(pin wheel)" \
   "$(pin editdistance)"
-CFLAGS=-g0 install --no-build-isolation --no-binary fairseq-fixed "$wheel[serve,export]"
+CFLAGS=-g0 install --no-build-isolation --no-binary fairseq-fixed "$wheel[train,serve,export]"
 "$work/venv/bin/python" -m pip check
 
 echo "[3/4] calling it from another folder"
@@ -68,8 +68,13 @@ assert '$work/venv' in lev_plugins.__file__, lev_plugins.__file__
 "
 fairseq-train --user-dir lev_plugins --task translation_edit --arch levenshtein_editor \
   --help >/dev/null
-corrected="$(echo "Teh goverment beleives" | lev-correct)"
-[ "$corrected" = "The government believes" ] || { echo "error: lev-correct wrote: $corrected" >&2 && exit 1; }
+"$built_with" -m venv "$work/core" # without torch and fairseq
+"$work/core/bin/python" -m pip --disable-pip-version-check --no-input install -q \
+  -c "$root/constraints.txt" "$wheel"
+for place in "$work/venv" "$work/core"; do
+  corrected="$(echo "Teh goverment beleives" | "$place/bin/lev-correct")"
+  [ "$corrected" = "The government believes" ] || { echo "error: lev-correct wrote: $corrected" >&2 && exit 1; }
+done
 echo "[4/4] installing the runtime alone, which reads what was exported"
 lev-export "$(python -c 'import lev_plugins.corrector.packaged as p; print(p.ENGLISH_SPELLING)')" exported
 "$built_with" -m venv "$work/alone"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from plain_files import read
 
+pytest.importorskip("symspellpy")
 SCRIPT = Path(__file__).parents[1] / "examples" / "spelling_and_ocr" / "prepare_typos.py"
 SETS = ("train", "valid", "test")
 

@@ -4,6 +4,8 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lev_runtime.extras import require_extra
+
 from ..errors import UserError, counted
 from ..io.text_files import read_lines
 
@@ -16,7 +18,6 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
     """Choose, write the settings beside the checkpoint, say what they give."""
     from ..corrector import settings, tuning
     from ..corrector.ranking import Ranker
-    from ..inference.checkpoints import find_checkpoint
 
     if args.protect_words:
         corrector.protections = [protection]
@@ -25,6 +26,8 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
     if args.adapt and not (isinstance(corrector.backend, Ranker) and corrector.backend.by_word):
         raise UserError("--adapt: only rankings of single words can; add --lexicon")
+    if args.tune_weights or args.adapt:
+        require_extra("train", what="--tune-weights" if args.tune_weights else "--adapt")
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     chosen = args.goal or "changed:1"
     goal = tuning.Goal.parse(chosen)
@@ -34,7 +37,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "
         f"{counts.right_before:,} right ones changed"
     )
-    checkpoint, ranker = find_checkpoint(args.path), corrector.backend
+    ranker = corrector.backend
     use = replace(
         corrector.settings,
         unit=corrector.unit,
@@ -42,7 +45,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         weights=ranker.named_weights() if isinstance(ranker, Ranker) else {},
         tuned=summary,
     )
-    path = settings.write(use, checkpoint)
+    path = settings.write(use, args.path)
     if left_out:
         print(
             f"left out: {len(left_out):,} of {len(noisy):,} lines, which have more or fewer "

@@ -5,10 +5,10 @@ ONNX graphs, dictionaries, the subword model and settings; for ``levenshtein_edi
 """
 
 import argparse
-import importlib.util
 from collections.abc import Sequence
 
-from ..errors import UserError
+from lev_runtime.extras import require_extra
+
 from .options import add_model_data, adder, make_parser, text_processing
 
 
@@ -27,8 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
-    if importlib.util.find_spec("onnx") is None:
-        raise UserError("lev-export needs onnx: pip install onnx")
+    require_extra("train", "export")
     from ..corrector import settings
     from ..export.folder import export
 

@@ -11,6 +11,9 @@ place at the end.
 import argparse
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+
+from lev_runtime.extras import MissingExtra
 
 from ..errors import UserError
 from ..io.output import staging_directory
@@ -26,11 +29,13 @@ MAIN = (
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """fairseq-preprocess's parser with an option of our own at its end."""
-    register()  # the parser has the names of all components
-    from fairseq import options
+    """fairseq-preprocess's parser with an option of our own at its end, alone without fairseq."""
+    parser = argparse.ArgumentParser(add_help=False)
+    with suppress(MissingExtra):
+        register()  # the parser has the names of all components
+        from fairseq import options
 
-    parser = options.get_preprocessing_parser()
+        parser = options.get_preprocessing_parser()
     for action in parser._actions:
         if action.dest not in MAIN:
             action.advanced_help, action.help = action.help, argparse.SUPPRESS  # type: ignore[attr-defined]
@@ -95,7 +100,10 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
-    args = build_parser().parse_args(argv)
+    parser = build_parser()
+    parser.parse_known_args(argv)  # where --help ends, without fairseq too
+    register()
+    args = parser.parse_args(argv)
     _refuse_contradictions(args)
     from ..data.binarization import check_split, find_splits, write_all
     from .next_command import summarise

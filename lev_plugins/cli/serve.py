@@ -4,7 +4,6 @@ Prints an address, with a token, that opens the page; ``/openapi.json`` describe
 """
 
 import argparse
-import importlib.util
 import os
 import secrets
 import signal
@@ -12,6 +11,8 @@ import socket
 import threading
 from collections.abc import Sequence
 from typing import Any
+
+from lev_runtime.extras import require_extra
 
 from ..corrector.packaged import ENGLISH_SPELLING
 from ..errors import UserError
@@ -29,9 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     if not 0 < args.timeout < threading.TIMEOUT_MAX:
         raise UserError(f"--timeout {args.timeout}: must be above 0 seconds")
-    missing = [name for name in ("fastapi", "uvicorn") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UserError(f"lev-serve needs {' and '.join(missing)}: pip install fastapi uvicorn")
+    require_extra("serve")
     token = secrets.token_urlsafe(16)
     with listen(args.host, args.port) as listening:
         from ..serve import app, model

@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lev_runtime.extras import require_extra
+from lev_runtime.folder import is_export
+
 from ..errors import UserError
+from ..io.model_files import find_checkpoint
 from .backends import Backend
 from .exported import Exported, serves
 from .ranking import Ranker, defaults
@@ -40,9 +44,23 @@ def load_backend(
     }
     if serves(path, needs_torch):
         return Exported(path, 5 if beam is None else beam)
+    asked = [f"{name}={value}" for name, value in needs_torch.items() if value]
+    require_reader(path, *asked[:1])
     from .checkpoints import checkpoint_backend  # torch and fairseq are slow to import
 
     return checkpoint_backend(path, data, device, beam, precision, text_options, draft_guided)
+
+
+def require_reader(path: str, option: str = "") -> None:
+    """Raises :class:`UserError` where there is no checkpoint, or nothing that reads it.
+
+    Args:
+        option: that an export was given and that needs the checkpoint beside it.
+    """
+    find_checkpoint(path)
+    exports = "(lev-export exports it where it was trained)"
+    what = option if is_export(path) else f"{path} is a checkpoint of fairseq's {exports} and"
+    require_extra("train", what=what)
 
 
 def ranked(

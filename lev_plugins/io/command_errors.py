@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from lev_runtime.extras import require_module
+
 from ..errors import UserError, printable
 
 _IN_WORKER = (
@@ -21,6 +23,11 @@ INTERRUPTED = 128 + signal.SIGINT
 
 def explain(error: BaseException) -> str | None:
     """The line to print for a user's mistake, or ``None`` where a traceback says more."""
+    if isinstance(error, ModuleNotFoundError):
+        try:
+            require_module(error.name or "")
+        except UserError as missing:
+            error = missing
     message = _message(error)
     return message and " ".join(message.split())
 

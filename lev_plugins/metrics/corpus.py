@@ -8,9 +8,13 @@ the score of the whole.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
+
+from lev_runtime.extras import require_extra
 
 from ..errors import UserError
 from .word_edits import edit_matches, f_half, precision, recall
@@ -61,27 +65,29 @@ def _sacrebleu(name: str, metric: "SacrebleuBase", size: int, higher: bool = Tru
     return Metric(name, size, statistics, score, signature, higher)
 
 
+def _library(name: str) -> ModuleType:
+    """sacrebleu's metrics, for one of them; raises :class:`.UserError` without it."""
+    require_extra("train", what=f"the metric {name}", modules=["sacrebleu"])
+    return import_module("sacrebleu.metrics")
+
+
 def bleu(tokenize: str | None = None) -> Metric:
     """BLEU (Papineni et al., 2002) with sacrebleu's defaults, or another of its tokenisers."""
-    from sacrebleu.metrics import BLEU
-
     # force: no warning about text that is tokenised already, which is as the user wants it
-    return _sacrebleu("bleu", BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
+    return _sacrebleu("bleu", _library("bleu").BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
 
 
 def ter(normalized: bool = False, case_sensitive: bool = False) -> Metric:
     """Translation edit rate (Snover et al., 2006) with sacrebleu's defaults, or two settings."""
-    from sacrebleu.metrics import TER
-
-    metric = TER(normalized=normalized, case_sensitive=case_sensitive)
-    return _sacrebleu("ter_normalized" if normalized else "ter", metric, 2, higher=False)
+    name = "ter_normalized" if normalized else "ter"
+    metric = _library(name).TER(normalized=normalized, case_sensitive=case_sensitive)
+    return _sacrebleu(name, metric, 2, higher=False)
 
 
 def chrf() -> Metric:
     """chrF2 (Popović, 2015) with sacrebleu's defaults."""
-    from sacrebleu.metrics import CHRF
-
-    return _sacrebleu("chrf", CHRF(), 3 * CHRF.CHAR_ORDER)
+    metric = _library("chrf").CHRF()
+    return _sacrebleu("chrf", metric, 3 * metric.CHAR_ORDER)
 
 
 def _own(

@@ -15,6 +15,8 @@ from typing import Any
 
 from torch import Tensor
 
+from lev_runtime.extras import require_extra
+
 from ..errors import UserError
 from ..fairseq_patches.checkpoints import read_checkpoint
 
@@ -34,12 +36,8 @@ OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm
 
 def optional_library(name: str, purpose: str) -> ModuleType:
     """A library that only pre-trained models need; raises :class:`UserError` without it."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UserError(
-            f"{purpose} needs the library {name}: pip install 'lev_plugins[pretrained]'"
-        ) from error
+    require_extra("pretrained", what=purpose, modules=[name])
+    return importlib.import_module(name)
 
 
 class Directory:

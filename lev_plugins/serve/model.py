@@ -16,6 +16,7 @@ from lev_runtime.text_processing import TextProcessing
 
 from ..corrector import Corrector, Edit
 from ..corrector.levenshtein import LevenshteinBackend, trace_edits
+from ..corrector.loading import require_reader
 from ..errors import UserError
 from ..io.model_files import find_checkpoint
 from .schema import CorrectRequest, EditRequest, PredictRequest, Result, Sentence
@@ -74,6 +75,7 @@ def load(
 
 def _task(path: str) -> str:
     """Of a checkpoint."""
+    require_reader(path)
     from ..inference.checkpoints import names_in  # torch and fairseq are slow to import
 
     return names_in(find_checkpoint(path))["task"]

@@ -20,7 +20,13 @@ def test_every_command_of_the_list_has_a_module_and_a_console_script(root):
     assert [name for name in names.COMMANDS if f"[{name}](" not in text] == []
 
 
-@pytest.mark.parametrize("name", names.COMMANDS)
+#: preprocess has fairseq's options
+MARKS = {"preprocess": [pytest.mark.plugin]}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=MARKS.get(name, ())) for name in names.COMMANDS]
+)
 def test_a_help_names_the_command_as_it_was_typed_and_its_example_can_be_parsed(name, monkeypatch):
     module = names.load(name)
     for typed in (f"python -m lev_plugins {name}", f"lev-{name}"):

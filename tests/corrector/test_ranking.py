@@ -299,6 +299,7 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
     ],
     ids=["small letters", "capitals"],
 )
+@pytest.mark.plugin
 def test_fitting_makes_the_right_words_win(lexicon, pairs):
     corrector = ranking(
         Scripted(likes={"cats": -1.0}), lexicon, weights={"model": 1.0, "capital": 3.0}
@@ -313,6 +314,7 @@ def test_fitting_makes_the_right_words_win(lexicon, pairs):
     assert (ranker.weights == kept).all()
 
 
+@pytest.mark.plugin
 def test_fitting_makes_the_best_lines_win():
     noisy, clean = ["teh", "kat", "sat", "onn", "Mat"], ["the", "cat", "sat", "on", "Mat"]
     likes = {"teh": -1.0, "kat": -1.0, "the": -4.0, "cat": -4.0, "on": -4.0, "onn": -0.5}

@@ -89,6 +89,7 @@ def test_a_word_that_opens_a_sentence_is_held_back_no_more_than_a_capital_would(
     assert chances[0] == pytest.approx(small) and chances[0] > chances[1] > chances[2]
 
 
+@pytest.mark.plugin
 def test_tuning_for_texts_fits_what_is_of_the_language_and_expects_errors():
     weights = {name: both[0] for name, both in WEIGHTS.items()} | {"lookup": 0.0}
     corrector = ranking(Scripted(likes=LIKES), weights=weights)

@@ -77,6 +77,7 @@ def scripted(**more):
     return ranking(model, **more)
 
 
+@pytest.mark.plugin
 def test_the_threshold_keeps_right_words_and_loses_as_few_corrections_as_it_can():
     corrector = scripted(weights={"model": 1.0})
     noisy, clean = ["teh zat"] * 9 + ["zog"], ["the cat"] * 9 + ["zog"]
@@ -105,6 +106,7 @@ def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
     assert counts.corrected == 1 and named(corrector)["unchanged"] == 3.0
 
 
+@pytest.mark.plugin
 def test_fitting_finds_that_neighbours_matter():
     noisy = ["the cax sat", "\ufeff cax drives"] * 3
     clean = ["the cat sat", "\ufeff car drives"] * 3

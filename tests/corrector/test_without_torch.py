@@ -81,6 +81,7 @@ def outcomes(corrector: Corrector, lines: list[str], batch_size: int) -> list[tu
     [{"eager": True}, {"beam": 2}, {"lexicon": "none", "settings": "none", "unit": "window"}],
     ids=["ranked", "narrow", "alone"],
 )
+@pytest.mark.plugin
 def test_the_export_corrects_as_torch_does(options):
     pairs = read_lines(str(ROOT / "examples/spelling_and_ocr/everyday.tsv"))
     lines = [line.split("\t")[0] for line in pairs][:40]
@@ -97,6 +98,7 @@ def test_the_export_corrects_as_torch_does(options):
 TORCH = ENGLISH_SPELLING / "model.pt"
 
 
+@pytest.mark.plugin
 def test_what_needs_torch_is_done_by_the_checkpoint_beside_or_refused(tmp_path):
     options = {"settings": "none", "draft_guided": True}
     assert Corrector.from_pretrained(ENGLISH_SPELLING, **options).backend.draft_guided
@@ -113,6 +115,7 @@ def test_what_needs_torch_is_done_by_the_checkpoint_beside_or_refused(tmp_path):
         Corrector.from_pretrained(alone, beam=0)
 
 
+@pytest.mark.plugin
 def test_a_model_of_ones_own_goes_the_same_way_with_its_lists(tmp_path, monkeypatch):
     own = tmp_path / "own"
     shutil.copytree(ENGLISH_SPELLING, own, ignore=shutil.ignore_patterns("*.onnx", "*.bin"))

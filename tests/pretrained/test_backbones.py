@@ -211,7 +211,7 @@ def test_code_that_lies_in_a_folder_does_not_run_and_nothing_is_fetched(
 @pytest.mark.parametrize("library", ["safetensors.torch", "tokenizers"])
 def test_a_missing_library_is_named_with_the_way_to_get_it(folder, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
-    with refuses(folder, f"{library}: pip install 'lev_plugins[pretrained]'"):
+    with refuses(folder, f"{library}: pip install '.[pretrained]'"):
         inspect(folder)
 
 

@@ -106,7 +106,7 @@ def test_cutting_off_and_filling_up_are_switched_off(opened, tmp_path):
 
 def test_a_missing_protobuf_is_named_where_a_sentencepiece_model_is_read(folders, monkeypatch):
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
-    with refuses(folders["t5"], "google.protobuf: pip install 'lev_plugins[pretrained]'"):
+    with refuses(folders["t5"], "google.protobuf: pip install '.[pretrained]'"):
         checkpoints.opened(folders["t5"])
 
 
