@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from codes import lost_code
 from files import (
     READERS,
     Problems,
@@ -224,12 +225,15 @@ class Proposer:
         if not text.strip():
             return "without a word"
         patterns = source, *unit.alternatives
-        if not any(same_placeholders(pattern, text, unit.printf) for pattern in patterns):
+        old, before = to_text(draft.old), to_text(draft.text)
+        if not any(same_placeholders(one, text, unit.printf, before) for one in patterns):
             return "with other placeholders"
         if not is_nested_like(source, text):
             return "with tags out of order"
-        if not same_entities(text, source, to_text(draft.old), to_text(draft.text)):
-            return "with other entities"
+        if not same_entities(text, source, old, before):
+            return "with other entities or line breaks"
+        if lost_code(text, source, old or source, before):
+            return "without what source and draft share"
         if refusal := document.refusal(draft.number, text):
             return refusal
         terms = itertools.chain(*self.terms.values())

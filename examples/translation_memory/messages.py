@@ -1,0 +1,103 @@
+"""Structure of messages of other frameworks: ICU arguments, links, accelerators, escapes."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import regex
+
+# an argument that chooses between texts; a brace in quotes is text
+_ICU = regex.compile(
+    r"(?(DEFINE)(?P<nested>\{(?:'[{}][^']*'|[^{}]|(?&nested))*+\}))"
+    r"\{\s*(?P<name>[\w.-]+)\s*,\s*(?P<kind>plural|select|selectordinal)\s*,"
+    r"\s*(?:offset:\s*(?P<offset>\d+))?\s*"
+    r"(?:(?P<key>=?\w+)\s*(?P<branch>\{(?:'[{}][^']*'|[^{}]|(?&nested))*+\})\s*)++\}"
+)
+_WIKI = regex.compile(r"(\{\{\s*[^\W\d_]+\s*:[^{}|]*)\|[^{}]*\}\}")  # {{PLURAL:$1|file|files}}
+_SINGLE = {"zero", "one", "two"}  # forms that need not show their number
+_CATEGORIES = _SINGLE | {"few", "many"}  # a language has some of them, and always "other"
+# what has to stand as often as in the source, wherever it stands
+_GUARDS = regex.compile(
+    r"\[\[[^\[\]|\n]*(?:\]\]|\|(?=[^\[\]\n]*\]\]))"  # links of a wiki, some with their own text
+    r"|\]\((?:[^()\s]|\([^()\s]*\))+|(?<=\])\[[\w-]+\]"  # targets of links in Markdown
+    r"|\[/?(?:[bius*]|url|img|quote|code|list|size|color|font|center)(?:=[^\[\]]+)?\]|\[/\w+\]"
+    r"|\[\w+(?:\s+[\w-]+=[^\[\]\s]*)+\]"  # BBCode, short codes
+    r"|(?<![\w:/.\\\[]):[A-Za-z_][\w-]*:?"  # :name of Laravel, roles, emoji
+    r"|(?<![\w.@/])@[A-Za-z]\w*@?(?![\w.]*:)|(?<![\w!])![a-z]\w*|\b__[A-Za-z]\w*?__\b"
+    r"|\\(?:[nrt0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"  # escapes
+)
+# marks before the letter of a key: where one surely is, and where one may be
+_START = r"(?<![^\s(\"'])"
+_ACCELERATORS = (
+    (rf"{_START}\w*&(?!#?\w+;)(?=\w)", r"&(?!#?\w+;)(?=\w)"),
+    (rf"{_START}(?:\p{{Lu}}\p{{Ll}}*_(?=\p{{Ll}})|_(?=\p{{L}}+(?!\w)))", r"(?<!_)_(?=\p{L})"),
+    (rf"{_START}~(?=\p{{L}})", r"~(?=\p{L})"),
+)
+
+
+class Step(NamedTuple):
+    """An ICU argument and the branch taken."""
+
+    name: str
+    kind: str
+    key: str
+
+    def general(self) -> "Step":
+        """Returns the branch that a language without this plural form takes."""
+        is_category = self.kind != "select" and self.key in _CATEGORIES
+        return self._replace(key="other") if is_category else self
+
+
+Path = tuple[Step, ...]
+
+
+def branches(text: str, path: Path = ()) -> dict[Path, str]:
+    """Returns the texts of an ICU message by their paths; a text without arguments has one."""
+    outside = _ICU.sub(lambda match: "{%s,%s,%s}" % match.group("name", "kind", "offset"), text)
+    found = {path: _WIKI.sub(r"\1}}", outside)}
+    for match in _ICU.finditer(text):
+        for key, branch in zip(match.captures("key"), match.captures("branch"), strict=True):
+            step = Step(match["name"], match["kind"], key)
+            for place, inner in branches(branch[1:-1], (*path, step)).items():
+                found[place] = found.get(place, "") + inner
+    return found
+
+
+def same_branches(
+    wanted: dict[Path, str],
+    found: dict[Path, str],
+    before: dict[Path, str],
+    same: Callable[[str, str], bool],
+) -> bool:
+    """Returns whether a message has its source's branches, each with the same placeholders.
+
+    Args:
+        before: the branches of an older translation.
+    """
+
+    def is_right(path: Path, text: str) -> bool:
+        general = tuple(step.general() for step in path)
+        source = wanted.get(path, wanted.get(general))
+        if source is None or not same(source, text):
+            return False
+        shown = {source.count("#"), before.get(path, source).count("#")}
+        return all(step.kind == "select" for step in path) or text.count("#") in shown
+
+    needed = (path for path in wanted if all(step == step.general() for step in path))
+    return all(path in found for path in needed) and all(
+        is_right(path, text) for path, text in found.items()
+    )
+
+
+def guards(text: str) -> list[str]:
+    """Returns what programs other than formats read in a text: links, escapes, short codes."""
+    return _GUARDS.findall(text)
+
+
+def same_accelerators(source: str, text: str) -> bool:
+    """Returns whether a text marks a letter (``&File``) if its source marks one."""
+    sides = (source, text), (text, source)
+    return all(
+        len(regex.findall(certain, one)) != 1 or len(regex.findall(possible, other)) == 1
+        for certain, possible in _ACCELERATORS
+        for one, other in sides
+    )
