@@ -52,7 +52,7 @@ Path = tuple[Step, ...]
 
 def branches(text: str, path: Path = ()) -> dict[Path, str]:
     """Returns the texts of an ICU message by their paths; a text without arguments has one."""
-    outside = _ICU.sub(lambda match: "{%s,%s,%s}" % match.group("name", "kind", "offset"), text)
+    outside = _ICU.sub(r"{\g<name>,\g<kind>,\g<offset>}", text)
     found = {path: _WIKI.sub(r"\1}}", outside)}
     for match in _ICU.finditer(text):
         for key, branch in zip(match.captures("key"), match.captures("branch"), strict=True):

@@ -34,7 +34,7 @@ from memory import Memory
 from proposals import Change, Settings, load, propose, read_terms, settings_of
 from repair import Terms, repair
 from scripts import places
-from units import Document, Proposal, Unit, is_language
+from units import Document, Proposal, Unit, same_language
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.errors import UserError, printable, require_share
@@ -297,9 +297,7 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
     before, own = read_bytes(path), Report()
     document = read_document(path, before)
     language = language_of(document)
-    if not is_language(language, proposer.language) and not is_language(
-        proposer.language, language
-    ):
+    if not same_language(language, proposer.language):
         raise UserError(f"{path} is {language}, and the memory {proposer.language}")
     if proposer.memory.is_reversed(unit.source for unit in document.units):
         raise UserError(f"{path}: its sources are in the language that the memory translates into: "
@@ -354,10 +352,11 @@ def run(args: argparse.Namespace) -> int:
         except UserError as error:
             if len(paths) == 1 and path == args.place:
                 raise
-            problems.name(error)
+            problems.name(error, path)
             continue
         if len(paths) > 1 or not args.diff:
             print(f"[{number}/{len(paths)}] {printable(str(path))}: {said}", flush=True)
+    problems.say()
     if len(paths) > 1:
         done = len(paths) - problems.count
         broken = f", {problems.count} left alone" if problems.count else ""

@@ -1,12 +1,17 @@
 """What a file of translations holds, whatever its format: units, each with its source and text."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 #: stands in a comment of each proposal
 COMMENT = "lev_plugins: proposal, probability"
+# scripts that tell languages apart, and those of languages whose usual one is not Latin
+_NAMED = ("latn", "cyrl", "arab", "hans", "hant", "deva", "beng", "guru", "tfng")
+_MODIFIERS = {"latin": "latn", "cyrillic": "cyrl", "arabic": "arab", "devanagari": "deva"}
+_SCRIPTS = {"zh": "hans", **dict.fromkeys("sr be kk ky mn tg ru uk bg mk".split(), "cyrl")}
 
 
 class Proposal(NamedTuple):
@@ -76,7 +81,22 @@ def note(probability: float, source: str) -> str:
     return f"{COMMENT} {probability:.2f}, source {source}"
 
 
+def subtags(named: str) -> tuple[str, str, str]:
+    """Returns main language, script and region of a name such as es-419, zh_TW or sr@latin."""
+    main, *rest = re.split(r"[-_@.]", named.lower())
+    usual = "hant" if {"tw", "hk", "mo"}.intersection(rest) else _SCRIPTS.get(main, "")
+    scripts = (_MODIFIERS.get(part, part) for part in rest)
+    script = next((part for part in scripts if part in _NAMED), usual)
+    region = next((part for part in rest if len(part) == 2 or part.isdigit()), "")
+    return main, script or _NAMED[0], region
+
+
+def same_language(named: str, other: str) -> bool:
+    """Returns whether two names are of one language, of whatever region; "" may be any."""
+    return not named or not other or subtags(named)[:2] == subtags(other)[:2]
+
+
 def is_language(named: str, asked: str) -> bool:
-    """Whether a language is the one asked for, or of its kind: es_MX is es; "" asks for any."""
-    known, wanted = (one.replace("-", "_").lower() for one in (named, asked))
-    return not wanted or not known or known == wanted or known.startswith(f"{wanted}_")
+    """Returns whether a language is the one asked for, of its region if both name one."""
+    regions = subtags(named)[2], subtags(asked)[2]
+    return same_language(named, asked) and (not all(regions) or regions[0] == regions[1])

@@ -10,7 +10,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from tree import Element, Tree
-from units import COMMENT, Proposal, Unit, fingerprint, is_language, note
+from units import COMMENT, Proposal, Unit, fingerprint, note, same_language
 
 from lev_plugins.errors import UserError
 
@@ -37,8 +37,8 @@ REVIEW = "needs-review-translation"
 _UNUSABLE = ("rejected", "reference")  # kinds of alt-trans that are no translation to start from
 #: states of XLIFF and of tools (memoQ, Trados, Phrase) that say that a translator is done
 FINISHED = set(
-    "translated signed-off final reviewed confirmed manuallyconfirmed reviewer1confirmed "
-    "reviewer2confirmed proofread approvedtranslation approvedsignoff true 1 2 3 4 5 6 7 8 9".split()
+    "translated signed-off final reviewed confirmed manuallyconfirmed reviewer1confirmed proofread "
+    "reviewer2confirmed approvedtranslation approvedsignoff true 1 2 3 4 5 6 7 8 9".split()
 )
 _NOT_BEGUN = {"new", "needs-translation", "notstarted", "", "0", "false"}
 _BY_MACHINE = ("leveraged-mt", "mt-suggestion", "fuzzy-match", "leveraged-tm")
@@ -76,9 +76,8 @@ class XliffFile:
         root = next(iter(self.tree.root.children))
         version = root.attributes.get("version", "")
         if root.name != "xliff" or not version.startswith("1."):
-            named = "XLIFF" if root.name == "xliff" else root.name
-            raise UserError(f"{path} is {named} {version}".rstrip() + ": proposals are written into "
-                            "XLIFF 1.2; XLIFF 2 is read as a memory")  # fmt: skip
+            raise UserError(f"{path} is {root.name} {version}: proposals are written into XLIFF "
+                            "1.2 alone; XLIFF 2 is read as a memory")  # fmt: skip
         languages = {file.attributes.get("target-language", "") for file in root.all("file")} - {""}
         if len(languages) > 1:
             raise UserError(f"{path} is into {', '.join(sorted(languages))}: split it")
@@ -134,8 +133,7 @@ class XliffFile:
             target = one.first("target")
             said = {**one.attributes, **(target.attributes if target else {})}
             named = said.get("xml:lang", "")
-            alike = is_language(named, self.language) or is_language(self.language, named)
-            return alike and said.get("alttranstype") not in _UNUSABLE
+            return same_language(named, self.language) and said.get("alttranstype") not in _UNUSABLE
 
         matches = (one for one in segment.unit.children if one.name in _MATCHES and is_usable(one))
         return [
