@@ -1,6 +1,8 @@
 """Identifiers and markup, which a translation has as its source has them: what a model has
 misspelt is put right, what it has made up is found."""
 
+import functools
+import operator
 from collections import Counter
 from collections.abc import Container, Iterable
 
@@ -37,14 +39,12 @@ def _kept(text: str) -> Counter[str]:
 def lost_code(text: str, *read: str) -> list[str]:
     """Returns the code, numbers and names that stand alike in all texts that a text was made
     from, and are not in it; a small first letter is no change."""
-    here, common = _kept(text), _kept(read[0])
-    for other in read[1:]:
-        common &= _kept(other)
-    names = (word for word in common if not (word.isalpha() and word.islower()))
+    here, common = _kept(text), functools.reduce(operator.and_, map(_kept, read))
     return [
         name
-        for name in names
-        if common[name] > here[name] + (here[name.lower()] if name.isalpha() else 0)
+        for name, count in common.items()
+        if not (name.isalpha() and name.islower())
+        and count > here[name] + (here[name.lower()] if name.isalpha() else 0)
     ]
 
 

@@ -17,7 +17,7 @@ from memory import Pair
 from po import PoFile
 from tmx import TmxFile
 from units import Document, is_language, subtags
-from xliff import XliffFile, xliff_2_pairs
+from xliff import XliffFile
 
 from lev_plugins.errors import UserError, printable
 from lev_plugins.io.text_files import read_parallel
@@ -30,7 +30,6 @@ READERS: dict[str, Callable[[Path, bytes], Document]] = {
 _XLIFF_2 = re.compile(rb"<(?:\w+:)?xliff\b[^>]*\sversion\s*=\s*[\"']2")
 #: formats of translate-toolkit (the extra ``memory``), as a memory alone
 OTHER_FORMATS = set(".ts .mo .gmo .qph .utx .tbx .catkeys .lang".split())
-NAMES = 5  # of files that are left alone for one reason
 # the codes of ISO 639-1, two letters each
 _CODES = re.findall(
     "..",
@@ -65,8 +64,7 @@ class Problems:
         """Prints a line for each kind of files: what is wrong with the first, and which others."""
         for kind, errors in self.kinds.items():
             (_, first), *others = errors.items()
-            names = ", ".join(str(path) for path, _ in others[:NAMES])
-            names += ", …" if len(others) > NAMES else ""
+            names = ", ".join(str(path) for path, _ in others)
             more = f" (and {len(others)} more {kind}: {names})" if others else ""
             print(f"left alone: {printable(f'{first}{more}')}", file=sys.stderr, flush=True)
         self.kinds.clear()
@@ -140,10 +138,7 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     if kind == ".tmx":
         memory = TmxFile(path, read_bytes(path), language)
         pairs, languages = memory.pairs, memory.languages
-    elif kind in XLIFF and _XLIFF_2.search(data := read_bytes(path)):
-        pairs, languages = xliff_2_pairs(path, data)
-        pairs = pairs if all(is_language(named, language) for named in languages) else []
-    elif kind in READERS:
+    elif kind in READERS and not is_xliff_2(path):
         document = read_document(path)
         named = language_of(document)
         languages = {named} - {""}
@@ -156,19 +151,25 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     return [(to_line(source), to_line(target)) for source, target in pairs], languages
 
 
+def is_xliff_2(path: Path) -> bool:
+    return path.suffix.lower() in XLIFF and bool(_XLIFF_2.search(read_bytes(path)))
+
+
 def toolkit_pairs(path: Path) -> tuple[list[Pair], set[str]]:
     """The same of a file in one of the formats that translate-toolkit reads."""
-    if path.suffix.lower() not in OTHER_FORMATS:
+    if path.suffix.lower() not in (*OTHER_FORMATS, *XLIFF):
         raise UserError(f"{path}: not read here; make a .po file of it, as prop2po and json2po of "
                         "translate-toolkit do")  # fmt: skip
     try:
-        factory = importlib.import_module("translate.storage.factory")
+        name = "xliff2" if is_xliff_2(path) else "factory"
+        reader = importlib.import_module(f"translate.storage.{name}")
     except ImportError as error:
         raise UserError(
             f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
         ) from error
     try:
-        store = factory.getobject(str(path))
+        read = reader.Xliff2File.parsefile if name == "xliff2" else reader.getobject
+        store = read(str(path))
         units = [unit for unit in store.units if unit.istranslated() and not unit.isfuzzy()]
         pairs = [(str(unit.source), str(unit.target)) for unit in units]
         named = store.gettargetlanguage() or ""

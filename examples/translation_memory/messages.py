@@ -1,7 +1,6 @@
 """Structure of messages of other frameworks: ICU arguments, links, accelerators, escapes."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import regex
 
@@ -13,8 +12,7 @@ _ICU = regex.compile(
     r"(?:(?P<key>=?\w+)\s*(?P<branch>\{(?:'[{}][^']*'|[^{}]|(?&nested))*+\})\s*)++\}"
 )
 _WIKI = regex.compile(r"(\{\{\s*[^\W\d_]+\s*:[^{}|]*)\|[^{}]*\}\}")  # {{PLURAL:$1|file|files}}
-_SINGLE = {"zero", "one", "two"}  # forms that need not show their number
-_CATEGORIES = _SINGLE | {"few", "many"}  # a language has some of them, and always "other"
+_CATEGORIES = set("zero one two few many".split())  # a language has some of them, and "other"
 # what has to stand as often as in the source, wherever it stands
 _GUARDS = regex.compile(
     r"\[\[[^\[\]|\n]*(?:\]\]|\|(?=[^\[\]\n]*\]\]))"  # links of a wiki, some with their own text
@@ -34,20 +32,15 @@ _ACCELERATORS = (
 )
 
 
-class Step(NamedTuple):
-    """An ICU argument and the branch taken."""
-
-    name: str
-    kind: str
-    key: str
-
-    def general(self) -> "Step":
-        """Returns the branch that a language without this plural form takes."""
-        is_category = self.kind != "select" and self.key in _CATEGORIES
-        return self._replace(key="other") if is_category else self
+Path = tuple[tuple[str, str, str], ...]  # names of arguments, their kinds, keys of the branches
 
 
-Path = tuple[Step, ...]
+def general(path: Path) -> Path:
+    """Returns the branch that a language takes without plural forms."""
+    return tuple(
+        (name, kind, "other" if kind != "select" and key in _CATEGORIES else key)
+        for name, kind, key in path
+    )
 
 
 def branches(text: str, path: Path = ()) -> dict[Path, str]:
@@ -56,7 +49,7 @@ def branches(text: str, path: Path = ()) -> dict[Path, str]:
     found = {path: _WIKI.sub(r"\1}}", outside)}
     for match in _ICU.finditer(text):
         for key, branch in zip(match.captures("key"), match.captures("branch"), strict=True):
-            step = Step(match["name"], match["kind"], key)
+            step = match["name"], match["kind"], key
             for place, inner in branches(branch[1:-1], (*path, step)).items():
                 found[place] = found.get(place, "") + inner
     return found
@@ -74,18 +67,16 @@ def same_branches(
         before: the branches of an older translation.
     """
 
-    def is_right(path: Path, text: str) -> bool:
-        general = tuple(step.general() for step in path)
-        source = wanted.get(path, wanted.get(general))
+    if any(path not in found and path == general(path) for path in wanted):
+        return False
+    for path, text in found.items():
+        source = wanted.get(path, wanted.get(general(path)))
         if source is None or not same(source, text):
             return False
         shown = {source.count("#"), before.get(path, source).count("#")}
-        return all(step.kind == "select" for step in path) or text.count("#") in shown
-
-    needed = (path for path in wanted if all(step == step.general() for step in path))
-    return all(path in found for path in needed) and all(
-        is_right(path, text) for path, text in found.items()
-    )
+        if text.count("#") not in shown and any(kind != "select" for _, kind, _ in path):
+            return False
+    return True
 
 
 def guards(text: str) -> list[str]:

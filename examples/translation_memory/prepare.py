@@ -218,10 +218,8 @@ def run(args: argparse.Namespace) -> int:
         parts = split(pairs)
     prepare(work, parts, given, args.vocabulary, args.like)
     sides = args.splits[1:] if args.splits else args.text or ()
-    named = [
-        language_in(name, Path(name).stem) for name in (side.removesuffix(".gz") for side in sides)
-    ]
-    languages = {"language": language or next(reversed(named), ""), "source": next(iter(named), "")}
+    source, target = [language_in(Path(side).name, Path(side).stem) for side in sides] or ("", "")
+    languages = {"language": language or target, "source": source}
     write_json(work / "memory.json", languages)
     print(f"next: python {sys.argv[0]} train {work}")
     return 2 if problems.count else 0

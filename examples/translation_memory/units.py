@@ -8,10 +8,11 @@ from typing import NamedTuple, Protocol
 
 #: stands in a comment of each proposal
 COMMENT = "lev_plugins: proposal, probability"
-# scripts that tell languages apart, and those of languages whose usual one is not Latin
-_NAMED = ("latn", "cyrl", "arab", "hans", "hant", "deva", "beng", "guru", "tfng")
-_MODIFIERS = {"latin": "latn", "cyrillic": "cyrl", "arabic": "arab", "devanagari": "deva"}
-_SCRIPTS = {"zh": "hans", **dict.fromkeys("sr be kk ky mn tg ru uk bg mk".split(), "cyrl")}
+# scripts that tell languages apart, and the usual ones that are not Latin
+_SCRIPT = re.compile(r"[_@](hans|hant|lat|cyr|ara|dev)")
+_REGION = re.compile(r"_([a-z]{2}|\d{3})(?![a-z\d])")
+_SCRIPTS = {"zh": "hans", **dict.fromkeys(("zh_tw", "zh_hk", "zh_mo"), "hant")}
+_SCRIPTS |= dict.fromkeys("sr be kk ky mn tg ru uk bg mk".split(), "cyr")
 
 
 class Proposal(NamedTuple):
@@ -83,12 +84,12 @@ def note(probability: float, source: str) -> str:
 
 def subtags(named: str) -> tuple[str, str, str]:
     """Returns main language, script and region of a name such as es-419, zh_TW or sr@latin."""
-    main, *rest = re.split(r"[-_@.]", named.lower())
-    usual = "hant" if {"tw", "hk", "mo"}.intersection(rest) else _SCRIPTS.get(main, "")
-    scripts = (_MODIFIERS.get(part, part) for part in rest)
-    script = next((part for part in scripts if part in _NAMED), usual)
-    region = next((part for part in rest if len(part) == 2 or part.isdigit()), "")
-    return main, script or _NAMED[0], region
+    named = named.lower().replace("-", "_")
+    main = re.split("[_@.]", named)[0]
+    found = (pattern.search(named) for pattern in (_SCRIPT, _REGION))
+    script, region = (match[1] if match else "" for match in found)
+    usual = _SCRIPTS.get(f"{main}_{region}") or _SCRIPTS.get(main, "lat")
+    return main, script or usual, region
 
 
 def same_language(named: str, other: str) -> bool:

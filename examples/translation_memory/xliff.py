@@ -306,24 +306,6 @@ def marks(part: Element | None) -> dict[str, Element]:
     }
 
 
-def xliff_2_pairs(path: Path, data: bytes) -> tuple[list[tuple[str, str]], set[str]]:
-    """Returns the finished segments of an XLIFF 2 file, and the language of the translations."""
-    tree = Tree(path, data)
-    root = tree.root.children[0]
-    found = [
-        (source, target)
-        for segment in root.all("segment")
-        if segment.attributes.get("state", "final") in FINISHED
-        if (source := segment.first("source")) and (target := segment.first("target"))
-    ]
-    is_raw = [source.children or target.children for source, target in found]
-    pairs = [
-        (tree.raw(source), tree.raw(target)) if raw else (source.text, target.text)
-        for (source, target), raw in zip(found, is_raw)
-    ]
-    return pairs, {root.attributes.get("trgLang", "")} - {""}
-
-
 def is_plain(character: str) -> bool:
     return character.isascii() and character.isalnum()
 
@@ -339,8 +321,3 @@ def character_of(reference: str) -> str:
 def markup(text: str) -> Counter[str]:
     """The tags in a text, and elements that stay as they are."""
     return Counter(match[0] for match in _MARKUP.finditer(text))
-
-
-def read_xliff(path: Path) -> XliffFile:
-    """An XLIFF file; errors of :class:`XliffFile`."""
-    return XliffFile(path, path.read_bytes())
