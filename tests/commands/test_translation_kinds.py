@@ -31,6 +31,7 @@ FURTHER = {
     "</termEntry></body></text></martif>",
     "a.catkeys": "1\tItalian\tapplication/x-vnd.Haiku-x\t12345\nRead\tctx\t\tLeggi\n",
     "a.lang": "## active ##\n;Read\nLeggi\n\n",
+    "a.utx": "#UTX-S 1.00; en/it; 2013\r\n#src\ttgt\tsrc:pos\r\nRead\tLeggi\tverb\r\n",
     "a.xlf": XLIFF_2,
 }
 
