@@ -24,7 +24,7 @@ _ENDING = regex.compile(r"[:'’]\p{L}{1,6}$")  # of languages that inflect name
 _TICK = "`"
 # code between marks, whole; options, keys of settings, numbers, words of two letters or more
 _KEPT = regex.compile(
-    r"(?s)(?P<code>``.+?``|`[^`]+`|<(code|kbd|samp|var|tt|pre)\b[^<>]*>.*?</\2>)"
+    r"(?s)(?P<code>``.+?``|`[^`]+`|<(code|kbd|samp|var|tt|pre)\b[^<>]*>(?:(?!<\2\b).)*?</\2>)"
     rf"|{FIXED}|(?P<word>(?<![\w-])--?[A-Za-z][\w-]*|(?m:^)[A-Za-z][\w.-]*[:=](?=\s)"
     rf"|\d+(?:[.,]\d+)*|(?:(?![{SINGLE}])\w){{2,}}(?:[._](?:(?![{SINGLE}])\w)+)*)"
 )

@@ -4,13 +4,12 @@ from collections.abc import Callable
 
 import regex
 
-# an argument that chooses between texts; a brace in quotes is text
-_ICU = regex.compile(
-    r"(?(DEFINE)(?P<nested>\{(?:'[{}][^']*'|[^{}]|(?&nested))*+\}))"
-    r"\{\s*(?P<name>[\w.-]+)\s*,\s*(?P<kind>plural|select|selectordinal)\s*,"
-    r"\s*(?:offset:\s*(?P<offset>\d+))?\s*"
-    r"(?:(?P<key>=?\w+)\s*(?P<branch>\{(?:'[{}][^']*'|[^{}]|(?&nested))*+\})\s*)++\}"
+# an argument that chooses between texts, up to its first branch, and what stands before a branch
+_CHOICE = regex.compile(
+    r"\{\s*+([\w.-]++)\s*+,\s*+(plural|select|selectordinal)\s*+,\s*+(?:offset:\s*+(\d++)\s*+)?"
 )
+_KEY = regex.compile(r"\s*+(=?\w++)\s*+(?=\{)")
+_BRACE = regex.compile(r"'[{}][^']*'|[{}]")  # one in quotes is text
 _WIKI = regex.compile(r"(\{\{\s*[^\W\d_]+\s*:[^{}|]*)\|[^{}]*\}\}")  # {{PLURAL:$1|file|files}}
 _CATEGORIES = set("zero one two few many".split())  # a language has some of them, and "other"
 # what has to stand as often as in the source, wherever it stands
@@ -43,15 +42,34 @@ def general(path: Path) -> Path:
     )
 
 
-def branches(text: str, path: Path = ()) -> dict[Path, str]:
+def ends(text: str) -> dict[int, int]:
+    """Returns where each brace is closed."""
+    closed, opened = {}, []
+    for match in _BRACE.finditer(text):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif match[0] == "}" and opened:
+            closed[opened.pop()] = match.end()
+    return closed
+
+
+def branches(message: str) -> dict[Path, str]:
     """Returns the texts of an ICU message by their paths; a text without arguments has one."""
-    outside = _ICU.sub(r"{\g<name>,\g<kind>,\g<offset>}", text)
-    found = {path: _WIKI.sub(r"\1}}", outside)}
-    for match in _ICU.finditer(text):
-        for key, branch in zip(match.captures("key"), match.captures("branch"), strict=True):
-            step = match["name"], match["kind"], key
-            for place, inner in branches(branch[1:-1], (*path, step)).items():
-                found[place] = found.get(place, "") + inner
+    found: dict[Path, str] = {}
+    todo: list[tuple[str, Path]] = [(message, ())]
+    for text, path in todo:
+        closed, outside, position = ends(text), "", 0
+        for match in _CHOICE.finditer(text):
+            if match.start() < position or match.start() not in closed:
+                continue
+            name, kind, offset = match.groups()
+            outside += f"{text[position : match.start()]}{{{name},{kind},{offset}}}"
+            place, position = match.end(), closed[match.start()]
+            while (key := _KEY.match(text, place)) and key.end() in closed:
+                place = closed[key.end()]
+                todo.append((text[key.end() + 1 : place - 1], (*path, (name, kind, key[1]))))
+        outside = _WIKI.sub(r"\1}}", outside + text[position:])
+        found[path] = found.get(path, "") + outside
     return found
 
 
