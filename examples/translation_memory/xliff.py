@@ -210,7 +210,8 @@ class XliffFile:
             UserError: a proposal breaks the XML, see :meth:`refusal`.
         """
         data, position = b"", 0
-        changes = (c for index, one in proposals.items() for c in self.changes(index, one))
+        # the tag of a target is that of all its segments
+        changes = {c for index, one in proposals.items() for c in self.changes(index, one)}
         for start, end, text in sorted(changes):
             data += self.data[position:start] + text.encode("utf-8")
             position = end
