@@ -99,7 +99,7 @@ def test_each_segment_of_a_unit_is_one_of_its_own(runs, tmp_path):
     segment = '<mrk mtype="seg" mid="{}">{}</mrk>'
     sources, targets = (
         "".join(segment.format(number, text) for number, text in enumerate(texts))
-        for texts in (("Go 4", "Stay", "Stop <x/>4", "New"), ("vai 3", "Resta", "ferma <x/>3", ""))
+        for texts in (("Go 4", "Stay", "Stop <x/> 4", "New"), ("vai 3", "Resta", "ferma <x/> 3", ""))
     )
     states = "Draft", "Translated", "RejectedSignOff", ""
     said = "".join(f'<sdl:seg id="{n}" conf="{conf}"/>' for n, conf in enumerate(states))
@@ -107,7 +107,7 @@ def test_each_segment_of_a_unit_is_one_of_its_own(runs, tmp_path):
     text = xliff(trans_unit("Go", target, f"<sdl:seg-defs>{said}</sdl:seg-defs>"))
     path = written(tmp_path, text, "a.sdlxliff")
     assert files.memory_of(path, "")[0] == [("Stay", "Resta")]
-    pairs = [("Go 3", "vai 3"), ("Stop <␛x/>3", "ferma <␛x/>3")]
+    pairs = [("Go 3", "vai 3"), ("Stop <␛x/> 3", "ferma <␛x/> 3")]
     for number in runs:
         fill(path, proposer(Editor(), *pairs[:number]))
     after = path.read_text()
