@@ -99,7 +99,10 @@ def test_each_segment_of_a_unit_is_one_of_its_own(runs, tmp_path):
     segment = '<mrk mtype="seg" mid="{}">{}</mrk>'
     sources, targets = (
         "".join(segment.format(number, text) for number, text in enumerate(texts))
-        for texts in (("Go 4", "Stay", "Stop <x/> 4", "New"), ("vai 3", "Resta", "ferma <x/> 3", ""))
+        for texts in (
+            ("Go 4", "Stay", "Stop <x/> 4", "New"),
+            ("vai 3", "Resta", "ferma <x/> 3", ""),
+        )
     )
     states = "Draft", "Translated", "RejectedSignOff", ""
     said = "".join(f'<sdl:seg id="{n}" conf="{conf}"/>' for n, conf in enumerate(states))
