@@ -1,9 +1,13 @@
 """Identifiers and markup, which a translation has as its source has them: what a model has
 misspelt is put right, what it has made up is found."""
 
+import functools
+import operator
+from collections import Counter
 from collections.abc import Container, Iterable
 
 import regex
+from lines import FIXED
 from rapidfuzz import fuzz
 from scripts import SINGLE
 
@@ -14,10 +18,34 @@ _WORD = regex.compile(rf"[^\s{SINGLE}\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff
 # marks around words: any of Unicode's but those of code
 _EDGE = r"(?V1)[\p{P}--[_\\@#%&`/\-]]+"
 _EDGES = regex.compile(rf"^{_EDGE}|{_EDGE}$")
-_MARKS = regex.compile(r"[_\\@#$%{}<>=|~^&+]")
+_MARKS = regex.compile(r"[_\\@#$%{}<>=|~^&+]|://")
 _LETTER = regex.compile(r"\p{L}")
 _ENDING = regex.compile(r"[:'’]\p{L}{1,6}$")  # of languages that inflect names
 _TICK = "`"
+# code between marks, whole; options, keys of settings, numbers, words of two letters or more
+_KEPT = regex.compile(
+    r"(?s)(?P<code>``.+?``|`[^`]+`|<(code|kbd|samp|var|tt|pre)\b[^<>]*>(?:(?!<\2\b).)*?</\2>)"
+    rf"|{FIXED}|(?P<word>(?<![\w-])--?[A-Za-z][\w-]*|(?m:^)[A-Za-z][\w.-]*[:=](?=\s)"
+    rf"|\d+(?:[.,]\d+)*|(?:(?![{SINGLE}])\w){{2,}}(?:[._](?:(?![{SINGLE}])\w)+)*)"
+)
+
+
+def _kept(text: str) -> Counter[str]:
+    """Returns code, numbers and words of a text, but none of a placeholder."""
+    found = (match["code"] or match["word"] for match in _KEPT.finditer(text))
+    return Counter(word for word in found if word)
+
+
+def lost_code(text: str, *read: str) -> list[str]:
+    """Returns the code, numbers and names that stand alike in all texts that a text was made
+    from, and are not in it; a small first letter is no change."""
+    here, common = _kept(text), functools.reduce(operator.and_, map(_kept, read))
+    return [
+        name
+        for name, count in common.items()
+        if not (name.isalpha() and name.islower())
+        and count > here[name] + (here[name.lower()] if name.isalpha() else 0)
+    ]
 
 
 def codes_of(text: str) -> list[str]:

@@ -54,6 +54,14 @@ def told(rows: Sequence[Row]) -> list[Change]:
     return [Change(row.new, row.old, row.draft) for row in rows]
 
 
+def decoded(
+    part: str, editor: LevenshteinEditor, changes: Sequence[Change], limit: float, memory: Memory
+) -> list[Proposal]:
+    """Returns the model's outputs, and prints which are being made."""
+    print(f"{part}: decoding {len(changes)} sentences, threshold {limit}", flush=True)
+    return propose(editor, changes, limit, memory)
+
+
 def tune(
     editor: LevenshteinEditor, rows: Sequence[Row], memory: Memory
 ) -> tuple[Settings, list[Proposal]]:
@@ -61,7 +69,7 @@ def tune(
     the model's outputs at that threshold."""
     before = [edits(row.draft, row.tgt) for row in rows]
     changes = told(rows)
-    outputs = {limit: propose(editor, changes, limit, memory) for limit in THRESHOLDS}
+    outputs = {limit: decoded("valid", editor, changes, limit, memory) for limit in THRESHOLDS}
     best, fewest = Settings(THRESHOLDS[0], math.inf), sum(before)
     for threshold, proposals in outputs.items():
         after = [edits(output.text, row.tgt) for output, row in zip(proposals, rows)]
@@ -133,7 +141,7 @@ def calibrate(
     settings.outcomes["kept"] = outcomes(rows, proposals, repaired, memory)
     for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
         drafts = [change.draft for change in changes[way]]
-        outputs = propose(editor, changes[way], threshold, memory)
+        outputs = decoded(f"valid, older source {way}", editor, changes[way], threshold, memory)
         settings.outcomes[way] = outcomes(asked, outputs, drafts, memory)
     settings.rule["kept"] = rule_share(rows, repaired, memory)
     drafts = [change.draft for change in changes["found"]]
@@ -247,7 +255,7 @@ def run(args: argparse.Namespace) -> int:
     say_precision(settings, args.precision)
     drafts = [row.draft for row in test]
     systems = {"no edits": [row.raw for row in test], "repaired by rule": drafts}
-    outputs = propose(editor, told(test), settings.delete_threshold, memory)
+    outputs = decoded("test", editor, told(test), settings.delete_threshold, memory)
     least = settings.confidence("kept", args.precision)
     proposed = outcomes(test, outputs, drafts, memory)
     sure = [outcome for outcome in proposed if outcome[0] >= least]

@@ -16,19 +16,20 @@ from lines import to_line
 from memory import Pair
 from po import PoFile
 from tmx import TmxFile
-from units import Document, is_language
+from units import Document, is_language, subtags
 from xliff import XliffFile
 
 from lev_plugins.errors import UserError, printable
 from lev_plugins.io.text_files import read_parallel
 
+XLIFF = ".xlf .xliff .mqxliff .sdlxliff .mxliff".split()  # the last: memoQ, Trados, Phrase
 READERS: dict[str, Callable[[Path, bytes], Document]] = {
     ".po": PoFile,
-    ".xlf": XliffFile,
-    ".xliff": XliffFile,
+    **dict.fromkeys(XLIFF, XliffFile),
 }
+_XLIFF_2 = re.compile(rb"<(?:\w+:)?xliff\b[^>]*\sversion\s*=\s*[\"']2")
 #: formats of translate-toolkit (the extra ``memory``), as a memory alone
-OTHER_FORMATS = {".ts", ".mo", ".gmo", ".qm", ".txml", ".utx", ".tbx", ".catkeys"}
+OTHER_FORMATS = set(".ts .mo .gmo .qph .utx .tbx .catkeys .lang".split())
 # the codes of ISO 639-1, two letters each
 _CODES = re.findall(
     "..",
@@ -38,19 +39,35 @@ _CODES = re.findall(
     "rmrnrorurwsascsdsesgsiskslsmsnsosqsrssstsusvswtatetgthtitktltntotrtstttwtyugukuruzvevivo"
     "wawoxhyiyozazhzu",
 )
-_LANGUAGE = re.compile(rf"(?:.*[._-])?((?:{'|'.join(_CODES)})(?:[_-][A-Z]\w{{1,3}})?(?:@\w+)?)")
+_CODE = "|".join(_CODES)
+# a name of nothing else may have small regions: pt-br is no Breton
+_LANGUAGE = re.compile(
+    r"((?i:zh|pt|es|en|fr|de|ar)[_-](?i:[a-z]{2}))"
+    rf"|(?:.*[._-])?((?:{_CODE})(?:[_-](?:[A-Z]\w{{1,3}}|\d{{3}}))?(?:@\w+)?)"
+    rf"|((?i:{_CODE})(?:[_-](?i:[a-z]{{2}}|hans|hant))?)"
+)
 
 
 class Problems:
-    """Files that cannot be used: each is named at once, and others are gone on with."""
+    """Files that cannot be used: others are gone on with, and these are named by kind."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.kinds: dict[str, dict[Path, Exception]] = {}
 
-    def name(self, error: Exception) -> None:
-        """Says what is wrong with a file."""
+    def name(self, error: Exception, path: Path) -> None:
+        """Notes what is wrong with a file."""
         self.count += 1
-        print(f"left alone: {printable(str(error))}", file=sys.stderr, flush=True)
+        self.kinds.setdefault(path.suffix.lower(), {})[path] = error
+
+    def say(self) -> None:
+        """Prints a line for each kind of files: what is wrong with the first, and which others."""
+        for kind, errors in self.kinds.items():
+            (_, first), *others = errors.items()
+            names = ", ".join(str(path) for path, _ in others)
+            more = f" (and {len(others)} more {kind}: {names})" if others else ""
+            print(f"left alone: {printable(f'{first}{more}')}", file=sys.stderr, flush=True)
+        self.kinds.clear()
 
 
 def files_in(place: Path, kinds: Iterable[str]) -> list[Path]:
@@ -100,9 +117,13 @@ def language_of(document: Document) -> str:
     app.es.po, es/app.po, es/LC_MESSAGES/app.po); "" where none says it."""
     path = document.path.absolute()
     folder = path.parent.parent if path.parent.name == "LC_MESSAGES" else path.parent
-    named = (_LANGUAGE.fullmatch(name) for name in (path.stem, folder.name))
-    codes = [match[1] for match in named if match]
-    return (document.language or next(iter(codes), "")).replace("-", "_")
+    return document.language.replace("-", "_") or language_in(path.stem, folder.name)
+
+
+def language_in(*names: str) -> str:
+    """Returns the language that the first of some names says, "" where none does."""
+    found = (match[match.lastindex or 0] for name in names if (match := _LANGUAGE.fullmatch(name)))
+    return next(found, "").replace("-", "_")
 
 
 def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
@@ -117,7 +138,7 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     if kind == ".tmx":
         memory = TmxFile(path, read_bytes(path), language)
         pairs, languages = memory.pairs, memory.languages
-    elif kind in READERS:
+    elif kind in READERS and not is_xliff_2(path):
         document = read_document(path)
         named = language_of(document)
         languages = {named} - {""}
@@ -130,16 +151,25 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     return [(to_line(source), to_line(target)) for source, target in pairs], languages
 
 
+def is_xliff_2(path: Path) -> bool:
+    return path.suffix.lower() in XLIFF and bool(_XLIFF_2.search(read_bytes(path)))
+
+
 def toolkit_pairs(path: Path) -> tuple[list[Pair], set[str]]:
     """The same of a file in one of the formats that translate-toolkit reads."""
+    if path.suffix.lower() not in (*OTHER_FORMATS, *XLIFF):
+        raise UserError(f"{path}: not read here; make a .po file of it, as prop2po and json2po of "
+                        "translate-toolkit do")  # fmt: skip
     try:
-        factory = importlib.import_module("translate.storage.factory")
+        name = "xliff2" if is_xliff_2(path) else "factory"
+        reader = importlib.import_module(f"translate.storage.{name}")
     except ImportError as error:
         raise UserError(
             f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
         ) from error
     try:
-        store = factory.getobject(str(path))
+        read = reader.Xliff2File.parsefile if name == "xliff2" else reader.getobject
+        store = read(str(path))
         units = [unit for unit in store.units if unit.istranslated() and not unit.isfuzzy()]
         pairs = [(str(unit.source), str(unit.target)) for unit in units]
         named = store.gettargetlanguage() or ""
@@ -157,18 +187,22 @@ def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[
     pairs: list[Pair] = []
     first: dict[str, Path] = {}
     for path in files_in(place, [*READERS, ".tmx", *sorted(OTHER_FORMATS)]):
+        if path.suffix.lower() == ".ts" and b"<TS" not in read_bytes(path)[:1000]:
+            continue  # TypeScript
         try:
             more, languages = memory_of(path, language)
         except UserError as error:
             if path == place:
                 raise
-            problems.name(error)
+            problems.name(error, path)
             continue
         pairs += more
         for named in languages:
             if is_language(named, language):
                 first.setdefault(named, path)
-    if len(first) > 1 and not language:
+    problems.say()
+    kinds = {subtags(named)[:2] for named in first}
+    if len(kinds) > 1 and not language:
         there = ", ".join(f"{named} ({path})" for named, path in first.items())
         raise UserError(f"{place} has translations into several languages: {there}; "
                         f"--language {min(first)} takes those of one")  # fmt: skip

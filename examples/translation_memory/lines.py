@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from messages import branches, guards, same_accelerators, same_branches
+
 # whitespace that subwords would lose, and the sign that stands for it in a line
 _SIGNS = {"\n": "␊", "\t": "␉", "\u00a0": "⍽", "\u202f": "⎵", "\r": "␍"}
 _SPACES = {sign: space for space, sign in _SIGNS.items()}
@@ -24,25 +26,28 @@ def _printf(flags: str) -> str:
     return rf"%(?:{name})?[{flags}]*{_WIDTH}(?:\.{_WIDTH})?(?:<PRI[a-zA-Z0-9]+>|{length}[a-zA-Z@%])"
 
 
+_WHOLE = r"%[A-Z_]{2,}%|%#@\w+@"  # Windows, Apple
 _OTHERS = (
     r"%L?\d+(?![\d.,]*\d)|%\{\w+\}"  # Qt, Ruby
+    r"|(?:<%|\{%|\[%)(?:(?![<{\[]%|%[\]>}]).)*%[\]>}]|<\?(?:(?!<\?|\?>).)*\?>"  # templates
+    r"|\$t\([^()]*\)|#\{[^{}]*\}|(?<![\w.@])@(?:\.\w+)?:(?:\([^()\s]*\)|[\w-]+(?:\.[\w-]+)*)"
     r"|(?<!\S)~[adsADS](?!\w)"  # Lisp, Scheme
-    r"|\$\{[^{}]*\}|\$\(\w+\)|\$[^\W\d]\w*|\$\d+(?![\d.,]*\d)"  # shells, make, PHP
+    r"|\$\{[^{}]*\}|\$\(\w+\)|\$[^\W\d]\w*\$?|\$\d+(?![\d.,]*\d)"  # shells, make, PHP
     r"|\{\{[^{}]*\}\}|\{[^{}]*\}"  # format strings and templates
 )
 # a blank behind the per cent sign is a flag of formats alone: "100 % de" is text
 _PLACEHOLDERS = {
-    printf: re.compile(rf"%[A-Z_]{{2,}}%|(?P<printf>{_printf(flags)})|{_OTHERS}")
+    printf: re.compile(rf"{_WHOLE}|(?P<printf>{_printf(flags)})|{_OTHERS}")
     for printf, flags in ((False, _FLAGS), (True, _FLAGS + " "))
 }
 _NUMBERED = re.compile(r"%(?:\(|\d+[$:]|<\w+>)")
 _NO_ARGUMENTS = {"%%", "%m", "%n"}
 _ARGUMENT = re.compile(r"%(\d+)\$")
 _PERCENT = re.compile(r"(?<![\w%])(\d+)(?:[.,]\d+)?\s?%(?!\w)")
-_ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);")
-_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][\w:.-]*(?=[\s/>])[^<>]*>")
+_SIGN = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);|[\n\t]")
+_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][\w:.-]*(?=[\s/>])[^<>]*>|</?\d+\s*/?>")
 #: a tag or a placeholder, as a pattern without groups
-FIXED = rf"(?:{_TAG.pattern}|%[A-Z_]{{2,}}%|{_printf(_FLAGS)}|{_OTHERS})"
+FIXED = rf"(?:{_TAG.pattern}|{_WHOLE}|{_printf(_FLAGS)}|{_OTHERS})"
 
 
 def to_line(text: str) -> str:
@@ -98,7 +103,7 @@ def placeholders(text: str, printf: bool = False) -> Placeholders:
             found.ordered.append(match[0])
         else:
             found.named[match[0]] += 1
-    found.named.update(_TAG.findall(text))
+    found.named.update(_TAG.findall(text) + guards(text))
     return found
 
 
@@ -107,11 +112,22 @@ def is_placeholder(text: str) -> bool:
     return bool(_PLACEHOLDERS[False].fullmatch(text.strip()))
 
 
-def same_placeholders(source: str, text: str, printf: bool = False) -> bool:
-    """Whether a translation has what its source has for a program to fill in.
+def same_placeholders(source: str, text: str, printf: bool = False, draft: str = "") -> bool:
+    """Returns whether a translation has what its source has for a program to fill in.
 
-    It may number arguments that its source has in order, and write ``%50`` for ``50%``.
+    It may number arguments that its source has in order, and write ``%50`` for ``50%``. An ICU
+    message has its source's arguments, and the plural forms of its language.
+
+    Args:
+        draft: an older translation, whose plural forms show where the language writes no number.
     """
+    sides = branches(source), branches(text), branches(draft)
+    is_same = same_branches(*sides, lambda wanted, part: _same_fixed(wanted, part, printf))
+    return is_same and same_accelerators(source, text)
+
+
+def _same_fixed(source: str, text: str, printf: bool) -> bool:
+    """Returns whether two texts without ICU arguments have the same placeholders."""
     sides = placeholders(source, printf), placeholders(text, printf)
     _drop_percents(sides[0].named, sides[1].named, source, text)
     if sides[0] == sides[1]:
@@ -165,10 +181,10 @@ def has_fewer_placeholders(text: str, other: str, printf: bool = False) -> bool:
 
 
 def same_entities(text: str, source: str, old_source: str, old_text: str) -> bool:
-    """Whether a text has the entities (``&amp;``) of its source, or those that stood in the older
-    text, changed as those of its source, if the older one is known."""
+    """Returns whether a text has the entities (``&amp;``), line breaks and tabs of its source, or
+    those of the older text, changed as those of its source, if the older one is known."""
     here, new, old, before = (
-        Counter(_ENTITY.findall(side)) for side in (text, source, old_source, old_text)
+        Counter(_SIGN.findall(side.strip())) for side in (text, source, old_source, old_text)
     )
     changed = before + (new - old) - (old - new) if old_source else before
     return here in (new, changed)

@@ -84,6 +84,11 @@ def quoted(keyword: str, text: str, width: int = WIDTH) -> list[str]:
     return lines
 
 
+def line_end(content: str) -> str:
+    """Returns what ends lines, a carriage return alone only where there is no line feed."""
+    return "\r" if "\r" in content and "\n" not in content else "\n"
+
+
 class Plurals(NamedTuple):
     """Which form of a plural is that of one, and which stand for a single number."""
 
@@ -195,7 +200,7 @@ class Entry:
 
 def charset_of(data: bytes) -> str:
     """The encoding that the header of a file names, UTF-8 where none does."""
-    header = _HEADER.search(data)
+    header = _HEADER.search(data.replace(b"\r", b"\n"))
     strings = re.findall(rb'"((?:[^"\\\n]|\\.)*)"', header[1]) if header else []
     named = _CHARSET.search(b"".join(strings))
     charset = named[1].decode("ascii", "replace") if named else "utf-8"
@@ -216,7 +221,7 @@ class Parser:
         self.entry: Entry | None = None
         self.field: Field | None = None  # that a string in quotes goes on with
         self.previous = ""  # the same, of what stands behind #|
-        for line in content.split("\n"):
+        for line in content.split(line_end(content)):
             self.number += 1
             self.read(line)
             self.position += len(line) + 1
@@ -406,10 +411,10 @@ class PoFile:
 
     def joined(self, lines: list[str], start: int) -> str:
         """Lines with the indentation and the line ends that stand at a place of the file."""
-        first = self.content.rfind("\n", 0, start) + 1
+        first = self.content.rfind(line_end(self.content), 0, start) + 1
         margin = re.match(r"[^\S\n]*", self.content[first:])
         end = self.content.find("\n", start)
-        feed = "\r\n" if end > 0 and self.content[end - 1] == "\r" else "\n"
+        feed = "\r\n" if end > 0 and self.content[end - 1] == "\r" else line_end(self.content)
         indent = margin[0].rstrip("\r") if margin else ""
         return (feed + (indent if start > first else "")).join(lines)
 

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sentencepiece
-from files import Problems, folder_memory, is_there, read_lines, write_json, write_lines
+from files import (
+    Problems,
+    folder_memory,
+    is_there,
+    language_in,
+    read_lines,
+    write_json,
+    write_lines,
+)
 from lines import to_line
 from memory import Match, Memory, Pair
 from repair import repair
@@ -209,6 +217,9 @@ def run(args: argparse.Namespace) -> int:
         pairs, language = folder_memory(args.memory, language, problems)
         parts = split(pairs)
     prepare(work, parts, given, args.vocabulary, args.like)
-    write_json(work / "memory.json", {"language": language})
+    sides = args.splits[1:] if args.splits else args.text or ()
+    source, target = [language_in(Path(side).name, Path(side).stem) for side in sides] or ("", "")
+    languages = {"language": language or target, "source": source}
+    write_json(work / "memory.json", languages)
     print(f"next: python {sys.argv[0]} train {work}")
     return 2 if problems.count else 0

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from codes import lost_code
 from files import (
     READERS,
     Problems,
@@ -33,7 +34,7 @@ from memory import Memory
 from proposals import Change, Settings, load, propose, read_terms, settings_of
 from repair import Terms, repair
 from scripts import places
-from units import Document, Proposal, Unit, is_language
+from units import Document, Proposal, Unit, same_language
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.errors import UserError, printable, require_share
@@ -224,12 +225,15 @@ class Proposer:
         if not text.strip():
             return "without a word"
         patterns = source, *unit.alternatives
-        if not any(same_placeholders(pattern, text, unit.printf) for pattern in patterns):
+        old, before = to_text(draft.old), to_text(draft.text)
+        if not any(same_placeholders(one, text, unit.printf, before) for one in patterns):
             return "with other placeholders"
         if not is_nested_like(source, text):
             return "with tags out of order"
-        if not same_entities(text, source, to_text(draft.old), to_text(draft.text)):
-            return "with other entities"
+        if not same_entities(text, source, old, before):
+            return "with other entities or line breaks"
+        if lost_code(text, source, old or source, before):
+            return "without what source and draft share"
         if refusal := document.refusal(draft.number, text):
             return refusal
         terms = itertools.chain(*self.terms.values())
@@ -293,9 +297,7 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
     before, own = read_bytes(path), Report()
     document = read_document(path, before)
     language = language_of(document)
-    if not is_language(language, proposer.language) and not is_language(
-        proposer.language, language
-    ):
+    if not same_language(language, proposer.language):
         raise UserError(f"{path} is {language}, and the memory {proposer.language}")
     if proposer.memory.is_reversed(unit.source for unit in document.units):
         raise UserError(f"{path}: its sources are in the language that the memory translates into: "
@@ -350,10 +352,11 @@ def run(args: argparse.Namespace) -> int:
         except UserError as error:
             if len(paths) == 1 and path == args.place:
                 raise
-            problems.name(error)
+            problems.name(error, path)
             continue
         if len(paths) > 1 or not args.diff:
             print(f"[{number}/{len(paths)}] {printable(str(path))}: {said}", flush=True)
+    problems.say()
     if len(paths) > 1:
         done = len(paths) - problems.count
         broken = f", {problems.count} left alone" if problems.count else ""

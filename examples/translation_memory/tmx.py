@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tree import Element, Tree
-from units import is_language
+from units import is_language, same_language
 
 from lev_plugins.errors import UserError
 
@@ -58,8 +58,7 @@ class TmxFile:
     def add_pairs(self, source: str, texts: dict[str, str]) -> None:
         """Pairs of a unit; another variant of the source's language is no translation."""
         others = [named for named in texts if named != source]
-        main = source.partition("_")[0].lower()
-        foreign = [named for named in others if named.partition("_")[0].lower() != main]
+        foreign = [named for named in others if not same_language(named, source)]
         for named in foreign or others:
             if is_language(named, self.language):
                 self.languages.add(named)
@@ -68,9 +67,5 @@ class TmxFile:
 
 def source_language(texts: dict[str, str], asked: str) -> str | None:
     """Of the texts of a unit, that which is asked for, or of its kind; None where none is."""
-    alike = (
-        named for named in texts if is_language(named, asked) or is_language(asked, named)
-    )  # fmt: skip
-    main = asked.partition("_")[0].lower()
-    related = (named for named in texts if named.partition("_")[0].lower() == main)
-    return asked if asked in texts else next(alike, next(related, None))
+    alike = (named for named in texts if same_language(named, asked))
+    return asked if asked in texts else next(alike, None)

@@ -14,7 +14,7 @@ from lev_plugins.errors import UserError
 # a tag as it stands in a file; a > inside quotes is no end
 _TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
 # elements whose text is read, and those inside them whose text is a tool's own
-TEXTS = {"source", "target", "seg", "note"}
+TEXTS = {"source", "seg-source", "target", "seg", "note"}
 INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "x", "sub"}
 
 

@@ -1,12 +1,18 @@
 """What a file of translations holds, whatever its format: units, each with its source and text."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 #: stands in a comment of each proposal
 COMMENT = "lev_plugins: proposal, probability"
+# scripts that tell languages apart, and the usual ones that are not Latin
+_SCRIPT = re.compile(r"[_@](hans|hant|lat|cyr|ara|dev)")
+_REGION = re.compile(r"_([a-z]{2}|\d{3})(?![a-z\d])")
+_SCRIPTS = {"zh": "hans", **dict.fromkeys(("zh_tw", "zh_hk", "zh_mo"), "hant")}
+_SCRIPTS |= dict.fromkeys("sr be kk ky mn tg ru uk bg mk".split(), "cyr")
 
 
 class Proposal(NamedTuple):
@@ -76,7 +82,22 @@ def note(probability: float, source: str) -> str:
     return f"{COMMENT} {probability:.2f}, source {source}"
 
 
+def subtags(named: str) -> tuple[str, str, str]:
+    """Returns main language, script and region of a name such as es-419, zh_TW or sr@latin."""
+    named = named.lower().replace("-", "_")
+    main = re.split("[_@.]", named)[0]
+    found = (pattern.search(named) for pattern in (_SCRIPT, _REGION))
+    script, region = (match[1] if match else "" for match in found)
+    usual = _SCRIPTS.get(f"{main}_{region}") or _SCRIPTS.get(main, "lat")
+    return main, script or usual, region
+
+
+def same_language(named: str, other: str) -> bool:
+    """Returns whether two names are of one language, of whatever region; "" may be any."""
+    return not named or not other or subtags(named)[:2] == subtags(other)[:2]
+
+
 def is_language(named: str, asked: str) -> bool:
-    """Whether a language is the one asked for, or of its kind: es_MX is es; "" asks for any."""
-    known, wanted = (one.replace("-", "_").lower() for one in (named, asked))
-    return not wanted or not known or known == wanted or known.startswith(f"{wanted}_")
+    """Returns whether a language is the one asked for, of its region if both name one."""
+    regions = subtags(named)[2], subtags(asked)[2]
+    return same_language(named, asked) and (not all(regions) or regions[0] == regions[1])

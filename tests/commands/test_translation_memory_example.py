@@ -96,6 +96,7 @@ def test_from_po_files_to_a_table(work, programs, monkeypatch, capsys):
     monkeypatch.setenv("PATH", programs)
     assert step("evaluate", work) == 0
     out = capsys.readouterr().out
+    assert out.count("decoding") == len(evaluate.THRESHOLDS) + 3
     table = [line for line in out.splitlines() if line.startswith("|")]
     rows = {line.split("|")[1].strip(): line.split("|")[-4:-1] for line in table}
     names = ["no edits", "repaired by rule", "transformer_concat", "LevT"]
@@ -134,6 +135,8 @@ def test_a_small_memory_starts_from_the_model_of_a_larger_one(
     for path in texts:
         path.write_text("".join(lines), "utf-8")
     assert step("prepare", tmp_path / "other", "--text", *texts, "--vocabulary", 60) == 0
+    told = json.loads((tmp_path / "other/memory.json").read_text("utf-8"))
+    assert told == {"language": "it", "source": "en"}
     with refuses("--like"):
         step("train", tmp_path / "other", "--start", work)
     small = tmp_path / "small"

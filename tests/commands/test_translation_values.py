@@ -115,6 +115,10 @@ def test_what_needs_no_translation_is_repaired_in_other_languages(old, new, draf
     assert repair.repair(old, new, draft) == repaired
 
 
+FILES = "{n, plural, one {# file} other {# files}}"
+CHOICE = "{g, select, male {He sees {n, plural, =0 {0} other {#}}} other {They see {who}}}"
+
+
 @pytest.mark.parametrize(
     ("source", "text", "same"),
     [
@@ -129,6 +133,30 @@ def test_what_needs_no_translation_is_repaired_in_other_languages(old, new, draf
         ("%s", "%1$s %1$s", False),
         ("costs $1,000", "cuesta 1.000 $", True),
         ("costs $1", "cuesta", False),
+        ("&File", "D&atei", True),
+        ("&File", "文件(&F)", True),
+        ("E_xit", "S_alir", True),
+        ("R&D costs", "Kosten für F&E", True),
+        ("[[page|this]]", "[[page|esta]]", True),
+        ("[[page|this]]", "[[página|esta]]", False),
+        ("{{PLURAL:$1|a|$1 b}}", "{{PLURAL:$1|c|d|$1 e}}", True),
+        ("a [optional] b: c", "un [opcional] b : c", True),
+        ("At 12:30: go to me@x.org", "A las 12:30: ve a me@x.org", True),
+        ("if a <5 and b> 3", "si a <5 y b> 3", True),
+        (FILES, "{n, plural, one {# fichero} other {# ficheros}}", True),
+        (FILES, "{n, plural, one {# a} few {# b} many {# c} other {# d}}", True),
+        (FILES, "{n, plural, other {# 個}}", True),
+        (FILES, "{n, plural, one {# fichero}}", False),
+        (FILES, "{m, plural, one {# fichero} other {# ficheros}}", False),
+        (FILES, "{n, plural, uno {# fichero} otros {# ficheros}}", False),
+        (FILES, "{n, plural, one {# fichero} other {ficheros}}", False),
+        (FILES, "{n, plural, one {# fichero} other {# ficheros}", False),
+        (FILES, "{n, select, one {# fichero} other {# ficheros}}", False),
+        (FILES, "ficheros", False),
+        (CHOICE, "{g, select, male {Él ve {n, plural, =0 {0} other {#}}} other {Ven {who}}}", True),
+        (CHOICE, "{g, select, male {Él ve {n, plural, other {#}}} other {Ven {who}}}", False),
+        (CHOICE, "{g, select, male {Él ve {n, plural, =0 {0} other {#}}} other {Ven}}", False),
+        (CHOICE, "{g, select, m {Él ve {n, plural, =0 {0} other {#}}} other {Ven {who}}}", False),
     ],
 )
 def test_placeholders_are_told_from_numbers_and_by_their_numbers(source, text, same):
@@ -145,6 +173,8 @@ def test_placeholders_are_told_from_numbers_and_by_their_numbers(source, text, s
         ("a b", "a &copy; b", "c &copy; d", "c d", True),
         ("a &amp; b", "", "c&nbsp;&amp; d", "c&nbsp;&amp; e", True),
         ("a &amp; b", "", "c&nbsp;&amp; d", "c&nbsp;& e", False),
+        ("a\nb c", "a\nb", "c\nd\ne", "c\nd\ne f", True),
+        ("a\nb c", "a\nb", "c\nd\ne", "c d e f", False),
     ],
 )
 def test_entities_are_those_of_the_source_or_of_the_draft_changed_alike(

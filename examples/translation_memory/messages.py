@@ -1,0 +1,112 @@
+"""Structure of messages of other frameworks: ICU arguments, links, accelerators, escapes."""
+
+from collections.abc import Callable
+
+import regex
+
+# an argument that chooses between texts, up to its first branch, and what stands before a branch
+_CHOICE = regex.compile(
+    r"\{\s*+([\w.-]++)\s*+,\s*+(plural|select|selectordinal)\s*+,\s*+(?:offset:\s*+(\d++)\s*+)?"
+)
+_KEY = regex.compile(r"\s*+(=?\w++)\s*+(?=\{)")
+_BRACE = regex.compile(r"'[{}][^']*'|[{}]")  # one in quotes is text
+_WIKI = regex.compile(r"(\{\{\s*[^\W\d_]+\s*:[^{}|]*)\|[^{}]*\}\}")  # {{PLURAL:$1|file|files}}
+_CATEGORIES = set("zero one two few many".split())  # a language has some of them, and "other"
+# what has to stand as often as in the source, wherever it stands
+_GUARDS = regex.compile(
+    r"\[\[[^\[\]|\n]*(?:\]\]|\|(?=[^\[\]\n]*\]\]))"  # links of a wiki, some with their own text
+    r"|\]\((?:[^()\s]|\([^()\s]*\))+|(?<=\])\[[\w-]+\]"  # targets of links in Markdown
+    r"|\[/?(?:[bius*]|url|img|quote|code|list|size|color|font|center)(?:=[^\[\]]+)?\]|\[/\w+\]"
+    r"|\[\w+(?:\s+[\w-]+=[^\[\]\s]*)+\]"  # BBCode, short codes
+    r"|(?<![\w:/.\\\[]):[A-Za-z_][\w-]*:?"  # :name of Laravel, roles, emoji
+    r"|(?<![\w.@/])@[A-Za-z]\w*@?(?![\w.]*:)|(?<![\w!])![a-z]\w*|\b__[A-Za-z]\w*?__\b"
+    r"|\\(?:[nrt0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"  # escapes
+)
+# marks before the letter of a key: where one surely is, and where one may be
+_START = r"(?<![^\s(\"'])"
+_ACCELERATORS = (
+    (rf"{_START}\w*&(?!#?\w+;)(?=\w)", r"&(?!#?\w+;)(?=\w)"),
+    (rf"{_START}(?:\p{{Lu}}\p{{Ll}}*_(?=\p{{Ll}})|_(?=\p{{L}}+(?!\w)))", r"(?<!_)_(?=\p{L})"),
+    (rf"{_START}~(?=\p{{L}})", r"~(?=\p{L})"),
+)
+
+
+Path = tuple[tuple[str, str, str], ...]  # names of arguments, their kinds, keys of the branches
+
+
+def general(path: Path) -> Path:
+    """Returns the branch that a language takes without plural forms."""
+    return tuple(
+        (name, kind, "other" if kind != "select" and key in _CATEGORIES else key)
+        for name, kind, key in path
+    )
+
+
+def ends(text: str) -> dict[int, int]:
+    """Returns where each brace is closed."""
+    closed, opened = {}, []
+    for match in _BRACE.finditer(text):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif match[0] == "}" and opened:
+            closed[opened.pop()] = match.end()
+    return closed
+
+
+def branches(message: str) -> dict[Path, str]:
+    """Returns the texts of an ICU message by their paths; a text without arguments has one."""
+    found: dict[Path, str] = {}
+    todo: list[tuple[str, Path]] = [(message, ())]
+    for text, path in todo:
+        closed, outside, position = ends(text), "", 0
+        for match in _CHOICE.finditer(text):
+            if match.start() < position or match.start() not in closed:
+                continue
+            name, kind, offset = match.groups()
+            outside += f"{text[position : match.start()]}{{{name},{kind},{offset}}}"
+            place, position = match.end(), closed[match.start()]
+            while (key := _KEY.match(text, place)) and key.end() in closed:
+                place = closed[key.end()]
+                todo.append((text[key.end() + 1 : place - 1], (*path, (name, kind, key[1]))))
+        outside = _WIKI.sub(r"\1}}", outside + text[position:])
+        found[path] = found.get(path, "") + outside
+    return found
+
+
+def same_branches(
+    wanted: dict[Path, str],
+    found: dict[Path, str],
+    before: dict[Path, str],
+    same: Callable[[str, str], bool],
+) -> bool:
+    """Returns whether a message has its source's branches, each with the same placeholders.
+
+    Args:
+        before: the branches of an older translation.
+    """
+
+    if any(path not in found and path == general(path) for path in wanted):
+        return False
+    for path, text in found.items():
+        source = wanted.get(path, wanted.get(general(path)))
+        if source is None or not same(source, text):
+            return False
+        shown = {source.count("#"), before.get(path, source).count("#")}
+        if text.count("#") not in shown and any(kind != "select" for _, kind, _ in path):
+            return False
+    return True
+
+
+def guards(text: str) -> list[str]:
+    """Returns what programs other than formats read in a text: links, escapes, short codes."""
+    return _GUARDS.findall(text)
+
+
+def same_accelerators(source: str, text: str) -> bool:
+    """Returns whether a text marks a letter (``&File``) if its source marks one."""
+    sides = (source, text), (text, source)
+    return all(
+        len(regex.findall(certain, one)) != 1 or len(regex.findall(possible, other)) == 1
+        for certain, possible in _ACCELERATORS
+        for one, other in sides
+    )
