@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .folder import DICTIONARIES, SUBWORDS, Folder
+from .text_processing import plain_spaces
 
 _SPACE = "\u2581"  # in characters and in SentencePiece's subwords
 _FILLER = "madeupword"
@@ -83,6 +84,8 @@ class TextCodec:
             text = text.encode("utf-8", "replace").decode()
         if self.spaces:
             text = _SPACES.sub(" ", text)
+        if self.bpe:
+            text = plain_spaces(text)
         if self.bpe == "characters":
             return " ".join(text.replace(" ", _SPACE))
         if self.model is None:

@@ -1,11 +1,22 @@
 """Text as a model's tokens, and back."""
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
 #: stands for what cannot be text: a byte that is not UTF-8, or a token that a model cannot spell
 UNREADABLE = "\ufffd"
 Tokens = tuple[str, ...]
+_SPACE = re.compile(r"\s")
+
+
+def plain_spaces(text: str) -> str:
+    """Returns a text with a plain space for every character that Unicode calls white space.
+
+    Subwords are cut from such a text alone: they know no other space, and ``str.split`` would
+    drop one that had become a token, so that two words were one.
+    """
+    return _SPACE.sub(" ", text)
 
 
 class TextEncoder(Protocol):

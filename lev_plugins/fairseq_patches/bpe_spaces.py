@@ -6,8 +6,9 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.registry import REGISTRIES
 from hydra.core.config_store import ConfigStore
 
+from lev_runtime.text_processing import plain_spaces
+
 from ..io.patching import Stock, patches
-from ..io.text_files import plain_spaces
 
 _ENCODERS = REGISTRIES["bpe"]
 
@@ -30,5 +31,5 @@ def _encode(stock: Stock, *arguments: object, **named: object) -> str:
     return str(stock(*encoder, plain_spaces(str(text))))
 
 
-for _name in ("sentencepiece", "characters", "subword_nmt"):
+for _name in ("sentencepiece", "characters", "subword_nmt", "fastbpe"):
     patches(_ENCODERS["registry"][_name], "encode")(_encode)

@@ -8,7 +8,6 @@ Everything streams. Line numbers count from 1.
 import io
 import lzma
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -23,12 +22,6 @@ SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 #: the first bytes of an xz file
 XZ = b"\xfd7zXZ\x00"
 _BYTE_ORDER_MARK = "\ufeff"
-_SPACE = re.compile(r"\s")
-
-
-def plain_spaces(text: str) -> str:
-    """A text with a plain space for every character that is whitespace."""
-    return _SPACE.sub(" ", text)
 
 
 def few(items: Sequence[object], most: int = 20) -> str:
