@@ -1,5 +1,6 @@
 """The runtime edits as the package does: same texts, iterations and endings, scores close by."""
 
+import json
 import random
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from fairseq.data.encoders.space_tokenizer import SpaceTokenizer
 from lev_plugins import EditTrace
 from lev_plugins.inference.text_processing import TextProcessing as PackageProcessing
 from lev_runtime import Editor, session
+from lev_runtime.folder import DESCRIPTION
 from lev_runtime.text_processing import TextProcessing
 
 SOURCE = np.array([0, 4, 5, 6, 7, 2])
@@ -96,6 +98,23 @@ def test_candidates_are_the_packages(tmp_path):
     lists = (editor.edit_nbest(sources, drafts, **options) for editor in (ours, theirs))
     for traces, other in zip(*lists, strict=True):
         assert_alike(traces, other)
+
+
+def test_whole_words_are_deleted_as_in_the_package_and_by_older_exports_none(tmp_path):
+    ours, theirs = both_editors(tmp_path / "model", words=True, deletion_trace=True)
+    sources, drafts = rows(24)
+    drafts = [draft and draft.replace("h", "\u2581").replace("g", "\u2581") for draft in drafts]
+    for options in ({"batch_size": 1}, {"max_iter": 4, "candidates": 3}, {"empty_penalty": -9.0}):
+        edited = ours.edit(sources, drafts, **options)
+        assert_alike(edited, theirs.edit(sources, drafts, **options))
+    path = tmp_path / "model" / DESCRIPTION
+    description = json.loads(path.read_text("utf-8"))
+    assert description["settings"].pop("delete_words") is True
+    path.write_text(json.dumps(description), "utf-8")
+    by_token = Editor(tmp_path / "model").edit(sources, drafts, **options)
+    assert [trace.text for trace in by_token] != [trace.text for trace in edited]
+    ours.decoding_settings = {"delete_threshold": 0.5}
+    assert_alike(ours.edit(sources, drafts, **options), by_token)
 
 
 @pytest.mark.parametrize(

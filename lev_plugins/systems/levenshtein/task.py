@@ -284,6 +284,12 @@ class TranslationEditTask(PostEditingTask):
             )
         return super().build_criterion(cfg)
 
+    @property
+    def decoding_settings(self) -> dict[str, Any]:
+        """Options of decoding that the model brings with it, wherever it decodes."""
+        threshold = 0.5 if self.cfg.delete_threshold is None else self.cfg.delete_threshold
+        return {"delete_threshold": threshold, "delete_words": self.cfg.delete_words}
+
     def build_generator(
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
     ) -> RefinementGenerator:
@@ -294,15 +300,13 @@ class TranslationEditTask(PostEditingTask):
                 "--draft-guided is for left-to-right models; an edit model already starts "
                 "from the draft; leave it out"
             )
-        threshold = 0.5 if cfg.delete_threshold is None else cfg.delete_threshold
         seed = 1 if cfg.seed is None else cfg.seed
         options = RefinementOptions.from_generation(
             args,
-            delete_threshold=threshold,
-            delete_words=cfg.delete_words,
             stock=cfg.stock_decoding,
             noise_scale=cfg.noise_scale,
             seed=seed,
+            **self.decoding_settings,
         )
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
 
