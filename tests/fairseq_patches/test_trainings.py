@@ -112,6 +112,20 @@ def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_pa
         settled(cfg)
 
 
+@pytest.mark.parametrize("backend", ["nccl", "gloo"])
+def test_processes_of_a_cpu_share_gradients_by_gloo_or_are_refused(launch, monkeypatch, backend):
+    started = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "WORLD_SIZE": "2", "RANK": "0"}
+    for name, value in started.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(distributed_utils, "distributed_main", lambda *_: None)
+    monkeypatch.setattr(distributed_utils, "infer_init_method", lambda *_: None)
+    if backend == "gloo":
+        launch(training_config(distributed_backend=backend))
+    else:
+        with refuses("--distributed-backend nccl", "gloo"):
+            launch(training_config(distributed_backend=backend))
+
+
 LEVT = "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss"
 PBD = "--task translation --arch pbd_transformer_char"
 NOISY = "--task noisy_translation --arch pbd_transformer_char --noise ocr"

@@ -44,11 +44,6 @@ def decoder_depth(cfg: PBDTransformerConfig) -> int:
     """
     encoder = cfg.encoder_layers
     decoder = encoder if cfg.decoder_layers is None else cfg.decoder_layers
-    if min(encoder, decoder) < 1:
-        raise UserError(
-            f"--encoder-layers {encoder}, --decoder-layers {decoder}: at least 1 block each "
-            "is needed"
-        )
     ways_out = []
     if not cfg.no_future_modelling:
         ways_out.append("--no-future-modelling")
