@@ -4,7 +4,7 @@ from argparse import Namespace
 from dataclasses import field, fields
 from typing import Any, List, Optional  # noqa: UP035
 
-from .errors import UserError
+from lev_runtime.errors import UserError
 
 # Types of a configuration's fields. fairseq builds its command line from them and understands
 # typing's own names there, not X | None and list[float].

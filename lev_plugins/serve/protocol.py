@@ -1,4 +1,4 @@
-"""HTTP as uvicorn reads it; a client that does not end its request is not waited for without end."""
+"""HTTP as uvicorn reads it, but a client that never ends its request is not waited for."""
 
 import asyncio
 from typing import Any
