@@ -1,7 +1,7 @@
 """Editing text, whatever computes the edits; and drafts with marks as tokens."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -19,10 +19,10 @@ Decode = Callable[[list[S]], Iterable[list[EditTrace]]]
 class TextEditor(ABC, Generic[S]):
     """A trained model with its dictionaries and text processing; several threads may use one.
 
-    delete_threshold: probability above which a token is deleted, unless the caller says another.
+    decoding_settings: the model's of ``RefinementOptions``, unless the caller says another.
     """
 
-    delete_threshold: float
+    decoding_settings: Mapping[str, Any]
 
     def edit_nbest(
         self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,
@@ -53,16 +53,18 @@ class TextEditor(ABC, Generic[S]):
             UserError: lists of other lengths, or of what is no text; an option that cannot be; a
                 sentence beyond the model's limit; marks that cannot be read; an unknown term.
         """
-        threshold = self.delete_threshold if delete_threshold is None else delete_threshold
+        settings = dict(self.decoding_settings)
+        if delete_threshold is not None:
+            settings["delete_threshold"] = delete_threshold
         decode = self.decoder(
             history,
             max_iter=max_iter,
             empty_penalty=empty_penalty or 0.0,
-            delete_threshold=threshold,
             candidates=candidates or nbest,
             nbest=nbest,
             noise_scale=noise_scale,
             seed=seed,
+            **settings,
         )
         sentences = []
         rows = read_rows(sources, drafts, terms, old_sources, first)

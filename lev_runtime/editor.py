@@ -16,7 +16,7 @@ from .exported import ExportedPolicy
 from .folder import Folder
 from .history import EditTrace
 from .markup import Joining
-from .options import RefinementOptions
+from .options import OF_MODELS, RefinementOptions
 from .records import EditHypothesis
 from .sentences import Draft, Sentence
 from .source_change import mark_change
@@ -40,7 +40,8 @@ class Editor(TextEditor[Sentence]):
         folder = path if isinstance(path, Folder) else Folder(path)
         folder.require(MODEL, "Editor")
         self.settings: dict[str, Any] = folder.description["settings"]
-        self.delete_threshold = self.settings["delete_threshold"]
+        known = OF_MODELS & self.settings.keys()
+        self.decoding_settings = {name: self.settings[name] for name in known}
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         target = self.target

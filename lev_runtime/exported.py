@@ -164,12 +164,14 @@ class ExportedPolicy(EditPolicy):
         if traced is not None:
             unread |= traced
         if head == "deletion":  # <s> and </s> alone are not read: they stay
-            unread &= tokens[:, 2] != self.pad
+            unread &= (tokens[:, 2:] != self.pad).any(1)
         rows = unread.nonzero()[0]
         if len(rows):
             texts = _Texts.of(tokens, trace, self.pad, rows)
             for name, logits in self._read(head, memory, texts).items():
                 memory.note(name, tokens, logits, rows, self.pad)
+        if head not in memory.known:
+            return np.zeros((*tokens.shape, 2), np.float32)
         logits = memory.known[head][1]
         if traced is not None:  # what was deleted is read once alone
             memory.forget(traced, self.pad)

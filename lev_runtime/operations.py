@@ -16,6 +16,7 @@ from .processors import (
     OrderedTokens,
     Places,
     Processor,
+    WholeWords,
 )
 
 if TYPE_CHECKING:
@@ -126,8 +127,13 @@ class Delete(Operation):
     name, stage = "deletion", "revise"
 
     def processors(self, decoding: "Decoding") -> list[Processor]:
-        """The orders on drafts."""
-        return [] if decoding.orders is None else [OrderedDeletions(decoding.orders)]
+        """Whole words first: an order on one token does not move its neighbours."""
+        processors: list[Processor] = []
+        if decoding.options.delete_words:
+            processors.append(WholeWords(decoding))
+        if decoding.orders is not None:
+            processors.append(OrderedDeletions(decoding.orders))
+        return processors
 
     def decide(self, decoding: "Decoding", step: int) -> Decision:
         """Which tokens are kept, R × T. Notes log p(keep) as the score of each draft token."""

@@ -8,7 +8,7 @@ Shapes: R candidates, T tokens each, P tokens to be written, V symbols.
 from typing import TYPE_CHECKING, NamedTuple
 
 from .arrays import Array, Arrays
-from .constraints import EditConstraints
+from .constraints import EditConstraints, symbol_edges
 from .markup import DROP, JOINED, KEEP
 
 if TYPE_CHECKING:
@@ -95,6 +95,25 @@ class LengthLimit(Processor):
     ) -> Array:
         """R × (T − 1) counts."""
         return decoding.limited(action)
+
+
+class WholeWords(Processor):
+    """Deletion: what stands between two spaces goes or stays as a whole."""
+
+    def __init__(self, decoding: "Decoding") -> None:
+        arrays = decoding.arrays
+        spaces = symbol_edges(decoding.symbols.names, spaces=True)
+        sent = arrays.send(spaces, decoding.state.tokens)
+        self.before, self.behind = sent[:, 0], sent[:, 1]
+
+    def scores(
+        self, decoding: "Decoding", scores: Array, step: int, places: Places | None
+    ) -> Array:
+        """R × T probabilities → those of whole words."""
+        tokens, arrays = decoding.state.tokens, decoding.arrays
+        ended = arrays.pad(self.behind[tokens[:, :-1]], 1, 0, False)
+        words = arrays.whole(self.before[tokens] | ended).cumsum(1)
+        return arrays.group_means(scores, words)
 
 
 class OrderedDeletions(Processor):

@@ -11,7 +11,11 @@ _SPACE = re.compile(r"\s")
 
 
 def plain_spaces(text: str) -> str:
-    """A text with a plain space for every character that is whitespace."""
+    """Returns a text with a plain space for every character that Unicode calls white space.
+
+    Subwords are cut from such a text alone: they know no other space, and ``str.split`` would
+    drop one that had become a token, so that two words were one.
+    """
     return _SPACE.sub(" ", text)
 
 

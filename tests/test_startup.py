@@ -40,8 +40,7 @@ def started(root: Path, code: str, *arguments: Any) -> Any:
 
 
 def test_the_help_of_a_command_needs_neither_torch_nor_fairseq(root):
-    """But preprocess: its options are those of fairseq-preprocess, with all that is registered."""
-    commands = {name.replace("-", "_") for name in names.COMMANDS} - {"preprocess"}
+    commands = {name.replace("-", "_") for name in names.COMMANDS}
     code = """
 from importlib import import_module
 found = {}

@@ -85,11 +85,11 @@ def sentencepiece_model(path: Path, lines: Iterable[str], **options: Any) -> Pat
     return path
 
 
-def task(joined: bool = False, **options: Any) -> TranslationEditTask:
-    """A task over :data:`LETTERS`; ``options`` are fields of its configuration."""
+def task(joined: bool = False, letters: str = LETTERS, **options: Any) -> TranslationEditTask:
+    """A task over letters; ``options`` are fields of its configuration."""
     values = {"seed": 1, "max_source_positions": 64, "max_target_positions": 64, **options}
-    symbols = dictionary()
-    target = symbols if joined else dictionary()
+    symbols = dictionary(letters)
+    target = symbols if joined else dictionary(letters)
     return TranslationEditTask(TranslationEditConfig(**values), symbols, target)
 
 

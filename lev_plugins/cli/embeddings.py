@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import UserError
 from ..io.output import printable, whole_file
 from ..registration import register
 from .options import adder, at_least_one, make_parser, say
@@ -54,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     data = BinarizedPairs(args.data, args.source_lang, args.target_lang)
     torch.manual_seed(1)
     vectors = cooccurrence_embeddings(data.symbols(MAX_PAIRS), data.size, args.dim)
+    if not vectors.any():
+        raise UserError(f"{args.data}: all pairs have the same symbols, which tells none apart")
     source = target = args.output
     if not data.is_joined:
         source, target = (f"{args.output}.{language}" for language in data.languages)

@@ -88,10 +88,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         for chunk in chunks(lines, args.input, CHUNK):
             for raw in chunk:
                 number += 1
-                body = raw.removesuffix(b"\n")  # which only the last may lack
+                body = raw.removesuffix(b"\n").removesuffix(b"\r")
                 line = decode(name, number, body)
                 noisy = noise(line, _random(args, number))
-                output.write(noisy + "\n" * (len(body) < len(raw)))
+                output.write(noisy + raw[len(body) :].decode())
                 idle = [each for each in idle if each(line, _random(args, number)) == line]
             if args.output == STANDARD_STREAM:
                 output.flush()

@@ -146,7 +146,7 @@ def _sentences(args: argparse.Namespace) -> "Iterator[Sentence]":
 
     name = "standard input" if args.input == STANDARD_STREAM else args.input
     column = _word_column(args)
-    for sentence in read_sentences(lines.input_lines(args.input), args.input_format, name):
+    for sentence in read_sentences(lines.input_lines(args.input, True), args.input_format, name):
         sentence.words(column)  # their errors
         yield sentence
 

@@ -10,50 +10,55 @@ place at the end.
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
-from contextlib import suppress
-
-from lev_runtime.extras import MissingExtra
 
 from ..errors import UserError
 from ..io.output import staging_directory
 from ..registration import register
-from .names import prog
-from .options import add_help, adder
+from .options import HELP_ALL, adder, make_parser
 
-#: fairseq's options that --help shows; all others are for --help-all
-MAIN = (
-    *("help", "source_lang", "target_lang", "trainpref", "validpref", "testpref", "destdir"),
-    *("joined_dictionary", "srcdict", "tgtdict", "only_source", "workers"),
+_ABOUT = (
+    "fairseq-preprocess with drafts: check the text, build dictionaries, and binarise source, "
+    "target and draft. Tokens are separated by spaces; files are line-aligned. An empty draft "
+    "means generation from scratch."
+)
+_EXAMPLE = (
+    "--source-lang src --target-lang pe --draft-lang mt --trainpref data/train --validpref "
+    "data/dev --testpref data/test --joined-dictionary --destdir data-bin --workers 2"
 )
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """fairseq-preprocess's parser with an option of our own at its end, alone without fairseq."""
-    parser = argparse.ArgumentParser(add_help=False)
-    with suppress(MissingExtra):
-        register()  # the parser has the names of all components
-        from fairseq import options
-
-        parser = options.get_preprocessing_parser()
-    for action in parser._actions:
-        if action.dest not in MAIN:
-            action.advanced_help, action.help = action.help, argparse.SUPPRESS  # type: ignore[attr-defined]
-    parser.prog = prog("preprocess")
-    parser.description = (
-        "fairseq-preprocess with drafts: check the text, build dictionaries, and binarise "
-        "source, target and draft. Tokens are separated by spaces; files are line-aligned. "
-        "An empty draft means generation from scratch."
-    )
-    parser.epilog = (
-        f"example: {parser.prog} --source-lang src --target-lang pe --draft-lang mt "
-        "--trainpref data/train --validpref data/dev --testpref data/test "
-        "--joined-dictionary --destdir data-bin --workers 2"
-    )
-    parser._optionals.conflict_handler = "resolve"  # of two --help ours stays
-    add_help(parser)
+    """The main options, those of fairseq-preprocess and one of our own, without fairseq."""
+    parser = make_parser("preprocess", _ABOUT, _EXAMPLE)
+    add = adder(parser)
+    add("-s --source-lang LANG", "source language")
+    add("-t --target-lang LANG", "target language")
     about = "suffix of the draft files PREFIX.LANG, such as mt (default: no drafts, plain pairs)"
-    adder(parser)("--draft-lang LANG", about)
+    add("--draft-lang LANG", about)
+    add("--trainpref PREFIX", "train file prefix (also used to build dictionaries)")
+    add("--validpref PREFIX", "comma separated, valid file prefixes")
+    add("--testpref PREFIX", "comma separated, test file prefixes")
+    add("--destdir DIR", "destination (default: data-bin)", "data-bin")
+    add("--srcdict FILE", "reuse given source dictionary")
+    add("--tgtdict FILE", "reuse given target dictionary")
+    add("--joined-dictionary", "one dictionary for all sides")
+    add("--only-source", "process the source language alone")
+    add("--workers N", "number of parallel workers (default: 1)", 1)
+    return parser
+
+
+def _complete_parser() -> argparse.ArgumentParser:
+    """With all options of fairseq-preprocess."""
+    register()  # the parser has the names of all components
+    from fairseq import options
+
+    parser = build_parser()
+    for action in options.get_preprocessing_parser()._actions:
+        if parser._option_string_actions.keys().isdisjoint(action.option_strings):
+            action.advanced_help, action.help = action.help, argparse.SUPPRESS  # type: ignore[attr-defined]
+            parser._add_action(action)
     return parser
 
 
@@ -100,10 +105,10 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
-    parser = build_parser()
-    parser.parse_known_args(argv)  # where --help ends, without fairseq too
-    register()
-    args = parser.parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    if HELP_ALL not in words:
+        build_parser().parse_known_args(words)  # --help ends here, without fairseq
+    args = _complete_parser().parse_args(words)
     _refuse_contradictions(args)
     from ..data.binarization import check_split, find_splits, write_all
     from .next_command import summarise

@@ -66,8 +66,13 @@ def run(application: object, listening: socket.socket, timeout: float) -> None:
     """Runs the server until it is told to stop; requests that are under way are answered."""
     import uvicorn
 
+    from ..serve.protocol import HttpProtocol
+
     quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
-    config = uvicorn.Config(application, timeout_graceful_shutdown=max(1, round(timeout)), **quiet)
+    patience = max(1, round(timeout))
+    config = uvicorn.Config(
+        application, http=HttpProtocol, timeout_graceful_shutdown=patience, **quiet
+    )
     # uvicorn sends itself the signal again once it has shut down; by then all is done.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)

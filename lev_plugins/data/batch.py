@@ -3,23 +3,15 @@
 Shapes: B sentences, S source tokens, M target tokens, N draft tokens.
 """
 
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
 
+from lev_runtime.text_processing import TextEncoder as TextEncoder
+
 # what a criterion logs of a batch; fairseq sums it over processes
 LogOutput = dict[str, int | float | Tensor]
-
-
-class TextEncoder(Protocol):
-    """One of fairseq's tokenizers or kinds of subwords (``--tokenizer``, ``--bpe``)."""
-
-    def encode(self, x: str) -> str:
-        """Text → tokens with spaces between them."""
-
-    def decode(self, x: str) -> str:
-        """Tokens with spaces between them → text."""
 
 
 class Batch(TypedDict, total=False):

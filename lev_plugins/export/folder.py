@@ -125,9 +125,9 @@ def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
             "limits": list(editor.limits),
             "model_limit": model_limit,
             "max_target_positions": task.cfg.max_target_positions,
-            "delete_threshold": editor.delete_threshold,
             "old_source": task.old_source,
             "placeholder": task.placeholder,
+            **editor.decoding_settings,
         }
         texts = text.write(editor.tokenizer, editor.bpe, folder)
         return {

@@ -31,5 +31,5 @@ def _encode(stock: Stock, *arguments: object, **named: object) -> str:
     return str(stock(*encoder, plain_spaces(str(text))))
 
 
-for _name in ("sentencepiece", "characters", "subword_nmt"):
+for _name in ("sentencepiece", "characters", "subword_nmt", "fastbpe"):
     patches(_ENCODERS["registry"][_name], "encode")(_encode)

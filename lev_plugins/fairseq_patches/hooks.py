@@ -32,6 +32,13 @@ class TrainingHooks:
         """
 
     @classmethod
+    def check_training(cls, cfg: Any) -> None:
+        """Of any component: refuse settings of a training that cannot work together.
+
+        Called before data are read and anything is built.
+        """
+
+    @classmethod
     def prepare_model(cls, model: Any) -> None:
         """Of an optimizer, which is told of parameters only: look at the layers they belong to."""
 

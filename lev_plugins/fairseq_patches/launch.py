@@ -35,22 +35,25 @@ def call_main(stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwar
             if getattr(section, "tpu", None) is not None:
                 section.tpu = False
     place = cfg.distributed_training
-    _complete(place)
+    _complete(place, cfg.common.cpu)
     spawns = place.distributed_init_method is not None and not place.distributed_no_spawn
     with watched(spawns):
         stock(cfg, main, **kwargs)
 
 
-def _complete(place: Any) -> None:
+def _complete(place: Any, on_cpu: bool) -> None:
     """Complete the settings of a training in several processes, as fairseq does it.
 
     fairseq divides a process's rank by the number of GPUs, also on a CPU; and the processes that
     torchrun has started train each for itself, unless they are told how many there are.
 
     Raises:
-        UserError: several processes on a CPU that nobody has started.
+        UserError: several processes on a CPU that nobody has started, or that would share their
+            gradients by a library for GPUs.
     """
     has_gpus, processes = torch.cuda.device_count() > 0, torchrun_processes()
+    if processes > 1 and (on_cpu or not has_gpus) and place.distributed_backend == "nccl":
+        raise UserError("--distributed-backend nccl needs GPUs; on a CPU give gloo")
     if processes:
         place.distributed_world_size = processes
         if processes > 1 and not has_gpus:

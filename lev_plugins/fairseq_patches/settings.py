@@ -11,7 +11,7 @@ from argparse import Namespace
 from typing import Any
 
 import torch
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -19,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command
+from ..options import require_ranges
 from .gradient_sharing import require_backend
 from .hooks import hooks_of, model_class
 from .kept_paths import make_absolute
@@ -27,6 +28,12 @@ from .signals import end_on_interrupt
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 #: optimizers of fairseq's that step a vector of all parameters as they step each
 _FLAT = {"adadelta", "adam", "adamax", "cpu_adam", "nag", "sgd"}
+
+#: of a training's sections, what they build by the name in them
+_CLASSES = {"task": TASK_REGISTRY, "model": ARCH_MODEL_REGISTRY} | {
+    section: REGISTRIES[section]["registry"]
+    for section in ("criterion", "optimizer", "lr_scheduler")
+}
 
 
 def torchrun_processes() -> int:
@@ -89,6 +96,12 @@ def resolve(cfg: DictConfig) -> None:
     """
     require_backend(cfg)
     _require_options(cfg)
+    for section, registry in _CLASSES.items():
+        if OmegaConf.is_missing(cfg, section):
+            continue
+        component: Any = registry.get(getattr(cfg[section], "_name", None))
+        require_ranges(cfg[section], getattr(component, "__dataclass", None))
+        hooks_of(component).check_training(cfg)
     make_absolute(cfg)
     if cfg.common.fp16 and getattr(cfg.optimizer, "_name", None) not in _FLAT:
         cfg.common.fp16_no_flatten_grads = True

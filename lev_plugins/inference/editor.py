@@ -55,8 +55,7 @@ class LevenshteinEditor(TextEditor[Sentence]):
         self.task = task
         self.tokenizer = tokenizer
         self.bpe = bpe
-        threshold = task.cfg.delete_threshold
-        self.delete_threshold = 0.5 if threshold is None else threshold
+        self.decoding_settings = task.decoding_settings
 
     @classmethod
     def from_pretrained(

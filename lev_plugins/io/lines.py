@@ -55,17 +55,18 @@ def _name(path: str) -> str:
     return "standard input" if path == STANDARD_STREAM else path
 
 
-def typed_lines(path: str) -> Iterator[str]:
-    """The lines of a stream without their ends, and without a byte order mark before the first."""
+def typed_lines(path: str, ends: bool = False) -> Iterator[str]:
+    """The lines of a stream, with their ends or not, and without a byte order mark before the
+    first."""
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n").removesuffix(b"\r")
-        line = decode(_name(path), number, body)
+        line = decode(_name(path), number, raw if ends else body)
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
-def input_lines(path: str) -> Iterator[str]:
+def input_lines(path: str, ends: bool = False) -> Iterator[str]:
     """:func:`typed_lines` of a stream, or of a file the strict :func:`.read_lines`."""
-    return typed_lines(path) if is_stream(path) else read_lines(path)
+    return (typed_lines if is_stream(path) else read_lines)(path, ends)
 
 
 def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list[str]]:

@@ -103,8 +103,9 @@ def decode(name: str, number: int, body: bytes, way: str = "") -> str:
         ) from error
 
 
-def read_lines(path: str) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 file without ``\n``, ``\r\n``, or ``\r`` at the file's end.
+def read_lines(path: str, ends: bool = False) -> Iterator[str]:
+    r"""Yield the lines of a UTF-8 file without ``\n``, ``\r\n``, or ``\r`` at the file's end,
+    or with these, where ``ends`` asks for them.
 
     A file that xz compressed is read as what it holds. Only ``\n`` ends a line: U+2028, vertical
     tabs, form feeds and the like stay inside it.
@@ -114,13 +115,14 @@ def read_lines(path: str) -> Iterator[str]:
             inside a line, or the file begins with a byte order mark.
     """
     with reading(path), open_text(path) as file:
-        yield from _checked_lines(path, file)
+        yield from _checked_lines(path, file, ends)
 
 
-def _checked_lines(path: str, file: IO[bytes]) -> Iterator[str]:
+def _checked_lines(path: str, file: IO[bytes], ends: bool = False) -> Iterator[str]:
     way = f"fix it or convert the file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
     for number, raw in enumerate(file, start=1):
-        line = decode(path, number, raw.removesuffix(b"\n").removesuffix(b"\r"), way)
+        body = raw.removesuffix(b"\n").removesuffix(b"\r")
+        line = decode(path, number, body, way)
         if "\r" in line:
             message = f"{path}: line {number}: a carriage return inside the line would cut it"
             raise UserError(f"{message} in two; replace it: tr '\\r' ' ' < {path} > NEW")
@@ -128,7 +130,7 @@ def _checked_lines(path: str, file: IO[bytes]) -> Iterator[str]:
             raise UserError(
                 f"{path}: line 1 begins with a byte order mark; remove it: tail -c +4 {path} > NEW"
             )
-        yield line
+        yield line + raw[len(body) :].decode() if ends else line
 
 
 def all_lines(path: str) -> list[str]:

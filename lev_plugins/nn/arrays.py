@@ -79,6 +79,12 @@ class TorchArrays(Arrays):
     def pad(self, values: Tensor, before: int, behind: int, fill: float) -> Tensor:
         return F.pad(values, (before, behind), value=fill)
 
+    def group_means(self, values: Tensor, groups: Tensor) -> Tensor:
+        zeros = values.new_zeros(len(values), values.size(1) + 1)
+        sums = zeros.scatter_add(1, groups, values)
+        sizes = zeros.scatter_add(1, groups, torch.ones_like(values))
+        return (sums / sizes.clamp(min=1)).gather(1, groups)
+
     def places(self, mask: Tensor, count: int | None) -> Tensor:
         return true_places(mask, count)
 

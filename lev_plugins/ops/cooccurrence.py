@@ -55,7 +55,7 @@ def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.n
     columns = np.full(symbols, -1)
     columns[contexts] = np.arange(len(contexts))
     counts = np.zeros((symbols, len(contexts)), np.float32)
-    for pair in pairs:
+    for pair in filter(len, pairs):
         beside = columns[pair]
         counts[pair[:, None], beside[beside >= 0]] += 1 / len(pair)
     return counts, contexts

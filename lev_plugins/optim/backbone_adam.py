@@ -9,7 +9,7 @@ from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from torch import nn
 
 from ..errors import UserError
-from ..options import option
+from ..options import SHARE, option, require_ranges
 
 BACKBONE = "backbone"  # the parameters' param_group, which fairseq carries over to fp32 copies
 
@@ -26,6 +26,7 @@ class BackboneAdamConfig(FairseqAdamConfig):
         0.1,
         "learning rate of pre-trained parameters, as a multiple of --lr (which new "
         "parameters use); 0 freezes them",
+        within=SHARE,
     )
 
 
@@ -40,9 +41,7 @@ class BackboneAdam(FairseqAdam):
     """
 
     def __init__(self, cfg: BackboneAdamConfig, params: list[nn.Parameter]) -> None:
-        ratio = cfg.backbone_lr_ratio
-        if not 0 <= ratio <= 1:
-            raise UserError(f"--backbone-lr-ratio {ratio}: give a number from 0 to 1")
+        require_ranges(cfg, BackboneAdamConfig)
         loaded = [p for p in params if getattr(p, "param_group", None) == BACKBONE]
         if not loaded:
             raise UserError(
@@ -51,7 +50,11 @@ class BackboneAdam(FairseqAdam):
                 "--optimizer adam"
             )
         new = [p for p in params if getattr(p, "param_group", None) != BACKBONE]
-        groups = [(group, scale) for group, scale in ((new, 1.0), (loaded, ratio)) if group]
+        groups = [
+            (group, scale)
+            for group, scale in ((new, 1.0), (loaded, cfg.backbone_lr_ratio))
+            if group
+        ]
         super().__init__(cfg, [{"params": group} for group, _ in groups])
         self.scales = [scale for _, scale in groups]
         self.set_lr(self.optimizer_config["lr"])

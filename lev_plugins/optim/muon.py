@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..fairseq_patches.hooks import TrainingHooks
 from ..nn.backends.cpu import has_amx
 from ..nn.embedding import Positions
-from ..options import option
+from ..options import BELOW_ONE, option, require_ranges
 
 HIDDEN = "hidden"  # the parameters' param_group, which fairseq carries over to fp32 copies
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of torch.optim.Muon: steepest at 0, not exact at 1
@@ -127,10 +127,11 @@ class MuonWithAdam(Adam):
 
 @dataclass
 class MuonConfig(FairseqAdamConfig):
-    muon_momentum: float = option(0.95, "momentum of hidden matrices, in [0, 1)")
+    muon_momentum: float = option(0.95, "momentum of hidden matrices, in [0, 1)", within=BELOW_ONE)
     muon_update_rms: float = option(
         0.8,
         "root mean square of a hidden matrix's update, in units of --lr; Adam's is 0.2 to 0.4",
+        within="(0, inf)",
     )
     bf16: bool = II("common.bf16")
 
@@ -149,10 +150,7 @@ class Muon(FairseqAdam, TrainingHooks):
 
     def __init__(self, cfg: MuonConfig, params: Iterable[nn.Parameter]) -> None:
         super(FairseqAdam, self).__init__(cfg)
-        if not 0 <= cfg.muon_momentum < 1:
-            raise UserError(f"--muon-momentum {cfg.muon_momentum}: give a number from 0 to below 1")
-        if cfg.muon_update_rms <= 0:
-            raise UserError(f"--muon-update-rms {cfg.muon_update_rms}: give a number above 0")
+        require_ranges(cfg, MuonConfig)
         if cfg.fp16_adam_stats:
             raise UserError("--fp16-adam-stats does not work with --optimizer muon; leave it out")
         params = list(params)

@@ -17,14 +17,16 @@ from omegaconf import II
 
 from ..errors import UserError
 from ..fairseq_patches.hooks import TrainingHooks
-from ..options import Floats, option
+from ..options import BELOW_ONE, NOT_NEGATIVE, Floats, option, require_ranges
 
 
 @dataclass
 class TimeBudgetConfig(FairseqDataclass):
-    warmup_share: float = option(0.08, "share of --stop-time-hours for the warm-up to --lr")
+    warmup_share: float = option(
+        0.08, "share of --stop-time-hours for the warm-up to --lr", within=BELOW_ONE
+    )
     end_learning_rate: float = option(
-        0.0, "learning rate at the end of the time, after a linear decay"
+        0.0, "learning rate at the end of the time, after a linear decay", within=NOT_NEGATIVE
     )
     processor_time: bool = option(
         False,
@@ -33,6 +35,12 @@ class TimeBudgetConfig(FairseqDataclass):
     )
     lr: Floats = II("optimization.lr")
     stop_time_hours: float = II("optimization.stop_time_hours")
+
+
+def require_time(hours: float) -> None:
+    """Raises :class:`UserError` where there is no time to stop at."""
+    if hours <= 0:
+        raise UserError("--lr-scheduler time_budget needs --stop-time-hours N")
 
 
 @register_lr_scheduler("time_budget", dataclass=TimeBudgetConfig)
@@ -54,6 +62,11 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
     cfg: TimeBudgetConfig
     optimizer: FairseqOptimizer
 
+    @classmethod
+    def check_training(cls, cfg: Any) -> None:
+        """See the base class."""
+        require_time(cfg.optimization.stop_time_hours)
+
     def __init__(
         self,
         cfg: TimeBudgetConfig,
@@ -61,10 +74,8 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         clock: Callable[[], float] | None = None,
     ) -> None:
         super().__init__(cfg, optimizer)
-        if cfg.stop_time_hours <= 0:
-            raise UserError("--lr-scheduler time_budget needs --stop-time-hours N")
-        if not 0 <= cfg.warmup_share < 1:
-            raise UserError(f"--warmup-share {cfg.warmup_share}: give a number from 0 to below 1")
+        require_time(cfg.stop_time_hours)
+        require_ranges(cfg, TimeBudgetConfig)
         self.clock = clock or (time.process_time if cfg.processor_time else time.monotonic)
         self.started = self.clock()
         self.before = 0.0  # seconds, until the training was resumed

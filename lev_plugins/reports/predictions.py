@@ -59,6 +59,6 @@ def tagged_lines(
     def written(_: int, sentence: Sentence | None, prediction: Prediction | None) -> str:
         assert sentence is not None, "lines are of sentences"
         tags = () if prediction is None or prediction.tags is None else prediction.tags
-        return "".join(f"{line}\n" for line in sentence.tagged(tags, column))
+        return "".join(sentence.tagged(tags, column))
 
     return written

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from lev_runtime.batching import by_budget
@@ -48,12 +49,13 @@ def make_app(
     app = FastAPI(
         title="lev-serve",
         **dict.fromkeys(("docs_url", "redoc_url")),  # they load scripts from elsewhere
-        max_body_size=MAX_BYTES,
         telemetry={"tracing": False, "metrics": False, "logs": False},  # texts stay here
         responses={"default": {"description": '{"error": "why, in one line"}'}},
     )
-    app.middleware("http")(_guard(token.encode()))
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BYTES)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts or ["*"], www_redirect=False)
+    app.middleware("http")(_guard(token.encode()))
+    app.middleware("http")(_as_json)
     for kind in (HTTPException, RequestValidationError, UserError, Exception):
         app.add_exception_handler(kind, _refused)
     _add_page(app, model.info)
@@ -77,6 +79,15 @@ def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
         return response
 
     return guard
+
+
+async def _as_json(request: Request, answer: Callable[..., Awaitable[Any]]) -> Response:
+    """An answer, or in JSON what a library refuses in plain text."""
+    response = await answer(request)
+    if not response.headers.get("content-type", "").startswith("text/plain"):
+        return response
+    reason = b"".join([part async for part in response.body_iterator]).decode()
+    return JSONResponse({"error": reason}, response.status_code, HEADERS)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from ..data.batch import Batch, LogOutput, truncate
 from ..errors import UserError
 from ..fairseq_patches.hooks import TrainingHooks
+from ..fairseq_patches.last_batch import split_of
 from ..io.text_files import few
 from .validation import EvaluationConfig, Validation
 
@@ -90,8 +91,8 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
             return kept
         size = _joined(dataset.size(min(ignored)))
         raise UserError(
-            f"line {lines[0]} has {size} tokens ({self.size_labels}) where the limit is {limits}; "
-            f"{len(lines)} such lines: {shown}; {WAYS}"
+            f"{split_of(dataset)}line {lines[0]} has {size} tokens ({self.size_labels}) where the "
+            f"limit is {limits}; {len(lines)} such lines: {shown}; {WAYS}"
         )
 
     # training and validation ------------------------------------------------------------------

@@ -19,9 +19,9 @@ from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noisy_pairs import NoisyTranslationDataset
 from ..data.text_lines import parallel_lines
 from ..data.text_side import TextDataset
-from ..errors import UserError, require_share
+from ..errors import UserError
 from ..fairseq_patches.trust import origin
-from ..options import OptionalStr, option
+from ..options import NOT_NEGATIVE, SHARE, OptionalStr, option
 from .evaluated_translation import EvaluatedTranslationTask
 from .validation import EvaluationConfig
 
@@ -49,20 +49,27 @@ class NoisyTranslationConfig(EvaluationConfig):
         "noise of all other splits except train, fixed (default: as --noise; none with "
         "--noise-target-share)",
     )
-    noise_word_rate: float = option(0.3, "share of a line's words to change (1 to 10 words)")
-    noise_char_rate: float = option(0.3, "share of such a word's letters to change (1 to 10)")
-    noise_min_length: int = option(4, "leave shorter words alone")
+    noise_word_rate: float = option(
+        0.3, "share of a line's words to change (1 to 10 words)", within=SHARE
+    )
+    noise_char_rate: float = option(
+        0.3, "share of such a word's letters to change (1 to 10)", within=SHARE
+    )
+    noise_min_length: int = option(4, "leave shorter words alone", within=NOT_NEGATIVE)
     noise_seed: int = option(1, "seed of the noise; in training combined with --seed")
     noise_confusions: OptionalStr = option(
         None,
         "table of confusions for ocr noise, made by lev-noise --learn-confusions; its "
         "rates replace the two shares",
     )
-    noise_confusion_scale: float = option(1.0, "factor on the rates of --noise-confusions")
+    noise_confusion_scale: float = option(
+        1.0, "factor on the rates of --noise-confusions", within=NOT_NEGATIVE
+    )
     noise_target_share: float = option(
         0.0,
         "share of training lines whose source is made from the target with --noise, anew "
         "in each epoch; the other pairs and the validation and test sets are read unchanged",
+        within=SHARE,
     )
     # what the commands are told about the text; a task is given nothing but its own options
     text_bpe: Any = II("bpe")
@@ -79,7 +86,6 @@ def noises_of(cfg: NoisyTranslationConfig) -> dict[str, Noise]:
     kinds = {"train": parse_kinds("--noise", cfg.noise)}
     share = cfg.noise_target_share
     table = cfg.noise_confusions
-    require_share("--noise-target-share", share, "the lines")
     if share and not kinds["train"]:
         raise UserError(
             f"--noise-target-share {share} needs noise: give --noise ocr or another kind"

@@ -86,6 +86,23 @@ def test_the_file_has_a_vector_for_each_symbol_that_stands_beside_others(capsys)
     assert Path("file.txt").read_bytes() == first
 
 
+@pytest.mark.parametrize("dim", [1, 4, 64])
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("", ""), *PAIRS, ("", "")],
+        [("", "_"), ("a", ""), ("", "b")],
+        [("a", "b")] * 3 + [("c", "")] + [("", "")] * 9,
+        [("abcdefgh", "")] + [("", letter) for letter in tiny.LETTERS],
+    ],
+)
+def test_pairs_that_say_little_or_nothing_are_passed_over(pairs, dim):
+    write_data(Path("some"), ("abcdefgh", "bacdefgh"), pairs)
+    embeddings.main(["some", "file", "--dim", str(dim)])
+    found = {**utils.parse_embedding("file.src"), **utils.parse_embedding("file.tgt")}
+    assert found and all(vector.isfinite().all() for vector in found.values())
+
+
 def test_two_dictionaries_have_a_file_each_for_their_own_tables():
     write_data(Path("two"), ("hgfedcba", "xabcdefgh"))
     embeddings.main(["two", "file", "--dim", "4"])
@@ -155,7 +172,13 @@ def test_data_that_are_not_there_and_no_dimensions_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("pairs", "reason"), [([], "no training data"), ([("", ""), ("_", "__")], "no symbols")]
+    ("pairs", "reason"),
+    [
+        ([], "no training data"),
+        ([("", ""), ("_", "__")], "no symbols"),
+        ([("a", "a"), ("aa", "")], "the same symbols"),
+        ([("ab", "c"), ("cb", "aaa"), ("", "")], "the same symbols"),
+    ],
 )
 def test_data_without_a_symbol_are_refused(pairs, reason):
     write_data(Path("none"), pairs=pairs)

@@ -1,6 +1,7 @@
 """lev-serve without a browser: what requests get, what is refused, and nothing is mixed up."""
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from saved import save
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
+import uvicorn  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
 from lev_plugins import Corrector  # noqa: E402
@@ -28,7 +30,7 @@ from lev_plugins.export.folder import (  # noqa: E402
     write_folder,
 )
 from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator  # noqa: E402
-from lev_plugins.serve import app  # noqa: E402
+from lev_plugins.serve import app, protocol  # noqa: E402
 from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel, load, serve_corrector, serve_predictor  # noqa: E402
 from lev_plugins.serve.schema import Sentence, size  # noqa: E402
@@ -83,7 +85,8 @@ def test_everything_but_files_and_health_needs_the_token():
 
 def test_a_page_elsewhere_cannot_call_the_server_and_ours_loads_nothing_from_there():
     with scripted(hosts=["127.0.0.1", "localhost", "[::1]"]) as http:
-        assert http.get("/health", headers={"Host": "evil.example:8000"}).status_code == 400
+        refused = http.get("/health", headers={"Host": "evil.example:8000"})
+        assert refused.status_code == 400 and "host" in refused.json()["error"]
         for host in ("127.0.0.1:8000", "localhost", "[::1]:8000", "LOCALHOST:1"):
             assert http.get("/health", headers={"Host": host}).status_code == 200
     with scripted() as http:
@@ -185,9 +188,12 @@ def test_a_request_that_cannot_be_used_is_refused_in_one_line(editing, body, sta
 
 
 def test_what_is_too_large_no_json_or_not_there_is_refused(editing):
-    assert editing.post("/edit", content=b"a" * 1_000_001).status_code == 413
     pieces = (b"a" * 100_000 for _ in range(11))  # of a length that nobody has told
-    assert editing.post("/edit", content=pieces).status_code == 413
+    for content in (b"a" * 1_000_001, pieces):
+        refused = editing.post("/edit", content=content)
+        assert refused.status_code == 413 and "too large" in refused.json()["error"].lower()
+    refused = editing.get("/edit")
+    assert refused.status_code == 405 and "/edit" in refused.json()["error"]
     refused = editing.post("/edit", content='{"sentences": []}')
     assert refused.status_code == 422 and "application/json" in refused.json()["error"]
     for path in ("/predict", "/nowhere"):
@@ -304,6 +310,37 @@ def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flag
         taken = listening.getsockname()[1]
         with refuses(message.format(taken=taken)):
             serve.main(["--path", "nowhere.pt", *flags.format(taken=taken).split()])
+
+
+HEAD = f"POST /correct HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {TOKEN}\r\n"
+HEAD += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: 15\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"), [("", ""), (HEAD[:9], ""), (HEAD, ""), (HEAD + '{"lines":["a"]}', "200")]
+)
+def test_a_connection_with_a_part_of_a_request_is_closed(monkeypatch, sent, status):
+    monkeypatch.setattr(protocol, "SECONDS", 0.2)
+
+    def slow(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
+        time.sleep(0.5)  # a request that is whole is waited for
+        return [{}]
+
+    application = make_app(ServedModel({"modes": ["correct"]}, {"correct": slow}), TOKEN)
+    config = uvicorn.Config(application, http=protocol.HttpProtocol, ws="none", log_level="error")
+    server = uvicorn.Server(config)
+    with serve.listen("127.0.0.1", 0) as listening:
+        address = listening.getsockname()
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            with socket.create_connection(address, 10) as connection:
+                connection.sendall(sent.encode())
+                answer = b"".join(iter(lambda: connection.recv(4096), b""))
+        finally:
+            server.should_exit = True
+            thread.join(10)
+    assert answer.decode().partition("\r\n")[0].split()[1:2] == status.split()
 
 
 # exports ------------------------------------------------------------------------------------------

@@ -31,10 +31,10 @@ def predict(folder, tmp_path, capsys):
     """Runs the command here, over a file: what it wrote and what it told."""
 
     def run(name, *more, text=ODD):
-        (tmp_path / "in").write_text(text)
+        (tmp_path / "in").write_bytes(text.encode())
         streams = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
         main(["--path", str(folder / f"{name}.pt"), *streams, *more])
-        return (tmp_path / "out").read_text(), capsys.readouterr().err
+        return (tmp_path / "out").read_bytes().decode(), capsys.readouterr().err
 
     return run
 
@@ -139,11 +139,15 @@ def test_conllu_comes_out_as_it_was_with_the_tags_of_python(predict, folder):
     rows = [json.loads(line) for line in predict("tagging", *options, text=WORDS)[0].splitlines()]
     assert [row.pop("line") for row in rows] == [3, 9]
     assert_same(rows, [first, second])
-    lines = predict("tagging", *options, "--format", "conllu", text=WORDS)[0]
     rows = [line.split("\t") for line in WORDS.split("\n")]
     for place, tag in zip((2, 3, 8), (*first.tags, *second.tags), strict=True):
         rows[place][3] = tag
-    assert lines == "".join("\t".join(row) + "\n" for row in rows)
+    tagged = "\n".join(map("\t".join, rows))
+    # with the ends of its lines: of all, of some, of the last
+    for ends in (("\n", "\n"), ("\n", "\r\n"), ("= 2\n", "= 2\r\n")):
+        for last in ("", "\n", "\n\n", "\r\n"):
+            text, expected = (side.replace(*ends) + last for side in (WORDS, tagged))
+            assert predict("tagging", *options, "--format", "conllu", text=text)[0] == expected
 
 
 def test_columns_come_out_with_other_tags_and_their_comments(predict, folder):

@@ -9,7 +9,7 @@ from conftest import ENCODER, SIZES, Commands
 from plain_files import put
 
 SIDES = ("src", "tgt", "mt")
-SPACES = (" ", "  ", "\u00a0", "\u3000", "\u2009 ")
+SPACES = (" ", "  ", "\u00a0", "\u3000", "\u2009 ", "\u202f", "\f", "\x85", "\u2028")
 MODELS = {
     "translation": f"--arch pbd_transformer_char {ENCODER} --decoder-layers 1",
     "translation_edit": f"--arch levenshtein_editor_char {SIZES} --max-insertions 15",

@@ -144,7 +144,7 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
     }
     task = tiny.task(delete_threshold=0.6, noise_scale=0.4, stock_decoding=True, delete_words=True)
     options_ = task.build_generator([], Namespace(**flags)).options
-    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, 0.7, True, True)
+    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, True, 0.7, True)
     assert options_ == RefinementOptions(*values)
     for seed in (0, 1):
         options_ = tiny.task(seed=seed).build_generator([], Namespace()).options

@@ -19,6 +19,7 @@ from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 import lev_plugins
 from lev_plugins.errors import UserError
@@ -61,6 +62,15 @@ def test_every_sentence_is_in_one_batch_within_the_limits(
         assert max_sentences is None or len(batch) <= max_sentences
     for batch in batches[:-1]:
         assert len(batch) < multiple or len(batch) % multiple == 0
+
+
+def test_a_sentence_that_no_batch_holds_is_named_with_its_split():
+    task = tiny.task()
+    task.datasets["valid"] = Lengths([3, 9, 12, 4])
+    with refuses("valid: line 3 has 12 tokens", "--max-tokens-valid", "=5"):
+        task.dataset("valid").batch_by_size(np.arange(4), max_tokens=5)
+    with refuses("line 2 has 9 tokens"):
+        Lengths([3, 9]).batch_by_size([1, 0], 5, None, 8)
 
 
 def test_nothing_to_train_on_is_told_where_fairseq_never_ends(monkeypatch):

@@ -9,6 +9,7 @@ import tiny
 import torch
 from fairseq import checkpoint_utils, models, options
 from fairseq.dataclass.configs import FairseqConfig
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import utils as distributed_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_REGISTRY
@@ -19,7 +20,7 @@ from refusals import refuses
 from saved import begin, changed, save
 
 from lev_plugins.fairseq_patches.hooks import TrainingHooks
-from lev_plugins.fairseq_patches.settings import resolve_in_main
+from lev_plugins.fairseq_patches.settings import resolve, resolve_in_main
 from lev_plugins.nn.backends.cpu import keep_memory
 
 
@@ -109,6 +110,82 @@ def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_pa
     cfg.task = {"_name": "translation_edit", "data": "."}
     with refuses("--combine-valid-subsets"):
         settled(cfg)
+
+
+@pytest.mark.parametrize("backend", ["nccl", "gloo"])
+def test_processes_of_a_cpu_share_gradients_by_gloo_or_are_refused(launch, monkeypatch, backend):
+    started = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "WORLD_SIZE": "2", "RANK": "0"}
+    for name, value in started.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(distributed_utils, "distributed_main", lambda *_: None)
+    monkeypatch.setattr(distributed_utils, "infer_init_method", lambda *_: None)
+    if backend == "gloo":
+        launch(training_config(distributed_backend=backend))
+    else:
+        with refuses("--distributed-backend nccl", "gloo"):
+            launch(training_config(distributed_backend=backend))
+
+
+LEVT = "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss"
+PBD = "--task translation --arch pbd_transformer_char"
+NOISY = "--task noisy_translation --arch pbd_transformer_char --noise ocr"
+
+
+def resolved(flags: str) -> None:
+    """Resolves the settings of a training whose data are nowhere."""
+    words = f"nowhere --cpu {flags}".split()
+    parsed = options.parse_args_and_arch(options.get_training_parser(), words)
+    resolve(convert_namespace_to_omegaconf(parsed))
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (f"{LEVT} --glancing 1", "--glancing 1.0 is outside [0, 1)"),
+        (f"{LEVT} --glancing -0.1", "--glancing -0.1"),
+        (f"{LEVT} --alpha 1.5", "--alpha 1.5"),
+        (f"{LEVT} --beta nan", "--beta nan"),
+        (f"{LEVT} --delete-threshold nan", "--delete-threshold nan"),
+        (f"{LEVT} --noise-scale -1", "--noise-scale -1"),
+        (f"{LEVT} --roll-in-updates -3", "--roll-in-updates -3"),
+        (f"{LEVT} --roll-in-updates 9", "--alpha-start"),
+        (f"{LEVT} --alpha-start 0", "--roll-in-updates"),
+        (f"{LEVT} --alpha-start 0 --roll-in-updates 0.5", "--lr-scheduler time_budget"),
+        (f"{LEVT} --label-smoothing 1", "--label-smoothing 1"),
+        (f"{LEVT} --token-weight -1", "--token-weight -1"),
+        (f"{LEVT} --max-insertions 0", "--max-insertions 0"),
+        (f"{LEVT} --decoder-attention-heads 0", "--decoder-attention-heads 0"),
+        (f"{LEVT} --dropout 1", "--dropout 1"),
+        (f"{PBD} --encoder-layers 0", "--encoder-layers 0"),
+        (f"{PBD} --optimizer muon --muon-momentum 1", "--muon-momentum 1"),
+        (f"{PBD} --optimizer muon --muon-update-rms 0", "--muon-update-rms 0"),
+        (f"{PBD} --optimizer backbone_adam --backbone-lr-ratio 2", "--backbone-lr-ratio 2"),
+        (f"{PBD} --lr-scheduler time_budget", "--stop-time-hours"),
+        (
+            f"{PBD} --lr-scheduler time_budget --stop-time-hours 1 --warmup-share 1",
+            "--warmup-share",
+        ),
+        (f"{NOISY} --noise-target-share 2", "--noise-target-share 2"),
+        ("--task enct5 --arch enct5_base --criterion enct5 --dropout -1", "--dropout -1"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_anything_is_read_or_built(flags, named):
+    with refuses(named):
+        resolved(flags)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        f"{LEVT} --glancing 0.99 --alpha 0 --beta 1 --decoder-attention-heads 1",
+        f"{LEVT} --beta-start 1 --roll-in-updates 9",
+        f"{LEVT} --beta-start 1 --roll-in-updates 0.5 --lr-scheduler time_budget "
+        "--stop-time-hours 1",
+        f"{PBD} --optimizer backbone_adam --backbone-lr-ratio 0",
+    ],
+)
+def test_options_at_the_ends_of_their_ranges_are_taken(flags):
+    resolved(flags)
 
 
 def test_processes_that_would_train_alone_are_refused(monkeypatch):

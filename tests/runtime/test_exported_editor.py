@@ -1,6 +1,8 @@
 """The runtime edits as the package does: same texts, iterations and endings, scores close by."""
 
+import json
 import random
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,9 +10,15 @@ import numpy as np
 import pytest
 import tiny
 from exported import both_editors
+from fairseq.data.encoders.characters import Characters
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig
+from fairseq.data.encoders.space_tokenizer import SpaceTokenizer
 
 from lev_plugins import EditTrace
+from lev_plugins.inference.text_processing import TextProcessing as PackageProcessing
 from lev_runtime import Editor, session
+from lev_runtime.folder import DESCRIPTION
+from lev_runtime.text_processing import TextProcessing
 
 SOURCE = np.array([0, 4, 5, 6, 7, 2])
 #: of probabilities of models whose logits are in the tens
@@ -90,6 +98,74 @@ def test_candidates_are_the_packages(tmp_path):
     lists = (editor.edit_nbest(sources, drafts, **options) for editor in (ours, theirs))
     for traces, other in zip(*lists, strict=True):
         assert_alike(traces, other)
+
+
+def test_whole_words_are_deleted_as_in_the_package_and_by_older_exports_none(tmp_path):
+    ours, theirs = both_editors(tmp_path / "model", words=True, deletion_trace=True)
+    sources, drafts = rows(24)
+    drafts = [draft and draft.replace("h", "\u2581").replace("g", "\u2581") for draft in drafts]
+    for options in ({"batch_size": 1}, {"max_iter": 4, "candidates": 3}, {"empty_penalty": -9.0}):
+        edited = ours.edit(sources, drafts, **options)
+        assert_alike(edited, theirs.edit(sources, drafts, **options))
+    path = tmp_path / "model" / DESCRIPTION
+    description = json.loads(path.read_text("utf-8"))
+    assert description["settings"].pop("delete_words") is True
+    path.write_text(json.dumps(description), "utf-8")
+    by_token = Editor(tmp_path / "model").edit(sources, drafts, **options)
+    assert [trace.text for trace in by_token] != [trace.text for trace in edited]
+    ours.decoding_settings = {"delete_threshold": 0.5}
+    assert_alike(ours.edit(sources, drafts, **options), by_token)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delete_threshold": 1.0},
+        {"delete_threshold": 0.0},  # all is deleted
+        {"delete_threshold": 0.0, "candidates": 1},
+    ],
+)
+@pytest.mark.parametrize("texts", [[""], ["", ""], ["a", ""], ["a b", "a", ""]])
+@pytest.mark.parametrize("traced", [False, True])
+def test_candidates_may_all_be_empty(tmp_path, texts, options, traced):
+    ours, theirs = both_editors(tmp_path / "model", deletion_trace=traced)
+    asked = {"candidates": 2, "noise_scale": 0.0, "empty_penalty": -1000.0, **options}
+    for drafts in (texts, None):
+        lists = (editor.edit_nbest(texts, drafts, **asked) for editor in (ours, theirs))
+        for traces, other in zip(*lists, strict=True):
+            assert_alike(traces, other)
+            assert options["delete_threshold"] or traces[0].text == ""
+
+
+#: white space of all kinds in lines, and what only looks like it
+SPACES = [chr(number) for number in range(sys.maxunicode) if chr(number).isspace()]
+BLANKS = [*SPACES, *"\u200b\u200d\u2060\u180e\u2800\ufeff\u2581", "\u00a0\t ", " \u3000"]
+SPACED = [
+    form.format(blank) for blank in BLANKS for form in ("a{0}b", "{0}a", "b{0}", "ab {0}{0}c")
+]
+
+
+@pytest.mark.parametrize("tokenizer", [None, SpaceTokenizer()])
+@pytest.mark.parametrize("subwords", [None, "characters", "sentencepiece", "identity"])
+def test_white_space_is_the_packages(tmp_path, tokenizer, subwords):
+    bpe = Characters() if subwords == "characters" else None
+    if subwords in ("sentencepiece", "identity"):
+        rule = {"normalization_rule_name": "identity"} if subwords == "identity" else {}
+        path = tiny.sentencepiece_model(
+            tmp_path / "m", [*"abcd", "ab c"] * 9, vocab_size=20, hard_vocab_limit=False, **rule
+        )
+        bpe = SentencepieceBPE(SentencepieceConfig(sentencepiece_model=str(path)))
+    ours, theirs = both_editors(tmp_path / "model", encoders=(tokenizer, bpe))
+    still = {"delete_threshold": 1.0, "empty_penalty": -1000.0}
+    for options in (still, {"max_iter": 2}):
+        assert_alike(*(editor.edit(SPACED, SPACED, **options) for editor in (ours, theirs)))
+    lines = SPACED[: SPACED.index(f"a{BLANKS[len(SPACES)]}b")]
+    for line, trace in zip(lines, theirs.edit(lines, lines, **still), strict=True):
+        assert trace.text.split() == line.split()
+    # as models that write from left to right read it
+    own = TextProcessing(bpe=theirs.codec, by_letter=theirs.codec.by_letter)
+    package = PackageProcessing(tokenizer, bpe)
+    assert list(map(own.tokens, SPACED)) == list(map(package.tokens, SPACED))
 
 
 def marked(letters: str, rng: random.Random) -> str:

@@ -19,6 +19,7 @@ from lev_runtime.pieces import Tokenizer
 
 KINDS = ("classification", "regression", "multilabel", "multilabel_pooled", "tagging")
 TEXTS = ["one two", "", "a much longer text, which is cut off at its end", "x", "Häß \ud800 </s>"]
+TEXTS += [f"one{blank}two{blank}" for blank in "\t\f\x85\u00a0\u202f\u2028\u3000\u200b"]
 
 
 def exported(folder: Path, model: EncT5) -> tuple[EncT5, Labeler]:

@@ -105,6 +105,22 @@ def assert_same(actual: Any, expected: Any) -> None:
 
 
 @each_model
+@pytest.mark.parametrize("broken, options", [(True, {}), (False, {"tokens_to_suppress": ["</s>"]})])
+def test_where_no_symbol_can_follow_it_ends_in_an_error_as_beam_search_does(
+    system, make, broken, options
+):
+    model = make()
+    for parameter in model.parameters() if broken else ():
+        parameter.data.fill_(torch.nan)
+    rows = list(system.rows)
+    with pytest.raises(AssertionError):
+        greedy(system, [model], rows, **options)
+    for drafts in ([[]] * len(rows), [[4, 5, 0, 0, 0, 0]] * len(rows)):
+        with refuses("NaN"):
+            guided(system, [model], rows, drafts, **options)
+
+
+@each_model
 def test_whatever_the_drafts_it_writes_what_greedy_decoding_writes(system, make):
     model, rng = make(), random.Random(1)
     passes, tokens = 0, 0

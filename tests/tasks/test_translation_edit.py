@@ -65,8 +65,6 @@ def rows_of(task: TranslationEditTask) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": 1.5}, "--alpha 1.5"),
-        ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
         ({"source_lang": "xx"}, "dict.xx.txt"),
         ({"draft_lang": "tgt"}, "--draft-lang tgt"),
         ({"draft_lang": "pe"}, "train.src-tgt.pe.bin"),
@@ -283,11 +281,6 @@ def test_the_mixture_moves_with_the_updates_or_the_time():
     times = (0.0, 0), (0.25, 0.4), (0.5, 0.8), (1.0, 0.8)
     assert all(task.mixture(9000, time) == (alpha, 0.6) for time, alpha in times)
     assert tiny.task(alpha=0.8, beta=0.6).mixture(3) == task.mixture() == (0.8, 0.6)
-    with refuses("--lr-scheduler time_budget"):
-        loss(task, model, "train")
-    for alone in ({"alpha_start": 0.0}, {"roll_in_updates": 9}):
-        with refuses("--alpha-start", "--roll-in-updates"):
-            tiny.task(**alone).mixture(1)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
 from ...errors import UserError
-from ...options import OptionalInt, option, set_defaults
+from ...options import BELOW_ONE, COUNT, OptionalInt, option, set_defaults
 from ..backbone import TransformerSize
 from ..transformer import BlockSize
 
@@ -20,22 +20,24 @@ ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
 class Seq2SeqConfig(FairseqDataclass):
     """A Transformer whose encoder and decoder have one width; its defaults are the base size."""
 
-    encoder_embed_dim: int = option(512, "width of the model")
-    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers")
-    encoder_layers: int = option(6, "number of encoder blocks")
-    encoder_attention_heads: int = option(8, "attention heads")
+    encoder_embed_dim: int = option(512, "width of the model", within=COUNT)
+    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers", within=COUNT)
+    encoder_layers: int = option(6, "number of encoder blocks", within=COUNT)
+    encoder_attention_heads: int = option(8, "attention heads", within=COUNT)
     encoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
     encoder_learned_pos: bool = option(False, "learned positions instead of sinusoidal ones")
-    decoder_layers: OptionalInt = option(6, "number of decoder blocks")
+    decoder_layers: OptionalInt = option(6, "number of decoder blocks", within=COUNT)
     share_all_embeddings: bool = option(
         False, "share the embeddings of source, target and output (needs a joined dictionary)"
     )
     share_decoder_input_output_embed: bool = option(
         False, "share target embeddings and output layer"
     )
-    dropout: float = option(0.1, "dropout after sub-layers")
-    attention_dropout: float = option(0.0, "dropout on attention weights")
-    activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
+    dropout: float = option(0.1, "dropout after sub-layers", within=BELOW_ONE)
+    attention_dropout: float = option(0.0, "dropout on attention weights", within=BELOW_ONE)
+    activation_dropout: float = option(
+        0.0, "dropout inside the feed-forward layers", within=BELOW_ONE
+    )
     activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
@@ -56,10 +58,16 @@ class RotaryConfig(FairseqDataclass):
 class TwoSidedConfig(Seq2SeqConfig):
     """A Transformer whose decoder has options of its own."""
 
-    decoder_embed_dim: OptionalInt = option(None, "width of the decoder; default: the encoder's")
-    decoder_ffn_embed_dim: OptionalInt = option(None, "feed-forward width; default: the encoder's")
-    decoder_layers: int = option(6, "number of decoder blocks")
-    decoder_attention_heads: OptionalInt = option(None, "heads; default: as many as the encoder")
+    decoder_embed_dim: OptionalInt = option(
+        None, "width of the decoder; default: the encoder's", within=COUNT
+    )
+    decoder_ffn_embed_dim: OptionalInt = option(
+        None, "feed-forward width; default: the encoder's", within=COUNT
+    )
+    decoder_layers: int = option(6, "number of decoder blocks", within=COUNT)
+    decoder_attention_heads: OptionalInt = option(
+        None, "heads; default: as many as the encoder", within=COUNT
+    )
     decoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
     decoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")
 

@@ -36,6 +36,10 @@ LARGE_VOCABULARY, OWN_COLUMNS_OF_LARGE = 1000, 1.5
 FORGIVENESS = 0.05
 #: where a guess comes from: the draft, that where the text has just left it, the source
 KINDS = CERTAIN, UNCERTAIN, SOURCE = "certain", "uncertain", "source"
+IMPOSSIBLE = (
+    "--draft-guided: no symbol can follow what is written: the model's output is not a number "
+    "(NaN), or all that may follow, such as </s>, is suppressed"
+)
 #: a batch → a draft of each of its sentences, in tokens of the target
 Drafts = Callable[[dict[str, Any]], Sequence[Sequence[int]]]
 
@@ -201,6 +205,8 @@ class DraftGuidedGenerator(SequenceGenerator):
         going, counts = [], []
         for number, (sentence, guess) in enumerate(zip(writing, guesses, strict=True)):
             count = 1 + _agreeing(tokens[number], guess)
+            if -math.inf in scores[number][:count]:  # else it would be written without end
+                raise UserError(IMPOSSIBLE)
             for reach in (self.reach, self.reaches[kinds[number]]):
                 reach.saw(count - 1, len(guess))
             sentence.write(kinds[number], tokens[number][:count], scores[number][:count])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
-from ...options import OptionalStr, option
+from ...options import BELOW_ONE, COUNT, NOT_NEGATIVE, OptionalStr, option
 from .problem_types import KINDS
 
 INITS = ChoiceEnum(["scratch", "t5"])
@@ -23,20 +23,20 @@ class EncT5Config(FairseqDataclass):
         "local Hugging Face directory of a BERT whose encoder and subwords replace T5's; "
         "its sizes override likewise",
     )
-    decoder_layers: int = option(1, "number of decoder blocks (paper: 1)")
+    decoder_layers: int = option(1, "number of decoder blocks (paper: 1)", within=COUNT)
     decoder_init: INITS = option(  # type: ignore[valid-type]
         "scratch",
         "initialisation of the decoder's blocks, bias and last norm: random (scratch) or "
         "the first blocks of --t5-dir (t5); latents and head are always random",
     )
-    encoder_layers: int = option(12, "number of encoder blocks")
-    encoder_embed_dim: int = option(768, "width of the model")
-    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers")
-    encoder_attention_heads: int = option(12, "attention heads")
+    encoder_layers: int = option(12, "number of encoder blocks", within=COUNT)
+    encoder_embed_dim: int = option(768, "width of the model", within=COUNT)
+    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers", within=COUNT)
+    encoder_attention_heads: int = option(12, "attention heads", within=COUNT)
     attention_head_dim: int = option(
-        64, "width of an attention head, independent of the model's width as in T5"
+        64, "width of an attention head, independent of the model's width as in T5", within=COUNT
     )
-    dropout: float = option(0.1, "dropout, wherever T5 has one")
+    dropout: float = option(0.1, "dropout, wherever T5 has one", within=BELOW_ONE)
     backbone_plan: str = option(
         "",
         "kind and sizes of a T5 or BERT as JSON; set by --t5-dir and --bert-dir and kept "
@@ -59,9 +59,12 @@ class EncT5TaskConfig(FairseqDataclass):
         0,
         "maximum subwords of a row with --pack; short rows need less attention; a longer "
         "example gets its own row (default: --max-source-positions)",
+        within=NOT_NEGATIVE,
     )
-    max_source_positions: int = option(512, "maximum subwords in a row")
-    max_target_positions: int = option(1024, "maximum decoder positions (labels, words) in a row")
+    max_source_positions: int = option(512, "maximum subwords in a row", within=COUNT)
+    max_target_positions: int = option(
+        1024, "maximum decoder positions (labels, words) in a row", within=COUNT
+    )
     # what the commands are told; a task is given nothing but its own options
     train_subset: str = II("dataset.train_subset")
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")

@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"#\s*(?:id|sent_id|sent|newdoc|newpar|doc|text)\b|#.* = "
 
 @dataclass
 class Sentence:
-    """Lines up to an empty one, as they stand without their ends.
+    """Lines up to an empty one, as they stand, their ends apart.
 
     where: the name of their file, for messages. first_line: its number, from 1. word_lines: which
     of the lines hold words. rows: the columns of these.
@@ -31,6 +31,7 @@ class Sentence:
     where: str
     first_line: int
     lines: list[str] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
     word_lines: list[int] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
 
@@ -53,20 +54,20 @@ class Sentence:
         return words
 
     def tagged(self, tags: Sequence[str], column: int) -> list[str]:
-        """The lines with these tags in a column, or behind all others."""
+        """The lines with these tags in a column, or behind all others, and with their ends."""
         lines = list(self.lines)
         for place, row, tag in zip(self.word_lines, self.rows, tags, strict=True):
             separator = "\t" if "\t" in lines[place] or len(row) == 1 else " "
             columns = [*row[:column], tag, *row[column + 1 :]]
             lines[place] = separator.join(columns)
-        return lines
+        return [line + end for line, end in zip(lines, self.ends, strict=True)]
 
 
 def read_sentences(lines: Iterable[str], file_format: str, where: str) -> Iterator[Sentence]:
     """The sentences of a file, or of a stream as they come; those without words among them.
 
     Args:
-        lines: without their ends.
+        lines: with their ends, where these are wanted again.
         file_format: :data:`CONLLU` or :data:`COLUMNS`.
         where: the name of the file, for messages.
 
@@ -78,8 +79,10 @@ def read_sentences(lines: Iterable[str], file_format: str, where: str) -> Iterat
     sentence = Sentence(where, 1)
     for number, line in enumerate(chain(lines, [None]), start=1):
         if line is not None:
-            sentence.lines.append(line)
-            if line.strip():
+            body = line.rstrip("\r\n")
+            sentence.lines.append(body)
+            sentence.ends.append(line[len(body) :])
+            if body.strip():
                 continue
         sentence.word_lines = _word_lines(sentence.lines, file_format, width)
         sentence.rows = [_columns(sentence.lines[place]) for place in sentence.word_lines]

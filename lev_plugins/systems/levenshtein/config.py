@@ -10,7 +10,7 @@ from omegaconf import II
 from ...errors import UserError
 from ...nn.seq2seq.config import RotaryConfig, TwoSidedConfig
 from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
-from ...options import OptionalFloat, option
+from ...options import BELOW_ONE, COUNT, NOT_NEGATIVE, SHARE, OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
 if TYPE_CHECKING:
@@ -33,9 +33,13 @@ TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
 
 @dataclass
 class LevenshteinEditorConfig(EmbeddingFilesConfig, RotaryConfig, TwoSidedConfig):
-    decoder_embed_dim: int = option(512, "width of the decoder; must equal the encoder's")
-    decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
-    decoder_attention_heads: int = option(8, "decoder attention heads")
+    decoder_embed_dim: int = option(
+        512, "width of the decoder; must equal the encoder's", within=COUNT
+    )
+    decoder_ffn_embed_dim: int = option(
+        2048, "width of the decoder's feed-forward layers", within=COUNT
+    )
+    decoder_attention_heads: int = option(8, "decoder attention heads", within=COUNT)
     separate_output_embed: bool = option(False, "separate output layer for the token head")
     apply_bert_init: bool = option(False, "initialise the decoder from N(0, 0.02)")
     edit_operations: str = option(
@@ -67,7 +71,7 @@ class LevenshteinEditorConfig(EmbeddingFilesConfig, RotaryConfig, TwoSidedConfig
         "let the token head copy source tokens (not in the paper); needs --share-all-embeddings",
     )
     max_insertions: int = option(
-        255, "K_max: maximum tokens inserted at one slot per iteration (paper, Eq. 4)"
+        255, "K_max: maximum tokens inserted at one slot per iteration (paper, Eq. 4)", within=COUNT
     )
 
 
@@ -76,19 +80,26 @@ class TranslationEditConfig(PostEditingConfig):
     alpha: float = option(
         0.5,
         "probability that a deletion state is the draft, otherwise the model's insertions (Eq. 6)",
+        within=SHARE,
     )
     beta: float = option(
         0.5,
         "probability that an insertion state is the draft after the expert's deletion (the "
         "empty sentence without a draft), otherwise the target with random tokens dropped "
         "(Eq. 7)",
+        within=SHARE,
     )
-    alpha_start: OptionalFloat = option(None, "alpha at the first update (see --roll-in-updates)")
-    beta_start: OptionalFloat = option(None, "beta at the first update (see --roll-in-updates)")
+    alpha_start: OptionalFloat = option(
+        None, "alpha at the first update (see --roll-in-updates)", within=SHARE
+    )
+    beta_start: OptionalFloat = option(
+        None, "beta at the first update (see --roll-in-updates)", within=SHARE
+    )
     roll_in_updates: float = option(
         0,
         "number of updates over which alpha and beta move linearly from their start "
         "values; below 1: share of the time of --lr-scheduler time_budget",
+        within=NOT_NEGATIVE,
     )
     roll_in_tokens: ROLL_IN_TOKENS = option(  # type: ignore[valid-type]
         "argmax",
@@ -107,12 +118,14 @@ class TranslationEditConfig(PostEditingConfig):
     )
     glancing: float = option(
         0.0,
-        "share of the token head's errors that it is shown before it learns the other tokens "
-        "(Qian et al., 2021)",
+        "how many of the masked tokens the token head is shown before it learns the others, as a "
+        "share of the number that it gets wrong; drawn from all of them (Qian et al., 2021)",
+        within=BELOW_ONE,
     )
     delete_threshold: OptionalFloat = option(
         None,
         "decoding: delete a token if its deletion probability is above this (default: 0.5)",
+        within=SHARE,
     )
     delete_words: bool = option(
         False,
@@ -127,6 +140,7 @@ class TranslationEditConfig(PostEditingConfig):
         0.5,
         "scale of the Gumbel noise that makes the candidates of --iter-decode-with-beam "
         "differ; 1 samples from the policies",
+        within=NOT_NEGATIVE,
     )
     markup: bool = option(
         False,

@@ -15,18 +15,22 @@ from torch import Tensor, nn
 
 from ...data.batch import LogOutput
 from ...nn.backends import chunk_rows
-from ...options import option
+from ...options import BELOW_ONE, NOT_NEGATIVE, option
 from .expert import TrainingBatch
 from .operations import OPERATIONS
 
 
 @dataclass
 class EditPolicyLossConfig(FairseqDataclass):
-    label_smoothing: float = option(0.1, "label smoothing of the token head (paper, §C.1)")
-    placeholder_label_smoothing: float = option(0.01, "label smoothing of the placeholder head")
-    deletion_weight: float = option(1.0, "weight of the deletion loss")
-    placeholder_weight: float = option(1.0, "weight of the placeholder loss")
-    token_weight: float = option(1.0, "weight of the token loss")
+    label_smoothing: float = option(
+        0.1, "label smoothing of the token head (paper, §C.1)", within=BELOW_ONE
+    )
+    placeholder_label_smoothing: float = option(
+        0.01, "label smoothing of the placeholder head", within=BELOW_ONE
+    )
+    deletion_weight: float = option(1.0, "weight of the deletion loss", within=NOT_NEGATIVE)
+    placeholder_weight: float = option(1.0, "weight of the placeholder loss", within=NOT_NEGATIVE)
+    token_weight: float = option(1.0, "weight of the token loss", within=NOT_NEGATIVE)
 
 
 @register_criterion("edit_policy_loss", dataclass=EditPolicyLossConfig)

@@ -58,9 +58,10 @@ class Expert:
     unless tokens that stand are masked too (``--token-masking``) or it is shown some (glancing).
     token_noise: B × M uniform numbers for sampling t̃, None for the argmax. frequencies: V, what
     random t̃ are sampled by; None where t̃ comes from the policy. draft_kept: B × N, bool, what the
-    expert keeps of the drafts that insertion states are made of. glancing: share of the token
-    head's errors that it is shown; show_order: B × M uniform numbers, which. sizes: known where a
-    device would have to be waited for. traced, never, max_insertions: of the model that asks.
+    expert keeps of the drafts that insertion states are made of. glancing: how many masked tokens
+    the token head is shown, as a share of the number that it gets wrong; show_order: B × M uniform
+    numbers, which. sizes: known where a device would have to be waited for. traced, never,
+    max_insertions: of the model that asks.
     """
 
     target: Tensor
@@ -132,8 +133,8 @@ class Expert:
             self.logits_count = self.sizes.written
 
     def glance(self, logits: Tensor, labels: Tensor) -> None:
-        """Shows the token head some of the tokens that it does not know, the more the less it
-        knows; it learns the others (glancing: Qian et al., 2021, §3.1).
+        """Shows the token head some masked tokens, right or wrong, the more the more are wrong; it
+        learns the others (glancing: Qian et al., 2021, §3.1).
 
         logits: P × V, labels: P, both where it predicts.
         """

@@ -4,7 +4,7 @@ import copy
 import functools
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -62,13 +62,20 @@ class TranslationEditTask(PostEditingTask):
         self.frequencies = F.pad(words, (tgt_dict.nspecial, 1))
 
     @classmethod
-    def setup_task(cls, cfg: TranslationEditConfig, **kwargs: object) -> Self:
-        """Loads the dictionaries; refuses shares outside [0, 1]."""
-        for name in ("alpha", "beta", "alpha_start", "beta_start", "glancing", "delete_threshold"):
-            value = getattr(cfg, name)
-            if value is not None and not 0 <= value <= 1:
-                raise UserError(f"--{name.replace('_', '-')} {value} is outside [0, 1]")
-        return super().setup_task(cfg, **kwargs)
+    def check_training(cls, cfg: Any) -> None:
+        """Refuses a roll-in that moves from nowhere, or by a time that nobody measures."""
+        duration = cfg.task.roll_in_updates
+        starts = cfg.task.alpha_start, cfg.task.beta_start
+        if (duration > 0) != any(start is not None for start in starts):
+            raise UserError(
+                "--roll-in-updates needs --alpha-start or --beta-start, and they need it: "
+                "give both or neither"
+            )
+        if 0 < duration < 1 and getattr(cfg.lr_scheduler, "_name", None) != "time_budget":
+            raise UserError(
+                f"--roll-in-updates {duration} is a share of the time and needs "
+                "--lr-scheduler time_budget; with other schedules give a number of updates"
+            )
 
     # data -------------------------------------------------------------------------------------
 
@@ -213,19 +220,8 @@ class TranslationEditTask(PostEditingTask):
     ) -> tuple[float, float]:
         """α and β at an update, or when a share of the time has passed; by default at the end."""
         cfg = self.cfg
-        duration = self.cfg.roll_in_updates
-        starts = not (cfg.alpha_start is None and cfg.beta_start is None)
-        if update is not None and starts != (duration > 0):
-            raise UserError(
-                "--roll-in-updates needs --alpha-start or --beta-start, and they need it: "
-                "give both or neither"
-            )
-        done = time_share if 0 < duration < 1 and update is not None else update
-        if done is None and update is not None:
-            raise UserError(
-                f"--roll-in-updates {duration} is a share of the time and needs "
-                "--lr-scheduler time_budget; with other schedules give a number of updates"
-            )
+        duration = cfg.roll_in_updates
+        done = time_share if 0 < duration < 1 else update
         moved = done / duration if done is not None and done < duration else 1.0
         alpha, beta = cfg.alpha, cfg.beta
         if cfg.alpha_start is not None:
@@ -284,6 +280,12 @@ class TranslationEditTask(PostEditingTask):
             )
         return super().build_criterion(cfg)
 
+    @property
+    def decoding_settings(self) -> dict[str, Any]:
+        """Options of decoding that the model brings with it, wherever it decodes."""
+        threshold = 0.5 if self.cfg.delete_threshold is None else self.cfg.delete_threshold
+        return {"delete_threshold": threshold, "delete_words": self.cfg.delete_words}
+
     def build_generator(
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
     ) -> RefinementGenerator:
@@ -294,15 +296,13 @@ class TranslationEditTask(PostEditingTask):
                 "--draft-guided is for left-to-right models; an edit model already starts "
                 "from the draft; leave it out"
             )
-        threshold = 0.5 if cfg.delete_threshold is None else cfg.delete_threshold
         seed = 1 if cfg.seed is None else cfg.seed
         options = RefinementOptions.from_generation(
             args,
-            delete_threshold=threshold,
-            delete_words=cfg.delete_words,
             stock=cfg.stock_decoding,
             noise_scale=cfg.noise_scale,
             seed=seed,
+            **self.decoding_settings,
         )
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
 

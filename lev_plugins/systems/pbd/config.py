@@ -7,7 +7,7 @@ from fairseq.dataclass import ChoiceEnum
 from ...errors import UserError
 from ...nn.seq2seq.config import RotaryConfig, Seq2SeqConfig
 from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
-from ...options import OptionalInt, option
+from ...options import COUNT, OptionalInt, option
 
 COPIED_STATES = ChoiceEnum(["input", "output"])
 
@@ -18,6 +18,7 @@ class PBDTransformerConfig(EmbeddingFilesConfig, RotaryConfig, Seq2SeqConfig):
         None,
         "number of decoder blocks (default, and required with parameter sharing or future "
         "modelling: as many as the encoder)",
+        within=COUNT,
     )
     no_future_modelling: bool = option(
         False, "causal decoder without copied source states (paper, Table 1, ablation)"
@@ -43,11 +44,6 @@ def decoder_depth(cfg: PBDTransformerConfig) -> int:
     """
     encoder = cfg.encoder_layers
     decoder = encoder if cfg.decoder_layers is None else cfg.decoder_layers
-    if min(encoder, decoder) < 1:
-        raise UserError(
-            f"--encoder-layers {encoder}, --decoder-layers {decoder}: at least 1 block each "
-            "is needed"
-        )
     ways_out = []
     if not cfg.no_future_modelling:
         ways_out.append("--no-future-modelling")

@@ -35,14 +35,12 @@ class RefinementOptions(options.RefinementOptions):
     """How to decode: the runtime's options, and those of fairseq alone.
 
     external_reranker: the last model, an autoregressive one, ranks the candidates, with
-    length_penalty. stock: fairseq's own rules (:class:`.stock.StockDecoding`). delete_words: what
-    is deleted is a word, by the mean of its tokens' probabilities.
+    length_penalty. stock: fairseq's own rules (:class:`.stock.StockDecoding`).
     """
 
     external_reranker: bool = False
     length_penalty: float = 1.0
     stock: bool = False
-    delete_words: bool = False
 
     def ranges(self) -> list[tuple[str, float, float]]:
         """See the base class; stock runs one iteration more than it is told."""

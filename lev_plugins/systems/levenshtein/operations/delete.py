@@ -5,17 +5,12 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from lev_runtime import operations
-from lev_runtime.processors import Processor
 
 from ....nn.embedding import token_table
 from ....ops.edits import true_places
-from ..decoding.options import RefinementOptions
-from ..decoding.whole_words import WholeWords
 from .base import EditOperation, Lesson, View, undecided
 
 if TYPE_CHECKING:
-    from lev_runtime.decoding import Decoding
-
     from ..config import LevenshteinEditorConfig
     from ..expert import Expert
     from ..model import LevenshteinEditorModel
@@ -46,11 +41,3 @@ class Delete(operations.Delete, EditOperation):
         keep, _ = self.align(tokens, expert.target, expert.pad)
         kept = keep.flatten().index_select(0, places)
         return Lesson(View(tokens, places), (~kept).long())
-
-    def processors(self, decoding: "Decoding") -> list[Processor]:
-        """Whole words first: an order on one token does not move its neighbours."""
-        orders = super().processors(decoding)
-        options = decoding.options
-        if not (isinstance(options, RefinementOptions) and options.delete_words):
-            return orders
-        return [WholeWords(decoding.symbols.names, decoding.state.tokens), *orders]
