@@ -38,7 +38,7 @@ _MAYBE = regex.compile(r"[%$]\d+")  # a placeholder, if both texts have it: Turk
 _TOKEN = (
     r"(?V1)\s*(?:(?P<term>(?<!\w)\L<terms>(?!\w))|(?P<code>{codes})"
     rf"|(?P<number>\d+-\d+-\d+|\d+(?:(?!-){INSIDE})*(?:[a-zA-Z][a-zA-Z\d]*)?)"
-    r"|(?P<name>(?:\p{Lu}{2,}|(?<=[\w,&`)] )\p{Lu}(?:\.(?= \p{Lu})|[\p{L}\p{M}]*"
+    r"|(?P<name>(?:\p{Lu}{2,}|(?<=[\w,&`)] |\b\p{Lu}\. )\p{Lu}(?:\.(?= \p{Lu})|[\p{L}\p{M}]*"
     rf"(?:[\-'’]\p{{Lu}}\p{{L}}*)*))(?![\w--[{SINGLE}]]))"
     rf"|(?P<currency>\p{{Sc}})|(?P<word>[{SINGLE}]|(?:(?![{SINGLE}])\w)+)|(?P<mark>[^\w\s]))"
 )
@@ -49,6 +49,7 @@ _ORDINARY = regex.compile(
 )
 _DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr}
 FREE = {"term", "code", "number", "name", "currency"}  # kinds that need no translation
+_WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
 _NOUN = regex.compile(r"\s?\p{Ll}{3}")  # behind a number
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
 Span = tuple[int, int]
@@ -123,13 +124,15 @@ def _tokens(text: str, draft: str, terms: Terms, small: set[str]) -> list[Token]
 
 
 def _runs(tokens: list[Token]) -> list[Token]:
-    """Returns tokens of one kind side by side as one: a name of two words."""
+    """Returns tokens, a name of two words as one."""
     runs = []
     for kind, group in groupby(tokens, key=lambda token: token[0]):
         texts = [text for _, text in group]
         if kind == "part":
             kind = "name" if len(texts) > 1 else "word"
-        runs.append((kind, "".join(texts).strip()))
+        if kind == "name":
+            texts = ["".join(texts)]
+        runs += [(kind, text.strip()) for text in texts]
     return runs
 
 
@@ -177,12 +180,12 @@ def repaired(
 
     A text of the old source that is another one in the new source gives way to that where it
     stands in the draft, as often as it does in the old source: as it is and not inside a word, as a
-    number of the same value, or as a term of the glossary. A draft that is the old source is left
-    alone.
+    number of the same value, or as a term of the glossary. A draft that is the old source is no
+    translation and left alone.
 
     sign: what parts thousands in the language, if that is known.
     """
-    if draft.strip() == old.strip():
+    if draft.strip() == old.strip() and _WORDS.search(_WHOLE.sub(" ", old)):
         return Repaired(draft, old == new)
     terms = terms or {}
     pairs, whole = _changes(old, new, draft, terms)
