@@ -8,6 +8,7 @@ all letters but for those slips.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -34,7 +35,7 @@ LEFT_OUT, OF_WORD, OF_LETTER = (-15.0, -8.0, -6.0), -8.0, 2.0
 #: letter too early or too late.
 PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
 #: Of a word written twice, of an apostrophe left out, and of each other slip of a letter.
-DOUBLED, APOSTROPHE, SLIP = -5.5, -4.0, -10.5
+DOUBLED, APOSTROPHE, SLIP = 0.0, -4.0, -10.5
 #: Of a slip in a common word, and in a name, the longest word that is taken for a common one.
 SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 #: Other words of English that are met in any text.
@@ -60,6 +61,30 @@ FUNCTION_WORDS = (
     "too under until up upon us very was we were what when where whether which while who whose why "
     "will with within without would yet you your"
 ).split()
+#: Words that right text never has twice in a row; others, which it has where a clause has left a gap
+#: (*what it is is*, *if you see it it helps*); and particles of verbs (*to log in in time*).
+NEVER_TWICE = frozenset("a an and because but every or our than the their they we your".split())
+TWICE_BEHIND_GAPS = frozenset(
+    "about as at be by for from if in into is it of on to was were when with without".split()
+)
+_REST = r"\b[^.;:!?]*$"
+_GAP = re.compile(
+    r"\b(?:all|anything|everything|guy|how|man|nothing|ones|people|person|something|things?|way|what"
+    rf"|whatever|where|which|who|whoever|whom|whose|woman){_REST}"
+)
+#: The same for words that may end a clause of their own, and for those that verbs have (*log in*).
+ENDS_CLAUSE = frozenset("is it was were be".split())
+_CLAUSE = re.compile(
+    r"\b(?:after|although|as|because|before|if|once|problem|question|since|that (?=\w)|there|though"
+    rf"|unless|until|when|while|why|without){_REST}"
+)
+PARTICLES = frozenset("in on by".split())
+_VERB = re.compile(
+    r"\b(?:log|sign|check|com[ei]|came|go|went|mov|turn|switch|carr|hold|kick|giv|gave|fill|plug|tun"
+    r"|clock|drop|settl|join|walk|get|got|keep|kept|tak|took|put|bring|brought|step|pass)\w*\s$"
+)
+#: Letters in front of a word that are read for it.
+CLAUSE = 200
 COMMON = 1 / 1000
 #: Log-probability from which on a letter, or two, are a word; a letter beside any other.
 LETTER, TWO_LETTERS, ARTICLE = -6.0, -15.0, -5.0
@@ -77,6 +102,8 @@ MOST_KEPT = 100_000
 
 #: A change of a line and its probability.
 Chance = tuple[Patch, float]
+#: Where a change begins, what stands there and what comes, its probability → that in its text.
+Judge = Callable[[int, str, str, float], float]
 
 
 class Slot(NamedTuple):
@@ -107,10 +134,18 @@ class Spacing:
     Args:
         counts: how often each word is met, in small letters; not all 0.
         bigrams, letters: of the same language.
+        listed: the corrections of a listed misspelling, which becomes nothing else.
     """
 
-    def __init__(self, counts: Mapping[str, float], bigrams: Bigrams, letters: LetterModel) -> None:
+    def __init__(
+        self,
+        counts: Mapping[str, float],
+        bigrams: Bigrams,
+        letters: LetterModel,
+        listed: Callable[[str], Sequence[str]] = lambda word: (),
+    ) -> None:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
+        self._listed = listed
         self._total = math.log(math.fsum(counts.values()))
         self._lines = "\n".join(["", *counts, ""])
         self._common = {*FUNCTION_WORDS}
@@ -131,6 +166,8 @@ class Spacing:
         is_english = "the" in self._common
         frequent = self._common.union(OTHER_WORDS if is_english else ())
         names = map(str.lower, NAMES if is_english else ())
+        #: Common words that are written once.
+        self._once = NEVER_TWICE | TWICE_BEHIND_GAPS if is_english else self._common
         self._common_words = Slips(frequent.intersection(counts))
         self._names = Slips(name for name in names if name in counts)
         self._without_pairs = {contraction.replace("'", "") for contraction in self._negated}
@@ -176,7 +213,9 @@ class Spacing:
         if len(words) > 1:
             return tuple(self._of_two(*words))
         options = [] if case == "name" else [*self._of_one(*words)]
-        return tuple(options or self._slips(words[0], case))
+        options = options or [*self._slips(words[0], case)]
+        listed = self._listed(words[0])
+        return tuple(one for one in options if not listed or " ".join(one.words) in listed)
 
     def _slips(self, word: str, case: str) -> Iterator[Option]:
         """Of a word that is in no list, where spaces explain nothing."""
@@ -205,7 +244,7 @@ class Spacing:
         if "'" in first + second:
             return
         if first == second:
-            if first in self._common:
+            if first in self._once:
                 yield Option((first,), DOUBLED)
             return
         one_word, shortest = first + second, min(len(first), len(second))
@@ -260,20 +299,22 @@ class Spacing:
         line: str,
         places: Sequence[Span],
         wanted: Sequence[Chance],
-        judge: Callable[[str, str, float], float] = lambda before, after, chance: chance,
+        judge: Judge = lambda start, before, after, chance: chance,
     ) -> tuple[list[Chance], list[Chance]]:
         """The changes of single words that a model wants in a line, less those that spaces explain
         better, with probabilities that leave them their share; and the changes of spaces.
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
-            judge: the probability in the text, as of :meth:`.Evidence.respaced`.
+            judge: the probability there, as of :meth:`.LineJudge.respaced`.
         """
         model = {(start, end): after for (start, end, after), _ in wanted}
         chances = {(start, end): chance for (start, end, _), chance in wanted}
         respaced: list[Chance] = []
         doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
+            if self._may_be_twice(slot, line):
+                continue
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
             best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
@@ -284,7 +325,7 @@ class Spacing:
                 continue  # a model knows more words
             if text == " ".join(meant) and slot.span in chances:
                 if "'" not in text:  # no model takes an apostrophe for a term
-                    chance = judge(" ".join(written), text, chance)
+                    chance = judge(slot.span[0], " ".join(written), text, chance)
                 chances[slot.span] = max(chances[slot.span], chance)
                 continue
             for place in chances.keys() & {*slot.places}:
@@ -300,7 +341,7 @@ class Spacing:
         others = [(patch, chances[patch[:2]]) for patch, _ in filter(is_clear, wanted)]
         others = [other for other in others if not any(map(partial(overlap, other), kept))]
         return others, [
-            ((start, end, after), judge(line[start:end], after, chance))
+            ((start, end, after), judge(start, line[start:end], after, chance))
             for (start, end, after), chance in kept
         ]
 
@@ -325,6 +366,17 @@ class Spacing:
             left, right = context(line, places, first)[0], context(line, places, last)[1]
             slot = tuple(places[first : last + 1])
             yield Slot(slot, slot_words, left, right, cases[first])
+
+    def _may_be_twice(self, slot: Slot, line: str) -> bool:
+        """Whether two words that are alike may be right where they stand."""
+        word, *others = slot.words
+        if others != [word] or word in NEVER_TWICE:
+            return False
+        start = slot.span[0]
+        before = line[max(start - CLAUSE, 0) : start].lower()
+        patterns = [_GAP]
+        patterns += [_CLAUSE] if word in ENDS_CLAUSE else [_VERB] if word in PARTICLES else []
+        return any(pattern.search(before) for pattern in patterns)
 
     def _neighbours(
         self, line: str, places: Sequence[Span], cases: Sequence[str]
@@ -359,7 +411,8 @@ class Spacing:
         rated += [(self._text(words, slot) + self._compound(words), None) for words in compounds]
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
-        alone = 0.0 if slot.left or slot.right else ALONE
+        is_twice = len(slot.words) > 1 and slot.words[0] == slot.words[1]
+        alone = 0.0 if slot.left or slot.right or is_twice else ALONE
         rated += [(self._text(words, slot) + price + alone, words) for words, price in options]
         top, best = max(rated, key=itemgetter(0))
         masses = [math.exp(score - top) for score, _ in rated]
