@@ -44,9 +44,9 @@ class Weights(NamedTuple):
 #: judged by its neighbours alone (:mod:`.spacing`).
 WEIGHTS: dict[Kind, Weights] = {
     "word": Weights(-10.0, 0.57, 0.51),
-    "slip": Weights(-8.0, 0.25, 0.7),
+    "slip": Weights(-7.9, 0.25, 0.5),
     "left out": Weights(-11.8, 0.64, 0.2),
-    "put in": Weights(-9.2, 0.42, 0.4),
+    "put in": Weights(-9.0, 0.42, 0.2),
     "apostrophe": Weights(-4.7, 0.69, 0.3),
 }
 #: What counts of the model's log-odds, at least and at most, and of levels.
@@ -67,7 +67,7 @@ NO_VOWEL, ONE_SLIP, SAME_SOUND = -2.4, 0.87, 0.96
 COMPOUND, NO_PROSE, TERM, TERM_TIMES = -1.0, -1.5, -6.0, 3
 #: By how much, in nats, the odds are divided of a word that is written for another one of the
 #: lexicon, of an ambiguous misspelling, and of a misspelling that is a name in the middle of a line.
-CONFUSED, AMBIGUOUS, NAMED = 1.0, 1.0, 8.0
+CONFUSED, AMBIGUOUS, NAMED = 0.5, 1.0, 8.0
 #: Level of a known word that is not even looked at, and of what may be a name.
 LEFT_ALONE, NAME = 7, 4
 #: What is added to words, and the level of what has it.

@@ -18,7 +18,7 @@ LANGUAGES = (
 #: least, and such a share. Listed misspellings count in a line that has other such words.
 STRANGE, SHARE_OF_LINE, SHARE_OF_PART = 2, 0.15, 0.4
 #: Words of a part, at least; of a run of strange words, and its share.
-WORDS, SHARE_OF_RUN = 3, 0.6
+WORDS, SHARE_OF_RUN, STRANGE_IN_RUN = 3, 0.6, 3
 #: Where no library can be asked, such a share is another language.
 SHARE_OF_FOREIGN = 0.5
 
@@ -88,5 +88,6 @@ class Languages:
         begin = 0
         for place, number in enumerate(strange):
             if place + 1 == len(strange) or strange[place + 1] - number > 2:
-                yield words[strange[begin] : number + 1], SHARE_OF_RUN
+                if place + 1 - begin >= STRANGE_IN_RUN:
+                    yield words[strange[begin] : number + 1], SHARE_OF_RUN
                 begin = place + 1

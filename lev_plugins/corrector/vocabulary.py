@@ -12,7 +12,6 @@ from types import MappingProxyType
 import numpy as np
 
 from ..metrics.word_edits import WordEdit, word_edits
-from .lettering import bare_letters
 from .lexicon import Bigrams, Confusions, LetterModel, Lexicon, Lookup
 from .near_words import distance
 from .spacing import Spacing
@@ -101,7 +100,7 @@ class Vocabulary:
     def _corrections(self, text: str) -> tuple[str, ...]:
         """What the table has for a text as it stands, else without punctuation around it, else in
         small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*);
-        of several the one that only puts spaces or apostrophes in (*childrens*)."""
+        of several the one that only puts an apostrophe in (*childrens*)."""
         table = self.lookup.corrections if self.lookup else {}
         core = core_of(text)
         if text in table:
@@ -113,7 +112,7 @@ class Vocabulary:
             corrections = tuple(
                 with_case(correction, core) for correction in table.get(core.lower(), ())
             )
-        same = [right for right in corrections or () if bare_letters(right) == bare_letters(core)]
+        same = [right for right in corrections or () if right.replace("'", "") == core]
         return tuple(text.replace(core, right, 1) for right in same or corrections or ())
 
     def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
