@@ -14,7 +14,7 @@ from . import loading, spacing
 from .backends import Answer, Backend
 from .calibration import calibrated
 from .edits import Correction, Edit, Reason, apply_edits, placed, whole_words
-from .evidence import Evidence, LineJudge, Run
+from .evidence import Evidence, LineJudge, Run, inside
 from .known_words import KnownWords
 from .languages import Languages
 from .markup import as_asked, is_shouted
@@ -31,7 +31,7 @@ from .protection import (
 )
 from .readings import Reading, groups
 from .settings import DEFAULTS, Settings, chosen
-from .spacing import Chance
+from .spacing import Chance, between
 from .text_prior import TextPrior
 from .units import (
     HYPHENS,
@@ -259,8 +259,7 @@ class Corrector:
 
     def _is_asked(self, unit: Unit, foreign: Sequence[Span], evidence: Evidence) -> bool:
         """Whether the model is asked about a unit of a line with foreign parts."""
-        inside = any(start <= unit.start < end for start, end in foreign)
-        return not (inside or evidence.leaves_alone(unit.text))
+        return not (inside(unit.start, foreign) or evidence.leaves_alone(unit.text))
 
     def _learn(
         self, reading: Reading, answers: Mapping[tuple[str, Context], Answer | None]
@@ -395,11 +394,8 @@ class Corrector:
         asked_spans = protected_spans(asked if respaced else (), line, shown, markup)
         for (start, end, after), chance in whole_words(line, changes):
             before = line[start:end]
-            inside = [
-                (first, last) for (first, last, _), _ in respaced if start <= first and last <= end
-            ]
-            spaced = bool(inside)
-            is_covered = any(covered(asked_spans, *place) for place in inside)
+            spaced = between(respaced, start, end)
+            is_covered = any(covered(asked_spans, first, last) for (first, last, _), _ in spaced)
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"

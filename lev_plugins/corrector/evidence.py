@@ -15,10 +15,11 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
+from operator import itemgetter
 from typing import Literal, NamedTuple, Protocol
 
 from rapidfuzz.distance import OSA
@@ -156,7 +157,7 @@ class Evidence:
                 self._lines += 1
                 self._foreign_lines += (0, len(line)) in parts
             if counted:
-                own = (word for word in words if word.strange and not _inside(word.start, parts))
+                own = (word for word in words if word.strange and not inside(word.start, parts))
                 self.run.met.update(line[word.start : word.end] for word in own)
             if not skip:
                 self._count(line, words)
@@ -243,6 +244,10 @@ class LineJudge:
         return [rating(looked_up(self._line[start:end])) for start, end in self._places]
 
     @cached_property
+    def _starts(self) -> list[int]:
+        return [start for start, _ in self._places]
+
+    @cached_property
     def _sum_ratings(self) -> list[float]:
         """Of the first words, by their number."""
         return [*accumulate(self._ratings, initial=0.0)]
@@ -256,7 +261,7 @@ class LineJudge:
 
     def _plainness(self, start: int, end: int) -> float:
         """What the rest of the line adds to the log-odds of an edit."""
-        starts = [place[0] for place in self._places]
+        starts = self._starts
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1)
         first, count = max(first, 0), len(self._places)
         others = count - (last - first)
@@ -351,5 +356,7 @@ def _is_plain(token: str) -> bool:
     return not letters or letters.isalpha()
 
 
-def _inside(place: int, parts: Iterable[Span]) -> bool:
-    return any(start <= place < end for start, end in parts)
+def inside(place: int, parts: Sequence[Span]) -> bool:
+    """Whether a character is in one of several parts of a line, in order."""
+    number = bisect_right(parts, place, key=itemgetter(0)) - 1
+    return number >= 0 and place < parts[number][1]

@@ -9,9 +9,10 @@ all letters but for those slips.
 
 import math
 import re
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import compress
 from operator import itemgetter
 from typing import NamedTuple
@@ -98,6 +99,8 @@ OF_STEM = -5.0
 SURE = 0.8
 #: A known word that is met so often is not divided.
 OFTEN = -12.5
+#: Letters of a word in which spaces are sought, at most.
+LONGEST = 40
 MOST_KEPT = 100_000
 
 #: A change of a line and its probability.
@@ -210,6 +213,8 @@ class Spacing:
     def _found(self, words: Words, case: str) -> tuple[Option, ...]:
         """Of one word, or of two beside each other; ``case``: as of :func:`case_of`, of the first
         one."""
+        if max(map(len, words)) > LONGEST:
+            return ()
         if len(words) > 1:
             return tuple(self._of_two(*words))
         options = [] if case == "name" else [*self._of_one(*words)]
@@ -339,7 +344,7 @@ class Spacing:
 
         kept = disjoint([*filter(is_clear, respaced)])
         others = [(patch, chances[patch[:2]]) for patch, _ in filter(is_clear, wanted)]
-        others = [other for other in others if not any(map(partial(overlap, other), kept))]
+        others = [other for other in others if not overlaps(kept, other)]
         return others, [
             ((start, end, after), judge(start, line[start:end], after, chance))
             for (start, end, after), chance in kept
@@ -445,10 +450,17 @@ def is_foreign(sum_rated: float, count: int) -> bool:
     return count > 0 and sum_rated < FOREIGN * count
 
 
-def overlap(change: Chance, other: Chance) -> bool:
-    """Whether two changes touch the same characters."""
-    (start, end, _), (first, last, _) = change[0], other[0]
-    return start < last and first < end
+def overlaps(changes: Sequence[Chance], other: Chance) -> bool:
+    """Whether one of disjoint changes, in order, touches characters that another one touches."""
+    start, end, _ = other[0]
+    number = bisect_right(changes, start, key=lambda change: change[0][1])
+    return number < len(changes) and changes[number][0][0] < end
+
+
+def between(changes: Sequence[Chance], start: int, end: int) -> Sequence[Chance]:
+    """The disjoint changes, in order, that lie between two places."""
+    first = bisect_left(changes, start, key=lambda change: change[0][0])
+    return changes[first : bisect_right(changes, end, key=lambda change: change[0][1])]
 
 
 def disjoint(changes: Sequence[Chance]) -> list[Chance]:
@@ -460,6 +472,6 @@ def disjoint(changes: Sequence[Chance]) -> list[Chance]:
 
     kept: list[Chance] = []
     for change in sorted(changes, key=rank, reverse=True):
-        if not any(map(partial(overlap, change), kept)):
-            kept.append(change)
-    return sorted(kept)
+        if not overlaps(kept, change):
+            insort(kept, change)
+    return kept
