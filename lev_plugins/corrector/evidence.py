@@ -1,8 +1,8 @@
 """How sure an edit has to be where it stands: what its line and lists of words that exist tell.
 
-A word that is in no list is more often a term than an error. How often depends on what surrounds it:
-in plain sentences of everyday words it is rather an error, among symbols and rare words rather a
-term. Other errors of the text tell nothing: they make no term suspicious.
+A word that is in no list is more often a term than an error. How often depends on its line: in plain
+sentences of everyday words it is rather an error, among symbols and rare words rather a term.
+Other errors of the text tell nothing: they make no term suspicious.
 
 - a *known misspelling* needs no more than the model's own probability;
 - any other edit is judged by a logistic regression on the model's probability, the kind of edit,
@@ -44,10 +44,10 @@ class Weights(NamedTuple):
 #: Fitted on misspellings in running text and 400,000 words of right text. A word written twice is
 #: judged by its neighbours alone (:mod:`.spacing`).
 WEIGHTS: dict[Kind, Weights] = {
-    "word": Weights(-10.0, 0.57, 0.51),
-    "slip": Weights(-7.9, 0.25, 0.5),
-    "left out": Weights(-11.8, 0.64, 0.2),
-    "put in": Weights(-9.0, 0.42, 0.2),
+    "word": Weights(-11.0, 0.57, 0.51),
+    "slip": Weights(-9.3, 0.25, 0.5),
+    "left out": Weights(-13.3, 0.64, 0.2),
+    "put in": Weights(-9.4, 0.42, 0.3),
     "apostrophe": Weights(-4.7, 0.69, 0.3),
 }
 #: What counts of the model's log-odds, at least and at most, and of levels.
@@ -57,17 +57,17 @@ CLIPPED, CLIPPED_SLIP, HIGHEST = (-4.0, 8.0), (-4.0, 20.0), 6
 OTHERS, MOST_OTHERS = 0.37, 8
 EVERYDAY, RARE_AND_USUAL = 0.11, (-12.0, -6.0)
 PLAIN = 7.1
-#: The plainness of a text of so many words or more: what the share of its tokens that are words, and
-#: the mean log-probability of its known words, count beyond those of no telling text. Below the
-#: first bound it is a technical one, which is added; above the second it adds to the log-odds.
+#: The plainness of a text of so many words or more: what the share of its tokens that are words,
+#: and the mean log-probability of its known words, count beyond those of other texts. From a bound
+#: on it adds to the log-odds, as in letters and essays; in manuals it never does.
 WORDS_TELL, TEXT_PLAIN, TEXT_USUAL = 100, (60.0, 0.97), (2.0, -7.8)
-TECHNICAL, IN_TECHNICAL, EVERYDAY_FROM, IN_EVERYDAY, MOST_IN_EVERYDAY = -0.6, -2.0, 1.5, 2.0, 4.0
+EVERYDAY_FROM, IN_EVERYDAY, MOST_IN_EVERYDAY = 1.5, 2.8, 5.5
 #: Of an unknown word: no vowel; one letter differs; no consonant does.
 NO_VOWEL, ONE_SLIP, SAME_SOUND = -2.4, 0.87, 0.96
 #: Of a part of a word with hyphens, in files that are not prose, and of a term of the run.
 COMPOUND, NO_PROSE, TERM, TERM_TIMES = -1.0, -1.5, -6.0, 3
 #: By how much, in nats, the odds are divided of a word that is written for another one of the
-#: lexicon, of an ambiguous misspelling, and of a misspelling that is a name in the middle of a line.
+#: lexicon, of an ambiguous misspelling, and of a misspelling that is a name inside a line.
 CONFUSED, AMBIGUOUS, NAMED = 0.5, 1.0, 8.0
 #: Level of a known word that is not even looked at, and of what may be a name.
 LEFT_ALONE, NAME = 7, 4
@@ -182,8 +182,6 @@ class Evidence:
         (weight, usual_share), (other, usual_rating) = TEXT_PLAIN, TEXT_USUAL
         plain = weight * (self._plain / self._tokens - usual_share)
         plain += other * (self._sum_known / self._known - usual_rating)
-        if plain < TECHNICAL:
-            return IN_TECHNICAL
         return min(max(IN_EVERYDAY * (plain - EVERYDAY_FROM), 0.0), MOST_IN_EVERYDAY)
 
     def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:

@@ -40,7 +40,7 @@ def as_written(letters: str, words: Words) -> str:
 
 def spaced(letters: str, words: Words) -> str:
     """Letters as these words, which begin with them: with their spaces and apostrophes."""
-    parts, rest = [], iter(letters)
+    parts, rest = [], iter(bare_letters(letters))
     for word in words:
         text = "".join(mark if mark == "'" else next(rest) for mark in word)
         parts.append(text.capitalize() if word.split("'")[0] == "i" else text)

@@ -25,7 +25,7 @@ from .lettering import Words, as_written, case_of, has_letters_of, looked_up
 from .lexicon import Bigrams, LetterModel
 from .markup import is_shouted
 from .slips import NAMES, Slips
-from .units import HYPHENS, Span, context
+from .units import APOSTROPHES, HYPHENS, Span, context
 
 #: Log-probability of a word that is in no list, less that of its letters; with a capital.
 UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
@@ -62,7 +62,7 @@ FUNCTION_WORDS = (
     "too under until up upon us very was we were what when where whether which while who whose why "
     "will with within without would yet you your"
 ).split()
-#: Words that right text never has twice in a row; others, which it has where a clause has left a gap
+#: Words that right text never has twice in a row; others, which it has where a clause has a gap
 #: (*what it is is*, *if you see it it helps*); and particles of verbs (*to log in in time*).
 NEVER_TWICE = frozenset("a an and because but every or our than the their they we your".split())
 TWICE_BEHIND_GAPS = frozenset(
@@ -79,6 +79,7 @@ _CLAUSE = re.compile(
     r"\b(?:after|although|as|because|before|if|once|problem|question|since|that (?=\w)|there|though"
     rf"|unless|until|when|while|why|without){_REST}"
 )
+_OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
 PARTICLES = frozenset("in on by".split())
 _VERB = re.compile(
     r"\b(?:log|sign|check|com[ei]|came|go|went|mov|turn|switch|carr|hold|kick|giv|gave|fill|plug|tun"
@@ -235,8 +236,8 @@ class Spacing:
 
     def _of_one(self, word: str) -> Iterator[Option]:
         known = word in self._counts
-        contraction = self._contracted.get(word)
-        if contraction and (not known or contraction in self._negated):
+        contraction = self._contracted.get(word.replace("'", ""), word)
+        if contraction != word and (not known or contraction in self._negated):
             yield Option((contraction,), APOSTROPHE)
         for cut in range(1, len(word)) if self.word(word) < OFTEN else ():
             pair = word[:cut], word[cut:]
@@ -345,9 +346,12 @@ class Spacing:
         kept = disjoint([*filter(is_clear, respaced)])
         others = [(patch, chances[patch[:2]]) for patch, _ in filter(is_clear, wanted)]
         others = [other for other in others if not overlaps(kept, other)]
-        return others, [
+        kept = [
             ((start, end, after), judge(start, line[start:end], after, chance))
             for (start, end, after), chance in kept
+        ]
+        return [_with_mark_behind(line, other) for other in others], [
+            _with_mark_behind(line, change) for change in kept
         ]
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
@@ -433,6 +437,17 @@ class Spacing:
         price = first_price + SLIP * (slips - 1)
         words = tuple(" ".join(meant).split())
         return self._text(words, slot) + price
+
+
+def _with_mark_behind(line: str, change: Chance) -> Chance:
+    """A change that puts an apostrophe into a word, with the one behind it (*isnt'*), unless that
+    ends a quotation."""
+    (start, end, after), chance = change
+    before = looked_up(line[start:end])
+    added = "'" in looked_up(after) and "'" not in before and line[end : end + 1] in {*APOSTROPHES}
+    if added and not _OPENS_QUOTE.search(line[max(start - CLAUSE, 0) : start]):
+        end += 1
+    return (start, end, after), chance
 
 
 def most_frequent(counts: Mapping[str, float], most: int) -> list[str]:
