@@ -13,7 +13,16 @@ from ..io.text_files import require_files
 from . import loading, spacing
 from .backends import Answer, Backend
 from .calibration import calibrated
-from .edits import Correction, Edit, Reason, apply_edits, placed, whole_words
+from .edits import (
+    Chance,
+    Correction,
+    Edit,
+    Reason,
+    apply_edits,
+    between,
+    placed,
+    whole_words,
+)
 from .evidence import Evidence, LineJudge, Run, inside
 from .known_words import KnownWords
 from .languages import Languages
@@ -31,7 +40,6 @@ from .protection import (
 )
 from .readings import Reading, groups
 from .settings import DEFAULTS, Settings, chosen
-from .spacing import Chance, between
 from .text_prior import TextPrior
 from .units import (
     HYPHENS,

@@ -1,7 +1,7 @@
 """How sure an edit has to be where it stands: what its line and lists of words that exist tell.
 
-A word that is in no list is more often a term than an error. How often depends on its line: in plain
-sentences of everyday words it is rather an error, among symbols and rare words rather a term.
+A word that is in no list is more often a term than an error. How often depends on its line: in
+plain sentences of everyday words it is rather an error, among symbols and rare words rather a term.
 Other errors of the text tell nothing: they make no term suspicious.
 
 - a *known misspelling* needs no more than the model's own probability;

@@ -9,7 +9,7 @@ all letters but for those slips.
 
 import math
 import re
-from bisect import bisect_left, bisect_right, insort
+from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import OSA
 
-from .edits import Patch
+from .doubled import CLAUSE, NEVER_TWICE, TWICE_BEHIND_GAPS, may_be_twice
+from .edits import Chance, overlaps
 from .lettering import Words, as_written, case_of, has_letters_of, looked_up
 from .lexicon import Bigrams, LetterModel
 from .markup import is_shouted
@@ -62,31 +63,8 @@ FUNCTION_WORDS = (
     "too under until up upon us very was we were what when where whether which while who whose why "
     "will with within without would yet you your"
 ).split()
-#: Words that right text never has twice in a row; others, which it has where a clause has a gap
-#: (*what it is is*, *if you see it it helps*); and particles of verbs (*to log in in time*).
-NEVER_TWICE = frozenset("a an and because but every or our than the their they we your".split())
-TWICE_BEHIND_GAPS = frozenset(
-    "about as at be by for from if in into is it of on to was were when with without".split()
-)
-_REST = r"\b[^.;:!?]*$"
-_GAP = re.compile(
-    r"\b(?:all|anything|everything|guy|how|man|nothing|ones|people|person|something|things?|way|what"
-    rf"|whatever|where|which|who|whoever|whom|whose|woman){_REST}"
-)
-#: The same for words that may end a clause of their own, and for those that verbs have (*log in*).
-ENDS_CLAUSE = frozenset("is it was were be".split())
-_CLAUSE = re.compile(
-    r"\b(?:after|although|as|because|before|if|once|problem|question|since|that (?=\w)|there|though"
-    rf"|unless|until|when|while|why|without){_REST}"
-)
+#: The mark that a quotation begins with.
 _OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
-PARTICLES = frozenset("in on by".split())
-_VERB = re.compile(
-    r"\b(?:log|sign|check|com[ei]|came|go|went|mov|turn|switch|carr|hold|kick|giv|gave|fill|plug|tun"
-    r"|clock|drop|settl|join|walk|get|got|keep|kept|tak|took|put|bring|brought|step|pass)\w*\s$"
-)
-#: Letters in front of a word that are read for it.
-CLAUSE = 200
 COMMON = 1 / 1000
 #: Log-probability from which on a letter, or two, are a word; a letter beside any other.
 LETTER, TWO_LETTERS, ARTICLE = -6.0, -15.0, -5.0
@@ -104,8 +82,6 @@ OFTEN = -12.5
 LONGEST = 40
 MOST_KEPT = 100_000
 
-#: A change of a line and its probability.
-Chance = tuple[Patch, float]
 #: Where a change begins, what stands there and what comes, its probability → that in its text.
 Judge = Callable[[int, str, str, float], float]
 
@@ -123,6 +99,11 @@ class Slot(NamedTuple):
     @property
     def span(self) -> Span:
         return self.places[0][0], self.places[-1][1]
+
+    @property
+    def is_twice(self) -> bool:
+        """Whether it is a word written twice."""
+        return len(self.words) > 1 and self.words[0] == self.words[1]
 
 
 class Option(NamedTuple):
@@ -319,7 +300,7 @@ class Spacing:
         respaced: list[Chance] = []
         doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
-            if self._may_be_twice(slot, line):
+            if slot.is_twice and may_be_twice(slot.words[0], line, slot.span[0]):
                 continue
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
@@ -376,17 +357,6 @@ class Spacing:
             slot = tuple(places[first : last + 1])
             yield Slot(slot, slot_words, left, right, cases[first])
 
-    def _may_be_twice(self, slot: Slot, line: str) -> bool:
-        """Whether two words that are alike may be right where they stand."""
-        word, *others = slot.words
-        if others != [word] or word in NEVER_TWICE:
-            return False
-        start = slot.span[0]
-        before = line[max(start - CLAUSE, 0) : start].lower()
-        patterns = [_GAP]
-        patterns += [_CLAUSE] if word in ENDS_CLAUSE else [_VERB] if word in PARTICLES else []
-        return any(pattern.search(before) for pattern in patterns)
-
     def _neighbours(
         self, line: str, places: Sequence[Span], cases: Sequence[str]
     ) -> Iterator[tuple[int, int]]:
@@ -420,8 +390,7 @@ class Spacing:
         rated += [(self._text(words, slot) + self._compound(words), None) for words in compounds]
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
-        is_twice = len(slot.words) > 1 and slot.words[0] == slot.words[1]
-        alone = 0.0 if slot.left or slot.right or is_twice else ALONE
+        alone = 0.0 if slot.left or slot.right or slot.is_twice else ALONE
         rated += [(self._text(words, slot) + price + alone, words) for words, price in options]
         top, best = max(rated, key=itemgetter(0))
         masses = [math.exp(score - top) for score, _ in rated]
@@ -463,19 +432,6 @@ def most_frequent(counts: Mapping[str, float], most: int) -> list[str]:
 def is_foreign(sum_rated: float, count: int) -> bool:
     """Whether so many words, whose ratings have this sum, are rather those of another language."""
     return count > 0 and sum_rated < FOREIGN * count
-
-
-def overlaps(changes: Sequence[Chance], other: Chance) -> bool:
-    """Whether one of disjoint changes, in order, touches characters that another one touches."""
-    start, end, _ = other[0]
-    number = bisect_right(changes, start, key=lambda change: change[0][1])
-    return number < len(changes) and changes[number][0][0] < end
-
-
-def between(changes: Sequence[Chance], start: int, end: int) -> Sequence[Chance]:
-    """The disjoint changes, in order, that lie between two places."""
-    first = bisect_left(changes, start, key=lambda change: change[0][0])
-    return changes[first : bisect_right(changes, end, key=lambda change: change[0][1])]
 
 
 def disjoint(changes: Sequence[Chance]) -> list[Chance]:
