@@ -129,7 +129,7 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
 #: seconds; longer than others wait, as lines that are read together tell more of their text
 PAUSE = 0.2
 FOREIGN = (
-    "most words are unknown, as in another language, so edits below 0.9 are not made "
+    "most words are unknown, as in another language, so its lines stay, or edits below 0.9 "
     "(--protect none makes them)"
 )
 

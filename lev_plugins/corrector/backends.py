@@ -122,6 +122,9 @@ class Backend:
     #: Whether a list has a word as right.
     knows: Callable[[str], bool] = staticmethod(lambda word: False)
 
+    #: How usual a word in small letters is: its log-probability.
+    rating: Callable[[str], float] = staticmethod(lambda word: 0.0)
+
     @property
     def odds_of_capital(self) -> float:
         """By how much a capital divides the odds of an edit of a word."""

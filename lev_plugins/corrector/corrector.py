@@ -14,8 +14,17 @@ from ..io.text_files import require_files
 from . import loading, spacing
 from .backends import Answer, Backend
 from .calibration import calibrated
-from .edits import Correction, Edit, Reason, apply_edits, placed, whole_words
-from .evidence import Evidence, Run
+from .edits import (
+    Chance,
+    Correction,
+    Edit,
+    Reason,
+    apply_edits,
+    between,
+    placed,
+    whole_words,
+)
+from .evidence import Evidence, LineJudge, Run, inside
 from .known_words import KnownWords
 from .languages import Languages
 from .markup import as_asked, is_shouted
@@ -32,7 +41,6 @@ from .protection import (
 )
 from .readings import Reading, groups
 from .settings import DEFAULTS, Settings, chosen
-from .spacing import Chance
 from .text_prior import TextPrior
 from .units import (
     HYPHENS,
@@ -54,6 +62,8 @@ if TYPE_CHECKING:
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
+#: Probability of an edit from which it is made by default where the line tells (:mod:`.evidence`).
+RIGHT = 0.5
 #: By how much the odds of an edit of a sentence's first word are divided: it may be a name.
 OPENING = 4.0
 _CODE = CodeProtection()
@@ -184,6 +194,7 @@ class Corrector:
             protect=protect,
             protect_words=protect_words,
             batch_size=batch_size,
+            counted=False,
         )
         return next(corrected)
 
@@ -220,6 +231,7 @@ class Corrector:
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
         batch_size: int = 64,
+        counted: bool = True,
     ) -> Iterator[list[Correction]]:
         """The corrections of several texts, one after the other; other arguments and errors as of
         :meth:`correct`.
@@ -229,14 +241,15 @@ class Corrector:
 
         Args:
             texts: lines, document and ignored of each, as of :meth:`correct`.
+            counted: whether a word that returns in them is rather a term.
         """
         protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
-        threshold = self.settings.min_confidence if min_confidence is None else min_confidence
+        threshold = self.min_confidence if min_confidence is None else min_confidence
         require_share("min_confidence=", threshold, "certainty")
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be 1 or more")
-        readings = [self._reading(*text) for text in texts]
+        readings = [self._reading(*text, counted) for text in texts]
         for group in groups(readings):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for reading in group for line in reading.units for unit in line)
@@ -250,7 +263,11 @@ class Corrector:
                 yield list(self._corrections(reading, answers, threshold, protections))
 
     def _reading(
-        self, lines: Sequence[str], document: Document | None, ignored: Sequence[bool]
+        self,
+        lines: Sequence[str],
+        document: Document | None,
+        ignored: Sequence[bool],
+        counted: bool,
     ) -> Reading:
         ignored = ignored or [False] * len(lines)
         code = document.read(lines, ignored) if document else [False] * len(lines)
@@ -267,7 +284,7 @@ class Corrector:
         evidence = document.evidence if document else self._evidence()
         foreign: Sequence[Sequence[Span]] = [()] * len(lines)
         if evidence is not None:
-            foreign = evidence.read(shown, skipped, words)
+            foreign = evidence.read(shown, skipped, words, counted)
             units = [
                 [unit for unit in line_units if self._is_asked(unit, parts, evidence)]
                 for line_units, parts in zip(units, foreign, strict=True)
@@ -276,21 +293,19 @@ class Corrector:
 
     def _is_asked(self, unit: Unit, foreign: Sequence[Span], evidence: Evidence) -> bool:
         """Whether the model is asked about a unit of a line with foreign parts."""
-        inside = any(start <= unit.start < end for start, end in foreign)
-        return not (inside or evidence.leaves_alone(unit.text))
+        return not (inside(unit.start, foreign) or evidence.leaves_alone(unit.text))
 
     def _learn(
         self, reading: Reading, answers: Mapping[tuple[str, Context], Answer | None]
     ) -> None:
-        """Tells what a text's words say of the sure errors in it."""
+        """Tells what a text's words say of the errors in it."""
+        if reading.prior is None:
+            return
         for line, units in zip(reading.shown, reading.units, strict=True):
             for unit in units:
                 for chance in (answers[unit.text, unit.context] or {}).values():
                     chance = calibrated(chance, self.settings.temperature)
-                    if reading.evidence:
-                        reading.evidence.learn(unit.text, chance)
-                    if reading.prior:
-                        reading.prior.learn(line[unit.start : unit.end], unit.text, chance)
+                    reading.prior.learn(line[unit.start : unit.end], unit.text, chance)
 
     def _corrections(
         self,
@@ -301,7 +316,7 @@ class Corrector:
     ) -> Iterator[Correction]:
         """Of each line of a text; arguments as of :meth:`_corrected`."""
         document = reading.document
-        if document and document.foreign:
+        if document and document.foreign and reading.evidence is None:
             threshold = max(threshold, SURE)
         for number, line in enumerate(reading.lines):
             if reading.skipped[number]:
@@ -333,6 +348,12 @@ class Corrector:
             return None
         run = others.run if others else Run(self.backend, self._known, self._languages)
         return Evidence(run, path)
+
+    @property
+    def min_confidence(self) -> float:
+        """Probability from which an edit is made where a call does not say."""
+        careful = self._known is not None and not self.eager
+        return max(self.settings.min_confidence, RIGHT * careful)
 
     @cached_property
     def _known(self) -> KnownWords | None:
@@ -387,12 +408,13 @@ class Corrector:
         """A line of a text with the edits that are sure enough and touch nothing protected;
         ``answers``: of units that are written alike in the same context."""
         line, shown, units = reading.lines[number], reading.shown[number], reading.units[number]
-        wanted, respaced = self._wanted(reading, number, answers), list[Chance]()
-        if self.backend.spacing and reading.words[number]:
-            text = reading.evidence or reading.prior
-            judge = (text.respaced,) if text else ()
-            places = reading.words[number]
-            wanted, respaced = self.backend.spacing.combined(shown, places, wanted, *judge)
+        places = reading.words[number]
+        judge = reading.evidence.line(shown, places) if reading.evidence else None
+        wanted, respaced = self._wanted(reading, number, answers, judge), list[Chance]()
+        if self.backend.spacing and places:
+            text = judge or reading.prior
+            asks = (text.respaced,) if text else ()
+            wanted, respaced = self.backend.spacing.combined(shown, places, wanted, *asks)
         unterminated = tuple(
             (unit.start, unit.end) for unit in units if answers[unit.text, unit.context] is None
         )
@@ -406,17 +428,14 @@ class Corrector:
         asked_spans = protected_spans(asked if respaced else (), line, shown, markup)
         for (start, end, after), chance in whole_words(line, changes):
             before = line[start:end]
-            inside = [
-                (first, last) for (first, last, _), _ in respaced if start <= first and last <= end
-            ]
-            spaced = bool(inside)
-            is_covered = any(covered(asked_spans, *place) for place in inside)
+            spaced = between(respaced, start, end)
+            is_covered = any(covered(asked_spans, first, last) for (first, last, _), _ in spaced)
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"
             elif touched(protected, start, before, after) or is_covered:
                 reason = "protected"
-            elif chance < (max(least, spacing.SURE) if spaced else least):
+            elif chance < (max(least, spacing.SURE) if spaced and judge is None else least):
                 reason = "confidence"
             elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"
@@ -428,10 +447,10 @@ class Corrector:
         reading: Reading,
         number: int,
         answers: Mapping[tuple[str, Context], Answer | None],
+        judge: LineJudge | None,
     ) -> list[Chance]:
-        """The changes of units that the model wants in a line, each with its probability in this
-        text."""
-        line, judge = reading.shown[number], reading.evidence or reading.document
+        """The changes of units that the model wants in a line, each with its probability there."""
+        line, document = reading.shown[number], reading.document
         shouted = self.unit == "letters" and is_shouted(line)
         wanted: list[Chance] = []
         for unit in reading.units[number]:
@@ -441,10 +460,12 @@ class Corrector:
                 if unit.text[:1] != written[:1] and not shouted:  # it may be a name
                     opening = min(OPENING, self.backend.odds_of_capital)
                     chance = chance / (chance + opening * (1 - chance))
+                start, end, after = placed(line, unit.start, unit.end, edit)
                 if judge:
                     in_compound = compound(line, unit.start, unit.end) is not None
-                    chance = judge.probability(written, chance, in_compound)
-                start, end, after = placed(line, unit.start, unit.end, edit)
+                    chance = judge.probability(unit.start, written, after, chance, in_compound)
+                elif document:
+                    chance = document.probability(written, chance)
                 cased = after.upper() if shouted else with_case(after, written)
                 after = cased if unit.text != written else after
                 wanted.append(((start, end, after), chance))

@@ -1,6 +1,7 @@
 """What was changed: minimal scripts between two sequences, edits of the words of a line."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +15,8 @@ from ..metrics.word_edits import WordEdit
 
 #: ``line[start:end]`` gives way to a text.
 Patch = tuple[int, int, str]
+#: A change of a line and its probability.
+Chance = tuple[Patch, float]
 Reason = Literal["unknown", "protected", "length", "confidence"]
 
 
@@ -146,3 +149,16 @@ def whole_words(line: str, changes: Iterable[tuple[Patch, float]]) -> list[tuple
 
 def _spaceless(both: str) -> bool:
     return len(both) == 2 and not any(map(str.isspace, both))
+
+
+def overlaps(changes: Sequence[Chance], other: Chance) -> bool:
+    """Whether one of disjoint changes, in order, touches characters that another one touches."""
+    start, end, _ = other[0]
+    number = bisect_right(changes, start, key=lambda change: change[0][1])
+    return number < len(changes) and changes[number][0][0] < end
+
+
+def between(changes: Sequence[Chance], start: int, end: int) -> Sequence[Chance]:
+    """The disjoint changes, in order, that lie between two places."""
+    first = bisect_left(changes, start, key=lambda change: change[0][0])
+    return changes[first : bisect_right(changes, end, key=lambda change: change[0][1])]

@@ -1,50 +1,76 @@
-"""How sure an edit has to be in a text: what its words tell, and lists of words that exist.
+"""How sure an edit has to be where it stands: what its line and lists of words that exist tell.
 
-A word that is in no list is more often a term than an error. How often depends on the text: where
-many of its other words are known misspellings, or wrong beyond doubt, an unknown one is an error,
-too. The odds of an edit are divided by what speaks for the word as it is written:
+A word that is in no list is more often a term than an error. How often depends on its line: in
+plain sentences of everyday words it is rather an error, among symbols and rare words rather a term.
+Other errors of the text tell nothing: they make no term suspicious.
 
-- a *known misspelling* needs no more than the model's own probability, also where it returns;
-- any other word is judged by the share of sure errors among the text's unknown words, the more
-  severely the fewer there are, and by the level of the word in :class:`.KnownWords`;
-- a word that stands several times, in one or more files of a run, spelt alike, is a term.
+- a *known misspelling* needs no more than the model's own probability;
+- any other edit is judged by a logistic regression on the model's probability, the kind of edit,
+  the level of the word in :class:`.KnownWords`, how plain its line is and how plain the text;
+- a word that stands several times in the files of one run, spelt alike, is a term.
 """
 
 import math
 import os
+import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
+from itertools import accumulate
+from operator import itemgetter
+from typing import Literal, NamedTuple, Protocol
+
+from rapidfuzz.distance import OSA
 
 from .known_words import KnownWords
 from .languages import Languages, Word
-from .units import HYPHENS, Span, plain_apostrophes
+from .lettering import bare_letters, case_of, looked_up
+from .markup import is_shouted, without_markup
+from .units import HYPHENS, Span
 
-#: Sure errors for each unknown word: from the first share on all edits are made that the model
-#: wants; up to the second one the bar is highest.
-CARELESS, CAREFUL = 0.3, 0.05
-#: Sure errors and unknown words of which a text is taken to have had so many before it is read.
-BEFORE = (0.2, 10.0)
-#: By how much the odds of an edit are divided where the bar is highest, in nats; what is added in
-#: files that are not prose.
-BAR, BAR_OF_CODE = 8.0, 1.5
-#: The same for a word that is written for another one of the lexicon, an apostrophe left out, a
-#: space left out, a space put in or moved, a word written twice, and a slip of a letter.
-CONFUSED, APOSTROPHE, LEFT_OUT, PUT_IN, DOUBLED, SLIPPED = 3.0, 16.0, 6.0, 12.0, 2.5, 24.0
-#: What an ambiguous misspelling (several corrections are listed) counts less, in nats.
-AMBIGUOUS = 1.0
-#: The power of how often an unknown word is met by which the odds are divided, and what is added
-#: from so many times on.
-REPEATED, TERM, TERM_TIMES = 3.0, 4.0, 3
-#: What a part of a word with hyphens is rather a name by.
-COMPOUND = 2.0
-#: An edit of an unknown word that is a sure error: its probability, where no list knows the word.
-SURE = 0.99
-#: Level of a known word that is not even looked at where few sure errors are known.
-LEFT_ALONE = 4
-#: Level of a name, which stays where it has a capital, though it is listed as a misspelling.
-NAME = 9
+Kind = Literal["word", "slip", "left out", "put in", "apostrophe", "doubled"]
+
+
+class Weights(NamedTuple):
+    """Of a kind of edit: added to the log-odds, what those of the model count, and each level."""
+
+    prior: float
+    model: float
+    level: float
+
+
+#: Fitted on misspellings in running text and 400,000 words of right text. A word written twice is
+#: judged by its neighbours alone (:mod:`.spacing`).
+WEIGHTS: dict[Kind, Weights] = {
+    "word": Weights(-11.0, 0.57, 0.51),
+    "slip": Weights(-9.3, 0.25, 0.5),
+    "left out": Weights(-13.3, 0.64, 0.2),
+    "put in": Weights(-9.4, 0.42, 0.3),
+    "apostrophe": Weights(-4.7, 0.69, 0.3),
+}
+#: What counts of the model's log-odds, at least and at most, and of levels.
+CLIPPED, CLIPPED_SLIP, HIGHEST = (-4.0, 8.0), (-4.0, 20.0), 6
+#: Of a line: each other word up to so many, their mean log-probability between two bounds, and the
+#: share of tokens that are words.
+OTHERS, MOST_OTHERS = 0.37, 8
+EVERYDAY, RARE_AND_USUAL = 0.11, (-12.0, -6.0)
+PLAIN = 7.1
+#: The plainness of a text of so many words or more: what the share of its tokens that are words,
+#: and the mean log-probability of its known words, count beyond those of other texts. From a bound
+#: on it adds to the log-odds, as in letters and essays; in manuals it never does.
+WORDS_TELL, TEXT_PLAIN, TEXT_USUAL = 100, (60.0, 0.97), (2.0, -7.8)
+EVERYDAY_FROM, IN_EVERYDAY, MOST_IN_EVERYDAY = 1.5, 2.8, 5.5
+#: Of an unknown word: no vowel; one letter differs; no consonant does.
+NO_VOWEL, ONE_SLIP, SAME_SOUND = -2.4, 0.87, 0.96
+#: Of a part of a word with hyphens, in files that are not prose, and of a term of the run.
+COMPOUND, NO_PROSE, TERM, TERM_TIMES = -1.0, -1.5, -6.0, 3
+#: By how much, in nats, the odds are divided of a word that is written for another one of the
+#: lexicon, of an ambiguous misspelling, and of a misspelling that is a name inside a line.
+CONFUSED, AMBIGUOUS, NAMED = 0.5, 1.0, 8.0
+#: Level of a known word that is not even looked at, and of what may be a name.
+LEFT_ALONE, NAME = 7, 4
 #: What is added to words, and the level of what has it.
 PREFIXES = "anti auto co counter de dis hyper hypo inter intra micro mis multi non over poly post "
 PREFIXES += "pre pseudo re semi sub super trans ultra un under"
@@ -54,15 +80,15 @@ SUFFIXES = (
 DERIVED = 3
 #: Share of foreign lines, and lines, from which a text is foreign.
 FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
-#: Share of tokens with digits or symbols from which a text is no prose.
-SYMBOLS = 0.3
 #: Endings of files of prose; a file with another one is not prose.
 PROSE = {"", ".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex", ".html", ".htm",
          ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
 
 
-_NO_LETTERS = str.maketrans("", "", " '")
 _NO_JOINERS = str.maketrans("", "", f"'’{HYPHENS}")
+_TOKEN = re.compile(r"\S+")
+_VOWEL = re.compile("[aeiouy]")
+_SILENT = re.compile(r"[aeiouyhw]|(.)(?=\1)")
 
 
 class Words(Protocol):
@@ -80,6 +106,9 @@ class Words(Protocol):
     def knows(self, word: str) -> bool:
         """Whether it is right."""
 
+    def rating(self, word: str) -> float:
+        """How usual it is: its log-probability, in small letters."""
+
 
 @dataclass
 class Run:
@@ -92,7 +121,7 @@ class Run:
 
 
 class Evidence:
-    """What a text tells of its words; it is read line by line, then asked.
+    """Judges the edits of a text, each by its line.
 
     Args:
         run: what it shares with others.
@@ -100,181 +129,204 @@ class Evidence:
     """
 
     def __init__(self, run: Run, path: str | None = None) -> None:
-        self.run, self._path = run, path
-        self._misspelt: set[str] = set()
-        self._unknown: set[str] = set()
+        self.run = run
+        self._is_prose = os.path.splitext(path or "")[1].lower() in PROSE
         self._lines = self._foreign_lines = 0  # of several words
-        self._tokens = self._symbols = 0
+        self._tokens = self._plain = self._known = 0
+        self._sum_known = 0.0  # of the log-probabilities of known words
 
     def read(
-        self, lines: Sequence[str], silent: Sequence[bool], places: Sequence[Sequence[Span]]
+        self,
+        lines: Sequence[str],
+        silent: Sequence[bool],
+        places: Sequence[Sequence[Span]],
+        counted: bool = False,
     ) -> list[list[Span]]:
-        """Where each of the next lines is in another language; the words of the rest are counted,
-        but for ``silent`` lines.
+        """Where each of the next lines is in another language.
 
         Args:
+            silent: lines that are not read.
             places: where the words of each line are, as of :func:`.units.spans` with ``letters``.
+            counted: whether the other words are counted, as all files of the run are read first.
         """
-        words_of_lines = [*map(self._words_of, lines, places)]
-        foreign = [
-            [] if skip else self._read(line, words)
-            for line, skip, words in zip(lines, silent, words_of_lines, strict=True)
-        ]
-        if self.foreign:
-            for number, (line, words) in enumerate(zip(lines, words_of_lines, strict=True)):
-                if self._looks_foreign(line, words):
-                    foreign[number] = [(0, len(line))]
-        if not self.severity:  # a library takes a few misspelt words for another language's
-            pairs = zip(lines, foreign, strict=True)
-            foreign = [parts if parts == [(0, len(line))] else [] for line, parts in pairs]
+        foreign = []
+        for line, skip, line_places in zip(lines, silent, places, strict=True):
+            words = [] if skip else self._words_of(line, line_places)
+            parts = self.run.languages.foreign(line, words)
+            if len(words) >= 3:
+                self._lines += 1
+                self._foreign_lines += (0, len(line)) in parts
+            if counted:
+                own = (word for word in words if word.strange and not inside(word.start, parts))
+                self.run.met.update(line[word.start : word.end] for word in own)
+            if not skip:
+                self._count(line, words)
+            foreign.append(parts)
         return foreign
 
+    def _count(self, line: str, words: Sequence[Word]) -> None:
+        """Counts what tells how plain the text is, none of which is an unknown word."""
+        tokens = without_markup(line).split()
+        self._tokens += len(tokens)
+        self._plain += sum(map(_is_plain, tokens))
+        for start, end, strange, misspelt in words:
+            if not (strange or misspelt):
+                self._known += 1
+                self._sum_known += self.run.words.rating(looked_up(line[start:end]))
+
+    @property
+    def plainness(self) -> float:
+        """What the text as a whole adds to the log-odds of an edit that no list has."""
+        if self._known < WORDS_TELL:
+            return 0.0
+        (weight, usual_share), (other, usual_rating) = TEXT_PLAIN, TEXT_USUAL
+        plain = weight * (self._plain / self._tokens - usual_share)
+        plain += other * (self._sum_known / self._known - usual_rating)
+        return min(max(IN_EVERYDAY * (plain - EVERYDAY_FROM), 0.0), MOST_IN_EVERYDAY)
+
     def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
-        words = []
+        words, has_acronyms = [], not is_shouted(line)
         for start, end in places:
             text = line[start:end]
-            strange = self.run.words.unknown(text) or self.run.words.misspelt(text) > 0
-            words.append(Word(start, end, strange))
+            acronym = has_acronyms and end - start > 1 and text.isupper()
+            strange = not acronym and self.run.words.unknown(text)
+            words.append(Word(start, end, strange, self.run.words.misspelt(text) > 0))
         return words
-
-    def _read(self, line: str, words: Sequence[Word]) -> list[Span]:
-        parts = self.run.languages.foreign(line, words)
-        if len(words) >= 3:
-            self._lines += 1
-            self._foreign_lines += (0, len(line)) in parts
-        tokens = line.split()
-        self._tokens += len(tokens)
-        self._symbols += len(tokens) - sum(map(_is_plain, tokens))
-        own = (word for word in words if word.strange and not _inside(word.start, parts))
-        self._count(line[word.start : word.end] for word in own)
-        return parts
-
-    def _count(self, strange: Iterable[str]) -> None:
-        for word in strange:
-            small = word.lower()
-            if self.run.words.misspelt(word):
-                self._misspelt.add(small)
-            else:
-                self._unknown.add(word)
-                self.run.met[word] += 1
-
-    def _looks_foreign(self, line: str, words: Sequence[Word]) -> bool:
-        """Whether a line of a foreign text is foreign, too."""
-        strange = sum(word.strange for word in words)
-        if not strange:
-            return False
-        return not self.run.languages.is_english(line, round(strange / len(words), 1))
 
     @property
     def foreign(self) -> bool:
-        """Whether the text is in another language."""
+        """Whether most of the text is in another language."""
         enough = self._foreign_lines >= FOREIGN_LINES
         return enough and self._foreign_lines > FOREIGN_SHARE * self._lines
 
-    def learn(self, word: str, probability: float) -> None:
-        """Counts an edit that the model wants, where it is sure and no list knows the word."""
-        sure = probability >= SURE and not self._level(word)
-        if sure and word in self._unknown and word == word.lower():
-            self._misspelt.add(word)
-
-    @property
-    def errors(self) -> float:
-        """Sure errors for each unknown word."""
-        errors, unknown = BEFORE
-        return (len(self._misspelt) + errors) / (len(self._unknown - self._misspelt) + unknown)
-
-    @property
-    def severity(self) -> float:
-        """From 0, every edit that the model wants, to 1, the highest bar."""
-        share = math.log(CARELESS / self.errors) / math.log(CARELESS / CAREFUL)
-        return min(max(share, 0.0), 1.0)
-
-    @property
-    def _is_prose(self) -> bool:
-        ending = os.path.splitext(self._path or "")[1].lower()
-        return ending in PROSE and self._symbols < SYMBOLS * self._tokens
-
     def leaves_alone(self, word: str) -> bool:
-        """Whether a word of a careful text stays, whatever the model says."""
+        """Whether a word stays, whatever the model says."""
         if self.run.words.misspelt(word) or self.run.words.is_confused(word):
             return False
-        term = self.run.met[word] >= TERM_TIMES or self._level(word) >= LEFT_ALONE
-        return term and self.severity >= 1
+        return self.run.met[word] >= TERM_TIMES or self._level(word) >= LEFT_ALONE
 
     def _level(self, word: str) -> int:
         level = max(self.run.known.level(form) for form in _forms(word))
         return level or DERIVED * any(map(self._exists, _stems(word.lower())))
 
+    def _level_of_unknown(self, word: str) -> int:
+        return 0 if self.run.words.knows(word) else self._level(word)
+
     def _exists(self, word: str) -> bool:
         return self.run.words.knows(word) or self.run.known.level(word) >= DERIVED
 
-    def probability(self, word: str, chance: float, in_compound: bool = False) -> float:
+    def line(self, text: str, places: Sequence[Span]) -> "LineJudge":
+        """A judge of the edits of a line; ``places`` as of :meth:`read`."""
+        return LineJudge(self, text, places)
+
+    def log_odds(self, kind: Kind, before: str, chance: float) -> float:
+        """Of an edit that no list has, wherever it stands; ``chance`` by the model."""
+        prior, model, weight = WEIGHTS[kind]
+        least, most = CLIPPED_SLIP if kind == "slip" else CLIPPED
+        certainty = math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
+        level = min(max(map(self._level_of_unknown, before.split())), HIGHEST)
+        term = TERM * (self.run.met[before] >= TERM_TIMES) + NO_PROSE * (not self._is_prose)
+        term += self.plainness
+        return prior + model * min(max(certainty, least), most) - weight * level + term
+
+
+class LineJudge:
+    """Judges the edits of one line."""
+
+    def __init__(self, text: Evidence, line: str, places: Sequence[Span]) -> None:
+        self._text, self._line, self._places = text, line, places
+
+    @cached_property
+    def _ratings(self) -> list[float]:
+        rating = self._text.run.words.rating
+        return [rating(looked_up(self._line[start:end])) for start, end in self._places]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [start for start, _ in self._places]
+
+    @cached_property
+    def _sum_ratings(self) -> list[float]:
+        """Of the first words, by their number."""
+        return [*accumulate(self._ratings, initial=0.0)]
+
+    @cached_property
+    def _tokens(self) -> tuple[list[int], list[int]]:
+        """Where the tokens begin, and how many of the first ones are words."""
+        tokens = [*_TOKEN.finditer(without_markup(self._line))]
+        plain = accumulate((_is_plain(token[0]) for token in tokens), initial=0)
+        return [token.start() for token in tokens], [*plain]
+
+    def _plainness(self, start: int, end: int) -> float:
+        """What the rest of the line adds to the log-odds of an edit."""
+        starts = self._starts
+        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1)
+        first, count = max(first, 0), len(self._places)
+        others = count - (last - first)
+        sums = self._sum_ratings
+        lowest, highest = RARE_AND_USUAL
+        usual = (sums[-1] - sums[last] + sums[first]) / others if others else lowest
+        begins, plain = self._tokens
+        left, right = bisect_right(begins, start) - 1, bisect_right(begins, end - 1)
+        rest = len(begins) - (right - left)
+        words = plain[-1] - plain[right] + plain[left]
+        share = words / rest if rest else 0.0
+        usual = min(max(usual, lowest), highest)
+        return OTHERS * min(others, MOST_OTHERS) + EVERYDAY * usual + PLAIN * share
+
+    def probability(
+        self, start: int, before: str, after: str, chance: float, in_compound: bool = False
+    ) -> float:
         """Of an edit of a word, all told.
 
         Args:
+            start: where it begins.
             chance: by the model, in [0, 1].
             in_compound: whether the word is a part of one with hyphens.
         """
-        odds = chance / max(1 - chance, 1e-9) * math.exp(-self._against(word, in_compound))
-        return odds / (1 + odds)
+        words = self._text.run.words
+        end = start + len(before)
+        if listed := words.misspelt(before):
+            return behind_bar(chance, self._bar_of_name(start, end) + AMBIGUOUS * (listed > 1))
+        if words.is_confused(before):
+            return behind_bar(chance, CONFUSED)
+        word, other = before.lower(), after.lower()
+        odds = self._text.log_odds("word", before, chance) + self._plainness(start, end)
+        odds += NO_VOWEL * (not _VOWEL.search(word)) + COMPOUND * in_compound
+        odds += ONE_SLIP * (OSA.distance(word, other) == 1)
+        odds += SAME_SOUND * (_SILENT.sub("", word) == _SILENT.sub("", other))
+        return 1 / (1 + math.exp(-odds))
 
-    def respaced(self, before: str, after: str, chance: float) -> float:
+    def _bar_of_name(self, start: int, end: int) -> float:
+        """What speaks against an edit of a listed misspelling, in nats."""
+        level = self._text.run.known.level(self._line[start:end].lower())
+        is_name = level >= NAME and not is_shouted(self._line)
+        return NAMED * (is_name and case_of(self._line, start, end) == "name")
+
+    def respaced(self, start: int, before: str, after: str, chance: float) -> float:
         """Of a change of spaces or apostrophes in a word or two, or of a slip, all told."""
-        count = len(before.split())
-        bar = 0.0
-        if count < len(after.split()):
-            bar = max(bar, self._against(before, False))
-        is_listed = count == 1 and self.run.words.misspelt(before) > 0
-        if not is_listed:
-            bar = max(bar, bar_of_change(before, after) * self.severity)
-        has_capital = before[:1].isupper() and before != before.upper()
-        if has_capital and is_slip(before, after):  # it may be another name
-            returns = REPEATED * math.log(max(self.run.met[before], 1))
-            bar = max(bar, self._level(before) + returns)
-        return behind_bar(chance, bar)
-
-    def _against(self, word: str, in_compound: bool) -> float:
-        """What speaks against an edit, in nats."""
-        if listed := self.run.words.misspelt(word):
-            is_name = word[0].isupper() and self.run.known.level(word.lower()) == NAME
-            return BAR * self.severity if is_name else AMBIGUOUS * (listed > 1)
-        if self.run.words.is_confused(word):
-            return CONFUSED * self.severity
-        times = self.run.met[word]
-        returns = REPEATED * math.log(max(times, 1))
-        highest = BAR + self._level(word) + COMPOUND * in_compound
-        highest += BAR_OF_CODE * (not self._is_prose) + TERM * (times >= TERM_TIMES)
-        return highest * self.severity + returns
+        kind = kind_of(before, after)
+        end = start + len(before)
+        if kind == "doubled":
+            return chance
+        if len(before.split()) == 1 and self._text.run.words.misspelt(before):
+            return behind_bar(chance, self._bar_of_name(start, end))
+        odds = self._text.log_odds(kind, before, chance) + self._plainness(start, end)
+        return 1 / (1 + math.exp(-odds))
 
 
-def is_slip(before: str, after: str) -> bool:
-    """Whether a change is of the letters of one word."""
-    return len(before.split()) == len(after.split()) == 1 and _differ(before, after)
-
-
-def bar_of_change(before: str, after: str) -> float:
-    """By how much, in nats, the odds of a change of spaces or apostrophes, or of a slip, are
-    divided where the bar is highest."""
+def kind_of(before: str, after: str) -> Kind:
+    """The kind of a change of spaces or apostrophes in a word or two, or of a slip."""
     words, spaced = len(before.split()), len(after.split())
-    if is_slip(before, after):
-        return SLIPPED
+    differ = bare_letters(before) != bare_letters(after)
     if words == 1:
-        return LEFT_OUT if spaced > 1 else APOSTROPHE
-    return DOUBLED if spaced == 1 and _differ(before, after) else PUT_IN
+        return "left out" if spaced > 1 else "slip" if differ else "apostrophe"
+    return "doubled" if spaced == 1 and differ else "put in"
 
 
 def behind_bar(chance: float, bar: float) -> float:
     """A probability whose odds are divided by ``exp(bar)``."""
     return chance / (chance + max(1 - chance, 1e-9) * math.exp(bar))
-
-
-def _differ(before: str, after: str) -> bool:
-    return bare_letters(before) != bare_letters(after)
-
-
-def bare_letters(text: str) -> str:
-    """A text without spaces and apostrophes."""
-    return plain_apostrophes(text).translate(_NO_LETTERS)
 
 
 def _forms(word: str) -> tuple[str, ...]:
@@ -302,5 +354,7 @@ def _is_plain(token: str) -> bool:
     return not letters or letters.isalpha()
 
 
-def _inside(place: int, parts: Sequence[Span]) -> bool:
-    return any(start <= place < end for start, end in parts)
+def inside(place: int, parts: Sequence[Span]) -> bool:
+    """Whether a character is in one of several parts of a line, in order."""
+    number = bisect_right(parts, place, key=itemgetter(0)) - 1
+    return number >= 0 and place < parts[number][1]

@@ -1,6 +1,7 @@
 """Parts of a line that are in another language than English."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -13,11 +14,11 @@ LANGUAGES = (
     "af ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lt lv ms mt nl no oc pl pt ro "
     "sk sl sq sv sw tl tr vi"
 ).split()
-#: Words that no list has, or that are listed as misspelt, which make a part look foreign: so many
-#: of a line or a part of it, at least, and such a share.
+#: Words that no list has which make a part look foreign: so many of a line or a part of it, at
+#: least, and such a share. Listed misspellings count in a line that has other such words.
 STRANGE, SHARE_OF_LINE, SHARE_OF_PART = 2, 0.15, 0.4
 #: Words of a part, at least; of a run of strange words, and its share.
-WORDS, SHARE_OF_RUN = 3, 0.6
+WORDS, SHARE_OF_RUN, STRANGE_IN_RUN = 3, 0.6, 3
 #: Where no library can be asked, such a share is another language.
 SHARE_OF_FOREIGN = 0.5
 
@@ -25,12 +26,13 @@ _PART = re.compile(r"[^\"“”„«»‹›()\[\];:!?—–…]+")
 
 
 class Word(NamedTuple):
-    """A word of a line, from character ``start`` to ``end``; strange: whether it is in no list of
-    right words."""
+    """A word of a line, from character ``start`` to ``end``; strange: whether it is in no list, and
+    no acronym; misspelt: whether it is listed as misspelt."""
 
     start: int
     end: int
     strange: bool
+    misspelt: bool = False
 
 
 class Languages:
@@ -65,6 +67,7 @@ class Languages:
 
     def _differs(self, line: str, words: Sequence[Word], least: float) -> bool:
         strange = sum(word.strange for word in words)
+        strange += strange and sum(word.misspelt for word in words)
         share = strange / len(words)
         if strange < STRANGE or share < least:
             return False
@@ -73,9 +76,10 @@ class Languages:
     @staticmethod
     def _parts(line: str, words: Sequence[Word]) -> Iterator[tuple[Sequence[Word], float]]:
         """The words between marks that begin or end a quotation or a clause."""
+        starts = [word.start for word in words]
         for match in _PART.finditer(line):
-            inside = [word for word in words if match.start() <= word.start < match.end()]
-            yield inside, SHARE_OF_PART
+            first, last = (bisect_left(starts, place) for place in match.span())
+            yield words[first:last], SHARE_OF_PART
 
     @staticmethod
     def _runs(words: Sequence[Word]) -> Iterator[tuple[Sequence[Word], float]]:
@@ -84,5 +88,6 @@ class Languages:
         begin = 0
         for place, number in enumerate(strange):
             if place + 1 == len(strange) or strange[place + 1] - number > 2:
-                yield words[strange[begin] : number + 1], SHARE_OF_RUN
+                if place + 1 - begin >= STRANGE_IN_RUN:
+                    yield words[strange[begin] : number + 1], SHARE_OF_RUN
                 begin = place + 1

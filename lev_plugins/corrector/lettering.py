@@ -4,6 +4,7 @@ from .markup import opens_sentence
 from .units import plain_apostrophes
 
 Words = tuple[str, ...]
+_NO_LETTERS = str.maketrans("", "", " '")
 
 
 def case_of(line: str, start: int, end: int) -> str:
@@ -23,7 +24,7 @@ def looked_up(word: str) -> str:
 
 def has_letters_of(words: Words, others: Words) -> bool:
     """Whether two texts differ in spaces, apostrophes and doubled words alone."""
-    first, second = (plain_apostrophes("".join(text)).replace("'", "") for text in (words, others))
+    first, second = (bare_letters("".join(text)) for text in (words, others))
     return first == second or words == others + others
 
 
@@ -39,8 +40,13 @@ def as_written(letters: str, words: Words) -> str:
 
 def spaced(letters: str, words: Words) -> str:
     """Letters as these words, which begin with them: with their spaces and apostrophes."""
-    parts, rest = [], iter(letters)
+    parts, rest = [], iter(bare_letters(letters))
     for word in words:
         text = "".join(mark if mark == "'" else next(rest) for mark in word)
         parts.append(text.capitalize() if word.split("'")[0] == "i" else text)
     return " ".join(parts)
+
+
+def bare_letters(text: str) -> str:
+    """A text without spaces and apostrophes."""
+    return plain_apostrophes(text).translate(_NO_LETTERS)

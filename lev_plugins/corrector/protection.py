@@ -2,7 +2,7 @@
 other languages."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -189,7 +189,8 @@ def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
 
 def covered(spans: Sequence[Span], start: int, end: int) -> bool:
     """Whether a span has characters between two places."""
-    return any(start < last and first < end for first, last in spans)
+    near = bisect_right(spans, start, key=itemgetter(1))
+    return near < len(spans) and spans[near][0] < end
 
 
 class Document:

@@ -121,6 +121,8 @@ class Ranker(Backend):
         self.misspelt = lru_cache(MOST_KEPT)(self._corrections_of)
         self.is_confused = lru_cache(MOST_KEPT)(self._may_be_another)
         self.knows = lru_cache(MOST_KEPT)(self._is_right)
+        if self.spacing:
+            self.rating = self.spacing.rating
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
@@ -211,11 +213,13 @@ class Ranker(Backend):
         )
 
     def _spelt(self, text: str) -> bool:
-        return self.model.knows(self._asked(text))
+        return self.model.knows(self.tokens(text.lower() if self.by_word else text))
 
     def _asked(self, text: str) -> Tokens:
-        """A candidate as the model writes it."""
-        return self.tokens(text.lower() if self.by_word else text)
+        """A candidate as the model writes it; one that is listed without what it cannot spell."""
+        if not self.by_word:
+            return self.tokens(text)
+        return tuple(filter(lambda token: self.model.knows([token]), self.tokens(text.lower())))
 
     # candidates and their features ----------------------------------------------------------------
 

@@ -8,9 +8,11 @@ all letters but for those slips.
 """
 
 import math
+import re
+from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import compress
 from operator import itemgetter
 from typing import NamedTuple
@@ -18,12 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import OSA
 
-from .edits import Patch
+from .doubled import CLAUSE, NEVER_TWICE, TWICE_BEHIND_GAPS, may_be_twice
+from .edits import Chance, overlaps
 from .lettering import Words, as_written, case_of, has_letters_of, looked_up
 from .lexicon import Bigrams, LetterModel
 from .markup import is_shouted
 from .slips import NAMES, Slips
-from .units import HYPHENS, Span, context
+from .units import APOSTROPHES, HYPHENS, Span, context
 
 #: Log-probability of a word that is in no list, less that of its letters; with a capital.
 UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
@@ -34,7 +37,7 @@ LEFT_OUT, OF_WORD, OF_LETTER = (-15.0, -8.0, -6.0), -8.0, 2.0
 #: letter too early or too late.
 PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
 #: Of a word written twice, of an apostrophe left out, and of each other slip of a letter.
-DOUBLED, APOSTROPHE, SLIP = -5.5, -4.0, -10.5
+DOUBLED, APOSTROPHE, SLIP = 0.0, -4.0, -10.5
 #: Of a slip in a common word, and in a name, the longest word that is taken for a common one.
 SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 #: Other words of English that are met in any text.
@@ -60,6 +63,8 @@ FUNCTION_WORDS = (
     "too under until up upon us very was we were what when where whether which while who whose why "
     "will with within without would yet you your"
 ).split()
+#: The mark that a quotation begins with.
+_OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
 COMMON = 1 / 1000
 #: Log-probability from which on a letter, or two, are a word; a letter beside any other.
 LETTER, TWO_LETTERS, ARTICLE = -6.0, -15.0, -5.0
@@ -73,10 +78,12 @@ OF_STEM = -5.0
 SURE = 0.8
 #: A known word that is met so often is not divided.
 OFTEN = -12.5
+#: Letters of a word in which spaces are sought, at most.
+LONGEST = 40
 MOST_KEPT = 100_000
 
-#: A change of a line and its probability.
-Chance = tuple[Patch, float]
+#: Where a change begins, what stands there and what comes, its probability → that in its text.
+Judge = Callable[[int, str, str, float], float]
 
 
 class Slot(NamedTuple):
@@ -93,6 +100,11 @@ class Slot(NamedTuple):
     def span(self) -> Span:
         return self.places[0][0], self.places[-1][1]
 
+    @property
+    def is_twice(self) -> bool:
+        """Whether it is a word written twice."""
+        return len(self.words) > 1 and self.words[0] == self.words[1]
+
 
 class Option(NamedTuple):
     """What may have been meant, and the log-probability of writing what stands there for it."""
@@ -107,10 +119,18 @@ class Spacing:
     Args:
         counts: how often each word is met, in small letters; not all 0.
         bigrams, letters: of the same language.
+        listed: the corrections of a listed misspelling, which becomes nothing else.
     """
 
-    def __init__(self, counts: Mapping[str, float], bigrams: Bigrams, letters: LetterModel) -> None:
+    def __init__(
+        self,
+        counts: Mapping[str, float],
+        bigrams: Bigrams,
+        letters: LetterModel,
+        listed: Callable[[str], Sequence[str]] = lambda word: (),
+    ) -> None:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
+        self._listed = listed
         self._total = math.log(math.fsum(counts.values()))
         self._lines = "\n".join(["", *counts, ""])
         self._common = {*FUNCTION_WORDS}
@@ -131,6 +151,8 @@ class Spacing:
         is_english = "the" in self._common
         frequent = self._common.union(OTHER_WORDS if is_english else ())
         names = map(str.lower, NAMES if is_english else ())
+        #: Common words that are written once.
+        self._once = NEVER_TWICE | TWICE_BEHIND_GAPS if is_english else self._common
         self._common_words = Slips(frequent.intersection(counts))
         self._names = Slips(name for name in names if name in counts)
         self._without_pairs = {contraction.replace("'", "") for contraction in self._negated}
@@ -173,10 +195,14 @@ class Spacing:
     def _found(self, words: Words, case: str) -> tuple[Option, ...]:
         """Of one word, or of two beside each other; ``case``: as of :func:`case_of`, of the first
         one."""
+        if max(map(len, words)) > LONGEST:
+            return ()
         if len(words) > 1:
             return tuple(self._of_two(*words))
         options = [] if case == "name" else [*self._of_one(*words)]
-        return tuple(options or self._slips(words[0], case))
+        options = options or [*self._slips(words[0], case)]
+        listed = self._listed(words[0])
+        return tuple(one for one in options if not listed or " ".join(one.words) in listed)
 
     def _slips(self, word: str, case: str) -> Iterator[Option]:
         """Of a word that is in no list, where spaces explain nothing."""
@@ -191,8 +217,8 @@ class Spacing:
 
     def _of_one(self, word: str) -> Iterator[Option]:
         known = word in self._counts
-        contraction = self._contracted.get(word)
-        if contraction and (not known or contraction in self._negated):
+        contraction = self._contracted.get(word.replace("'", ""), word)
+        if contraction != word and (not known or contraction in self._negated):
             yield Option((contraction,), APOSTROPHE)
         for cut in range(1, len(word)) if self.word(word) < OFTEN else ():
             pair = word[:cut], word[cut:]
@@ -205,7 +231,7 @@ class Spacing:
         if "'" in first + second:
             return
         if first == second:
-            if first in self._common:
+            if first in self._once:
                 yield Option((first,), DOUBLED)
             return
         one_word, shortest = first + second, min(len(first), len(second))
@@ -260,20 +286,22 @@ class Spacing:
         line: str,
         places: Sequence[Span],
         wanted: Sequence[Chance],
-        judge: Callable[[str, str, float], float] = lambda before, after, chance: chance,
+        judge: Judge = lambda start, before, after, chance: chance,
     ) -> tuple[list[Chance], list[Chance]]:
         """The changes of single words that a model wants in a line, less those that spaces explain
         better, with probabilities that leave them their share; and the changes of spaces.
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
-            judge: the probability in the text, as of :meth:`.Evidence.respaced`.
+            judge: the probability there, as of :meth:`.LineJudge.respaced`.
         """
         model = {(start, end): after for (start, end, after), _ in wanted}
         chances = {(start, end): chance for (start, end, _), chance in wanted}
         respaced: list[Chance] = []
         doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
+            if slot.is_twice and may_be_twice(slot.words[0], line, slot.span[0]):
+                continue
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
             best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
@@ -284,7 +312,7 @@ class Spacing:
                 continue  # a model knows more words
             if text == " ".join(meant) and slot.span in chances:
                 if "'" not in text:  # no model takes an apostrophe for a term
-                    chance = judge(" ".join(written), text, chance)
+                    chance = judge(slot.span[0], " ".join(written), text, chance)
                 chances[slot.span] = max(chances[slot.span], chance)
                 continue
             for place in chances.keys() & {*slot.places}:
@@ -298,10 +326,13 @@ class Spacing:
 
         kept = disjoint([*filter(is_clear, respaced)])
         others = [(patch, chances[patch[:2]]) for patch, _ in filter(is_clear, wanted)]
-        others = [other for other in others if not any(map(partial(overlap, other), kept))]
-        return others, [
-            ((start, end, after), judge(line[start:end], after, chance))
+        others = [other for other in others if not overlaps(kept, other)]
+        kept = [
+            ((start, end, after), judge(start, line[start:end], after, chance))
             for (start, end, after), chance in kept
+        ]
+        return [_with_mark_behind(line, other) for other in others], [
+            _with_mark_behind(line, change) for change in kept
         ]
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
@@ -359,7 +390,7 @@ class Spacing:
         rated += [(self._text(words, slot) + self._compound(words), None) for words in compounds]
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
-        alone = 0.0 if slot.left or slot.right else ALONE
+        alone = 0.0 if slot.left or slot.right or slot.is_twice else ALONE
         rated += [(self._text(words, slot) + price + alone, words) for words, price in options]
         top, best = max(rated, key=itemgetter(0))
         masses = [math.exp(score - top) for score, _ in rated]
@@ -377,6 +408,17 @@ class Spacing:
         return self._text(words, slot) + price
 
 
+def _with_mark_behind(line: str, change: Chance) -> Chance:
+    """A change that puts an apostrophe into a word, with the one behind it (*isnt'*), unless that
+    ends a quotation."""
+    (start, end, after), chance = change
+    before = looked_up(line[start:end])
+    added = "'" in looked_up(after) and "'" not in before and line[end : end + 1] in {*APOSTROPHES}
+    if added and not _OPENS_QUOTE.search(line[max(start - CLAUSE, 0) : start]):
+        end += 1
+    return (start, end, after), chance
+
+
 def most_frequent(counts: Mapping[str, float], most: int) -> list[str]:
     """The words with the highest counts, and those that are met as often."""
     words = [*counts]
@@ -392,12 +434,6 @@ def is_foreign(sum_rated: float, count: int) -> bool:
     return count > 0 and sum_rated < FOREIGN * count
 
 
-def overlap(change: Chance, other: Chance) -> bool:
-    """Whether two changes touch the same characters."""
-    (start, end, _), (first, last, _) = change[0], other[0]
-    return start < last and first < end
-
-
 def disjoint(changes: Sequence[Chance]) -> list[Chance]:
     """Of changes that overlap the longest of the sure ones, else the most probable, in order."""
 
@@ -407,6 +443,6 @@ def disjoint(changes: Sequence[Chance]) -> list[Chance]:
 
     kept: list[Chance] = []
     for change in sorted(changes, key=rank, reverse=True):
-        if not any(map(partial(overlap, change), kept)):
-            kept.append(change)
-    return sorted(kept)
+        if not overlaps(kept, change):
+            insort(kept, change)
+    return kept

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable
 
 import numpy as np
 
-from .evidence import BAR, bar_of_change, behind_bar
+from .evidence import Kind, behind_bar, kind_of
 
 #: The share of errors that a ranking is tuned to expect: nearly all, so that it says of each
 #: unknown word what would be written if it were wrong.
@@ -21,6 +21,11 @@ EXPECTED = 0.95
 #: is never taken to be lower than theirs: names look alike in all texts.
 ERRORS, RIGHT = 1.0, 4.0
 LOWEST = ERRORS / (ERRORS + RIGHT)
+#: By how much the odds of a change of spaces or apostrophes, or of a slip, are divided where the
+#: bar is highest, in nats.
+BARS: dict[Kind, float] = {
+    "apostrophe": 16.0, "left out": 8.0, "put in": 12.0, "doubled": 0.0, "slip": 24.0
+}  # fmt: skip
 _STEPS = 50
 _SUREST = 1 - 1e-9
 
@@ -82,11 +87,9 @@ class TextPrior:
             factor *= _odds(self.share) / _odds(EXPECTED)
         return chance * factor / (1 - doubt + doubt * factor)
 
-    def respaced(self, before: str, after: str, chance: float) -> float:
-        """As of :meth:`.Evidence.respaced`."""
-        bar = bar_of_change(before, after)
-        if len(before.split()) < len(after.split()):  # what looks like two words may be a compound
-            bar = max(bar, BAR)
+    def respaced(self, start: int, before: str, after: str, chance: float) -> float:
+        """As of :meth:`.LineJudge.respaced`."""
+        bar = BARS[kind_of(before, after)]
         higher = log_odds(EXPECTED) - log_odds(self.share)
         bar *= max(higher, 0.0) / (log_odds(EXPECTED) - log_odds(LOWEST))
         return behind_bar(chance, bar)

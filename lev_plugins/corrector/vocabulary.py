@@ -81,7 +81,7 @@ class Vocabulary:
         counts = self.lexicon.counts if self.lexicon else {}
         if not (self.by_word and self.bigrams and self.letters and any(counts.values())):
             return None
-        return Spacing(counts, self.bigrams, self.letters)
+        return Spacing(counts, self.bigrams, self.letters, self.corrections)
 
     def count(self, word: str) -> float:
         """How often the lexicon has a word, in a line also without punctuation around it or in
@@ -99,26 +99,32 @@ class Vocabulary:
 
     def _corrections(self, text: str) -> tuple[str, ...]:
         """What the table has for a text as it stands, else without punctuation around it, else in
-        small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*)."""
+        small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*);
+        of several the one that only puts an apostrophe in (*childrens*)."""
         table = self.lookup.corrections if self.lookup else {}
         core = core_of(text)
-        if text in table or not core:
-            return table.get(text, ())
+        if text in table:
+            core = text
+        if not core:
+            return ()
         corrections = table.get(core)
         if corrections is None and core not in (self.lexicon or ()):
             corrections = tuple(
                 with_case(correction, core) for correction in table.get(core.lower(), ())
             )
-        return tuple(text.replace(core, correction, 1) for correction in corrections or ())
+        same = [right for right in corrections or () if right.replace("'", "") == core]
+        return tuple(text.replace(core, right, 1) for right in same or corrections or ())
 
     def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
         """What the table and the lists have for the words of a unit: listed, and near ones, the
-        nearest first; in a line for words that the lexicon lacks."""
+        nearest first; in a line for words that the lexicon lacks, alone for those not listed."""
         listed: list[WordEdit] = []
         near: list[WordEdit] = []
         for n, word in enumerate(unit.split()):
-            listed += [WordEdit(n, n + 1, (text,)) for text in sorted(self.corrections(word))]
-            near += [WordEdit(n, n + 1, (text,)) for text in self._near(word)]
+            corrections = sorted(self.corrections(word))
+            listed += [WordEdit(n, n + 1, (text,)) for text in corrections]
+            others = () if corrections and self.by_word else self._near(word)
+            near += [WordEdit(n, n + 1, (text,)) for text in others]
         return listed, near
 
     def texts(
@@ -157,6 +163,8 @@ class Vocabulary:
         def may_stand(text: str) -> bool:
             if text == unit:
                 return True
+            if self.by_word and listed:  # nothing else, also where the model cannot spell it
+                return text in of_lists
             is_near = 0 < len(text) <= limit and not (self.by_word and far(plain, text))
             return (is_near or text in of_lists) and spelt(text)
 

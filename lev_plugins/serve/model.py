@@ -101,7 +101,7 @@ def serve_export(path: str) -> ServedModel:
 def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
     backend = corrector.backend
-    info: Result = {"modes": ["correct"], "min_confidence": corrector.settings.min_confidence}
+    info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
     runners: dict[str, Runner] = {"correct": partial(_correct, corrector)}
     if isinstance(backend, LevenshteinBackend):
         info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]

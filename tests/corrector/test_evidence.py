@@ -1,14 +1,12 @@
 """How sure an edit has to be, by what a text and lists of words tell."""
 
 import lzma
-import math
 from dataclasses import replace
 
 import pytest
 from fake_backend import Scripted, ranking
 from refusals import refuses
 
-from lev_plugins.corrector import evidence as bars
 from lev_plugins.corrector.evidence import Evidence, Run
 from lev_plugins.corrector.known_words import KnownWords
 from lev_plugins.corrector.languages import LANGUAGES, Languages, Word
@@ -75,83 +73,87 @@ def test_a_list_of_another_form_is_refused(tmp_path, text):
         KnownWords.read(str(tmp_path / "known"))
 
 
-def test_the_share_of_sure_errors_says_how_severely_unknown_words_are_judged():
-    careful, careless = evidence(*CAREFUL), evidence(*CARELESS)
-    assert careful.severity == 1 and careless.severity == 0
-    assert careless.probability("xyz", 0.4) == pytest.approx(0.4)
-    odds = 0.999 / 0.001 * math.exp(-bars.BAR)
-    assert careful.probability("xyz", 0.999) == pytest.approx(odds / (1 + odds))
-    between = evidence(*CAREFUL[:12], *CARELESS[:2]).severity
-    assert 0 < between < 1
-    assert 0 < evidence("the cat sat").severity, "a short text tells little"
+LINE = "the cat sat on that mat and said that this dog is by the {} cat"
 
 
-def test_a_known_misspelling_is_judged_by_the_model_alone_however_often_it_stands():
+def chance(text, word, after, model=0.999, line=LINE, **more):
+    """The probability that a text gives an edit in a line of its own."""
+    line = line.format(word)
+    judge = text.line(line, [*spans(line, "letters")])
+    return judge.probability(line.index(word), word, after, model, **more)
+
+
+def test_a_known_misspelling_is_judged_by_the_model_alone_wherever_it_stands():
     text = evidence(*CAREFUL, *["the teha cat"] * 9)
-    assert text.probability("Teha", 0.3) == pytest.approx(0.3)
-    several = text.probability("htea", 0.3)  # of which two corrections are listed
-    assert 0.1 < several < 0.3
+    assert chance(text, "teha", "the", 0.3) == pytest.approx(0.3)
+    assert chance(text, "teha", "the", 0.3, "x=1 {} y=2") == pytest.approx(0.3)
+    assert 0.1 < chance(text, "htea", "the", 0.3) < 0.3, "two corrections are listed"
 
 
-def test_a_word_that_is_known_to_exist_needs_more_and_is_not_even_asked_for():
-    text = evidence(*CAREFUL)
-    chances = [text.probability(word, 0.99) for word in ("xyzzq", "functor", "rustc")]
-    assert chances == sorted(chances, reverse=True) and len({*chances}) == 3
-    assert [text.leaves_alone(word) for word in ("xyzzq", "functor", "Etcd", "rustc's")] == [
-        False, False, True, True]  # fmt: skip
-    assert not evidence(*CARELESS).leaves_alone("etcd")
+def test_other_errors_of_a_text_make_no_term_suspicious():
+    texts = [evidence(), evidence(*CAREFUL[:20]), evidence(*CARELESS * 3)]
+    assert len({chance(text, "xyzzq", "xyza") for text in texts}) == 1
+
+
+@pytest.mark.parametrize(
+    ("surer", "less_sure"),
+    [
+        ({"word": "runkle"}, {"word": "functor"}),
+        ({"word": "functor"}, {"word": "rustc"}),
+        ({"word": "runkle"}, {"word": "functoring"}),
+        ({"word": "runkle"}, {"word": "unfunctor"}),
+        ({"word": "runkle"}, {"word": "rnkl"}),
+        ({"word": "runkle"}, {"word": "runkle", "line": "a {} b"}),
+        ({"word": "runkle"}, {"word": "runkle", "line": "--x y=2 {} f(x) a_b 12 the cat"}),
+        ({"word": "runkle"}, {"word": "runkle", "in_compound": True}),
+        ({"word": "runkle"}, {"word": "runkle", "model": 0.9}),
+        ({"word": "runkel", "after": "cat"}, {"word": "Runkel", "after": "cat"}),
+    ],
+)
+def test_an_edit_is_judged_by_its_word_and_its_line(surer, less_sure):
+    text = evidence()
+    asked = {"after": "rumple"}
+    assert chance(text, **(asked | surer)) > chance(text, **(asked | less_sure))
 
 
 def test_what_stands_three_times_alike_in_texts_of_a_run_is_a_term():
-    first = evidence("a runkle is", *CAREFUL)
-    second = evidence("the Runkle sat", "the runkle sat", run=first.run)
-    assert not first.leaves_alone("runkle")
-    evidence("this runkle", run=first.run)
-    assert second.leaves_alone("runkle") and not second.leaves_alone("Runkle")
-    assert first.probability("runkle", 0.999) < first.probability("xyz", 0.999)
+    first = evidence("a runkle is")
+    run = first.run
+    assert not first.leaves_alone("runkle") and first.leaves_alone("rustc")
+    lines = ["the Runkle sat", "the runkle sat", "this runkle sat", "a runkle"]
+    places = [[*spans(line, "letters")] for line in lines]
+    before = chance(first, "runkle", "rumple")
+    Evidence(run).read(lines, [False] * 4, places, counted=False)
+    assert chance(first, "runkle", "rumple") == before, "nor do a request's own lines"
+    Evidence(run).read(lines, [False] * 4, places, counted=True)
+    assert first.leaves_alone("runkle") and not first.leaves_alone("Runkle")
+    assert chance(first, "runkle", "rumple") < before
 
 
-def test_words_made_of_others_and_names_stay_rather_than_what_is_like_nothing():
-    text = evidence(*CAREFUL)
-    unlike = text.probability("xyzzq", 0.99)
-    assert max(text.probability(word, 0.99) for word in ("functoring", "unfunctor")) < unlike
-    assert text.probability("Runkel", 0.9) < 0.1 < text.probability("runkel", 0.9)
-
-
-def test_spaces_and_apostrophes_are_judged_by_what_changes():
-    careful, careless = evidence(*CAREFUL), evidence(*CARELESS)
-    cases = [("is is", "is"), ("isit", "is it"), ("t he", "the"), ("dont", "don't")]
-    chances = [careful.respaced(before, after, 0.9) for before, after in cases]
-    assert chances == sorted(chances, reverse=True) and len({*chances}) == 4
-    assert careful.respaced("rustc", "rust c", 0.9) < chances[1], "a word that exists"
-    assert [careless.respaced(*case, 0.9) for case in cases] == pytest.approx([0.9] * 4)
-
-
-def test_a_slip_in_a_name_is_less_sure_where_a_list_knows_the_word_and_in_a_careful_text():
-    careful, careless = evidence(*CAREFUL), evidence(*CARELESS)
-    assert careless.respaced("Frenc", "French", 0.9) == pytest.approx(0.9)
-    assert careless.respaced("Rustc", "Rusts", 0.9) < 0.1
-    assert careful.respaced("Frenc", "French", 0.9) < 0.1
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("is is", "is"), ("isit", "is it"), ("t he", "the"), ("dont", "don't"), ("Frenc", "French")],
+)
+def test_spaces_apostrophes_and_slips_are_judged_by_what_changes(before, after):
+    chances = []
+    for line in (LINE.format(before), f"x=1 {before} y=2"):
+        judge = evidence().line(line, [*spans(line, "letters")])
+        chances.append(judge.respaced(line.index(before), before, after, 0.99))
+    plain, odd = chances
+    assert plain > 0.2 and (plain == odd if before == "is is" else plain > odd)
 
 
 def test_files_that_are_no_prose_need_more():
-    prose, code = (evidence(*CAREFUL, path=path) for path in ("a/READ.md", "a/x.py"))
-    symbols = evidence(*CAREFUL, *["x=1 --teh foo_bar 12"] * 60, path="x.txt")
-    assert prose.probability("xyz", 0.99) > code.probability("xyz", 0.99)
-    assert prose.probability("xyz", 0.99) > symbols.probability("xyz", 0.99)
+    prose, code = (evidence(path=path) for path in ("a/READ.md", "a/x.py"))
+    assert chance(prose, "runkle", "rumple") > chance(code, "runkle", "rumple")
 
 
-def test_edits_that_are_sure_beyond_doubt_count_as_errors():
-    text = evidence(*CAREFUL, "the runkle functor sat", "the Xxxx cat")
-    before = text.errors
-    text.learn("functor", 0.999)  # which a list has
-    text.learn("xxx", 0.5)
-    text.learn("yyy", 0.999)  # which does not stand there
-    text.learn("Xxxx", 0.999)  # perhaps a name
-    assert text.errors == before and text.severity == 1
-    for n in range(3, 20):
-        text.learn("x" * n, 0.999)
-    assert text.severity < 0.5
+def test_a_long_text_tells_by_its_known_words_how_plain_it_is():
+    everyday = evidence(*["the cat sat on that dog and said that"] * 40)
+    technical = evidence(*["the cat --sat x=1 dog f(x) a_b"] * 40)
+    assert everyday.plainness > evidence("the cat sat").plainness == technical.plainness == 0
+    typos = evidence(*["the cat sat on that dog and teha htea xyzzq"] * 40)
+    assert typos.plainness == everyday.plainness, "unknown words count for nothing"
 
 
 def test_lines_and_quotations_in_another_language_are_found_and_count_for_nothing():
@@ -163,10 +165,9 @@ def test_lines_and_quotations_in_another_language_are_found_and_count_for_nothin
     assert not run.met
     assert lines[2] not in run.languages.asked, "an English line costs nothing"
     assert not text.foreign
-    read(text, ["habe nicht die cat", "habe das nicht", "habe"])
-    text.run.languages._foreign = ("habe",)
-    assert read(text, ["habe das nicht the", "habe"] * 9)[1] == [(0, 4)]
-    assert text.foreign, "then a single word is foreign, too"
+    run.languages._foreign = ("habe",)
+    read(text, ["habe nicht die cat", "habe das nicht", "habe nicht das"])
+    assert text.foreign
 
 
 def test_each_run_of_strange_words_is_asked_about_alone():

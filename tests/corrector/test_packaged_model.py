@@ -73,9 +73,42 @@ def test_markup_around_a_word_does_not_change_what_is_made_of_it(packaged, mark)
         assert [line.text for line in packaged.correct(wrong, document=document)] == right
 
 
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("Teh cat recieved it.", "The cat received it."),
+        ("Fixed typo in adress field", "Fixed typo in address field"),
+        ("I know thats true.", "I know that's true."),
+        ("the childrens books", "the children's books"),
+        ("We use it becuase teh API asked.", "We use it because the API asked."),
+        ("It isnt' there, we do'nt know", "It isn't there, we don't know"),
+        ("the dogs' bones", None),
+        ("The Somme and Herat are places.", None),
+        ("What it does does not matter.", None),
+        ("The people who can can help if you see it it works.", None),
+        ("once once the server is up, log in in time", None),
+        ("the the house", "the house"),
+        ("to to", "to"),
+        ("Ich habe das nicht gewusst", None),
+    ],
+)
+def test_listed_words_and_doubled_ones_alone_in_a_text(packaged, line, wanted):
+    assert packaged.correct([line], document=packaged.document())[0].text == (wanted or line)
+
+
+def test_terms_and_edits_are_the_same_in_requests_of_any_size(packaged):
+    term = "Repository manpages (dsc, installable): apt --showsrc prints sources."
+    lines = [term, "Teh end recieved it."] * 30
+    whole = [line.text for line in packaged.correct(lines, document=packaged.document())]
+    single = [packaged.correct([line], document=packaged.document())[0].text for line in lines]
+    assert whole == single and whole[::2] == lines[::2]
+
+
 def test_it_keeps_the_figures_of_its_card(packaged):
     pairs = [line.split("\t") for line in read_lines(str(EXAMPLE / "everyday.tsv"))]
+    packaged.eager = True  # as the card says
     texts = [correction.text for correction in packaged.correct([wrong for wrong, _ in pairs])]
+    packaged.eager = False
     share = 100 * sum(a == right for a, (_, right) in zip(texts, pairs, strict=True)) / len(pairs)
     assert share == pytest.approx(row("everyday misspellings"), abs=0.1)
 

@@ -53,7 +53,9 @@ def test_the_same_edit_is_made_in_a_list_of_errors_and_not_in_right_text():
 def test_a_space_is_put_into_an_unknown_word_of_a_text_with_errors_alone():
     errors, right = prior(words(200, 0.9999)), prior(words(200, 0.1))
     for before, after in (("alarge", "a large"), ("abou t", "about"), ("taht", "that")):
-        assert errors.respaced(before, after, 0.97) > 0.9 > right.respaced(before, after, 0.97)
+        assert (
+            errors.respaced(0, before, after, 0.97) > 0.9 > right.respaced(0, before, after, 0.97)
+        )
 
 
 def adapting():

@@ -46,7 +46,7 @@ sys.stdout.write(served.runners["correct"](asked, asked.lines)[0]["text"])
 @pytest.mark.parametrize(
     "code, text, wanted",
     [
-        (COMMAND, "I recieve teh goverment leter.\\n\\nand all of it is fine\\n", None),
+        (COMMAND, "I recieve teh goverment adress.\\n\\nand all of it is fine\\n", None),
         (PYTHON, "", "The end."),
         (SERVER, "", "The end."),
     ],
@@ -63,7 +63,7 @@ def test_torch_and_fairseq_are_not_imported(code, text, wanted):
         timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    kept = text.replace("recieve teh goverment leter", "receive the government letter")
+    kept = text.replace("recieve teh goverment adress", "receive the government address")
     assert done.stdout == (kept if wanted is None else wanted)
 
 

@@ -154,7 +154,7 @@ function draw() {
   drawing = 0;
   places = rows.flatMap(paint);
   $("summary").textContent = progress + applied(places);
-  $("accept-all").ariaDisabled = places.every(({ taken }) => taken);
+  $("accept-all").ariaDisabled = !places.some(isRefused);
   $("refuse-all").ariaDisabled = !places.some(({ taken }) => taken);
   showEdits($("edits"), Object.values(Object.groupBy(places, nameOf)), goTo, setAll);
   const ended = performance.now();
@@ -181,6 +181,9 @@ function paint(row, number) {
 const screen = new IntersectionObserver((lines) => {
   for (const { target, isIntersecting } of lines) target.row.seen ||= isIntersecting;
 });
+
+// Whether a person refused an edit that is made by default.
+const isRefused = (edit) => edit.kind === "refuse" && Row.isSure(edit, threshold());
 
 const nameOf = ({ before, after }) => JSON.stringify([before.trim(), after.trim()]);
 
@@ -393,7 +396,7 @@ on("click", {
   "next-line": nextLine,
   save: () => finish("Save", save),
   copy: () => finish("Copy", copy),
-  "accept-all": () => setAll(places, true),
+  "accept-all": () => setAll(places.filter(isRefused), true),
   "refuse-all": () => setAll(places, false),
   load: ({ target }) => (target.value = ""), // so that the same file can be opened again
   lines: clicked,

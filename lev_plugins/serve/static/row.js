@@ -54,8 +54,8 @@ function replace(row, change) {
 export const rewrite = (row, text) => replace(row, difference(row.text, text));
 
 // Decides on a place; the same again takes it back. `after`: what the model may not write there.
-function decide(row, kind, { offset, before, probability }, after = "") {
-  const decision = { kind, offset, before, probability, after };
+function decide(row, kind, { offset, before, probability, applied }, after = "") {
+  const decision = { kind, offset, before, probability, applied, after };
   const again = row.decisions.some((other) => other.kind === kind && clash(other, decision));
   const others = row.decisions.filter((other) => !clash(other, decision));
   row.decisions = again ? others : [...others, decision];
@@ -116,12 +116,15 @@ function withSpace(row, { offset, before: word }) {
   return row.decisions.some((other) => clash(other, wide)) ? { offset, before: word } : wide;
 }
 
+// Whether an edit of the model is made by default.
+export const isSure = ({ applied, probability }, least) => applied && (probability ?? 1) >= least;
+
 // All edits, disjoint and in order; `taken`: not refused, and not of the model below `least`.
 export function editsOf(row, least) {
   const { edits = [], obeys } = row.said ?? {};
   const of = (kind) => row.decisions.filter((decision) => decision.kind === kind);
   const closed = [...of("keep"), ...of("refuse")];
-  const sure = edits.filter((edit) => edit.applied && (edit.probability ?? 1) >= least);
+  const sure = edits.filter((edit) => isSure(edit, least));
   const made = sure.filter((edit) => !closed.some((decision) => forbids(decision, edit)));
   // An edit model may write another word in the place of one that was struck.
   const again = (place) => obeys && made.some((edit) => edit.after.trim() && clash(edit, place));
