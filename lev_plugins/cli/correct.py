@@ -17,17 +17,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..corrector.checked_files import checked_files
+from ..corrector.grammar import has_grammar
 from ..corrector.ignore import IgnoreComments
-from ..corrector.markdown import is_markdown
 from ..corrector.packaged import ENGLISH_SPELLING
 from ..corrector.report import Report, Sink, diff, json_sink
 from ..corrector.repository import NAMED, Repository, find_repository
 from ..errors import UserError, counted
-from ..io.lines import STANDARD_STREAM, chunks, is_stream, progress, raw_lines
+from ..io.lines import STANDARD_STREAM, chunks, is_stream, progress
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
 from .correct_check import Check, diff_header, failing_checks
-from .correct_files import corrected_files, read_file
+from .correct_files import corrected_files, encoding_at, joined, read_file, source_lines
 from .correct_options import build_parser, check, check_reports, weights
 from .correct_tune import tune
 from .options import as_flags, say, text_processing
@@ -171,7 +171,7 @@ class Run:
                 else:
                     out.write(b"\n" * open_end)  # the last line of the file before had none
                     open_end = not ends[-1]
-                    out.write(_joined(done, ends))
+                    out.write(joined(done, ends, encoding_at(path)))
                 out.flush()
                 self.report.add(done)
 
@@ -185,7 +185,7 @@ class Run:
                 self._say_foreign(path)
             with whole_file(path) as out:
                 shutil.copymode(path, out.name)
-                out.buffer.write(_joined(file.corrections, file.text.ends))
+                out.buffer.write(joined(file.corrections, file.text.ends, encoding_at(path)))
             self.report.add(file.corrections)
 
     def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
@@ -197,7 +197,7 @@ class Run:
                 raise UserError(f"{target}: cannot write ({error.strerror})") from error
             with whole_file(target) as out:
                 for done, ends in self.corrected(path):
-                    out.buffer.write(_joined(done, ends))
+                    out.buffer.write(joined(done, ends, encoding_at(path)))
                     self.report.add(done)
 
     def corrected(
@@ -205,10 +205,10 @@ class Run:
     ) -> Iterator[tuple[list["Correction"], list[bytes]]]:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
-        text = read_file(path).lines if is_markdown(path) and not is_stream(path) else ()
+        text = read_file(path).lines if has_grammar(path) and not is_stream(path) else ()
         document, noted = self.corrector.document(path=path, text=text), False
         comments = IgnoreComments()
-        read = progress(raw_lines(path), "lines", output, path)
+        read = progress(source_lines(path), "lines", output, path)
         for chunk in chunks(read, path, self.args.buffer, PAUSE):
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)
@@ -244,10 +244,3 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         code = named[-1] == "code"
         corrector.settings = replace(corrector.settings, protect_code=code)
     return corrector
-
-
-def _joined(done: Sequence["Correction"], ends: Sequence[bytes]) -> bytes:
-    pairs = zip(done, ends, strict=True)
-    return b"".join(
-        correction.text.encode("utf-8", "surrogateescape") + end for correction, end in pairs
-    )
