@@ -28,14 +28,14 @@ _CODE_BODIES = (
     "sourcecode testcode testoutput testsetup toctree"
 )
 _PROSE_ARGUMENTS = (
-    "admonition attention caution danger deprecated error hint important note rubric seealso sidebar "
-    "tip topic versionadded versionchanged versionremoved warning list-table table"
+    "admonition attention caution danger deprecated error hint important note rubric seealso "
+    "sidebar tip topic versionadded versionchanged versionremoved warning list-table table"
 )
 _TEX_CODE = (
     "begin bibitem bibliography bibliographystyle cite citep citet DeclareMathOperator def "
-    "documentclass end eqref geometry hypersetup include includegraphics input label lstinputlisting "
-    "newcommand newenvironment pageref RequirePackage ref renewcommand setcounter setlength url "
-    "usepackage verb vspace hspace"
+    "documentclass end eqref geometry hypersetup include includegraphics input label "
+    "lstinputlisting newcommand newenvironment pageref RequirePackage ref renewcommand setcounter "
+    "setlength url usepackage verb vspace hspace"
 )
 _TEX_BLOCKS = "verbatim|lstlisting|minted|equation|align|eqnarray|gather|multline|tikzpicture"
 
@@ -43,6 +43,9 @@ _TEX_BLOCKS = "verbatim|lstlisting|minted|equation|align|eqnarray|gather|multlin
 def _alternatives(names: str) -> str:
     return "|".join(map(re.escape, names.split()))
 
+
+#: The text of a role with a target.
+_TITLED = re.compile(r"`([^`<]+\s)<[^`<>]+>`")
 
 #: What is no prose, by format: all of a match.
 _HIDDEN: Mapping[str, Sequence[str]] = {
@@ -123,6 +126,9 @@ def tokens(lexer: "Lexer", text: str) -> Iterator[tuple[int, Any, str]]:
         elif name == "RstLexer" and kind in String:
             is_link = value[:1] == "`" and value[-1:] == " "
             kind = Text if is_link else Other
+        elif name == "RstLexer" and (titled := _TITLED.fullmatch(value)):
+            yield place + 1, Text, titled[1]
+            continue
         yield place, kind, value
 
 

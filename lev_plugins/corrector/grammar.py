@@ -1,8 +1,8 @@
 """Which characters of a file are prose, by the grammar of its kind.
 
-Pygments, which is loaded for the first such file, cuts source text into tokens. Comments, doc strings
-and strings that are sentences are prose, everything else is code. Formats of text (reStructuredText,
-TeX, man pages, .po, patches, ...) are in :mod:`.formats`.
+Pygments, which is loaded for the first such file, cuts source text into tokens. Comments, doc
+strings and strings that are sentences are prose, everything else is code. Formats of text
+(reStructuredText, TeX, man pages, .po, patches, ...) are in :mod:`.formats`.
 """
 
 import os
@@ -26,6 +26,7 @@ PROSE = {"", ".txt", ".text", ".csv", ".tsv", ".log", ".srt", ".vtt", ".en", ".e
 #: Modules of Pygments' lexers whose text is prose.
 TEXTUAL = {"pygments.lexers." + name for name in ("html", "markup", "templates")}
 _MAN_PAGE = re.compile(r".+\.(?:[1-9]\w{0,2}|man)")
+_TEMPLATE = re.compile(r"(?<=\w)\.(?:in|tmpl|example|sample|dist|orig|bak)\Z")
 _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?([A-Za-z]+)[\d.]*(?:\s|$)")
 
 _LETTER = re.compile(r"[^\W\d_]")
@@ -34,7 +35,9 @@ _IN_FRONT = re.compile(r"^[^\S\n]*(?:[#/*;%!<>=+|-]|--|REM\b|dnl\b)+", re.MULTIL
 _AT_END = re.compile(r"[*/<>-]+\s*\Z")
 _FENCE = re.compile(r"[^\w\n]*(?:```|~~~)")
 #: A line of a comment that may be code.
-_CODE_SIGN = re.compile(r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|::|&&|\|\||^\W*(?:>>>|\$) ")
+_CODE_SIGN = re.compile(
+    r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|::|&&|\|\||^\W*(?:>>>|\$) "
+)
 _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
 _STATEMENT = re.compile(
@@ -43,18 +46,18 @@ _STATEMENT = re.compile(
 )
 #: Words that sentences have and lists of names have not.
 _FUNCTION_WORDS = set(
-    "a an and are as at be been but by can cannot could did do does for from had has have if in into "
-    "is it its may more must no not of on only or should than that the then there these this to too "
-    "was we were when which while will with without would you your".split()
+    "a an and are as at be been but by can cannot could did do does for from had has have if in "
+    "into is it its may more must no not of on only or should than that the then there these this "
+    "to too was we were when which while will with without would you your".split()
 )
 
 
 def has_grammar(path: str | None) -> bool:
     """Returns whether a file of that name is read by a grammar."""
-    return bool(path) and (
-        is_markdown(path) or formats.ending(path) in (".ipynb", *formats.READERS)
-        or bool(left_alone(path, "") or _lexer_name(path, ""))
-    )  # fmt: skip
+    if not path:
+        return False
+    by_ending = is_markdown(path) or formats.ending(path) in (".ipynb", *formats.READERS)
+    return by_ending or bool(left_alone(path, "") or _lexer_name(path, ""))
 
 
 def read_grammar(
@@ -78,7 +81,18 @@ def read_grammar(
     if reader := formats.READERS.get(formats.ending(path)):
         return _lines_of(reader(text), lines)
     name = _lexer_name(path, lines[0])
+    if name is None and formats.ending(path) not in PROSE and _looks_like_source(lines):
+        name = "CLexer"
     return _lines_of(_Source(text, _lexer(name), knows).shown(), lines) if name else None
+
+
+#: Share of lines that end like statements, from which a file of an unknown kind is source.
+STATEMENTS = 0.15
+
+
+def _looks_like_source(lines: Sequence[str]) -> bool:
+    written = [line.rstrip() for line in lines if line.strip()]
+    return sum(line[-1] in ";{}" for line in written) > STATEMENTS * len(written)
 
 
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\ufeff"), " ")
@@ -109,7 +123,7 @@ def _patterns() -> dict[str, list[str]]:
 @lru_cache(1000)
 def _lexer_name(path: str, first_line: str) -> str | None:
     """The name of the class of a file's lexer, by the file's name, else by its first line."""
-    name = os.path.basename(path)
+    name = _TEMPLATE.sub("", os.path.basename(path))
     known, ending = _patterns(), os.path.splitext(name)[1].lower()
     if name not in known and ending in PROSE:
         return _by_shebang(first_line)
@@ -304,7 +318,7 @@ def _notebook(text: str, knows: Callable[[str], bool]) -> str:
 
 def _unescaped(match: re.Match[str]) -> str:
     """A character of JSON after a space for its sign."""
-    return f" {match[0][1]}" if match[0][1] in "\"\\/" else " " * len(match[0])
+    return f" {match[0][1]}" if match[0][1] in '"\\/' else " " * len(match[0])
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -8,6 +8,8 @@ from functools import lru_cache
 NO_WORD = "\0"
 #: Words of two capitals or more that make a line one in capitals.
 SHOUTED = 3
+#: A word in capitals that is too long for an acronym.
+LONG_CAPITALS = re.compile(r"[A-Z]{7,}")
 _LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING = " \t\ufeff\"'([{<*_~#>-+\u2018\u201c\u00ab\u2022"
 _CLOSING = "\"')]}*_\u2019\u201d\u00bb"
@@ -32,7 +34,11 @@ def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
         return small
     letters = list(line)
     for start, end in places:
-        opens = line[start].isupper() and line[start + 1 : end] == small[start + 1 : end]
+        word = line[start:end]
+        if LONG_CAPITALS.fullmatch(word):
+            letters[start:end] = small[start:end]
+            continue
+        opens = word[0].isupper() and word[1:] == small[start + 1 : end]
         if opens and end - start > 1 and opens_sentence(line, start):
             letters[start] = small[start]
     return "".join(letters)

@@ -57,7 +57,7 @@ CODE = "|".join(
 
 #: What is a name where a line is no prose, or has small letters too.
 QUOTED = r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)"  # "one" 'word'
-CAPITALS = r"\b[A-Z]{2,}s?\b"  # NATO, URLs
+CAPITALS = r"\b[A-Z]{2,6}s?\b"  # NATO, URLs
 
 _FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")

@@ -43,8 +43,8 @@ _NO_WORDS = re.compile(
     rf"[\d{_NUMERALS}_@/\\#=<>{{}}|~^`$+*\u00ac]|\w[.:]\w|[&%][A-Za-z]|{_CUT_SHORT}|{_BROKEN}"
 )  # fmt: skip
 # Words and numbers with no spaces between.
-_FIELD = r"[\"'(]*(?:[^\W\d_]+|\d[\d.:/-]*)[\"')]*"
-_FIELDS = re.compile(rf"{_FIELD}(?:[,;|](?:{_FIELD})?)+\.?")
+_FIELD = rf"[\"'(]*(?:[^\W\d_{_NUMERALS}]+|\d[\d.:/-]*)[\"')]*"
+_FIELDS = re.compile(rf"[,;|]*{_FIELD}(?:[,;|]+{_FIELD})+[,;|.]*")
 # What stands inside a word, but for the ending of word(s).
 _INSIDE_WORD = re.compile(r"(?<=[^\W\d_])(?:-?[)\]]|[(\[](?!e?s\)))(?=[^\W\d_])")
 # Halves of a word that the end of a line once divided (gov- ernment); the second of two
