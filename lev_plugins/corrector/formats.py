@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: An escape of a string.
 ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{1,3}|.)")
 _NOT_END = re.compile(r"[^\n]")
+_HIDDEN_SIGN = "\1"
+_HIDDEN_RUN = re.compile(f"{_HIDDEN_SIGN}+")
 
 #: Requests of man pages whose arguments are prose.
 _PROSE_REQUESTS = set("B Dq Em I Nd Pq Qq SB SH SM SS Sh Sq Ss Sy".split())
@@ -44,8 +46,8 @@ def _alternatives(names: str) -> str:
     return "|".join(map(re.escape, names.split()))
 
 
-#: The text of a role with a target.
-_TITLED = re.compile(r"`([^`<]+\s)<[^`<>]+>`")
+#: The text of a link, and of a role with a target.
+_TITLED = re.compile(r"`([^`<]+\s)(?:<[^`<>]+>`)?")
 
 #: What is no prose, by format: all of a match.
 _HIDDEN: Mapping[str, Sequence[str]] = {
@@ -96,21 +98,22 @@ def ending(path: str) -> str:
 
 
 def hidden(text: str) -> str:
-    """Returns a text as long, which no word touches, with its line ends."""
-    return _NOT_END.sub(CODE, text)
+    """Returns a text as long that is hidden until it is :func:`settled`, with its white space where
+    there is no other."""
+    return text if text.isspace() else _NOT_END.sub(_HIDDEN_SIGN, text)
 
 
-def gap(text: str, start: int, end: int) -> str:
-    """Returns what is shown between two pieces of prose: spaces for the characters that touch
-    them, unless letters touch at both sides, as halves of a word."""
-    between = text[start:end]
-    if not between or between.isspace():
-        return between
-    shown = hidden(between)
-    if text[start - 1 : start].isalpha() and text[end : end + 1].isalpha():
-        return shown
-    first, last = (" " if char != "\n" else char for char in (shown[0], shown[-1]))
-    return first + shown[1:-1] + last if len(shown) > 1 else first
+def settled(shown: str) -> str:
+    """Returns a text with the signs of code for what is hidden, and spaces where prose touches it;
+    but none inside a word, between letters at both sides."""
+    return _HIDDEN_RUN.sub(_settled, shown)
+
+
+def _settled(run: re.Match[str]) -> str:
+    sign, (start, end) = CODE * len(run[0]), run.span()
+    if run.string[start - 1 : start].isalpha() and run.string[end : end + 1].isalpha():
+        return sign
+    return f" {sign[2:]} " if len(sign) > 1 else " "
 
 
 def tokens(lexer: "Lexer", text: str) -> Iterator[tuple[int, Any, str]]:
@@ -123,12 +126,11 @@ def tokens(lexer: "Lexer", text: str) -> Iterator[tuple[int, Any, str]]:
             request = value
         elif name == "GroffLexer" and kind is String:
             kind = Text if request in _PROSE_REQUESTS else Other
-        elif name == "RstLexer" and kind in String:
-            is_link = value[:1] == "`" and value[-1:] == " "
-            kind = Text if is_link else Other
         elif name == "RstLexer" and (titled := _TITLED.fullmatch(value)):
             yield place + 1, Text, titled[1]
-            continue
+            place, kind, value = place + titled.end(1), Other, value[titled.end(1) :]
+        elif name == "RstLexer" and kind in String:
+            kind = Other
         yield place, kind, value
 
 
@@ -146,7 +148,7 @@ def _without(shown: str, text: str, places: Iterable[Span]) -> str:
     for start, end in sorted(places):
         if end > last:
             start = max(start, last)
-            pieces += [shown[last:start], gap(text, start, end)]
+            pieces += [shown[last:start], hidden(text[start:end])]
             last = end
     return "".join([*pieces, shown[last:]])
 
@@ -154,11 +156,11 @@ def _without(shown: str, text: str, places: Iterable[Span]) -> str:
 def _po(text: str) -> str:
     places = [] if _ENGLISH.search(text) else [match.span() for match in _MSGSTR.finditer(text)]
     shown = _without(masked(text, text, ".po"), text, places)
-    return ESCAPE.sub(lambda match: " " * len(match[0]), shown)
+    return settled(ESCAPE.sub(lambda match: " " * len(match[0]), shown))
 
 
 def _reader(name: str) -> Callable[[str], str]:
-    return lambda text: masked(text, text, name)
+    return lambda text: settled(masked(text, text, name))
 
 
 #: How a text is shown, by the ending of its file.

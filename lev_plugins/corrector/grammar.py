@@ -193,11 +193,11 @@ class _Source:
         """The text, with other characters for code and markup."""
         pieces, end, prose = [], 0, list[int]()
         for role, start, stop, shown in self._prose():
-            pieces += [self._gap(end, start), shown]
+            pieces += [formats.hidden(self._text[end:start]), shown]
             end = stop
             if role != "text":
                 prose.append(len(pieces) - 1)
-        pieces.append(self._gap(end, len(self._text)))
+        pieces.append(formats.hidden(self._text[end:]))
         names = {name for name in self._names if not self._knows(name)}
         if names and not self._textual:
             for number in prose:
@@ -206,10 +206,9 @@ class _Source:
                     pieces[number],
                 )
         shown = "".join(pieces)
-        return formats.masked(shown, self._text, self._kind) if self._textual else shown
-
-    def _gap(self, start: int, end: int) -> str:
-        return formats.gap(self._text, start, end)
+        if self._textual:
+            shown = formats.masked(shown, self._text, self._kind)
+        return formats.settled(shown)
 
     def _prose(self) -> Iterator[tuple[str, int, int, str]]:
         """Role, begin, end and how it is shown, of each run of prose."""
@@ -275,7 +274,7 @@ class _Source:
         for _, kind, value in tokens:
             if kind is String.Affix and "b" in value.lower():
                 return ""
-            parts.append(formats.hidden(value) if kind is String.Interpol else value)
+            parts.append(CODE * len(value) if kind is String.Interpol else value)
         text = formats.ESCAPE.sub(_blank, _QUOTES.sub(_blank, "".join(parts)))
         return text if is_sentence(text) else ""
 
@@ -313,7 +312,7 @@ def _notebook(text: str, knows: Callable[[str], bool]) -> str:
         for (start, end), line, code in zip(spans, read.shown, read.code, strict=True):
             shown += [formats.hidden(text[place:start]), formats.hidden(line) if code else line]
             place = end
-    return "".join([*shown, formats.hidden(text[place:])])
+    return formats.settled("".join([*shown, formats.hidden(text[place:])]))
 
 
 def _unescaped(match: re.Match[str]) -> str:
