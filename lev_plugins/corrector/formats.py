@@ -55,6 +55,7 @@ _HIDDEN: Mapping[str, Sequence[str]] = {
         rf"^([ \t]*)\.\. (?:{_alternatives(_CODE_BODIES)})::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
         rf"^[ \t]*\.\. (?!(?:{_alternatives(_PROSE_ARGUMENTS)})::)[\w:-]+::.*",
         r"^[ \t]*:[\w -]+:(?=\s|$)",
+        r"^[ \t]*\.\. _[^:\n]+:.*",
     ),
     "TexLexer": (
         rf"(?s)\\begin\{{((?:{_TEX_BLOCKS})\*?)\}}.*?\\end\{{\1\}}",
@@ -127,6 +128,7 @@ def tokens(lexer: "Lexer", text: str) -> Iterator[tuple[int, Any, str]]:
         elif name == "GroffLexer" and kind is String:
             kind = Text if request in _PROSE_REQUESTS else Other
         elif name == "RstLexer" and (titled := _TITLED.fullmatch(value)):
+            yield place, Other, "`"
             yield place + 1, Text, titled[1]
             place, kind, value = place + titled.end(1), Other, value[titled.end(1) :]
         elif name == "RstLexer" and kind in String:

@@ -206,6 +206,8 @@ class _Source:
                     pieces[number],
                 )
         shown = "".join(pieces)
+        if len(shown) != len(self._text):  # a lexer that has lost its place
+            return formats.settled(formats.hidden(self._text))
         if self._textual:
             shown = formats.masked(shown, self._text, self._kind)
         return formats.settled(shown)
