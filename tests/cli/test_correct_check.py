@@ -84,6 +84,16 @@ def test_a_folder_is_what_git_tracks_else_all_but_hidden_and_binary_files(run, c
     assert places(run(named, status=1)) == [".hidden:1:1", "in/b:1:1"]
 
 
+@pytest.mark.parametrize("pattern", ["vendor", "vendor/", "./vendor", "./vendor/*", "in/vendor/"])
+def test_a_pattern_may_end_or_begin_as_a_path_does(run, pattern):
+    put(a=b"teh", in__vendor__a=b"teh", vendor__a=b"teh")
+    git("init", "-q")
+    git("add", ".")
+    left = {"a:1:1", "in/vendor/a:1:1", "vendor/a:1:1"}
+    left -= {f"{pattern.strip('./*')}/a:1:1", *(["in/vendor/a:1:1"] if "*" not in pattern else [])}
+    assert {*places(run(["--check", ".", "--exclude", pattern], status=1))} == left
+
+
 def test_a_hook_of_git_sees_the_folder_that_it_names(run, monkeypatch):
     put(a=b"teh", in__b=b"teh", in__c=b"teh")
     git("init", "-q")
