@@ -58,7 +58,7 @@ _HIDDEN: Mapping[str, Sequence[str]] = {
         r"^[ \t]*\.\. _[^:\n]+:.*",
     ),
     "TexLexer": (
-        rf"(?s)\\begin\{{((?:{_TEX_BLOCKS})\*?)\}}.*?\\end\{{\1\}}",
+        rf"\\begin\{{((?:{_TEX_BLOCKS})\*?)\}}(?:[^\\]|\\(?!end\{{\1\}}))*+",
         rf"\\(?:{_alternatives(_TEX_CODE)})\b\*?(?:\[[^\]]*\])*(?:\{{[^{{}}]*\}})*",
         r"\\href\{[^{}]*\}",
     ),
@@ -78,7 +78,7 @@ _HIDDEN: Mapping[str, Sequence[str]] = {
         r"^:[\w!-]+:.*|^\[.*\]$|^\w+::\S.*",
     ),
     ".org": (
-        r"(?si)^[ \t]*#\+begin_(src|example|export)\b.*?^[ \t]*#\+end_\1",
+        r"(?i)^[ \t]*#\+begin_(?:src|example|export)\b.*(?:\n(?![ \t]*#\+end_).*)*+",
         r"(?i)^[ \t]*#\+(?!title|caption|description)\w+:?.*",
         r"^[ \t]*: .*|^[ \t]*:[\w-]+:.*",
         r"(?<!\w)[=~]\S(?:[^=~\n]*[^\s=~])?[=~](?!\w)",

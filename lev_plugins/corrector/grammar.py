@@ -86,6 +86,8 @@ def read_grammar(
     return _lines_of(_Source(text, _lexer(name), knows).shown(), lines) if name else None
 
 
+#: Letters of a line of reStructuredText, whose lexer takes the square of it.
+LONGEST_LINE = 20_000
 #: Share of lines that end like statements, from which a file of an unknown kind is source.
 STATEMENTS = 0.15
 
@@ -191,6 +193,8 @@ class _Source:
 
     def shown(self) -> str:
         """The text, with other characters for code and markup."""
+        if self._kind == "RstLexer" and max(map(len, self._text.split("\n"))) > LONGEST_LINE:
+            return self._text
         pieces, end, prose = [], 0, list[int]()
         for role, start, stop, shown in self._prose():
             pieces += [formats.hidden(self._text[end:start]), shown]
@@ -340,7 +344,7 @@ def is_sentence(text: str) -> bool:
         return False
     is_opened = words[0][:1].isupper() and (words[0][1:].islower() or not words[0][1:])
     if len(words) == 2:
-        return is_opened and words[1].islower() and len(tokens) == 2
+        return is_opened and words[1].islower() and len(tokens) <= 3
     if 2 * small < len(words) - is_opened:
         return False
     ends = tokens[-1][-1] in ".!?:" and not tokens[-1].startswith(".")

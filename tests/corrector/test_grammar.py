@@ -72,6 +72,7 @@ def test_prose_is_read_and_code_is_not(name):
     [
         ("an error occured", True),
         ("Invalid adress", True),
+        ("Unreconized command: %s", True),
         ("unable to read %s: file is missing", True),
         ("REL CTRL ACK", False),
         ("btn btn-primary large", False),
