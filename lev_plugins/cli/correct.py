@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..corrector.checked_files import checked_files
+from ..corrector.grammar import has_grammar
 from ..corrector.ignore import IgnoreComments
-from ..corrector.markdown import is_markdown
 from ..corrector.packaged import ENGLISH_SPELLING
 from ..corrector.report import Report, Sink, diff, json_sink
 from ..corrector.repository import NAMED, Repository, find_repository
 from ..errors import UserError, counted
-from ..io.lines import STANDARD_STREAM, is_stream, progress, raw_lines, with_pauses
+from ..io.lines import STANDARD_STREAM, is_stream, progress, with_pauses
 from ..io.output import standard_output, whole_file
 from ..io.text_files import read_lines
 from .correct_check import Check, diff_header, failing_checks
-from .correct_files import corrected_files, read_file
+from .correct_files import corrected_files, encoding_at, joined, read_file, source_lines
 from .correct_options import build_parser, check, check_reports, weights
 from .correct_tune import tune
 from .options import as_flags, say, text_processing
@@ -163,7 +163,7 @@ class Run:
         out, colour = standard_output().buffer, sys.stdout.isatty()
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
-            names = diff_header(path)
+            names, encoding = diff_header(path), encoding_at(path)
             for done, end in self.corrected(path, STANDARD_STREAM):
                 if self.args.diff:
                     hunks = diff(self.report.line + 1, [done], [end], colour)
@@ -172,7 +172,7 @@ class Run:
                 else:
                     out.write(b"\n" * open_end)  # the last line of the file before had none
                     open_end = not end
-                    out.write(_line(done, end))
+                    out.write(joined([done], [end], encoding))
                 out.flush()
                 self.report.add([done])
 
@@ -186,7 +186,7 @@ class Run:
                 self._say_foreign(path)
             with whole_file(path) as out:
                 shutil.copymode(path, out.name)
-                out.buffer.writelines(map(_line, file.corrections, file.text.ends))
+                out.buffer.write(joined(file.corrections, file.text.ends, encoding_at(path)))
             self.report.add(file.corrections)
 
     def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
@@ -197,8 +197,9 @@ class Run:
             except OSError as error:
                 raise UserError(f"{target}: cannot write ({error.strerror})") from error
             with whole_file(target) as out:
+                encoding = encoding_at(path)
                 for done, end in self.corrected(path):
-                    out.buffer.write(_line(done, end))
+                    out.buffer.write(joined([done], [end], encoding))
                     self.report.add([done])
 
     def corrected(
@@ -206,12 +207,12 @@ class Run:
     ) -> Iterator[tuple["Correction", bytes]]:
         """The lines of a file, corrected, and their line ends."""
         self.report.begin(path)
-        text = read_file(path).lines if is_markdown(path) and not is_stream(path) else ()
+        text = read_file(path).lines if has_grammar(path) and not is_stream(path) else ()
         document, noted = self.corrector.document(path=path, text=text), False
         ends: deque[bytes] = deque()  # of the lines that are not answered yet
 
         def bodies() -> Iterator[str]:
-            for line in progress(raw_lines(path), "lines", output, path):
+            for line in progress(source_lines(path), "lines", output, path):
                 body = line.removesuffix(b"\n")
                 ends.append(line[len(body) :])
                 yield body.decode("utf-8", "surrogateescape")
@@ -249,7 +250,3 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         code = named[-1] == "code"
         corrector.settings = replace(corrector.settings, protect_code=code)
     return corrector
-
-
-def _line(correction: "Correction", end: bytes) -> bytes:
-    return correction.text.encode("utf-8", "surrogateescape") + end

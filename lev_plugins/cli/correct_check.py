@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ class Check:
         if self.args.accept:
             self._accept()
         self._print()
-        self._summarize(len(texts), len(chosen.binary))
+        self._summarize(len(texts), chosen.left_out)
         return FAILED if chosen.problems else FINDINGS if self.findings else 0
 
     def _readable(self, chosen: CheckedFiles) -> Iterator[FileText]:
@@ -128,7 +128,7 @@ class Check:
             output.writelines(line.encode("utf-8", "surrogateescape") for line in lines)
         output.flush()
 
-    def _summarize(self, files: int, binary: int) -> None:
+    def _summarize(self, files: int, left_out: Mapping[str, int]) -> None:
         say(*self.report.unfinished())
         if self.foreign:
             say(f"note: mostly of unknown words, as in another language: {few(self.foreign, 5)}")
@@ -136,9 +136,10 @@ class Check:
         place = f"{named:,} of {counted(files, 'file')}" if named else counted(files, "file")
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
         lines = f"{counted(self.report.lines, 'line')}{code}"
-        left_out = f"; {counted(binary, 'binary file')} left out" if binary else ""
-        count = counted(len(self.findings), "finding")
-        say(f"{count} in {place} ({lines}){left_out}")
+        say(f"{counted(len(self.findings), 'finding')} in {place} ({lines})")
+        if left_out:
+            kinds = (f"{kind} ({number:,})" for kind, number in sorted(left_out.items()))
+            say(f"left out: {', '.join(kinds)}")
         if self.findings and not (self.args.accept or self.args.diff):
             say(HINT)
 

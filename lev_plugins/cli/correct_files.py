@@ -1,13 +1,17 @@
 """Files that ``correct`` reads whole, all of them before it corrects the first."""
 
 import argparse
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ..corrector.ignore import IgnoreComments
-from ..io.lines import progress, raw_lines
+from ..corrector.kinds import encoding_of
+from ..errors import UserError
+from ..io.lines import is_stream, progress, raw_lines
+from ..io.text_files import reading
 
 if TYPE_CHECKING:
     from ..corrector import Correction, Corrector
@@ -40,11 +44,46 @@ class CorrectedFile:
 
 def read_file(path: str) -> FileText:
     """A file or standard input (``-``); raises UserError where it cannot be read."""
-    raw = list(raw_lines(path))
+    raw = list(source_lines(path))
     ends = [b"\n" if line.endswith(b"\n") else b"" for line in raw]
     lines = [line.removesuffix(b"\n").decode("utf-8", "surrogateescape") for line in raw]
     comments = IgnoreComments()
     return FileText(path, lines, ends, comments.read(lines), comments.open_since)
+
+
+def source_lines(path: str) -> Iterator[bytes]:
+    """Yields the lines of a file, each with its end; one in UTF-16 or UTF-32 as UTF-8."""
+    encoding = encoding_at(path)
+    if encoding is None:
+        yield from raw_lines(path)
+        return
+    with reading(path), open(path, "rb") as file:
+        data = file.read()
+    try:
+        text = data.decode(encoding, "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not valid {encoding.upper()}: {error.reason}") from error
+    yield from io.BytesIO(text.encode("utf-8", "surrogatepass"))
+
+
+def encoding_at(path: str) -> str | None:
+    """Returns the encoding of a file in UTF-16 or UTF-32, by its byte order mark."""
+    if is_stream(path):
+        return None
+    with reading(path), open(path, "rb") as file:
+        return encoding_of(file.read(4))
+
+
+def joined(
+    corrections: Sequence["Correction"], ends: Sequence[bytes], encoding: str | None = None
+) -> bytes:
+    """Returns corrected lines with their ends, in UTF-8 or as the file was."""
+    pairs = zip(corrections, ends, strict=True)
+    lines = (line.text.encode("utf-8", "surrogateescape") + end for line, end in pairs)
+    text = b"".join(lines)
+    if encoding is None:
+        return text
+    return text.decode("utf-8", "surrogatepass").encode(encoding, "surrogatepass")
 
 
 def corrected_files(

@@ -1,38 +1,41 @@
 """Which files below some paths a check reads: those of text that git tracks, else all."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, is_stream
 from ..io.text_files import reading
+from .kinds import HEAD, encoding_of, left_alone
 
 #: Variables by which a hook of git names its own repository, whatever folder git is asked about.
 _OF_HOOKS = (
     "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY".split()
 )
-#: Files of a folder that programs write.
-GENERATED = tuple("*.lock *-lock.json *-lock.yaml go.sum *.min.js *.min.css *.map *.svg".split())
-_HEAD_BYTES = 8192  # in which a zero byte says that a file is no text
+#: Folders outside of git that hold what others wrote, or what programs did.
+FOREIGN_FOLDERS = set(
+    "bower_components build dist node_modules out site-packages target third_party venv vendor "
+    "__pycache__".split()
+)
 
 
 @dataclass
 class CheckedFiles:
-    """files: to read, each once, in order. binary: those left out that are no text. problems: a
-    message for each path that cannot be read."""
+    """files: to read, each once, in order. left_out: how many others there are of each kind, and
+    folders by name. problems: a message for each path that cannot be read."""
 
     files: list[str] = field(default_factory=list)
-    binary: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
 
 def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> CheckedFiles:
     """The files of text among ``paths`` and below the folders among them.
 
-    Of a folder those that git tracks, of one in which it tracks none all; hidden files, links and
-    :data:`GENERATED` ones are passed over there.
+    Of a folder those that git tracks, of one in which it tracks none all but those below
+    :data:`FOREIGN_FOLDERS`; hidden files and links are passed over there.
 
     Args:
         excludes: whether a path is left out, be it named itself.
@@ -40,7 +43,7 @@ def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> Chec
     chosen = CheckedFiles()
     seen: set[str] = set()
     for path in paths:
-        for file in _below(path, chosen.problems) if os.path.isdir(path) else [path]:
+        for file in _below(path, chosen) if os.path.isdir(path) else [path]:
             real = file if file == STANDARD_STREAM else os.path.realpath(file)
             if real not in seen and not (file != STANDARD_STREAM and excludes(file)):
                 seen.add(real)
@@ -50,32 +53,39 @@ def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> Chec
 
 def _add(file: str, chosen: CheckedFiles) -> None:
     try:
-        if is_stream(file) or _is_text(file):
-            chosen.files.append(file)
-        else:
-            chosen.binary.append(file)
+        kind = "" if is_stream(file) else kind_left_out(file)
     except UserError as error:
         chosen.problems.append(str(error))
+        return
+    if kind:
+        chosen.left_out[kind] += 1
+    else:
+        chosen.files.append(file)
 
 
-def _is_text(path: str) -> bool:
+def kind_left_out(path: str) -> str:
+    """Returns the kind of a file that is not read, else nothing."""
     with reading(path), open(path, "rb") as file:
-        return b"\0" not in file.read(_HEAD_BYTES)
+        head = file.read(HEAD)
+    encoding = encoding_of(head)
+    if b"\0" in head and not encoding:
+        return "binary files"
+    return left_alone(path, head.decode(encoding or "utf-8", "replace"))
 
 
-def _below(folder: str, problems: list[str]) -> Iterator[str]:
+def _below(folder: str, chosen: CheckedFiles) -> Iterator[str]:
     """Files below a folder, in order."""
     try:
         tracked = _tracked(folder)
     except UserError as error:
-        problems.append(str(error))
+        chosen.problems.append(str(error))
         return
-    for name in tracked or _walked(folder, problems):
+    for name in tracked or _walked(folder, chosen):
         path = os.path.normpath(os.path.join(folder, name))
-        *folders, last = name.split("/")
-        hidden = any(part.startswith(".") for part in (*folders, last))
-        generated = any(fnmatchcase(last, pattern) for pattern in GENERATED)
-        if not (hidden or generated or os.path.islink(path)) and os.path.isfile(path):
+        hidden = any(part.startswith(".") for part in name.split("/"))
+        if hidden and os.path.isfile(path):
+            chosen.left_out["hidden files"] += 1
+        elif os.path.isfile(path) and not os.path.islink(path):
             yield path
 
 
@@ -100,13 +110,17 @@ def _tracked(folder: str) -> list[str]:
     return sorted({name for name in names if name})
 
 
-def _walked(folder: str, problems: list[str]) -> Iterator[str]:
-    """Names of the files below a folder and those of its folders that are not hidden."""
+def _walked(folder: str, chosen: CheckedFiles) -> Iterator[str]:
+    """Names of the files below a folder and those of its folders that are read."""
 
     def tell(error: OSError) -> None:
-        problems.append(f"{error.filename}: cannot be read: {error.strerror}")
+        chosen.problems.append(f"{error.filename}: cannot be read: {error.strerror}")
 
     for place, folders, files in os.walk(folder, onerror=tell):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        foreign = sorted(name for name in folders if name in FOREIGN_FOLDERS)
+        chosen.left_out.update(f"folders named {name}" for name in foreign)
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name not in foreign
+        )
         for name in sorted(files):
             yield os.path.relpath(os.path.join(place, name), folder)

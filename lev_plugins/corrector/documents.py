@@ -4,9 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 from ..errors import UserError
-from ..io.text_files import reading, require_files
-
-_HEAD = 8192  # bytes in which a zero byte says that a file is no text
+from ..io.text_files import require_files
+from .checked_files import kind_left_out
 
 
 def plan(paths: Sequence[str], output_dir: str) -> dict[str, str]:
@@ -68,5 +67,4 @@ def require_text(paths: Sequence[str]) -> None:
 def _is_text(path: str) -> bool:
     if not os.path.isfile(path):  # a pipe, a socket, a link to nothing
         return False
-    with reading(path), open(path, "rb") as file:
-        return b"\0" not in file.read(_HEAD)
+    return kind_left_out(path) != "binary files"

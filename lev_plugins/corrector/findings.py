@@ -10,8 +10,9 @@ from ..io.lines import json_line
 from .edits import Correction, Edit
 from .units import APOSTROPHES, HYPHENS
 
-#: The word, or its beginning, that a text ends with.
+#: The word, or its beginning, that a text ends with, and the same where no escape is a part of it.
 _LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}]*\Z")
+_UNESCAPED = re.compile(rf"(?<!\\)(?<!\\f){_LAST_WORD.pattern}")
 #: GitHub's escapes in messages, and those of what it reads before them.
 _IN_MESSAGE = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
@@ -56,9 +57,9 @@ def _bare(edit: Edit) -> tuple[int, str, str]:
     if not before.strip() or not after.strip():
         spaces = len(before) - len(before.lstrip())
         return edit.offset + spaces, before.strip(), after.strip()
-    start = _around(before, after)
+    start = _around(before, after, _UNESCAPED)
     before, after = before[start:], after[start:]
-    end = _around(before[::-1], after[::-1])
+    end = _around(before[::-1], after[::-1], _LAST_WORD)
     bare_before = before[: len(before) - end]
     bare_after = after[: len(after) - end]
     if bare_before and bare_after:
@@ -66,10 +67,10 @@ def _bare(edit: Edit) -> tuple[int, str, str]:
     return edit.offset, edit.before, edit.after
 
 
-def _around(before: str, after: str) -> int:
+def _around(before: str, after: str, last_word: re.Pattern[str]) -> int:
     """How many characters two texts begin with that are no part of a word that differs."""
     same = commonprefix([before, after])
-    word = _LAST_WORD.search(same)
+    word = last_word.search(same)
     return word.start() if word else len(same)
 
 

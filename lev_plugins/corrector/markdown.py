@@ -12,7 +12,7 @@ from functools import cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .markup import is_prose
+from .markup import NO_WORD, is_prose, parts_word
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     Rule = Callable[[StateInline, bool], bool]
 
 #: Endings of the names of Markdown files.
-ENDINGS = {".md", ".markdown", ".mdown", ".mkd"}
+ENDINGS = {".md", ".mdx", ".markdown", ".mdown", ".mkd"}
 #: What is shown for a character of markup, and of code in a line of prose, which no word touches.
-MARKUP, CODE = " ", "|"
+MARKUP, CODE = " ", NO_WORD
 
 #: Elements of HTML whose text is code.
 CODE_ELEMENTS = set("code kbd pre samp script style textarea tt var".split())
@@ -143,7 +143,7 @@ def marks_of_html(text: str) -> Iterator[Mark]:
     """Of tags and the signs of comments, and of elements whose text is code."""
     opened: dict[str, int] = {}
     for tag in _TAG.finditer(text):
-        yield Mark(*tag.span(), MARKUP)
+        yield Mark(*tag.span(), CODE if parts_word(tag) else MARKUP)
         name = (tag["name"] or "").lower()
         if tag["closes"] and name in opened:
             yield Mark(opened.pop(name), tag.end(), CODE)

@@ -4,8 +4,12 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+#: What is shown for a character that no word touches.
+NO_WORD = "\0"
 #: Words of two capitals or more that make a line one in capitals.
 SHOUTED = 3
+#: A word in capitals that is too long for an acronym.
+LONG_CAPITALS = re.compile(r"[A-Z]{7,}")
 _LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING = " \t\ufeff\"'([{<*_~#>-+\u2018\u201c\u00ab\u2022"
 _CLOSING = "\"')]}*_\u2019\u201d\u00bb"
@@ -30,7 +34,11 @@ def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
         return small
     letters = list(line)
     for start, end in places:
-        opens = line[start].isupper() and line[start + 1 : end] == small[start + 1 : end]
+        word = line[start:end]
+        if LONG_CAPITALS.fullmatch(word):
+            letters[start:end] = small[start:end]
+            continue
+        opens = word[0].isupper() and word[1:] == small[start + 1 : end]
         if opens and end - start > 1 and opens_sentence(line, start):
             letters[start] = small[start]
     return "".join(letters)
@@ -57,6 +65,10 @@ _MARKUP = re.compile(
     )
 )
 _WORDS_INSIDE = ("marked", "text", "first", "second")
+_INSIDE_WORD = re.compile(
+    r"(?<=[^\W\d_])</?(?:abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u)\b[^<>]*>"
+    r"(?=[(\[]?[^\W\d_])"
+)
 
 
 @lru_cache(64)
@@ -69,13 +81,21 @@ def without_markup(line: str) -> str:
 
 
 def _blanked(match: re.Match[str]) -> str:
-    """As many spaces as the match has characters, but for the words inside, without markup."""
+    """As many spaces as the match has characters, but for the words inside, without markup; what
+    no word touches for a tag inside a word."""
+    if parts_word(match):
+        return NO_WORD * len(match[0])
     shown = [" "] * len(match[0])
     for name in _WORDS_INSIDE:
         if match[name]:
             start = match.start(name) - match.start()
             shown[start : start + len(match[name])] = without_markup(match[name])
     return "".join(shown)
+
+
+def parts_word(tag: re.Match[str]) -> bool:
+    """Returns whether a tag stands between the letters of a word."""
+    return bool(_INSIDE_WORD.match(tag.string, tag.start()))
 
 
 _PLAIN_WORD = re.compile(r"(?<!\S)\(?[^\W\d_]+[.,;:!?)]*(?!\S)")

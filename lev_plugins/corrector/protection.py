@@ -12,8 +12,9 @@ from os.path import commonprefix
 from lev_runtime.arguments import strings
 
 from ..errors import UserError
+from ..io.lines import STANDARD_STREAM
 from .evidence import Evidence
-from .markdown import is_markdown, read_markdown
+from .grammar import read_grammar
 from .markup import is_prose, is_shouted, without_markup
 from .text_prior import TextPrior
 from .units import HYPHENS, Span, Unit, spans
@@ -56,7 +57,7 @@ CODE = "|".join(
 
 #: What is a name where a line is no prose, or has small letters too.
 QUOTED = r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)"  # "one" 'word'
-CAPITALS = r"\b[A-Z]{2,}s?\b"  # NATO, URLs
+CAPITALS = r"\b[A-Z]{2,6}s?\b"  # NATO, URLs
 
 _FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
@@ -216,7 +217,9 @@ class Document:
     ) -> None:
         self._unknown, self.path, self.evidence = unknown, path, evidence
         self.prior = prior
-        self._markdown = read_markdown(text) if text and is_markdown(path) else None
+        knows = evidence.run.words.knows if evidence else lambda word: not unknown(word)
+        self._grammar = read_grammar(path, text, knows)
+        self._named = path not in (None, STANDARD_STREAM)
         self._read = 0  # lines, so far
         self._fence, self._blank, self._indented = "", False, False
         self._divided = False  # a word, at the end of the line before
@@ -247,15 +250,15 @@ class Document:
     def shown(self, lines: Sequence[str]) -> Sequence[str]:
         """The lines that were read last as their words are read: each as long as it is; of
         Markdown with spaces for its markup."""
-        if self._markdown is None:
+        if self._grammar is None:
             return lines
-        return self._markdown.shown[self._read - len(lines) : self._read]
+        return self._grammar.shown[self._read - len(lines) : self._read]
 
     def _code_of(self, lines: Sequence[str]) -> list[bool]:
         """Which of the next lines are code."""
-        if self._markdown is None:
+        if self._grammar is None:
             return list(map(self._is_code, lines))
-        code = self._markdown.code[self._read : self._read + len(lines)]
+        code = self._grammar.code[self._read : self._read + len(lines)]
         prompts = map(_PROMPT.match, lines)
         return [mark or bool(prompt) for mark, prompt in zip(code, prompts, strict=True)]
 
@@ -272,7 +275,8 @@ class Document:
             return True
         blank = not line.strip()
         if not blank:
-            self._indented = bool(_INDENTED.match(line)) and (self._blank or self._indented)
+            indented = bool(_INDENTED.match(line)) and not self._named
+            self._indented = indented and (self._blank or self._indented)
         self._blank = blank
         return not blank and (self._indented or bool(_PROMPT.match(line)))
 

@@ -68,7 +68,7 @@ class Repository:
             return True
         parts = os.path.relpath(path, self.root).split(os.sep)
         folders = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-        for pattern in self.exclude:
+        for pattern in map(os.path.normpath, self.exclude):
             names = folders if "/" in pattern else parts
             if any(fnmatchcase(name, pattern) for name in names):
                 return True

@@ -40,8 +40,13 @@ _BROKEN = r"[\x00-\x08\x0e-\x1b\x7f-\x9f\ufffd\ud800-\udfff]|[^\W\d_]\?[^\W\d_]"
 # Raised and lowered ones, fractions, Roman and circled numbers, which are no \d.
 _NUMERALS = r"\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u218b\u2460-\u24ff\u2776-\u2793"
 _NO_WORDS = re.compile(
-    rf"[\d{_NUMERALS}_@/\\#=<>{{}}|~^`$+*\u00ac]|\w[.:]\w|&\w+;|{_CUT_SHORT}|{_BROKEN}"
+    rf"[\d{_NUMERALS}_@/\\#=<>{{}}|~^`$+*\u00ac]|\w[.:]\w|[&%][A-Za-z]|{_CUT_SHORT}|{_BROKEN}"
 )  # fmt: skip
+# Words and numbers with no spaces between.
+_FIELD = rf"[\"'(]*(?:[^\W\d_{_NUMERALS}]+|\d[\d.:/-]*)[\"')]*"
+_FIELDS = re.compile(rf"[,;|]*{_FIELD}(?:[,;|]+{_FIELD})+[,;|.]*")
+# What stands inside a word, but for the ending of word(s).
+_INSIDE_WORD = re.compile(r"(?<=[^\W\d_])(?:-?[)\]]|[(\[](?!e?s\)))(?=[^\W\d_])")
 # Halves of a word that the end of a line once divided (gov- ernment); the second of two
 # alternatives (pre- and post-war) is a word anyway.
 _DIVIDED = re.compile(rf"(?<![^\W\d_])({_LETTER}++)[{HYPHENS}]\s++(?=({_LETTER}++))")
@@ -101,11 +106,12 @@ def _letters(line: str, begin: int) -> Iterator[tuple[int, int]]:
     """The units of kind ``letters`` from a place of a line on."""
     written, line = line, without_markup(with_marks_as_letters(line))
     left_alone = {*_halves(line), *_clipped(line)}
+    parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
     for token in _WORD_OR_CONTROL.finditer(line, begin):
-        if _NO_WORDS.search(line, *token.span()):
+        if _NO_WORDS.search(line, *token.span()) and not _FIELDS.fullmatch(token[0]):
             continue
         for start, end in (match.span() for match in _LETTERS.finditer(line, *token.span())):
-            if start not in left_alone:
+            if start not in left_alone and parted.isdisjoint((start, end)):
                 yield start, start + len(written[start:end].rstrip(_JOINING))
 
 

@@ -188,6 +188,16 @@ def test_a_check_ends_in_1_where_something_would_change_and_writes_no_text(run, 
     assert tree() == {"a": text}
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_file_with_the_mark_of_another_encoding_keeps_it(run, encoding):
+    Path("a.txt").write_bytes("\ufeffé teh\r\n\ud83d teh".encode(encoding, "surrogatepass"))
+    right = "\ufeffé the\r\n\ud83d the".encode(encoding, "surrogatepass")
+    assert run(b"", "a.txt") == right
+    assert run(b"", "--check a.txt", status=1).count(b"teh -> the") == 2
+    run(b"", "a.txt --in-place")
+    assert Path("a.txt").read_bytes() == right
+
+
 def test_in_place_files_are_replaced_and_keep_their_permissions(run):
     put(a=TEXT, same=b"ok\n")
     Path("a").chmod(0o750)

@@ -48,9 +48,9 @@ def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
     assert correction.text == "The government believes that `teh` and --teh stay."
     kept = "He was a whistlin' kid, hehe: je ne sais quoi, mens rea."
     assert packaged.correct([kept])[0].text == kept
-    (tmp_path / "letter.txt").write_text("Teh end.\n\n    teh code\n")
+    (tmp_path / "letter.md").write_text("Teh end.\n\n    teh code\n")
     monkeypatch.chdir(tmp_path)
-    assert correct.main(["letter.txt"]) == 0
+    assert correct.main(["letter.md"]) == 0
     done = capsys.readouterr()
     assert done.out == "The end.\n\n    teh code\n"
     assert done.err.count("\n") == 1 and "1 line" in done.err  # what was left alone is told
