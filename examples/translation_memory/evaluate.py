@@ -18,7 +18,7 @@ from lines import to_text
 from memory import Memory
 from prepare import Row
 from proposals import FEWEST, USUAL, WAYS, Change, Settings, load, propose, save_settings
-from repair import repair
+from repair import repair, repaired
 from train import checkpoint_of
 from units import Proposal
 
@@ -125,18 +125,18 @@ def calibrate(
     olds = memory.translated_from(raw, new, itself=False)
     found = [(row, old) for row, old in zip(rows, olds, strict=True) if old]
     changes = {
-        "found": [Change(row.new, old, repair(old, row.new, row.raw)) for row, old in found],
+        "found": [Change(row.new, old, repaired(old, row.new, row.raw).text) for row, old in found],
         "unknown": [Change(row.new, "", row.raw) for row in rows],
     }
     threshold = settings.delete_threshold
-    repaired = [row.draft for row in rows]
-    settings.outcomes["kept"] = outcomes(rows, proposals, repaired, memory)
+    whole = [repair(row.old, row.new, row.raw) for row in rows]
+    settings.outcomes["kept"] = outcomes(rows, proposals, whole, memory)
     for way, asked in (("found", [row for row, _ in found]), ("unknown", rows)):
         drafts = [change.draft for change in changes[way]]
         outputs = propose(editor, changes[way], threshold, memory)
         settings.outcomes[way] = outcomes(asked, outputs, drafts, memory)
-    settings.rule["kept"] = rule_share(rows, repaired, memory)
-    drafts = [change.draft for change in changes["found"]]
+    settings.rule["kept"] = rule_share(rows, whole, memory)
+    drafts = [repair(old, row.new, row.raw) for row, old in found]
     settings.rule["found"] = rule_share([row for row, _ in found], drafts, memory)
 
 

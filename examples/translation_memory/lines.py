@@ -19,7 +19,7 @@ _WIDTH = r"(?:\*(?:\d+\$)?|\d+)?"
 
 
 def _printf(flags: str) -> str:
-    name = r"\([^)]*\)|\d+\$|\d+:|<\w+>(?=[\w.+-])"
+    name = r"\([^()]*\)|\d+\$|\d+:|<\w+>(?=[\w.+-])"
     length = r"(?:hh|h|ll|l|L|q|j|z|Z|t)?"
     return rf"%(?:{name})?[{flags}]*{_WIDTH}(?:\.{_WIDTH})?(?:<PRI[a-zA-Z0-9]+>|{length}[a-zA-Z@%])"
 
@@ -40,7 +40,7 @@ _NO_ARGUMENTS = {"%%", "%m", "%n"}
 _ARGUMENT = re.compile(r"%(\d+)\$")
 _PERCENT = re.compile(r"(?<![\w%])(\d+)(?:[.,]\d+)?\s?%(?!\w)")
 _ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);")
-_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][\w:.-]*(?=[\s/>])[^<>]*>")
+_TAG = re.compile(r"<!--(?:(?!<!--).)*?-->|</?[a-zA-Z][\w:.-]*(?=[\s/>])[^<>]*>")
 #: a tag or a placeholder, as a pattern without groups
 FIXED = rf"(?:{_TAG.pattern}|%[A-Z_]{{2,}}%|{_printf(_FLAGS)}|{_OTHERS})"
 

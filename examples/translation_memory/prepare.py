@@ -18,7 +18,7 @@ import sentencepiece
 from files import Problems, folder_memory, is_there, read_lines, write_json, write_lines
 from lines import to_line
 from memory import Match, Memory, Pair
-from repair import repair
+from repair import repaired
 
 from lev_plugins.cli.preprocess import main as preprocess
 from lev_plugins.data.source_change import MARKS, mark_change
@@ -34,8 +34,8 @@ REPORT = 5000  # sentences between two lines on the progress
 class Row(NamedTuple):
     """A line of each file of WORK/text.
 
-    src: the source with its change marked, as the model reads it. draft: repaired by rule. new: the
-    source without marks. raw: the draft as the memory has it.
+    src: the source with its change marked, as the model reads it. draft: repaired by rule, in part
+    too. new: the source without marks. raw: the draft as the memory has it.
     """
 
     src: str
@@ -80,7 +80,8 @@ def rows(pair: Pair, matches: Iterable[Match]) -> Iterator[Row]:
     """A row for each match of a pair."""
     source, target = pair
     for old, draft, similarity in matches:
-        texts = mark_change(source, old), target, repair(old, source, draft), source, old, draft
+        start = repaired(old, source, draft).text
+        texts = mark_change(source, old), target, start, source, old, draft
         yield Row(*texts, f"{similarity:.4f}")
 
 

@@ -27,13 +27,14 @@ WAYS = ("kept", "found", "unknown")  # the older source: kept beside it, found i
 
 class Change(NamedTuple):
     """A new source, the older one ("": not known), the draft: the older one's translation,
-    repaired; and the terms that stay where they are in it. Lines, as :func:`lines.to_line` makes
-    them."""
+    repaired; the terms that stay where they are in it; and whether the repairs are all that the
+    source's change asks for. Lines, as :func:`lines.to_line` makes them."""
 
     new: str
     old: str
     draft: str
     terms: Sequence[str] = ()
+    whole: bool = True
 
     def marked(self) -> str:
         """The draft with the marks of its terms."""

@@ -33,7 +33,7 @@ from files import (
 from lines import is_nested_like, same_entities, same_placeholders, to_line, to_text, with_ends
 from memory import Memory
 from proposals import Change, Settings, load, propose, read_terms, settings_of
-from repair import Terms, repair
+from repair import Repaired, Terms, repaired
 from scripts import places
 from units import Document, Proposal, Unit, is_language
 
@@ -157,12 +157,12 @@ class Proposer:
         changes = []
         for draft in drafts:
             new = to_line(draft.unit.source.strip())
-            repaired = draft.text
+            start = Repaired(draft.text, False)
             if draft.old:
                 sign = self.memory.group_sign
-                repaired = repair(draft.old, new, draft.text, self.terms, sign)
+                start = repaired(draft.old, new, draft.text, self.terms, sign)
             terms = [*itertools.chain(*self.wanted(draft.unit.source))]
-            changes.append(Change(new, draft.old, repaired, terms))
+            changes.append(Change(new, draft.old, start.text, terms, start.whole))
         edited: Sequence[Proposal | None] = [None] * len(changes)
         if self.has_learnt(document):
             threshold = self.settings.delete_threshold
@@ -205,13 +205,14 @@ class Proposer:
         elif draft.way == "match":
             sure = output and self.settings.is_sure(change, output)
             candidates = [(output, "edited matches")] if output and sure else []
-            candidates.append((Proposal(change.draft, self.settings.rule["kept"]), "matches"))
+            text = change.draft if change.whole else draft.text
+            candidates.append((Proposal(text, self.settings.rule["kept"]), "matches"))
         else:
             least = self.settings.confidence(draft.way, self.precision)
             sure = output and output.probability >= least
             candidates = [(output, "edited by the model")] if output and sure else []
             rate = self.settings.rule.get(draft.way, 0.0)
-            if draft.way == "kept" or rate >= self.precision:
+            if change.whole and (draft.way == "kept" or rate >= self.precision):
                 candidates.append((Proposal(change.draft, rate or 1.0), "repaired by rule"))
         for proposal, reason in candidates:
             text = self.written(draft, proposal.text)

@@ -1,147 +1,219 @@
 """Repair a draft where the change of its source needs no translation: names, code, numbers, terms.
 
-What a repair has written is never changed by another one.
+A word of the source language is never written into a translation.
 """
 
-import difflib
+import calendar
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 import regex
 from lines import FIXED
-from scripts import SINGLE, places
-from values import INSIDE, grouped, numbers, replacement
+from rapidfuzz.distance import Levenshtein
+from scripts import PREFIXING, SINGLE, places
+from values import INSIDE, Written, digits, grouped, may_count, numbers, replacement
 
-# a tag or placeholder, a number with what parts it (a version and a date are numbers too), a word,
-# or a mark; with the spaces in front of it
-_TOKEN = regex.compile(
-    rf"\s*(?:{FIXED}|\d+(?:{INSIDE})+|[{SINGLE}]|(?:(?![{SINGLE}])\w)+|[^\w\s])|\s+$"
+LONGEST = 5000  # tokens of a source; a longer one is left alone
+_PART = rf"[\w--[{SINGLE}{PREFIXING}]]"  # of an identifier or an address
+_JOINT = r"[./\\:@+=~#?&%\-]"
+# what tells these from words: a_b, a@b, C:\a, a://b, a::b, aB, a1, a.b, a=b, a/b/c, a(), /a, -a
+_SIGN = (
+    rf"(?:{_PART}|{_JOINT})*?(?:[_@\\]|:[:/]|->|\p{{Ll}}\p{{Lu}}|[a-zA-Z]=|[a-zA-Z]{{2}}\d|(?<!\d)[a-zA-Z]\d"
+    rf"|{_PART}{{2}}\.[a-zA-Z]|[a-zA-Z]\.{_PART}{{2}}|/[a-zA-Z]{_PART}*/|{_PART}\(\))"
+    r"|[~.]{0,2}/[a-zA-Z]|--[a-zA-Z]|-[a-zA-Z](?!\w)"
 )
-_FIXED = regex.compile(FIXED)
-_MAYBE = regex.compile(r"[%$]\d+")  # a placeholder, if the source has it: Turkish has %50, too
+_CODE = (
+    r"(?<![\w:`])(?::[\w:+.\-]+:)?(?:``[^`]++``|`[^`]++`_{0,2})"
+    rf"|(?<!{_PART}|{_JOINT})(?={_SIGN}){_JOINT}*+(?:{_PART}++"
+    rf"(?:(?:(?!:(?![:/\\])|-\p{{Lu}}){_JOINT})++(?={_PART})|/)?)+(?:\(\))?"
+    r"|\d+(?:(?: ?[+*=<>×÷] ?| [/\-] )\d+){2,}"  # a sum
+)
+_WHOLE = regex.compile(rf"(?V1){FIXED}|{_CODE}")  # is replaced whole, or not at all
+_MAYBE = regex.compile(r"[%$]\d+")  # a placeholder, if both texts have it: Turkish has %50, too
+# a term; code; a number with what parts it (a version and a date are numbers too); a name: an
+# acronym, or with a capital where no sentence begins; a currency; a word; a mark
+_TOKEN = (
+    r"(?V1)\s*(?:(?P<term>(?<!\w)\L<terms>(?!\w))|(?P<code>{codes})"
+    rf"|(?P<number>\d+-\d+-\d+|\d+(?:(?!-){INSIDE})*(?:[a-zA-Z][a-zA-Z\d]*)?)"
+    r"|(?P<name>(?:\p{Lu}{2,}|(?<=[\w,&`)] |\b\p{Lu}\. )\p{Lu}(?:\.(?= \p{Lu})|[\p{L}\p{M}]*"
+    rf"(?:[\-'’]\p{{Lu}}\p{{L}}*)*))(?![\w--[{SINGLE}]]))"
+    rf"|(?P<currency>\p{{Sc}})|(?P<word>[{SINGLE}]|(?:(?![{SINGLE}])\w)+)|(?P<mark>[^\w\s]))"
+)
+_PLAIN = regex.compile(r"\b\p{Ll}{4,}|^\W*\p{Ll}")  # where not each word has a capital
+# lower-case endings of words that are the same or alike in languages of Europe, and of English ones
+_ORDINARY = regex.compile(
+    r".{2,}(?:al|ar|or|ion|ions|ble|[ae]nt|ment|ive|ed|ings?|ly|ness|ful|ers)"
+)
+_DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr}
+FREE = {"term", "code", "number", "name", "currency"}  # kinds that need no translation
+_WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
+_NOUN = regex.compile(r"\s?\p{Ll}{3}")  # behind a number
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
+Span = tuple[int, int]
+Token = tuple[str, str]  # its kind, and its text with the space in front of it
 
 
-class Stretch(NamedTuple):
-    """Text of the old source and what stands in its place in the new one."""
+class Repaired(NamedTuple):
+    """A draft after repairs; ``whole``: nothing else has changed in its source."""
 
-    old: str
-    new: str
-
-
-class Change(NamedTuple):
-    """Characters of a draft, and the text that takes their place."""
-
-    start: int
-    end: int
     text: str
-
-    def cuts(self, start: int, end: int) -> bool:
-        """Whether the change is within a span, and not of all of it."""
-        return start < self.end and self.start < end and (start < self.start or self.end < end)
+    whole: bool
 
 
-def stretches(old: str, new: str) -> tuple[list[Stretch], list[str]]:
-    """What became another text, and what stayed as it was, each in order."""
-    a, b = ([match[0] for match in _TOKEN.finditer(text)] for text in (old, new))
-    changed, kept = [], []
-    for kind, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        before, after = "".join(a[i:j]).strip(), "".join(b[k:m]).strip()
-        if kind == "equal":
-            kept.append(after)
-        elif before and after and before != after:
-            changed.append(Stretch(before, after))
-    return changed, kept
+class _Text:
+    """A text, and where its parts are found: code whole, all else outside of code."""
+
+    def __init__(self, text: str, other: str) -> None:
+        self.codes: dict[str, list[Span]] = {}
+        self.other = other
+        self.prose = _WHOLE.sub(self._cover, text)
+        self.numbers: dict[str, list[Written]] = {}
+        for number in numbers(self.prose):
+            self.numbers.setdefault(digits(number.text), []).append(number)
+
+    def _cover(self, match: regex.Match[str]) -> str:
+        if _MAYBE.fullmatch(match[0]) and match[0] not in self.other:
+            return match[0]
+        self.codes.setdefault(match[0], []).append(match.span())
+        return "\0" * len(match[0])
+
+    def places(self, part: str) -> list[Span]:
+        return self.codes.get(part) or places(self.prose, part)
+
+    def ways(self, old: str, new: str, terms: Terms) -> Iterator[list[tuple[Span, str]]]:
+        """Yields the ways to repair it: what would replace its characters."""
+        if old in terms and new in terms:
+            yield [(span, terms[new][0]) for text in terms[old] for span in self.places(text)]
+        yield [(span, new) for span in self.places(old)]
+        before, after = numbers(old), numbers(new)
+        if len(before) == len(after) == 1 and old == before[0].text + before[0].suffix:
+            like = self.numbers.get(digits(old), ())
+            texts = ((one, replacement(before[0], after[0], one)) for one in like)
+            yield [((one.start, one.end), text) for one, text in texts if text is not None]
 
 
-def _verbatim(stretch: Stretch, draft: str) -> Iterator[Change]:
-    if regex.search(r"\w", stretch.old):
-        for start, end in places(draft, stretch.old):
-            yield Change(start, end, stretch.new)
+@lru_cache(maxsize=8)
+def _pattern(terms: frozenset[str], has_amounts: bool) -> regex.Pattern[str]:
+    codes = f"(?!\\$\\d)(?:{_WHOLE.pattern[5:]})" if has_amounts else _WHOLE.pattern[5:]
+    return regex.compile(_TOKEN.replace("{codes}", codes), terms=[*terms, "\0"])
 
 
-def _by_value(stretch: Stretch, draft: str) -> Iterator[Change]:
-    """Of a stretch that is a number."""
-    before, after = numbers(stretch.old), numbers(stretch.new)
-    if len(before) == len(after) == 1 and stretch.old == before[0].text + before[0].suffix:
-        for number in numbers(draft):
-            text = replacement(before[0], after[0], number)
-            if text is not None:
-                yield Change(number.start, number.end, text)
+def _tokens(text: str, draft: str, terms: Terms, small: set[str]) -> list[Token]:
+    """Returns the tokens of a source; ``$4`` is an amount where its draft has no ``$4``.
+
+    small: words that are no names with a capital, either.
+    """
+    has_amounts = any(sign not in draft for sign in _MAYBE.findall(text))
+    prose = _WHOLE.sub(" ", text)
+    is_plain, is_upper = _PLAIN.search(prose), prose.isupper()
+
+    def kind(match: regex.Match[str]) -> str:
+        name = match[0].strip()
+        if match.lastgroup != "name":
+            return str(match.lastgroup)
+        if is_upper or name.lower() in small or name in _DATES or _ORDINARY.fullmatch(name):
+            return "word"
+        is_acronym = len(name) > 1 and name.isupper()
+        return "name" if is_acronym or is_plain else "part"  # of a name, if it has two
+
+    matches = _pattern(frozenset(terms), has_amounts).finditer(text)
+    return [(kind(match), match[0]) for match in matches]
 
 
-def _by_term(stretch: Stretch, draft: str, terms: Terms) -> Iterator[Change]:
-    if stretch.old in terms and stretch.new in terms:
-        for translation in terms[stretch.old]:
-            for start, end in places(draft, translation):
-                yield Change(start, end, terms[stretch.new][0])
+def _runs(tokens: list[Token]) -> list[Token]:
+    """Returns tokens, a name of two words as one."""
+    runs = []
+    for kind, group in groupby(tokens, key=lambda token: token[0]):
+        texts = [text for _, text in group]
+        if kind == "part":
+            kind = "name" if len(texts) > 1 else "word"
+        if kind == "name":
+            texts = ["".join(texts)]
+        runs += [(kind, text.strip()) for text in texts]
+    return runs
 
 
-def _parts(stretch: Stretch, terms: Terms) -> list[Stretch]:
-    """A stretch by its tags and placeholders and by its numbers, where old and new have equally
-    many, and by its term."""
-    parts = []
-    codes = [[match[0] for match in _FIXED.finditer(side)] for side in stretch]
-    if len(codes[0]) == len(codes[1]):
-        parts += [Stretch(*pair) for pair in zip(*codes)]
-    before, after = numbers(stretch.old), numbers(stretch.new)
-    if before and len(before) == len(after) and stretch.old != before[0].text + before[0].suffix:
-        pairs = zip(before, after, strict=True)
-        parts += [Stretch(a.text + a.suffix, b.text + b.suffix) for a, b in pairs]
-    held = [[term for term in terms if places(side, term)] for side in stretch]
-    if len(held[0]) == len(held[1]) == 1:
-        parts.append(Stretch(held[0][0], held[1][0]))
-    return [part for part in parts if part != stretch and part.old != part.new]
+def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[Counter[tuple[str, str]], bool]:
+    """Returns what may be repaired, how often, and whether it is all that has changed."""
+    small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
+    sides = [_tokens(text, draft, terms, small) for text in (old, new)]
+    if max(map(len, sides)) > LONGEST:
+        return Counter(), False
+    pairs, whole, i, k = Counter[tuple[str, str]](), True, 0, 0
+    bare = ([text.strip() for _, text in side] for side in sides)
+    for j, m, size in Levenshtein.opcodes(*bare).as_matching_blocks():
+        if i < j or k < m:
+            found, is_all = _pairs(_runs(sides[0][i:j]), _runs(sides[1][k:m]))
+            pairs.update(found)
+            whole &= is_all
+        i, k = j + size, m + size
+    return pairs, whole
+
+
+def _pairs(old: list[Token], new: list[Token]) -> tuple[list[tuple[str, str]], bool]:
+    """Returns what of a stretch may be repaired, and whether that is all of it."""
+    kinds = [[kind for kind, _ in side] for side in (old, new)]
+    if len(old) == len(new) == 1 and _may_become(*kinds[0], *kinds[1]):
+        return [(old[0][1], new[0][1])], True
+    found, whole = [], kinds[0] == kinds[1]
+    for kind in {*kinds[0], *kinds[1]}:
+        sides = [[text for one, text in side if one == kind] for side in (old, new)]
+        if kind in FREE and len(sides[0]) == len(sides[1]):
+            found += [pair for pair in zip(*sides) if pair[0] != pair[1]]
+        else:
+            whole &= sides[0] == sides[1]
+    return found, whole
+
+
+def _may_become(old: str, new: str) -> bool:
+    """Returns whether a token may become another by their kinds: a number no name."""
+    return {old, new} <= FREE - {"term"} and (old, new) != ("number", "name")
+
+
+def repaired(
+    old: str, new: str, draft: str, terms: Terms | None = None, sign: str | None = None
+) -> Repaired:
+    """Returns the draft after those changes of its source that need no translation.
+
+    A text of the old source that is another one in the new source gives way to that where it
+    stands in the draft, as often as it does in the old source: as it is and not inside a word, as a
+    number of the same value, or as a term of the glossary. A draft that is the old source is no
+    translation and left alone.
+
+    sign: what parts thousands in the language, if that is known.
+    """
+    if draft.strip() == old.strip() and _WORDS.search(_WHOLE.sub(" ", old)):
+        return Repaired(draft, old == new)
+    terms = terms or {}
+    pairs, whole = _changes(old, new, draft, terms)
+    source, target = _Text(old, draft), _Text(draft, old)
+    edits: dict[Span, str] = {}
+    for (before, after), count in pairs.items():
+        found = next(filter(None, target.ways(before, after, terms)), [])
+        nouns = any(_NOUN.match(draft, end) for (_, end), _ in found)
+        if (
+            len(found) != len(source.places(before))
+            or len(found) != count
+            or any(span in edits for span, _ in found)
+            or (nouns and not may_count(before, after, draft))
+        ):
+            whole = False
+            continue
+        for span, text in found:
+            edits[span] = text if sign is None else grouped(before, text, sign)
+    parts, position = [], 0
+    for (start, end), text in sorted(edits.items()):
+        parts += [draft[position:start], text]
+        position = end
+    return Repaired("".join([*parts, draft[position:]]), whole)
 
 
 def repair(
     old: str, new: str, draft: str, terms: Terms | None = None, sign: str | None = None
 ) -> str:
-    """The draft after the changes of its source that need no translation.
-
-    A stretch of the old source that is another one in the new source gives way to that where it
-    stands in the draft exactly once: as it is and not inside a word, as a number of the same value,
-    or as a term of the glossary. What stands elsewhere in the new source too is left alone.
-
-    sign: what parts thousands in the language, if that is known.
-    """
-    repaired: list[tuple[int, int]] = []  # characters that are not to be changed again
-    changed, equal = stretches(old, new)
-    kept = [_FIXED.sub("\n", text) for text in equal]  # a tag or a placeholder is no text
-    kept_codes = {match[0] for text in equal for match in _FIXED.finditer(text)}
-    queue = [*changed]
-    while queue:
-        stretch = queue.pop(0)
-        if stretch.old in kept_codes or any(places(text, stretch.old) for text in kept):
-            continue
-        fixed = [
-            match.span()
-            for match in _FIXED.finditer(draft)
-            if match[0] in old or not _MAYBE.fullmatch(match[0])
-        ]
-        ways = (
-            _by_term(stretch, draft, terms or {}),
-            _verbatim(stretch, draft),
-            _by_value(stretch, draft),
-        )
-        for way in ways:
-            free = [
-                change
-                for change in way
-                if all(change.end <= start or end <= change.start for start, end in repaired)
-                and not any(change.cuts(*span) for span in fixed)
-            ]
-            if free:
-                break
-        else:
-            queue[:0] = _parts(stretch, terms or {})
-            continue
-        if len(free) == 1:
-            start, end, text = free[0]
-            text = text if sign is None else grouped(stretch.old, text, sign)
-            draft = draft[:start] + text + draft[end:]
-            moved = len(text) - (end - start)
-            repaired = [(a + moved, b + moved) if a >= end else (a, b) for a, b in repaired] + [
-                (start, start + len(text))
-            ]
-    return draft
+    """Returns the draft that :func:`repaired` makes if nothing else has changed, else it itself."""
+    text, whole = repaired(old, new, draft, terms, sign)
+    return text if whole else draft

@@ -28,7 +28,7 @@ def places(text: str, part: str) -> list[tuple[int, int]]:
     start = text.find(part)
     while start >= 0 and part:
         end = start + len(part)
-        before, after = text[:start][-2:], text[end:][:2]
+        before, after = text[max(start - 2, 0) : start], text[end : end + 2]
         is_within = (
             goes_on(before[-1:], part[0])
             or goes_on(part[-1], after[:1])

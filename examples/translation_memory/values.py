@@ -31,6 +31,8 @@ _SWEDISH = {":a": True, ":e": False}
 # the decimal sign beside a sign that parts thousands, where a text shows only one of them
 _DECIMAL_OF = {".": ",", ",": ".", "'": ".", "’": ".", "٬": "٫", **dict.fromkeys(_SPACES, ",")}
 _GROUP_OF = {",": ".", ".": ",", "٫": "٬"}
+_SLAVIC = regex.compile(r"[\p{Cyrillic}ąćčďđěęėįłńňřśšťůųūźž]")
+_FORMS = [*map(re.compile, (r"1", r".*(?<!1)1", r".*(?<!1)[2-4]", r".*[^.,\d].*", r".*"))]
 
 
 class Written(NamedTuple):
@@ -51,6 +53,11 @@ def numbers(text: str) -> list[Written]:
             suffix = _SUFFIX.match(text, end)
             found.append(Written(start, end, text[start:end], suffix[0] if suffix else ""))
     return found
+
+
+def digits(text: str) -> str:
+    """Returns the digits of a number but its zeros, sorted: the same however it is written."""
+    return "".join(sorted(filter(str.isdecimal, _plain(text)))).lstrip("0")
 
 
 def _parts(written: str, start: int) -> list[tuple[int, int]]:
@@ -193,3 +200,13 @@ def replacement(old: Written, new: Written, like: Written) -> str | None:
         if old.suffix != new.suffix or like.suffix[0] not in ":'’-":
             return None
     return as_written(old.text, new.text, like.text)
+
+
+def may_count(old: str, new: str, text: str) -> bool:
+    """Returns whether a noun may stay when the number in front of it changes: in Slavic and Baltic
+    languages, which the letters of the text tell, it is another one after 1, 2 and 5."""
+    return not _SLAVIC.search(text) or _form(old) == _form(new)
+
+
+def _form(number: str) -> int:
+    return next(i for i, form in enumerate(_FORMS) if form.fullmatch(number))

@@ -103,12 +103,13 @@ def test_a_number_is_written_as_the_draft_writes_it(old, new, style, frame):
         ("50%", "60%", "%50'si", "%60'si"),
         ("costs $1,000", "costs $2,000", "cuesta 1.000 $", "cuesta 2.000 $"),
         ("Step 1 of %1", "Step 2 of %1", "Schritt 1 von %1", "Schritt 2 von %1"),
-        ('3 <x id="3"/>', '4 <x id="3"/>', '3 <x id="3"/>', '4 <x id="3"/>'),
-        ("`a <b/3>`_ 3", "`c <b/4>`_ 3", "`A <b/3>`_ 3", "`A <b/4>`_ 3"),
+        ('3 <x id="3"/>', '4 <x id="3"/>', '3. <x id="3"/>', '4. <x id="3"/>'),
+        ("`a <b/3>`_ 3", "`c <b/4>`_ 3", "`A <b/3>`_ 3", "`A <b/3>`_ 3"),
         ("3 of 3.5", "4 of 3.5", "3 de 3,5", "4 de 3,5"),
         ("use Python", "use Ruby", "使用Python编程", "使用Ruby编程"),
         ("use Python", "use Ruby", "وPython", "وRuby"),
-        ("an a", "an it", "Fa", "Fa"),
+        ("2 files", "5 files", "2 файла", "2 файла"),  # файлов
+        ("page 2 of 5", "page 3 of 7", "страница 2 из 5", "страница 3 из 7"),
     ],
 )
 def test_what_needs_no_translation_is_repaired_in_other_languages(old, new, draft, repaired):
