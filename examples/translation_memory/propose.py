@@ -219,7 +219,7 @@ class Proposer:
             if text == draft.unit.target:
                 why = why if reason == "repaired by rule" else "as they are"
                 continue
-            lacking = self.lacking(document, draft, text)
+            lacking = self.lacking(document, draft, text, change.draft)
             if not lacking:
                 return Proposal(text, proposal.probability), reason
             why = lacking
@@ -234,8 +234,11 @@ class Proposer:
             ends = unit.source if kept else unit.target
         return with_ends(to_text(line), ends)
 
-    def lacking(self, document: Document, draft: Draft, text: str) -> str:
-        """Why a text cannot be proposed; "" where it can."""
+    def lacking(self, document: Document, draft: Draft, text: str, *read: str) -> str:
+        """Returns why a text cannot be proposed, "" where it can.
+
+        read: what else it was made from.
+        """
         source, unit = draft.unit.source, draft.unit
         if not text.strip():
             return "without a word"
@@ -249,8 +252,7 @@ class Proposer:
         if refusal := document.refusal(draft.number, text):
             return refusal
         terms = itertools.chain(*self.terms.values())
-        read = source, unit.old, unit.target, draft.text, *terms
-        if self.memory.made_up(text, *read):
+        if self.memory.made_up(text, source, unit.old, unit.target, draft.text, *read, *terms):
             return "with a word or an identifier that is made up"
         has_all = all(
             any(holds(text, to_text(term)) for term in terms) for terms in self.wanted(source)
