@@ -5,19 +5,17 @@ is of gettext), PROPOSED what ``tm.py propose WORK MERGED -o PROPOSED`` writes.
 
 cd NEW && for f in $(find . -name '*.po'); do
     mkdir -p MERGED/${f%/*} && msgmerge --previous -qo MERGED/$f OLD/$f $f; done
-python benchmarks/translation_history.py MERGED PROPOSED NEW
+PYTHONPATH=examples/translation_memory python benchmarks/translation_history.py MERGED PROPOSED NEW
 """
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "examples/translation_memory"))
-from evaluate import TER  # noqa: E402
-from files import files_in, read_document  # noqa: E402
-from lines import to_line  # noqa: E402
-from repair import repair  # noqa: E402
+from evaluate import TER
+from files import files_in, read_document
+from lines import to_line
+from repair import repair
 
 
 def history(*folders: Path) -> Iterator[tuple[str, ...]]:
@@ -29,20 +27,17 @@ def history(*folders: Path) -> Iterator[tuple[str, ...]]:
         written = {unit.source: unit.target for unit in new if unit.state == "translated"}
         for unit, one in zip(before, after, strict=True):
             if unit.old and unit.form is None and unit.source in written:
-                read = [to_line(text) for text in (unit.old, unit.source, unit.target)]
-                outcome = to_line(written[unit.source])
-                yield outcome, read[2], repair(*read), to_line(one.target)
+                old, source, draft = map(to_line, (unit.old, unit.source, unit.target))
+                texts = draft, repair(old, source, draft), to_line(one.target)
+                yield to_line(written[unit.source]), *texts
 
 
 if __name__ == "__main__":
     written, *systems = zip(*{*history(*map(Path, sys.argv[1:]))})
     words = sum(TER.statistics(text, text)[1] for text in written)
     edits = [[TER.statistics(*pair)[0] for pair in zip(texts, written)] for texts in systems]
-    print(f"| {len(written)} entries | TER | fewer edits | as many | more |")
+    print(f"{len(written)} entries: TER, changed, of them with fewer edits, with more")
     for name, texts, counts in zip(("kept", "rule", "propose"), systems, edits):
-        rows = zip(systems[0], texts, edits[0], counts)
-        gains = Counter(
-            (old > new) - (old < new) for draft, text, old, new in rows if draft != text
-        )
-        ter = 100 * sum(counts) / words
-        print(f"| {name} | {ter:.1f} | {gains[1]} | {gains[0]} | {gains[-1]} |")
+        changed = sum(map(str.__ne__, systems[0], texts))
+        fewer, more = (sum(map(how, edits[0], counts)) for how in (float.__gt__, float.__lt__))
+        print(f"{name}: {100 * sum(counts) / words:.1f}, {changed}, {fewer}, {more}")
