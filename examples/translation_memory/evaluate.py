@@ -110,7 +110,7 @@ def outcomes(
     """
     changed = []
     for row, one, draft in zip(rows, proposals, drafts, strict=True):
-        read = row.new, row.old, row.raw
+        read = row.new, row.old, row.raw, row.draft
         if one.text != row.raw and not memory.made_up(one.text, *read):
             after = edits(one.text, row.tgt)
             better = after < edits(row.raw, row.tgt) and after <= edits(draft, row.tgt)

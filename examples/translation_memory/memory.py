@@ -8,7 +8,7 @@ import regex
 from codes import all_codes, made_up_codes
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
-from repeats import Words, made_up, usual_repeats, vocabulary
+from repeats import Words, made_up, neighbours, usual_repeats, vocabulary
 from scripts import SINGLE
 from values import group_sign
 
@@ -105,6 +105,17 @@ class Memory:
         asked = vocabulary(sources)
         known, translated = (len(asked & words) for words in (self.source_words, self.words))
         return len(asked) >= ENOUGH_WORDS and translated > 2 * known
+
+    @cached_property
+    def neighbours(self) -> set[Pair]:
+        """The pairs of neighbouring words of its sources."""
+        return {*neighbours(source for source, _ in self.pairs)}
+
+    def unknown(self, sources: Iterable[str]) -> float:
+        """Returns how many pairs of neighbouring words of other sources it does not know, for each
+        that it does; the fewer there are, the nearer to 1."""
+        known = [pair in self.neighbours for pair in neighbours(sources)]
+        return (known.count(False) + 1) / (sum(known) + 1)
 
     @cached_property
     def codes(self) -> set[str]:

@@ -9,6 +9,7 @@ stood there is kept in a comment.
 import argparse
 import difflib
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from files import (
     language_of,
     read_bytes,
     read_document,
+    read_lines,
     read_settings,
     replace_file,
     stored_pairs,
@@ -39,6 +41,7 @@ from units import Document, Proposal, Unit, same_language
 from lev_plugins import LevenshteinEditor
 from lev_plugins.errors import UserError, printable, require_share
 
+FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
 NO_END = "\\ No newline at end of file"
 
 
@@ -84,6 +87,8 @@ class Proposer:
         language: that the memory translates into, "" where it is not known.
         precision: the least share of proposals that need fewer edits than what stands there.
         terms: of a glossary.
+        learnt: what the model has learnt, where the memory has more.
+        usual: what :meth:`memory.Memory.unknown` says of sources like those it has learnt.
     """
 
     editor: LevenshteinEditor
@@ -92,6 +97,8 @@ class Proposer:
     language: str = ""
     precision: float = 0.8
     terms: Terms = field(default_factory=dict)
+    learnt: Memory | None = None
+    usual: float = math.inf
 
     # what is edited ---------------------------------------------------------------------------
 
@@ -157,8 +164,10 @@ class Proposer:
                 start = repaired(draft.old, new, draft.text, self.terms, sign)
             terms = [*itertools.chain(*self.wanted(draft.unit.source))]
             changes.append(Change(new, draft.old, start.text, terms, start.whole))
-        threshold = self.settings.delete_threshold
-        edited = propose(self.editor, changes, threshold, self.memory)
+        edited: Sequence[Proposal | None] = [None] * len(changes)
+        if self.has_learnt(document):
+            threshold = self.settings.delete_threshold
+            edited = propose(self.editor, changes, threshold, self.memory)
         proposals: dict[int, Proposal] = {}
         for draft, change, output in zip(drafts, changes, edited, strict=True):
             chosen, why = self.chosen(document, draft, change, output)
@@ -166,6 +175,11 @@ class Proposer:
             if chosen is not None:
                 proposals[draft.number] = chosen
         return proposals
+
+    def has_learnt(self, document: Document) -> bool:
+        """Returns whether a file is of a project like the one that the model has learnt."""
+        unknown = (self.learnt or self.memory).unknown(unit.source for unit in document.units)
+        return unknown <= FOREIGN * self.usual
 
     def wanted(self, source: str) -> list[Sequence[str]]:
         """The glossary's translations of each term in a source that is no part of a longer one."""
@@ -178,34 +192,35 @@ class Proposer:
         return wanted
 
     def chosen(
-        self, document: Document, draft: Draft, change: Change, output: Proposal
+        self, document: Document, draft: Draft, change: Change, output: Proposal | None
     ) -> tuple[Proposal | None, str]:
         """What is proposed and why, None where what stands there stays.
 
-        That is the model's output where it is sure enough, else the draft that was repaired by
-        rule; either only if a program can use it, and all terms of the glossary are in it.
+        That is the model's output where there is one and it is sure enough, else the draft that
+        was repaired by rule; either only if a program can use it, and all terms of the glossary are
+        in it.
         """
+        why = "not sure enough" if output else "of a project that the model has not learnt"
         if draft.way == "exact":
             candidates = [(Proposal(draft.text, 1.0), "translated so in the memory")]
         elif draft.way == "match":
-            sure = self.settings.is_sure(change, output)
-            candidates = [(output, "edited matches")] if sure else []
+            sure = output and self.settings.is_sure(change, output)
+            candidates = [(output, "edited matches")] if output and sure else []
             text = change.draft if change.whole else draft.text
             candidates.append((Proposal(text, self.settings.rule["kept"]), "matches"))
         else:
             least = self.settings.confidence(draft.way, self.precision)
-            sure = output.probability >= least
-            candidates = [(output, "edited by the model")] if sure else []
+            sure = output and output.probability >= least
+            candidates = [(output, "edited by the model")] if output and sure else []
             rate = self.settings.rule.get(draft.way, 0.0)
-            if change.whole and rate >= self.precision:
-                candidates.append((Proposal(change.draft, rate), "repaired by rule"))
-        why = "not sure enough"
+            if change.whole and (draft.way == "kept" or rate >= self.precision):
+                candidates.append((Proposal(change.draft, rate or 1.0), "repaired by rule"))
         for proposal, reason in candidates:
             text = self.written(draft, proposal.text)
             if text == draft.unit.target:
-                why = "as they are" if why == "not sure enough" else why
+                why = why if reason == "repaired by rule" else "as they are"
                 continue
-            lacking = self.lacking(document, draft, text)
+            lacking = self.lacking(document, draft, text, change.draft)
             if not lacking:
                 return Proposal(text, proposal.probability), reason
             why = lacking
@@ -220,8 +235,11 @@ class Proposer:
             ends = unit.source if kept else unit.target
         return with_ends(to_text(line), ends)
 
-    def lacking(self, document: Document, draft: Draft, text: str) -> str:
-        """Why a text cannot be proposed; "" where it can."""
+    def lacking(self, document: Document, draft: Draft, text: str, *read: str) -> str:
+        """Returns why a text cannot be proposed, "" where it can.
+
+        read: what else it was made from.
+        """
         source, unit = draft.unit.source, draft.unit
         if not text.strip():
             return "without a word"
@@ -238,8 +256,7 @@ class Proposer:
         if refusal := document.refusal(draft.number, text):
             return refusal
         terms = itertools.chain(*self.terms.values())
-        read = source, unit.old, unit.target, draft.text, *terms
-        if self.memory.made_up(text, *read):
+        if self.memory.made_up(text, source, unit.old, unit.target, draft.text, *read, *terms):
             return "with a word or an identifier that is made up"
         has_all = all(
             any(holds(text, to_text(term)) for term in terms) for terms in self.wanted(source)
@@ -255,11 +272,13 @@ def proposer_of(args: argparse.Namespace, problems: Problems) -> Proposer:
     """
     language, terms = stored_language(args.work), read_terms(args.terms)
     settings, editor = settings_of(args.work), load(args.work)
-    pairs = stored_pairs(args.work)
+    learnt = memory = Memory(stored_pairs(args.work))
     if args.memory:
         more, _ = folder_memory(args.memory, language, problems)
-        pairs = [*more, *pairs]
-    return Proposer(editor, Memory(pairs), settings, language, args.precision, terms)
+        memory = Memory([*more, *learnt.pairs])
+    usual = learnt.unknown(source for (source,) in read_lines(args.work / "text/valid.new"))
+    named = language, args.precision, terms, learnt, usual
+    return Proposer(editor, memory, settings, *named)
 
 
 def breaks(text: str) -> tuple[int, int]:

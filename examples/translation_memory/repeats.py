@@ -1,5 +1,6 @@
 """Words that a model should not have written: twice in a row, or made up."""
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -80,6 +81,12 @@ def folded(word: str) -> str:
 def vocabulary(texts: Iterable[str]) -> set[str]:
     """The words of texts, in small letters."""
     return {folded(word) for text in texts for word in _LETTERS.findall(text)}
+
+
+def neighbours(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields the pairs of neighbouring words of texts, in small letters."""
+    for text in texts:
+        yield from itertools.pairwise(map(folded, _LETTERS.findall(text)))
 
 
 def made_up(text: str, known: Container[str], *others: str) -> list[str]:

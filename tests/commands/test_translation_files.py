@@ -311,12 +311,33 @@ def test_of_near_translations_that_of_the_most_similar_source_is_taken():
     ]
 
 
-def test_what_is_not_likelier_to_be_better_replaces_nothing(tmp_path):
-    path = written(tmp_path, HEADER + FUZZY)
-    content = path.read_bytes()
-    unsure = proposer(Editor(score=-9.0), rule=0.5)
-    assert fill(path, unsure) == "0 proposed, 1 kept (1 not sure enough), 0 left"
-    assert path.read_bytes() == content
+LEARNT = [("Close the file now", "Chiudi il file ora"), ("Close the file 3", "Chiudi il file 3")]
+ELSEWHERE = [("Render a page", "Disegna una pagina")]
+
+
+@pytest.mark.parametrize(
+    ("learnt", "score", "new", "old", "report"),
+    [
+        (LEARNT, 0.0, "Close the file 4", "Close the file 3", "1 proposed (1 edited by the model)"),
+        (LEARNT, -9.0, "Close the file 4", "Close the file 3", "1 proposed (1 repaired by rule)"),
+        (LEARNT, -9.0, "Close the file 4", "", "1 kept (1 not sure enough)"),
+        (LEARNT, -9.0, "Open the file 3", "Close the file 3", "1 kept (1 not sure enough)"),
+        (ELSEWHERE, 0.0, "Close the file 4", "Close the file 3", "1 proposed (1 repaired by rule)"),
+        (ELSEWHERE, 0.0, "Open the file 3", "Close the file 3",
+         "1 kept (1 of a project that the model has not learnt)"),
+    ],
+)  # fmt: skip
+def test_the_model_is_used_where_it_has_learnt_the_project_and_is_sure(
+    learnt, score, new, old, report, tmp_path
+):
+    path = written(tmp_path, entry(new, "Chiudi il file 3", old))
+    editor, known = Editor(("file", "documento"), score), memory.Memory(learnt)
+    by = proposer(editor, *LEARNT, ("x", "documento"), rule=0.5, learnt=known, usual=0.5)
+    assert report in fill(path, by)
+    assert ("documento" in path.read_text()) == ("model)" in report)
+
+
+def test_a_probability_from_which_on_so_many_are_better():
     ordered = [(0.9, True), (0.8, True), (0.7, False), (0.6, True), (0.5, False), (0.4, False)]
     outcomes = [outcome for outcome in ordered for _ in range(proposals.FEWEST)]
     for precision, least in ((1.0, 0.8), (0.75, 0.6), (0.5, 0.4)):
