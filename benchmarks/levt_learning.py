@@ -35,12 +35,12 @@ import torch
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_model, load_state
-from lev_plugins.io.text_files import read_lines
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.expert import make_expert
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+from lev_runtime.io.text_files import read_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 STOCK, OURS = "stock", "ours"

@@ -23,8 +23,8 @@ from fairseq.tasks.translation import TranslationConfig
 
 import lev_plugins
 from lev_plugins.cli import names
-from lev_plugins.cli.options import show_all
 from lev_plugins.registration import register
+from lev_runtime.io.options import show_all
 
 PACKAGE = lev_plugins.__name__
 #: Fields whose value is another component's, and what every component has.

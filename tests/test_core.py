@@ -14,7 +14,7 @@ hidden, *sys.argv[:] = sys.argv[1:]
 sys.modules.update(dict.fromkeys(hidden.split(",")))
 """
 TRAIN = "torch,fairseq,fairseq_cli,sacrebleu,scipy,sklearn,yaml,omegaconf,hydra,editdistance,onnx"
-COMMAND = "from lev_plugins.cli import names\nfrom lev_plugins.io.command_errors import run_cli\n"
+COMMAND = "from lev_plugins.cli import names\nfrom lev_runtime.io.commands import run_cli\n"
 COMMAND += "run_cli(lambda: names.load(sys.argv[0]).main())"
 EXPORTS = "lev-export exports it where it was trained"
 NEED = "fairseq and torch: pip install '.[train]'"

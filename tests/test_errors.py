@@ -20,8 +20,8 @@ from omegaconf import OmegaConf
 from lev_plugins import UserError
 from lev_plugins.errors import printable
 from lev_plugins.fairseq_patches import one_line_errors
-from lev_plugins.io.command_errors import run_cli
-from lev_plugins.io.output import whole_file
+from lev_runtime.io.commands import run_cli
+from lev_runtime.io.output import whole_file
 
 ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e back \x7f \ud800"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -63,7 +63,7 @@ def complaint(importer: Parts, imported: Parts) -> str | None:
 
 @pytest.fixture(scope="module")
 def imported_by(root: Path) -> dict[Parts, list[Parts]]:
-    """``("io", "lines")`` → what ``lev_plugins/io/lines.py`` imports."""
+    """``("io", "lines")`` → what ``lev_runtime/io/lines.py`` imports."""
     package, imports_of = root / "lev_plugins", {}
     for path in package.rglob("*.py"):
         parts = path.relative_to(package).with_suffix("").parts

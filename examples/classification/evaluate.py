@@ -12,9 +12,9 @@ import numpy as np
 
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_state
-from lev_plugins.io.text_files import read_lines
-from lev_plugins.metrics.words import percent
 from lev_plugins.systems.enct5.metrics import class_metrics
+from lev_runtime.io.text_files import read_lines
+from lev_runtime.words import percent
 
 HALF = 0.5
 Scores = dict[str, float]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import read_lines
+from lev_runtime.io.text_files import read_lines
 
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 

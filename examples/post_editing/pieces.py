@@ -14,7 +14,7 @@ import sentencepiece
 
 from lev_plugins.data.subwords import train_sentencepiece
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import plain_spaces, read_lines, read_parallel
+from lev_runtime.io.text_files import plain_spaces, read_lines, read_parallel
 
 
 def text_lines(path: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ from lev_plugins.corrector.known_words import KnownWords
 from lev_plugins.corrector.lexicon import Lexicon
 from lev_plugins.corrector.prepared import write_arrays
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import read_lines
+from lev_runtime.io.text_files import read_lines
 
 #: Largest size of SCOWL's lists (the larger, the rarer their words) and level; that of names.
 SCOWL, NAME = ((70, 8), (80, 5)), 9

@@ -32,7 +32,7 @@ from lev_plugins.fairseq_patches.kept_paths import FILES, plain
 from lev_plugins.fairseq_patches.symbols import difference
 from lev_plugins.inference.checkpoints import find_checkpoint, load_state, symbols_in
 from lev_plugins.io.model_files import has_dictionaries
-from lev_plugins.io.text_files import read_lines, require_files
+from lev_runtime.io.text_files import read_lines, require_files
 
 #: Lists of prepare_typos.py by the setting that names them; their words come with MIT licences.
 LISTS = {"lexicon": "lexicon.txt", "bigrams": "bigrams.txt", "confusions": "confusions.txt"}

@@ -21,8 +21,8 @@ from prepare_typos import SPACE, as_characters
 from lev_plugins.corrector.units import core_of
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import read_parallel
-from lev_plugins.metrics.words import aligned
+from lev_runtime.io.text_files import read_parallel
+from lev_runtime.words import aligned
 
 MAJORITY = 0.8  # of the clean words of a noisy one are the same
 Pairs = Sequence[tuple[str, str]]  # noisy, clean

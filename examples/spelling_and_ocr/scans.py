@@ -25,8 +25,8 @@ from rapidfuzz.distance import Levenshtein
 from lev_plugins.corrector.units import spans
 from lev_plugins.errors import UserError, counted
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import read_lines, read_parallel
-from lev_plugins.metrics.words import aligned
+from lev_runtime.io.text_files import read_lines, read_parallel
+from lev_runtime.words import aligned
 
 #: Pairs of lines, at least.
 LEAST = 100

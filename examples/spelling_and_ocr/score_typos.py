@@ -20,7 +20,7 @@ from pathlib import Path
 from symspell import Correct, symspell
 
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import read_lines, read_parallel
+from lev_runtime.io.text_files import read_lines, read_parallel
 
 LISTS = {
     "heldout": "misspellings, held out",

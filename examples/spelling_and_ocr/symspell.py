@@ -13,7 +13,7 @@ from lev_plugins.corrector.units import spans
 from lev_plugins.corrector.vocabulary import with_case
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.output import standard_output
+from lev_runtime.io.output import standard_output
 
 Correct = Callable[[Sequence[str]], list[str]]
 

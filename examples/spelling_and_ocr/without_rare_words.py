@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from lev_plugins.corrector.lexicon import Lexicon
 from lev_plugins.corrector.units import spans
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.output import standard_output
-from lev_plugins.io.text_files import read_lines
+from lev_runtime.io.output import standard_output
+from lev_runtime.io.text_files import read_lines
 
 #: Words of a text, one in so many of which is to stand in no list.
 ONE_IN = 30

@@ -36,7 +36,7 @@ from prepare_typos import installed
 from lev_plugins.corrector.lexicon import Lexicon
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.output import standard_output
+from lev_runtime.io.output import standard_output
 
 #: What is less frequent has many names, words of other languages and misspellings.
 RAREST = 1e-7

@@ -17,8 +17,8 @@ from sacrebleu.metrics import BLEU
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.output import whole_file
-from lev_plugins.io.text_files import read_lines, read_parallel
+from lev_runtime.io.output import whole_file
+from lev_runtime.io.text_files import read_lines, read_parallel
 
 RATIO, SLACK = 3, 5  # times the tokens of one the other may have, and so many more
 

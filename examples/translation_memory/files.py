@@ -20,7 +20,7 @@ from units import Document, is_language, subtags
 from xliff import XliffFile
 
 from lev_plugins.errors import UserError, printable
-from lev_plugins.io.text_files import read_parallel
+from lev_runtime.io.text_files import read_parallel
 
 XLIFF = ".xlf .xliff .mqxliff .sdlxliff .mxliff".split()  # the last: memoQ, Trados, Phrase
 READERS: dict[str, Callable[[Path, bytes], Document]] = {

@@ -10,9 +10,10 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from ..io.output import refuse_overwriting
+from lev_runtime.io.options import adder, make_parser
+from lev_runtime.io.output import refuse_overwriting
+
 from ..registration import register
-from .options import adder, make_parser
 
 
 def build_parser() -> argparse.ArgumentParser:

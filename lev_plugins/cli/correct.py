@@ -17,6 +17,16 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from lev_runtime.io.lines import (
+    STANDARD_STREAM,
+    is_stream,
+    progress,
+    with_pauses,
+)
+from lev_runtime.io.options import as_flags, say, text_processing
+from lev_runtime.io.output import standard_output, whole_file
+from lev_runtime.io.text_files import read_lines
+
 from ..corrector.checked_files import checked_files
 from ..corrector.grammar import has_grammar
 from ..corrector.ignore import IgnoreComments
@@ -24,14 +34,10 @@ from ..corrector.packaged import ENGLISH_SPELLING
 from ..corrector.report import Report, Sink, diff, json_sink
 from ..corrector.repository import NAMED, Repository, find_repository
 from ..errors import UserError, counted
-from ..io.lines import STANDARD_STREAM, is_stream, progress, with_pauses
-from ..io.output import standard_output, whole_file
-from ..io.text_files import read_lines
 from .correct_check import Check, diff_header, failing_checks
 from .correct_files import corrected_files, encoding_at, joined, read_file, source_lines
 from .correct_options import build_parser, check, check_reports, weights
 from .correct_tune import tune
-from .options import as_flags, say, text_processing
 
 if TYPE_CHECKING:
     from ..corrector import Correction, Corrector

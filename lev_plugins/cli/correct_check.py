@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lev_runtime.io.lines import STANDARD_STREAM
+from lev_runtime.io.options import say
+from lev_runtime.io.output import standard_output
+from lev_runtime.io.text_files import few
+
 from ..corrector.checked_files import CheckedFiles
 from ..corrector.findings import FORMATS, Finding, findings
 from ..corrector.report import Report, diff
 from ..corrector.repository import Repository
 from ..errors import UserError, counted, printable
-from ..io.lines import STANDARD_STREAM
-from ..io.output import standard_output
-from ..io.text_files import few
 from .correct_files import CorrectedFile, FileText, corrected_files, read_file
-from .options import say
 
 if TYPE_CHECKING:
     from ..corrector import Corrector

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from lev_runtime.io.lines import is_stream, progress, raw_lines
+from lev_runtime.io.text_files import reading
+
 from ..corrector.ignore import IgnoreComments
 from ..corrector.kinds import encoding_of
 from ..errors import UserError
-from ..io.lines import is_stream, progress, raw_lines
-from ..io.text_files import reading
 
 if TYPE_CHECKING:
     from ..corrector import Correction, Corrector

@@ -6,13 +6,19 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from lev_runtime.io.lines import STANDARD_STREAM, is_stream
+from lev_runtime.io.options import (
+    add_model_data,
+    adder,
+    at_least_one,
+    make_parser,
+)
+from lev_runtime.io.output import refuse_overwriting
+from lev_runtime.io.text_files import require_files
+
 from ..corrector.findings import FORMATS
 from ..corrector.repository import NAMED
 from ..errors import UserError, require_share
-from ..io.lines import STANDARD_STREAM, is_stream
-from ..io.output import refuse_overwriting
-from ..io.text_files import require_files
-from .options import add_model_data, adder, at_least_one, make_parser
 
 LISTS = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
 

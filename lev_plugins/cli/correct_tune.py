@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lev_runtime.extras import require_extra
+from lev_runtime.io.text_files import read_lines
 
 from ..errors import UserError, counted
-from ..io.text_files import read_lines
 
 if TYPE_CHECKING:
     from ..corrector import Corrector

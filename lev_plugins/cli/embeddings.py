@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lev_runtime.io.options import (
+    adder,
+    at_least_one,
+    make_parser,
+    say,
+)
+from lev_runtime.io.output import printable, whole_file
+
 from ..errors import UserError
-from ..io.output import printable, whole_file
 from ..registration import register
-from .options import adder, at_least_one, make_parser, say
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from lev_runtime.io.options import adder, make_parser, say
+from lev_runtime.io.output import staging_directory
+from lev_runtime.io.text_files import require_files
+
 from ..errors import UserError
-from ..io.output import staging_directory
-from ..io.text_files import require_files
 from ..registration import register
 from .next_command import FIVE_MINUTES, next_enct5_command
-from .options import adder, make_parser, say
 
 if TYPE_CHECKING:
     from lev_runtime.pieces import Tokenizer

@@ -8,8 +8,12 @@ import argparse
 from collections.abc import Sequence
 
 from lev_runtime.extras import require_extra
-
-from .options import add_model_data, adder, make_parser, text_processing
+from lev_runtime.io.options import (
+    add_model_data,
+    adder,
+    make_parser,
+    text_processing,
+)
 
 
 def build_parser() -> argparse.ArgumentParser:

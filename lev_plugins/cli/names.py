@@ -8,9 +8,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
+from lev_runtime.io.commands import run_cli
+from lev_runtime.io.output import standard_output
+
 from ..errors import UserError
-from ..io.command_errors import run_cli
-from ..io.output import standard_output
 
 PACKAGE = (__package__ or "").partition(".")[0]
 RUN = f"python -m {PACKAGE}"

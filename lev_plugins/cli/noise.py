@@ -11,14 +11,21 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lev_runtime.io.lines import (
+    STANDARD_STREAM,
+    chunks,
+    decode,
+    progress,
+    raw_lines,
+)
+from lev_runtime.io.options import adder, make_parser, say
+from lev_runtime.io.output import refuse_overwriting, whole_file
+from lev_runtime.io.text_files import read_parallel, require_files
+
 from ..data.noise.confusions import learn, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noise.rng import FIXED, sentence_random
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, chunks, decode, progress, raw_lines
-from ..io.output import refuse_overwriting, whole_file
-from ..io.text_files import read_parallel, require_files
-from .options import adder, make_parser, say
 
 CHUNK = 1024  # lines of a file that are written at once
 

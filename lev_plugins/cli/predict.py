@@ -12,13 +12,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from lev_runtime.io import lines
+from lev_runtime.io.lines import STANDARD_STREAM, progress
+from lev_runtime.io.options import (
+    adder,
+    at_least_one,
+    make_parser,
+    say,
+)
+from lev_runtime.io.output import refuse_overwriting, whole_file
+from lev_runtime.io.text_files import count_lines, few
+
 from ..errors import UserError, counted
-from ..io import lines
-from ..io.lines import STANDARD_STREAM, progress
-from ..io.output import refuse_overwriting, whole_file
-from ..io.text_files import count_lines, few
 from ..registration import register
-from .options import adder, at_least_one, make_parser, say
 
 if TYPE_CHECKING:
     from ..inference.enct5 import EncT5, Prediction

@@ -13,10 +13,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from lev_runtime.io.options import HELP_ALL, adder, make_parser
+from lev_runtime.io.output import staging_directory
+
 from ..errors import UserError
-from ..io.output import staging_directory
 from ..registration import register
-from .options import HELP_ALL, adder, make_parser
 
 _ABOUT = (
     "fairseq-preprocess with drafts: check the text, build dictionaries, and binarise source, "

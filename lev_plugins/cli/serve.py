@@ -13,10 +13,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from lev_runtime.extras import require_extra
+from lev_runtime.io.options import (
+    add_model_data,
+    adder,
+    as_flags,
+    make_parser,
+    say,
+    text_processing,
+)
 
 from ..corrector.packaged import ENGLISH_SPELLING
 from ..errors import UserError
-from .options import add_model_data, adder, as_flags, make_parser, say, text_processing
 
 _LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
 

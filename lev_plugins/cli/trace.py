@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from lev_runtime.batching import Pause, chunks
-
-from ..errors import UserError, counted
-from ..io import lines
-from ..io.lines import STANDARD_STREAM, json_line, progress, say_no_draft
-from ..io.output import refuse_overwriting, standard_output, whole_file
-from ..registration import register
-from .options import (
+from lev_runtime.io import lines
+from lev_runtime.io.lines import (
+    STANDARD_STREAM,
+    json_line,
+    progress,
+    say_no_draft,
+)
+from lev_runtime.io.options import (
     add_model_data,
     adder,
     as_flags,
@@ -29,6 +30,10 @@ from .options import (
     say,
     text_processing,
 )
+from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
+
+from ..errors import UserError, counted
+from ..registration import register
 
 Row = tuple[str, str | None, str | None]
 #: Answers rows, in order.

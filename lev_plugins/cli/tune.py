@@ -8,12 +8,18 @@ drafts as they are; the last line has the flags of the best for fairseq-generate
 import argparse
 from collections.abc import Sequence
 
+from lev_runtime.io.lines import progress
+from lev_runtime.io.options import (
+    adder,
+    at_least_one,
+    make_parser,
+    say,
+)
+from lev_runtime.io.output import standard_output
+
 from ..errors import UserError, counted
-from ..io.lines import progress
-from ..io.output import standard_output
 from ..metrics.corpus import make_metric
 from ..registration import register
-from .options import adder, at_least_one, make_parser, say
 
 # --bpe's names for what can be undone in text, and fairseq's
 SUBWORDS = {"sentencepiece": "sentencepiece", "characters": "sentencepiece"}

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from lev_runtime.text_processing import TextProcessing, Tokens
+from lev_runtime.word_edits import WordEdit, word_edits
 
-from ..metrics.word_edits import WordEdit, word_edits
 from .edits import script
 from .spacing import Spacing
 from .units import Context

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from lev_runtime.io.lines import STANDARD_STREAM, is_stream
+from lev_runtime.io.text_files import reading
+
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, is_stream
-from ..io.text_files import reading
 from .kinds import HEAD, encoding_of, left_alone
 
 #: Variables by which a hook of git names its own repository, whatever folder git is asked about.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from lev_runtime.arguments import strings
 from lev_runtime.batching import BUFFER, Pause, chunks
+from lev_runtime.io.text_files import require_files
 
 from ..errors import UserError, require_share
-from ..io.text_files import require_files
 from . import loading, spacing
 from .backends import Answer, Backend
 from .calibration import calibrated

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterator, Sequence
 
+from lev_runtime.io.text_files import require_files
+
 from ..errors import UserError
-from ..io.text_files import require_files
 from .checked_files import kind_left_out
 
 

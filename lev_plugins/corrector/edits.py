@@ -9,9 +9,9 @@ from typing import Any, Literal
 from rapidfuzz.distance import Indel
 
 from lev_runtime.source_change import Change, changes
+from lev_runtime.word_edits import WordEdit
 
 from .. import html
-from ..metrics.word_edits import WordEdit
 
 #: ``line[start:end]`` gives way to a text.
 Patch = tuple[int, int, str]

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from os.path import commonprefix
 
+from lev_runtime.io.lines import json_line
+
 from ..errors import printable
-from ..io.lines import json_line
 from .edits import Correction, Edit
 from .units import APOSTROPHES, HYPHENS
 

@@ -4,8 +4,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from lev_runtime.io.text_files import read_bytes
+
 from ..errors import UserError
-from ..io.text_files import read_bytes
 from .prepared import read_arrays
 from .sorted_lines import SortedLines
 

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from lev_runtime.io.text_files import all_lines
 from lev_runtime.search import WordTree
 
 from ..errors import UserError
-from ..io.text_files import all_lines
 from .kept_lists import kept_arrays
 from .letter_model import LetterModel as LetterModel
 from .near_words import NearWords

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from lev_runtime.io.lines import STANDARD_STREAM
+from lev_runtime.io.output import whole_file
+
 from ..html.page import markup, render
-from ..io.lines import STANDARD_STREAM
-from ..io.output import whole_file
 from .report import Sink
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from lev_runtime.io.output import whole_file
+from lev_runtime.io.text_files import reading
+
 from ..errors import UserError
-from ..io.output import whole_file
-from ..io.text_files import reading
 
 #: the first bytes of an npz file
 ZIP = b"PK\x03\x04"

@@ -10,9 +10,9 @@ from operator import itemgetter
 from os.path import commonprefix
 
 from lev_runtime.arguments import strings
+from lev_runtime.io.lines import STANDARD_STREAM
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM
 from .evidence import Evidence
 from .grammar import read_grammar
 from .markup import is_prose, is_shouted, without_markup

@@ -13,8 +13,9 @@ from functools import lru_cache, partial
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
+from lev_runtime.word_edits import WordEdit, word_edits
+
 from ..errors import UserError
-from ..metrics.word_edits import WordEdit, word_edits
 from .backends import Answer, Backend, Tokens
 from .searching import Pair, Searching
 from .units import APOSTROPHES, NO_CONTEXT, Context, plain_apostrophes

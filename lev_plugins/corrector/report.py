@@ -4,9 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from lev_runtime.io.lines import STANDARD_STREAM, json_line
+from lev_runtime.io.text_files import few
+
 from ..errors import counted
-from ..io.lines import STANDARD_STREAM, json_line
-from ..io.text_files import few
 from .units import core_of
 
 if TYPE_CHECKING:

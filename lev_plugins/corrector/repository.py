@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from lev_runtime.io.output import whole_file
+from lev_runtime.io.text_files import read_lines, reading
+
 from ..errors import UserError
-from ..io.output import whole_file
-from ..io.text_files import read_lines, reading
 
 FILE = "pyproject.toml"
 SECTION = "lev-correct"

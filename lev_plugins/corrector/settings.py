@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from lev_runtime.io.output import whole_file
+from lev_runtime.io.text_files import read_lines, reading
+
 from ..errors import UserError
-from ..io.output import whole_file
-from ..io.text_files import read_lines, reading
 from .known_words import KnownWords
 from .lexicon import Bigrams, Lexicon, Lookup, read_confusions
 from .prepared import write_arrays

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lev_runtime.words import CorrectionCounts
+
 from ..errors import UserError, counted
-from ..metrics.words import CorrectionCounts
 from .calibration import calibrated, temperature
 from .corrector import Corrector
 from .edits import Correction, Edit

@@ -9,8 +9,9 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
+from lev_runtime.io.lines import UNREADABLE
+
 from ..errors import UserError
-from ..io.lines import UNREADABLE
 from .markup import without_markup
 
 UnitKind = Literal["word", "letters", "line", "window"]

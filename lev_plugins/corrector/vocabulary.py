@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ..metrics.word_edits import WordEdit, word_edits
+from lev_runtime.word_edits import WordEdit, word_edits
+
 from .lexicon import Bigrams, Confusions, LetterModel, Lexicon, Lookup
 from .near_words import distance
 from .spacing import Spacing

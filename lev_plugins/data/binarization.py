@@ -9,10 +9,8 @@ from itertools import chain
 from fairseq import tasks
 from fairseq.data import Dictionary
 
-from ..errors import UserError
-from ..io.line_index import checked_blocks
-from ..io.lines import raw_lines
-from ..io.text_files import (
+from lev_runtime.io.lines import raw_lines
+from lev_runtime.io.text_files import (
     SPECIAL_TOKENS,
     XZ,
     count_lines,
@@ -21,6 +19,9 @@ from ..io.text_files import (
     refuse_special_tokens,
     require_files,
 )
+
+from ..errors import UserError
+from ..io.line_index import checked_blocks
 
 #: name (train, valid, valid1 …) → files of source, target and draft that belong together by line
 Splits = dict[str, list[str]]

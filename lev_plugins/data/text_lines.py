@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from lev_runtime.io.text_files import open_text
+
 from ..errors import UserError
 from ..io.line_index import blocks_of_lines, line_index
-from ..io.text_files import open_text
 
 
 class TextLines(Sequence[str]):

@@ -7,7 +7,8 @@ are of commands and trainings. :mod:`.hooks` has what components may do when a t
 
 from importlib import import_module
 
-from ..io.command_errors import run_cli as run_cli
+from lev_runtime.io.commands import run_cli as run_cli
+
 from .error_lines import one_line_errors
 
 

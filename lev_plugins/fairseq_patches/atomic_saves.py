@@ -12,7 +12,8 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
-from ..io.output import atomic_replace
+from lev_runtime.io.output import atomic_replace
+
 from ..io.patching import Stock, patches
 
 _BLOCK = 1 << 20  # bytes that are copied at once

@@ -16,10 +16,11 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 
+from lev_runtime.io.text_files import lacking
+
 from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import program_modules
-from ..io.text_files import lacking
 from .checkpoints import wrap_checkpoint_errors
 from .hooks import Start, hooks_of, model_class
 from .kept_paths import require_subwords

@@ -4,7 +4,8 @@ import os
 import sys
 from types import TracebackType
 
-from ..io.command_errors import INTERRUPTED, discard_stdout, print_error
+from lev_runtime.io.commands import INTERRUPTED, discard_stdout, print_error
+
 from ..io.program import running_command
 
 

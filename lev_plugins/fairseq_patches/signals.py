@@ -20,7 +20,8 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.data.iterators import CountingIterator
 
-from ..io.command_errors import INTERRUPTED
+from lev_runtime.io.commands import INTERRUPTED
+
 from ..io.patching import Stock, patches
 
 #: those that ask for a checkpoint, and Ctrl-C, which does not; the first in this list counts first

@@ -4,7 +4,8 @@ import importlib
 import sys
 from collections.abc import Iterator
 
-from ..io.lines import chunks, typed_lines
+from lev_runtime.io.lines import chunks, typed_lines
+
 from ..io.program import program_modules
 from .imports import untouched_root_logger
 

@@ -17,8 +17,9 @@ from typing import IO
 
 import numpy as np
 
+from lev_runtime.io.text_files import read_lines, reading
+
 from ..errors import UserError
-from .text_files import read_lines, reading
 
 #: a line: where it begins in the file, and how many characters it has
 LINE = np.dtype([("start", "<i8"), ("characters", "<i4")])

@@ -4,8 +4,9 @@ import glob
 import os
 from collections.abc import Iterable, Sequence
 
+from lev_runtime.io.text_files import lacking
+
 from ..errors import UserError
-from .text_files import lacking
 
 AnyPath = str | os.PathLike[str]
 

@@ -3,8 +3,9 @@
 import re
 from dataclasses import dataclass, field
 
+from lev_runtime.io.lines import STANDARD_STREAM, decode, raw_lines
+
 from ..errors import UserError
-from .lines import STANDARD_STREAM, decode, raw_lines
 
 # a letter, the sentence, the score of an output, the text
 _LINE = re.compile(

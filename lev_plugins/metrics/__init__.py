@@ -2,8 +2,9 @@
 
 from importlib import import_module
 
+from lev_runtime.words import CorrectionCounts, correction_counts
+
 from .corpus import CORRECTION_METRICS, METRICS, Metric, make_metric
-from .words import CorrectionCounts, correction_counts
 
 __all__ = [
     "CORRECTION_METRICS",

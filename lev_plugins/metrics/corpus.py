@@ -15,10 +15,20 @@ from typing import TYPE_CHECKING
 from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.extras import require_extra
+from lev_runtime.word_edits import (
+    edit_matches,
+    f_half,
+    precision,
+    recall,
+)
+from lev_runtime.words import (
+    CorrectionCounts,
+    line_counts,
+    percent,
+    right_words,
+)
 
 from ..errors import UserError
-from .word_edits import edit_matches, f_half, precision, recall
-from .words import CorrectionCounts, line_counts, percent, right_words
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacrebleuBase

@@ -3,8 +3,9 @@
 from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import BaseScorer, register_scorer
 
+from lev_runtime.words import is_char_tokenized
+
 from .corpus import WORD_METRICS, Metric, add_up, make_metric
-from .words import is_char_tokenized
 
 _ENOUGH = 1000  # references that tell words from characters
 

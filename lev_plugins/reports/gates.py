@@ -11,13 +11,13 @@ from fairseq.data import data_utils
 from fairseq.dataclass.configs import GenerationConfig
 
 from lev_runtime.batching import in_batches
+from lev_runtime.io.output import printable
 
 from ..errors import UserError
 from ..html.page import render
 from ..inference.checkpoints import device_named, find_checkpoint, load_state
 from ..inference.generation import GeneratingModel, load_parts, numbered
 from ..inference.text_processing import Tokens
-from ..io.output import printable
 from ..systems.gated import GatedTransformerModel
 from ..systems.gated.gates import GATES
 from .traces import labelled

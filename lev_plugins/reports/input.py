@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from lev_runtime.io.text_files import read_lines
+from lev_runtime.words import is_char_tokenized
+
 from ..errors import UserError
 from ..io.printed import Printed, Texts, read_printed
-from ..io.text_files import read_lines
-from ..metrics.words import is_char_tokenized
 
 
 @dataclass

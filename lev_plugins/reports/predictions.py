@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+from lev_runtime.io.lines import json_line
+from lev_runtime.io.output import printable
+
 from ..errors import UserError
 from ..inference.enct5 import EncT5, Prediction
-from ..io.lines import json_line
-from ..io.output import printable
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.sentences import Sentence
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
+from lev_runtime.io.output import printable
+
 from ..errors import counted
-from ..io.output import printable
 from .figures import Figures
 
 ABSENT = "–"

@@ -11,8 +11,9 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from lev_runtime.io.output import printable
+
 from ..html.page import markup, render
-from ..io.output import printable
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration, Mark, Termination
 
 _SYMBOL = re.compile("<.+>", re.DOTALL)

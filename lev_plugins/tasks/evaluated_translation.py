@@ -19,11 +19,12 @@ from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor, nn
 
+from lev_runtime.io.text_files import few
+
 from ..data.batch import Batch, LogOutput, truncate
 from ..errors import UserError
 from ..fairseq_patches.hooks import TrainingHooks
 from ..fairseq_patches.last_batch import split_of
-from ..io.text_files import few
 from .validation import EvaluationConfig, Validation
 
 # what to do about lines that are too long

@@ -259,7 +259,7 @@ def test_lines_that_comments_name_are_left_alone_in_every_way(run, capsys):
 
 
 def test_a_check_shows_progress_on_a_terminal(run, monkeypatch):
-    monkeypatch.setattr("lev_plugins.io.lines.PATIENCE", 0.0)
+    monkeypatch.setattr("lev_runtime.io.lines.PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     put(a=b"teh x\n" * 2000)
     run("--check a", status=1)

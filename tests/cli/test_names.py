@@ -9,7 +9,7 @@ from refusals import refuses
 
 from lev_plugins import __version__
 from lev_plugins.cli import names
-from lev_plugins.cli.options import adder, make_parser
+from lev_runtime.io.options import adder, make_parser
 
 
 def test_every_command_of_the_list_has_a_module_and_a_console_script(root):

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from lev_plugins.corrector import Correction, Edit
 from lev_plugins.corrector import page as correction_page
-from lev_plugins.io.output import printable
 from lev_plugins.reports.gates import Record
 from lev_plugins.reports.gates import render_html as gates_page
 from lev_plugins.reports.traces import render_html as trace_page
+from lev_runtime.io.output import printable
 
 DO = "document.title='DONE'"
 #: each of them would change the title, from the text of a page or from an attribute of it

@@ -15,8 +15,8 @@ from refusals import refuses
 
 from lev_plugins.cli import preprocess
 from lev_plugins.errors import UserError
-from lev_plugins.io.text_files import SPECIAL_TOKENS
 from lev_plugins.systems.levenshtein.task import PLACEHOLDER
+from lev_runtime.io.text_files import SPECIAL_TOKENS
 
 LANGS = ("src", "pe", "mt")
 PLAIN = ("--source-lang", "src", "--target-lang", "pe")

@@ -24,9 +24,9 @@ from lev_plugins.cli import serve  # noqa: E402
 from lev_plugins.corrector import Edit  # noqa: E402
 from lev_plugins.corrector.edits import apply_edits  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.io.output import printable  # noqa: E402
 from lev_plugins.serve.app import make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel  # noqa: E402
+from lev_runtime.io.output import printable  # noqa: E402
 
 DRIVER = shutil.which("chromedriver")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)

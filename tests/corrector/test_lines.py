@@ -9,7 +9,7 @@ from refusals import refuses
 from lev_plugins.corrector.edits import placed, script, splice, whole_words
 from lev_plugins.corrector.protection import Protection, joined, touched
 from lev_plugins.corrector.units import KINDS, UNREADABLE, pieces, read_unit, spans
-from lev_plugins.metrics.word_edits import word_edits
+from lev_runtime.word_edits import word_edits
 
 LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)
 

@@ -16,7 +16,7 @@ from lev_plugins import Corrector
 from lev_plugins.cli import correct
 from lev_plugins.corrector.packaged import ENGLISH_SPELLING, installed_misspellings
 from lev_plugins.inference.checkpoints import load_state
-from lev_plugins.io.text_files import read_lines
+from lev_runtime.io.text_files import read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "spelling_and_ocr"

@@ -16,7 +16,7 @@ from lev_plugins.corrector import language_identifier
 from lev_plugins.corrector.languages import LANGUAGES
 from lev_plugins.corrector.lexicon import Bigrams, Lexicon
 from lev_plugins.corrector.packaged import ENGLISH_SPELLING
-from lev_plugins.io.text_files import read_lines
+from lev_runtime.io.text_files import read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKED = """

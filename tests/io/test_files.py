@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
-from lev_plugins.io.output import refuse_overwriting, whole_file
+from lev_runtime.io.output import refuse_overwriting, whole_file
 
 
 def test_a_file_is_replaced_through_a_link_and_only_when_whole(tmp_path):

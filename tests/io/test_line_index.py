@@ -14,7 +14,7 @@ from refusals import refuses
 
 from lev_plugins.data.text_lines import TextLines, parallel_lines
 from lev_plugins.io import line_index
-from lev_plugins.io.text_files import read_lines
+from lev_runtime.io.text_files import read_lines
 
 TEXT = st.text(st.characters(exclude_characters="\r\ufeff", exclude_categories=["Cs"]))
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from lev_plugins.io import lines
-from lev_plugins.io.pipes import PipeLines
+from lev_runtime.io import lines
+from lev_runtime.io.pipes import PipeLines
 
 
 @pytest.fixture

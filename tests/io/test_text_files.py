@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.io.text_files import (
+from lev_runtime.io.text_files import (
     count_lines,
     read_lines,
     read_parallel,

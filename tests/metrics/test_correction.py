@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.metrics import CORRECTION_METRICS, CorrectionCounts, Metric, correction_counts
 from lev_plugins.metrics.corpus import add_up
-from lev_plugins.metrics.word_edits import (
+from lev_runtime.word_edits import (
     WordEdit,
     edit_matches,
     f_half,
@@ -18,7 +18,7 @@ from lev_plugins.metrics.word_edits import (
     recall,
     word_edits,
 )
-from lev_plugins.metrics.words import aligned, line_counts, right_words
+from lev_runtime.words import aligned, line_counts, right_words
 
 Words = list[str]
 Pairs = tuple[tuple[int, int], ...]

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rapidfuzz.distance import Levenshtein
 
+from lev_runtime.io.text_files import reading
+
 from ...errors import UserError
-from ...io.text_files import reading
 from ..source_change import Change, changes
 from .letters import clusters, split_words
 from .rng import choose_weighted

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lev_runtime.io.text_files import read_lines
+
 from ...errors import UserError, counted
-from ...io.text_files import read_lines
 from .problem_types import ProblemType, bits_of
 from .sentences import CONLLU, UPOS, Sentence, read_sentences
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import UserError
-from .names import prog, version
+from lev_plugins.cli.names import prog, version
+from lev_plugins.errors import UserError
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]

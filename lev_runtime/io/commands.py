@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from lev_runtime.extras import require_module
+from lev_plugins.errors import UserError, printable
 
-from ..errors import UserError, printable
+from ..extras import require_module
 
 _IN_WORKER = (
     f"{UserError.__module__}.{UserError.__qualname__}: "  # before the message in a traceback

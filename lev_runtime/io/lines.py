@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TypeVar
 
-from lev_runtime import batching
-from lev_runtime.batching import Pause
-from lev_runtime.text_processing import UNREADABLE as UNREADABLE
+from lev_plugins.errors import UserError
 
-from ..errors import UserError
+from .. import batching
+from ..batching import Pause
+from ..text_processing import UNREADABLE as UNREADABLE
 from .pipes import PipeLines
 from .text_files import decode as decode
 from .text_files import read_lines, reading

@@ -7,8 +7,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..errors import UserError
-from ..errors import printable as printable
+from lev_plugins.errors import UserError
+from lev_plugins.errors import printable as printable
+
 from .lines import STANDARD_STREAM
 
 
