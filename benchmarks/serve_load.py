@@ -123,11 +123,11 @@ def serve(args: argparse.Namespace) -> None:
     import uvicorn
     from scripted import Script, scripted
 
+    from lev_correct.cli import serve as command
+    from lev_correct.models.editor import LevenshteinBackend
+    from lev_correct.serve.app import make_app
+    from lev_correct.serve.model import serve_corrector
     from lev_plugins import Corrector, LevenshteinEditor
-    from lev_plugins.cli import serve as command
-    from lev_plugins.corrector.levenshtein import LevenshteinBackend
-    from lev_plugins.serve.app import make_app
-    from lev_plugins.serve.model import serve_corrector
     from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
     from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 

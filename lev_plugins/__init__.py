@@ -15,7 +15,8 @@ from .errors import UserError  # noqa: F401
 registration.register_when_needed()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
-    from .corrector import Correction, Corrector, Edit  # noqa: F401
+    from lev_correct import Correction, Corrector, Edit  # noqa: F401
+
     from .inference.editor import LevenshteinEditor  # noqa: F401
     from .inference.enct5 import EncT5, Prediction  # noqa: F401
     from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401

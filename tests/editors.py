@@ -40,8 +40,8 @@ def editor(count: int = 1, characters: bool = False, **options: Any) -> Levensht
 
 def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> "Corrector":
     """A corrector with an edit model of characters; ``more``: options of its backend."""
+    from lev_correct.models.editor import LevenshteinBackend
     from lev_plugins import Corrector
-    from lev_plugins.corrector.levenshtein import LevenshteinBackend
 
     backend = LevenshteinBackend(editor(characters=True), knows_spaces=True, **more)
     return Corrector(backend, unit, window)
@@ -52,7 +52,7 @@ def writing_corrector(
 ) -> "Corrector":
     """A corrector whose model, one of :data:`saved.KINDS`, writes from left to right."""
     from lev_plugins import Corrector
-    from lev_plugins.corrector.autoregressive import Autoregressive
+    from lev_plugins.inference.correcting.autoregressive import Autoregressive
 
     cfg = copy.deepcopy(saved.parsed(Path("nowhere/bin"), kind))
     of = tasks.TASK_REGISTRY[cfg.task._name](cfg.task, tiny.dictionary(), tiny.dictionary())

@@ -4,12 +4,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lev_plugins.corrector import Corrector
-from lev_plugins.corrector.backends import Answer, Backend, Tokens, rewriting
-from lev_plugins.corrector.lexicon import Lexicon, Lookup
-from lev_plugins.corrector.ranking import Ranker
-from lev_plugins.corrector.searching import Pair, Searching, Written
-from lev_plugins.corrector.vocabulary import Vocabulary
+from lev_correct import Corrector
+from lev_correct.models.backend import (
+    Answer,
+    Backend,
+    Tokens,
+    rewriting,
+)
+from lev_correct.models.searching import Pair, Searching, Written
+from lev_correct.ranking.ranking import Ranker
+from lev_correct.ranking.vocabulary import Vocabulary
+from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.text_processing import TextProcessing
 
 

@@ -63,7 +63,7 @@ done
 python -c "
 import lev_plugins
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
-from lev_plugins.serve import app
+from lev_correct.serve import app
 assert '$work/venv' in lev_plugins.__file__, lev_plugins.__file__
 "
 fairseq-train --user-dir lev_plugins --task translation_edit --arch levenshtein_editor \
@@ -76,7 +76,7 @@ for place in "$work/venv" "$work/core"; do
   [ "$corrected" = "The government believes" ] || { echo "error: lev-correct wrote: $corrected" >&2 && exit 1; }
 done
 echo "[4/4] installing the runtime alone, which reads what was exported"
-lev-export "$(python -c 'import lev_plugins.corrector.packaged as p; print(p.ENGLISH_SPELLING)')" exported
+lev-export "$(python -c 'import lev_correct.packaged as p; print(p.ENGLISH_SPELLING)')" exported
 "$built_with" -m venv "$work/alone"
 "$work/alone/bin/python" -m pip --disable-pip-version-check --no-input install -q \
   -c "$root/constraints.txt" "$work/source/lev_runtime"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fake_backend import FakeBackend
 
+from lev_correct import Corrector
+from lev_correct.cli import main as correct
 from lev_plugins import UserError
-from lev_plugins.cli import correct
-from lev_plugins.corrector import Corrector
 
 TEH = {"teh": "the"}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lev_plugins.corrector import Corrector
+from lev_correct import Corrector
 
 pytestmark = pytest.mark.slow
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "at_scale"

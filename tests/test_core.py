@@ -77,7 +77,7 @@ assert [one.label for one in labeler.predict(["a text", ""])] == ["blue", "blue"
 print(lev_plugins.Corrector.from_pretrained().correct(["Teh end."])[0].text)
 """
 SERVES = """
-from lev_plugins.serve import model
+from lev_correct.serve import model
 found = [model.load(path, None, None, None).info["modes"] for path in (*sys.argv[:2], None)]
 assert found == [["edit"], ["predict"], ["correct"]], found
 print("The end.")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.corrector import Corrector
+from lev_correct import Corrector
 from lev_plugins.export.folder import editor_writer, write_folder
 from lev_runtime import Editor
 from lev_runtime.batching import Pause

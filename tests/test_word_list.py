@@ -16,7 +16,7 @@ import training_words  # noqa: E402
 import without_rare_words  # noqa: E402
 import word_list  # noqa: E402
 
-from lev_plugins.corrector.lexicon import Lexicon  # noqa: E402
+from lev_correct.words.lexicon import Lexicon  # noqa: E402
 
 PARTS = ("train", "dev", "test", "known", "unknown")
 GERMAN = {"dass": 0.2, "strasse": 0.1, "masse": 0.04, "hauptstrasse": 0.02}

@@ -8,7 +8,7 @@
 
 FOLDER is that of a corrector; it gets ``corrector.known``: on each line a word that its lexicon
 lacks, a tab, and a level from 1 to 9: how much speaks for the word as it is written, in nats
-(:mod:`lev_plugins.corrector.known_words`). Three sources say so, the one that is surest counts:
+(:mod:`lev_correct.words.known_words`). Three sources say so, the one that is surest counts:
 
 - SCOWL's lists of words (all spellings of English, names, abbreviations), by their size;
 - wordfreq's frequencies of words in English of many kinds, by Zipf's scale;
@@ -24,10 +24,10 @@ from pathlib import Path
 
 from wordfreq import get_frequency_dict
 
-from lev_plugins.corrector import settings
-from lev_plugins.corrector.known_words import KnownWords
-from lev_plugins.corrector.lexicon import Lexicon
-from lev_plugins.corrector.prepared import write_arrays
+from lev_correct import settings
+from lev_correct.words.known_words import KnownWords
+from lev_correct.words.lexicon import Lexicon
+from lev_correct.words.prepared import write_arrays
 from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.io.text_files import read_lines
 

@@ -24,7 +24,7 @@ import torch
 from fairseq.data import Dictionary
 from omegaconf import DictConfig, open_dict
 
-from lev_plugins.corrector import settings
+from lev_correct import settings
 from lev_plugins.errors import UserError
 from lev_plugins.export.folder import export
 from lev_plugins.fairseq_patches import run_cli

@@ -48,7 +48,7 @@ from pathlib import Path
 
 from made_up_typos import Pair, Typist
 
-from lev_plugins.corrector.lexicon import confusions as others_of
+from lev_correct.words.lexicon import confusions as others_of
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from prepare_ocr import MAJORITY, Pairs, corrections
 from rapidfuzz.distance import Levenshtein
 
-from lev_plugins.corrector.units import spans
+from lev_correct.text.units import spans
 from lev_plugins.errors import UserError, counted
 from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.io.text_files import read_lines, read_parallel

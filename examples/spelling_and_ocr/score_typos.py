@@ -112,8 +112,8 @@ def main() -> None:
     add("--also", action="append", help="a list: lines as they came and should be", **pair)
     add("--json", type=Path, metavar="FILE", help="also write the shares there")
     args = parser.parse_args()
-    from lev_plugins.corrector import Corrector
-    from lev_plugins.corrector.lexicon import Lexicon
+    from lev_correct import Corrector
+    from lev_correct.words.lexicon import Lexicon
 
     counts = Lexicon.read(str(args.text / "lexicon.txt")).counts
     often = {word: counts.get(word, 1) for word in read_lines(str(args.text / "words.txt"))}

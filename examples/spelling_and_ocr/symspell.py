@@ -8,9 +8,9 @@ WORDS has a word a line, with its count behind it or without; `pip install symsp
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from lev_plugins.corrector.lexicon import Lexicon
-from lev_plugins.corrector.units import spans
-from lev_plugins.corrector.vocabulary import with_case
+from lev_correct.ranking.vocabulary import with_case
+from lev_correct.text.units import spans
+from lev_correct.words.lexicon import Lexicon
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.io.output import standard_output

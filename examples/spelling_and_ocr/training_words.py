@@ -14,7 +14,7 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lev_plugins.corrector.lexicon import Lexicon
+from lev_correct.words.lexicon import Lexicon
 from lev_plugins.fairseq_patches import run_cli
 
 #: Lines of each part.

@@ -11,8 +11,8 @@ import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from lev_plugins.corrector.lexicon import Lexicon
-from lev_plugins.corrector.units import spans
+from lev_correct.text.units import spans
+from lev_correct.words.lexicon import Lexicon
 from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.io.output import standard_output
 from lev_runtime.io.text_files import read_lines

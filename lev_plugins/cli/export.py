@@ -32,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     require_extra("train", "export")
-    from ..corrector import settings
+    from lev_correct import settings
+
     from ..export.folder import export
 
     tuned = settings.beside(args.checkpoint)

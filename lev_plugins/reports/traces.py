@@ -11,9 +11,9 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from lev_correct.page import markup, render
 from lev_runtime.io.output import printable
 
-from ..html.page import markup, render
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration, Mark, Termination
 
 _SYMBOL = re.compile("<.+>", re.DOTALL)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from refusals import refuses
 from scripted_command import TEH, Terminal, put, run_scripted, tree
 
-from lev_plugins.corrector import Correction
-from lev_plugins.corrector.report import diff
+from lev_correct import Correction
+from lev_correct.report import diff
 
 
 @pytest.fixture

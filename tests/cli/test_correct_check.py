@@ -15,7 +15,7 @@ from fake_backend import Scripted, ranking
 from refusals import refuses
 from scripted_command import Terminal, put, run_scripted, tree
 
-from lev_plugins.cli import correct
+from lev_correct.cli import main as correct
 
 
 @pytest.fixture

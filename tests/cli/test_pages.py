@@ -9,8 +9,8 @@ from editors import trace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_plugins.corrector import Correction, Edit
-from lev_plugins.corrector import page as correction_page
+from lev_correct import Correction, Edit
+from lev_correct import html as correction_page
 from lev_plugins.reports.gates import Record
 from lev_plugins.reports.gates import render_html as gates_page
 from lev_plugins.reports.traces import render_html as trace_page

@@ -20,9 +20,18 @@ pytest.importorskip("uvicorn")
 import uvicorn  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
+from lev_correct.cli import serve  # noqa: E402
+from lev_correct.models.editor import LevenshteinBackend  # noqa: E402
+from lev_correct.serve import app, protocol  # noqa: E402
+from lev_correct.serve.app import STATIC, make_app  # noqa: E402
+from lev_correct.serve.model import (  # noqa: E402
+    ServedModel,
+    load,
+    serve_corrector,
+    serve_predictor,
+)
+from lev_correct.serve.schema import Sentence, size  # noqa: E402
 from lev_plugins import Corrector  # noqa: E402
-from lev_plugins.cli import serve  # noqa: E402
-from lev_plugins.corrector.levenshtein import LevenshteinBackend  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.export.folder import (  # noqa: E402
     editor_writer,
@@ -30,10 +39,6 @@ from lev_plugins.export.folder import (  # noqa: E402
     write_folder,
 )
 from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator  # noqa: E402
-from lev_plugins.serve import app, protocol  # noqa: E402
-from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
-from lev_plugins.serve.model import ServedModel, load, serve_corrector, serve_predictor  # noqa: E402
-from lev_plugins.serve.schema import Sentence, size  # noqa: E402
 
 TOKEN = "right-token"
 

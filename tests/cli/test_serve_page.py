@@ -20,12 +20,12 @@ from selenium.common.exceptions import NoAlertPresentException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
-from lev_plugins.cli import serve  # noqa: E402
-from lev_plugins.corrector import Edit  # noqa: E402
-from lev_plugins.corrector.edits import apply_edits  # noqa: E402
+from lev_correct import Edit  # noqa: E402
+from lev_correct.cli import serve  # noqa: E402
+from lev_correct.edits import apply_edits  # noqa: E402
+from lev_correct.serve.app import make_app  # noqa: E402
+from lev_correct.serve.model import ServedModel  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.serve.app import make_app  # noqa: E402
-from lev_plugins.serve.model import ServedModel  # noqa: E402
 from lev_runtime.io.output import printable  # noqa: E402
 
 DRIVER = shutil.which("chromedriver")

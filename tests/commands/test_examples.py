@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from plain_files import put, read
 
 import lev_plugins
-from lev_plugins.corrector import Corrector, settings
+from lev_correct import Corrector, settings
 
 SIDE = "--{0}-embed-dim=16 --{0}-ffn-embed-dim=16 --{0}-attention-heads=2 --{0}-layers=1".format
 ENCODER = [*SIDE("encoder").split(), "--num-workers=0", "--disable-validation", "--cpu"]

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.corrector import Corrector
-from lev_plugins.corrector.backends import Rewriting
-from lev_plugins.corrector.corrector import LONGEST_WORD
-from lev_plugins.corrector.edits import apply_edits
-from lev_plugins.corrector.protection import Protection
-from lev_plugins.corrector.report import Report
-from lev_plugins.corrector.units import KINDS
+from lev_correct import Corrector
+from lev_correct.corrector import LONGEST_WORD
+from lev_correct.edits import apply_edits
+from lev_correct.models.backend import Rewriting
+from lev_correct.report import Report
+from lev_correct.text.protection import Protection
+from lev_correct.text.units import KINDS
 from lev_plugins.inference.text_processing import TextProcessing
 
 ODD = st.text(st.sampled_from("ab.。 \t\u00a0\u2028\r\x00▁\ufeff\udcff\ufffdé😀"), max_size=30)

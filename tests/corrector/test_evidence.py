@@ -7,11 +7,11 @@ import pytest
 from fake_backend import Scripted, ranking
 from refusals import refuses
 
-from lev_plugins.corrector.evidence import Evidence, Run
-from lev_plugins.corrector.known_words import KnownWords
-from lev_plugins.corrector.languages import LANGUAGES, Languages, Word
-from lev_plugins.corrector.lexicon import Lexicon, Lookup
-from lev_plugins.corrector.units import spans
+from lev_correct.evidence.evidence import Evidence, Run
+from lev_correct.evidence.languages import LANGUAGES, Languages, Word
+from lev_correct.text.units import spans
+from lev_correct.words.known_words import KnownWords
+from lev_correct.words.lexicon import Lexicon, Lookup
 
 KNOWN = KnownWords(b"etcd\t6\nfunctor\t3\nrunkel\t9\nrustc\t8\n\xc3\xa9tale\t5\n")
 LEXICON = "a an and are by cat cats dog is of on said sat that the then this word".split()

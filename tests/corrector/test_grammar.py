@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lev_plugins.corrector.grammar import has_grammar, is_sentence, read_grammar
-from lev_plugins.corrector.kinds import left_alone
-from lev_plugins.corrector.units import spans
+from lev_correct.repository.kinds import left_alone
+from lev_correct.text.grammar import has_grammar, is_sentence, read_grammar
+from lev_correct.text.units import spans
 
 #: What is prose says *teh*, what is code *hte*.
 TEXTS = {

@@ -3,8 +3,8 @@
 import pytest
 from fake_backend import LEXICON, Scripted, ranking
 
-from lev_plugins.corrector.ignore import IgnoreComments
-from lev_plugins.corrector.protection import Document
+from lev_correct.repository.ignore import IgnoreComments
+from lev_correct.text.protection import Document
 
 #: Lines that stay begin with +.
 TEXT = """\

@@ -10,8 +10,8 @@ from closeness import near
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.corrector.edits import apply_edits
-from lev_plugins.corrector.levenshtein import LevenshteinBackend, rewriting, trace_edits
+from lev_correct.edits import apply_edits
+from lev_correct.models.editor import LevenshteinBackend, rewriting, trace_edits
 from lev_plugins.inference.text_processing import TextProcessing
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 

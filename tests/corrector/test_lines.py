@@ -6,9 +6,20 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 from refusals import refuses
 
-from lev_plugins.corrector.edits import placed, script, splice, whole_words
-from lev_plugins.corrector.protection import Protection, joined, touched
-from lev_plugins.corrector.units import KINDS, UNREADABLE, pieces, read_unit, spans
+from lev_correct.edits import (
+    placed,
+    script,
+    splice,
+    whole_words,
+)
+from lev_correct.text.protection import Protection, joined, touched
+from lev_correct.text.units import (
+    KINDS,
+    UNREADABLE,
+    pieces,
+    read_unit,
+    spans,
+)
 from lev_runtime.word_edits import word_edits
 
 LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)

@@ -8,10 +8,10 @@ from fake_backend import Scripted, ranking
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.corrector.lexicon import Bigrams, Lexicon
-from lev_plugins.corrector.markdown import read_markdown
-from lev_plugins.corrector.protection import Document
-from lev_plugins.corrector.units import spans
+from lev_correct.text.markdown import read_markdown
+from lev_correct.text.protection import Document
+from lev_correct.text.units import spans
+from lev_correct.words.lexicon import Bigrams, Lexicon
 
 #: What is prose says *teh*, what is code *hte*.
 TEXT = """\
@@ -109,7 +109,7 @@ def test_every_line_is_shown_as_long_as_it_is(text):
 def test_the_parser_is_loaded_for_the_first_markdown_alone():
     script = """
 import sys
-from lev_plugins.corrector.protection import Document
+from lev_correct.text.protection import Document
 for path, is_loaded in (("a.txt", False), (None, False), ("a.md", True)):
     Document(lambda word: False, path=path, text=["a *b*"]).read(["a *b*"])
     assert ("markdown_it" in sys.modules) is is_loaded, path

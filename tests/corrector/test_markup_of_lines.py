@@ -3,8 +3,13 @@
 import pytest
 from fake_backend import Scripted, ranking
 
-from lev_plugins.corrector.markup import as_asked, is_prose, opens_sentence, without_markup
-from lev_plugins.corrector.units import context, spans
+from lev_correct.text.markup import (
+    as_asked,
+    is_prose,
+    opens_sentence,
+    without_markup,
+)
+from lev_correct.text.units import context, spans
 
 
 def words(line):

@@ -6,9 +6,9 @@ import time
 import pytest
 from fake_backend import Scripted, ranking
 
-from lev_plugins.corrector.edits import splice
-from lev_plugins.corrector.protection import ENOUGH, CodeProtection, Document
-from lev_plugins.corrector.units import spans
+from lev_correct.edits import splice
+from lev_correct.text.protection import ENOUGH, CodeProtection, Document
+from lev_correct.text.units import spans
 
 #: What is code stands between ‹ and ›.
 LINES = """\

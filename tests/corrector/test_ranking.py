@@ -6,13 +6,13 @@ import pytest
 from fake_backend import LEXICON, WEIGHTS, Scripted, ranker_of, ranking
 from refusals import refuses
 
-from lev_plugins.corrector import Corrector
-from lev_plugins.corrector.lexicon import Bigrams, Lexicon, confusions
-from lev_plugins.corrector.loading import LISTED, ranked
-from lev_plugins.corrector.ranking import FEATURES, defaults
-from lev_plugins.corrector.settings import Settings
-from lev_plugins.corrector.units import NO_CONTEXT, context, spans
-from lev_plugins.corrector.vocabulary import with_case
+from lev_correct import Corrector
+from lev_correct.models.loading import LISTED, ranked
+from lev_correct.ranking.ranking import FEATURES, defaults
+from lev_correct.ranking.vocabulary import with_case
+from lev_correct.settings import Settings
+from lev_correct.text.units import NO_CONTEXT, context, spans
+from lev_correct.words.lexicon import Bigrams, Lexicon, confusions
 
 
 def texts(corrector, *lines, **more):

@@ -10,8 +10,8 @@ from fairseq.search import PrefixConstrainedBeamSearch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lev_plugins.corrector.lexicon import Lexicon
-from lev_plugins.corrector.searching import LEXICON_BEAM
+from lev_correct.models.searching import LEXICON_BEAM
+from lev_correct.words.lexicon import Lexicon
 
 EOS = 2
 

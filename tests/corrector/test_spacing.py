@@ -2,9 +2,9 @@
 
 import pytest
 
-from lev_plugins.corrector.lexicon import Bigrams, LetterModel
-from lev_plugins.corrector.spacing import Spacing, is_foreign
-from lev_plugins.corrector.units import spans
+from lev_correct.ranking.spacing import Spacing, is_foreign
+from lev_correct.text.units import spans
+from lev_correct.words.lexicon import Bigrams, LetterModel
 
 FREQUENT = dict.fromkeys("the of and in to a is we was on".split(), 1e6)
 COUNTS = {

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from fake_backend import Scripted, ranker_of, ranking
 
-from lev_plugins.corrector.ranking import FEATURES, WEIGHTS
-from lev_plugins.corrector.text_prior import LOWEST, TextPrior
-from lev_plugins.corrector.tuning import Goal, tune
+from lev_correct.evidence.text_prior import LOWEST, TextPrior
+from lev_correct.ranking.ranking import FEATURES, WEIGHTS
+from lev_correct.tuning import Goal, tune
 
 LIKES = {"the": -1.0, "cat": -1.0}
 

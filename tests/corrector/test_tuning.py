@@ -10,10 +10,10 @@ from fake_backend import Scripted, ranker_of, ranking
 from refusals import refuses
 from test_ranking import in_context
 
-from lev_plugins.corrector import Correction, Edit, settings
-from lev_plugins.corrector.calibration import calibrated, temperature
-from lev_plugins.corrector.ranking import FEATURES
-from lev_plugins.corrector.tuning import Goal, curve, tune
+from lev_correct import Correction, Edit, settings
+from lev_correct.calibration import calibrated, temperature
+from lev_correct.ranking.ranking import FEATURES
+from lev_correct.tuning import Goal, curve, tune
 from lev_plugins.metrics import CorrectionCounts as Counts
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
+from lev_correct.evidence import language_identifier
+from lev_correct.evidence.languages import LANGUAGES
+from lev_correct.packaged import ENGLISH_SPELLING
+from lev_correct.words.lexicon import Bigrams, Lexicon
 from lev_plugins import Corrector
 from lev_plugins.cli import export
-from lev_plugins.corrector import language_identifier
-from lev_plugins.corrector.languages import LANGUAGES
-from lev_plugins.corrector.lexicon import Bigrams, Lexicon
-from lev_plugins.corrector.packaged import ENGLISH_SPELLING
 from lev_runtime.io.text_files import read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,8 +33,8 @@ from lev_plugins import Corrector
 sys.stdout.write(Corrector.from_pretrained().correct(["Teh end."])[0].text)
 """
 SERVER = """
-from lev_plugins.corrector.packaged import ENGLISH_SPELLING
-from lev_plugins.serve import model
+from lev_correct.packaged import ENGLISH_SPELLING
+from lev_correct.serve import model
 for path in (str(ENGLISH_SPELLING), None):
     served = model.load(path, None, None, None)
     assert served.info["modes"] == ["correct"]
@@ -141,7 +141,7 @@ def test_a_model_of_ones_own_goes_the_same_way_with_its_lists(tmp_path, monkeypa
 def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
     words = Lexicon({"a": 3.0, "bé": 0.0, "c'd": 3.0})
     pairs = Bigrams({("the", "cat"): 4.5, ("a", "cat"): 2.0, ("a", "dog"): 4.5})
-    from lev_plugins.corrector.prepared import write_arrays
+    from lev_correct.words.prepared import write_arrays
 
     paths = [str(tmp_path / name) for name in ("words", "pairs")]
     for path, stored in zip(paths, (words, pairs)):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from refusals import refuses
 
-from lev_plugins.corrector.letter_model import ORDER
-from lev_plugins.corrector.lexicon import (
+from lev_correct.words.letter_model import ORDER
+from lev_correct.words.lexicon import (
     Bigrams,
     LetterModel,
     Lexicon,

@@ -7,7 +7,7 @@ import sys
 
 import editors
 
-from lev_plugins.corrector.packaged import ENGLISH_SPELLING
+from lev_correct.packaged import ENGLISH_SPELLING
 from lev_plugins.export.folder import labeler_writer, write_folder
 
 BLOCKED = """

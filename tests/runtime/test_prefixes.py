@@ -8,12 +8,12 @@ import pytest
 import tiny
 import torch
 
-from lev_plugins.corrector import prefix_search
-from lev_plugins.corrector.loading import load_backend
-from lev_plugins.corrector.packaged import ENGLISH_SPELLING
+from lev_correct.models.loading import load_backend
+from lev_correct.packaged import ENGLISH_SPELLING
 from lev_plugins.export import pbd
 from lev_plugins.export.folder import export
 from lev_plugins.export.graph import WeightFile
+from lev_plugins.inference.correcting import prefix_search
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.model import build
 from lev_runtime.folder import Folder

@@ -1,0 +1,114 @@
+"""Files that ``correct`` reads whole, all of them before it corrects the first."""
+
+import argparse
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from lev_plugins.errors import UserError
+from lev_runtime.io.lines import is_stream, progress, raw_lines
+from lev_runtime.io.text_files import reading
+
+from ..repository.ignore import IgnoreComments
+from ..repository.kinds import encoding_of
+
+if TYPE_CHECKING:
+    from .. import Correction, Corrector
+    from ..text.protection import Document
+
+#: Lines of a file that are corrected at once.
+LINES_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class FileText:
+    """A file: its lines, their ends, which of them stay as they are, and the number of the line
+    where a comment says so of all that follow."""
+
+    path: str
+    lines: Sequence[str]
+    ends: Sequence[bytes]
+    ignored: Sequence[bool]
+    ignored_since: int | None
+
+
+@dataclass(frozen=True)
+class CorrectedFile:
+    """A file, a correction of each of its lines, and whether it is in another language."""
+
+    text: FileText
+    corrections: Sequence["Correction"]
+    foreign: bool
+
+
+def read_file(path: str) -> FileText:
+    """A file or standard input (``-``); raises UserError where it cannot be read."""
+    raw = list(source_lines(path))
+    ends = [b"\n" if line.endswith(b"\n") else b"" for line in raw]
+    lines = [line.removesuffix(b"\n").decode("utf-8", "surrogateescape") for line in raw]
+    comments = IgnoreComments()
+    return FileText(path, lines, ends, comments.read(lines), comments.open_since)
+
+
+def source_lines(path: str) -> Iterator[bytes]:
+    """Yields the lines of a file, each with its end; one in UTF-16 or UTF-32 as UTF-8."""
+    encoding = encoding_at(path)
+    if encoding is None:
+        yield from raw_lines(path)
+        return
+    with reading(path), open(path, "rb") as file:
+        data = file.read()
+    try:
+        text = data.decode(encoding, "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not valid {encoding.upper()}: {error.reason}") from error
+    yield from io.BytesIO(text.encode("utf-8", "surrogatepass"))
+
+
+def encoding_at(path: str) -> str | None:
+    """Returns the encoding of a file in UTF-16 or UTF-32, by its byte order mark."""
+    if is_stream(path):
+        return None
+    with reading(path), open(path, "rb") as file:
+        return encoding_of(file.read(4))
+
+
+def joined(
+    corrections: Sequence["Correction"], ends: Sequence[bytes], encoding: str | None = None
+) -> bytes:
+    """Returns corrected lines with their ends, in UTF-8 or as the file was."""
+    pairs = zip(corrections, ends, strict=True)
+    lines = (line.text.encode("utf-8", "surrogateescape") + end for line, end in pairs)
+    text = b"".join(lines)
+    if encoding is None:
+        return text
+    return text.decode("utf-8", "surrogatepass").encode(encoding, "surrogatepass")
+
+
+def corrected_files(
+    corrector: "Corrector", texts: Sequence[FileText], args: argparse.Namespace
+) -> Iterator[CorrectedFile]:
+    """All files, in order; words that return in any of them count for all. Progress is shown."""
+    documents: list[Document | None] = []
+    for text in texts:
+        others = documents[-1] if documents else None
+        documents.append(corrector.document(others, text.path, text.lines))
+
+    def parts() -> Iterator[tuple[Sequence[str], "Document | None", Sequence[bool]]]:
+        files = zip(texts, documents, strict=True)
+        for text, document in progress(files, "files read", total=len(texts)):
+            for start in range(0, len(text.lines), LINES_AT_ONCE):
+                part = slice(start, start + LINES_AT_ONCE)
+                yield text.lines[part], document, text.ignored[part]
+
+    corrected = corrector.correct_documents(
+        parts(), min_confidence=args.min_confidence, batch_size=args.batch_size
+    )
+    total = sum(len(text.lines) for text in texts)
+    first = next(corrected, [])  # all are read then, and their progress has been shown
+    lines = progress(chain(first, chain.from_iterable(corrected)), "lines", total=total)
+    for text, document in zip(texts, documents, strict=True):
+        corrections = list(islice(lines, len(text.lines)))
+        yield CorrectedFile(text, corrections, bool(document and document.foreign))

@@ -1,0 +1,107 @@
+"""A page on which a person and a model edit together, and its HTTP/JSON interface.
+
+Prints an address, with a token, that opens the page; ``/openapi.json`` describes the interface.
+"""
+
+import argparse
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from lev_plugins.errors import UserError
+from lev_runtime.extras import require_extra
+from lev_runtime.io.options import (
+    add_model_data,
+    adder,
+    as_flags,
+    make_parser,
+    say,
+    text_processing,
+)
+
+from ..packaged import ENGLISH_SPELLING
+
+_LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until a signal (Ctrl-C, SIGTERM) ends it; returns 0 then.
+
+    Raises:
+        UserError: an option or checkpoint that cannot be used, an address that is taken.
+    """
+    args = build_parser().parse_args(argv)
+    if not 0 < args.timeout < threading.TIMEOUT_MAX:
+        raise UserError(f"--timeout {args.timeout}: must be above 0 seconds")
+    require_extra("serve")
+    token = secrets.token_urlsafe(16)
+    with listen(args.host, args.port) as listening:
+        from ..serve import app, model
+
+        processing = text_processing(args)
+        with as_flags(args):
+            served = model.load(
+                args.path, args.data, args.device, args.settings, args.draft_guided, **processing
+            )
+        served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
+        name = f"[{args.host}]" if ":" in args.host else args.host
+        hosts = [*_LOOPBACK, name]
+        if args.host in _ANYWHERE:
+            name, hosts = socket.gethostname(), ["*"]
+        print(f"http://{name}:{listening.getsockname()[1]}/?token={token}", flush=True)
+        if name not in _LOOPBACK:
+            say("note: other machines can reach this address, and the connection is not encrypted")
+        run(app.make_app(served, token, hosts, args.timeout), listening, args.timeout)
+    return 0
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address; raises :class:`UserError` where it is taken, or not of here."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        way = "choose another port, or --port 0 for a free one"
+        raise UserError(f"--host {host} --port {port}: {error}; {way}") from error
+
+
+def run(application: object, listening: socket.socket, timeout: float) -> None:
+    """Runs the server until it is told to stop; requests that are under way are answered."""
+    import uvicorn
+
+    from ..serve.protocol import HttpProtocol
+
+    quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
+    patience = max(1, round(timeout))
+    config = uvicorn.Config(
+        application, http=HttpProtocol, timeout_graceful_shutdown=patience, **quiet
+    )
+    # uvicorn sends itself the signal again once it has shut down; by then all is done.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    about = "Serve a page on which a person and a model edit together, and an HTTP/JSON interface."
+    parser = make_parser("serve", about, "--path checkpoint_best.pt")
+    add = adder(parser)
+    add(
+        "--path CHECKPOINT",
+        "checkpoint, its folder, or a folder from lev-export (default: the packaged English "
+        "spelling)",
+    )
+    add("--device NAME", "device, such as cuda (default: cpu)")
+    add("--settings FILE", "as in lev-correct (default: corrector.json beside the checkpoint)")
+    add("--draft-guided", "left-to-right models without ranking: as in lev-correct")
+    add_model_data(add)
+    add = adder(parser.add_argument_group("server"))
+    add("--host NAME", "address to listen on (default: 127.0.0.1, this machine only)", "127.0.0.1")
+    add("--port N", "port; 0 chooses a free one (default: 8000)", 8000)
+    add("--timeout SECONDS", "time limit of a request (default: 30)", 30.0)
+    return parser

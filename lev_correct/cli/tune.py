@@ -1,0 +1,58 @@
+"""``correct --tune``: threshold, weights and calibration, chosen on a development set."""
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lev_plugins.errors import UserError, counted
+from lev_runtime.extras import require_extra
+from lev_runtime.io.text_files import read_lines
+
+if TYPE_CHECKING:
+    from .. import Corrector
+    from ..text.protection import Protection
+
+
+def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protection") -> int:
+    """Choose, write the settings beside the checkpoint, say what they give."""
+    from .. import settings, tuning
+    from ..ranking.ranking import Ranker
+
+    if args.protect_words:
+        corrector.protections = [protection]
+        corrector.settings = replace(corrector.settings, protect_words=args.protect_words)
+    if args.tune_weights and not isinstance(corrector.backend, Ranker):
+        raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
+    if args.adapt and not (isinstance(corrector.backend, Ranker) and corrector.backend.by_word):
+        raise UserError("--adapt: only rankings of single words can; add --lexicon")
+    if args.tune_weights or args.adapt:
+        require_extra("train", what="--tune-weights" if args.tune_weights else "--adapt")
+    noisy, clean = (list(read_lines(path)) for path in args.tune)
+    chosen = args.goal or "changed:1"
+    goal = tuning.Goal.parse(chosen)
+    counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights, args.adapt)
+    summary = (
+        f"tuned for {chosen} on {counted(counts.words, 'word')}: {counts.corrected:,} of "
+        f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "
+        f"{counts.right_before:,} right ones changed"
+    )
+    ranker = corrector.backend
+    use = replace(
+        corrector.settings,
+        unit=corrector.unit,
+        window=corrector.window or None,
+        weights=ranker.named_weights() if isinstance(ranker, Ranker) else {},
+        tuned=summary,
+    )
+    path = settings.write(use, args.path)
+    if left_out:
+        print(
+            f"left out: {len(left_out):,} of {len(noisy):,} lines, which have more or fewer "
+            f"noisy than clean words (the first is line {left_out[0]})"
+        )
+    print(f"{summary}; --min-confidence {use.min_confidence:.3g}")
+    if counts.miscorrected > counts.corrected:
+        print("note: more right words are changed than wrong ones corrected: train longer")
+    print(f"calibrated with a temperature of {use.temperature:.3g}")
+    print(path)
+    return 0

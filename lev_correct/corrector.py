@@ -1,0 +1,478 @@
+"""The corrector: lines in, corrected lines and their edits out."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lev_plugins.errors import UserError, require_share
+from lev_runtime.arguments import strings
+from lev_runtime.batching import BUFFER, Pause, chunks
+from lev_runtime.io.text_files import require_files
+
+from .calibration import calibrated
+from .edits import (
+    Chance,
+    Correction,
+    Edit,
+    Reason,
+    apply_edits,
+    between,
+    placed,
+    whole_words,
+)
+from .evidence.evidence import (
+    Evidence,
+    LineJudge,
+    Run,
+    inside,
+)
+from .evidence.languages import Languages
+from .evidence.text_prior import TextPrior
+from .models import loading
+from .models.backend import Answer, Backend
+from .packaged import ENGLISH_SPELLING, installed_misspellings
+from .ranking import spacing
+from .ranking.vocabulary import with_case
+from .readings import Reading, groups
+from .settings import DEFAULTS, Settings, chosen
+from .text.markup import as_asked, is_shouted
+from .text.protection import (
+    SURE,
+    CodeProtection,
+    Document,
+    Protection,
+    covered,
+    differing,
+    protected_spans,
+    touched,
+)
+from .text.units import (
+    HYPHENS,
+    UNREADABLE,
+    Context,
+    Span,
+    Unit,
+    UnitKind,
+    check_unit,
+    compound,
+    context,
+    pieces,
+    spans,
+)
+from .words.known_words import KnownWords
+
+if TYPE_CHECKING:
+    import torch
+
+#: What has more letters is no word (nor a sentence of a script without spaces), and stays.
+LONGEST_WORD = 1000
+#: Probability of an edit from which it is made by default where the line tells (:mod:`.evidence`).
+RIGHT = 0.5
+#: By how much the odds of an edit of a sentence's first word are divided: it may be a name.
+OPENING = 4.0
+_CODE = CodeProtection()
+
+
+class Corrector:
+    """Corrects lines with any backend.
+
+    Several threads may use one corrector; its model serves them in turn.
+
+    Args:
+        unit: what the model reads at once: ``word``, ``letters``, ``line`` or ``window``; by
+            default ``word`` for one that knows no space, else a window, or ``line`` where it is not
+            known how many words it learnt to read.
+        window: words in a window, which then is the unit; by default as many as it learnt to read.
+        settings: threshold, calibration and what is protected; its unit and lists are not used.
+
+    Raises:
+        UserError: units that are not known or that the model cannot read.
+    """
+
+    #: Where the settings come from, where that is a file.
+    settings_file: str | None = None
+    #: Whether every edit is made that the model wants, whatever the text tells (:mod:`.evidence`).
+    eager: bool = False
+
+    def __init__(
+        self,
+        backend: Backend,
+        unit: str | None = None,
+        window: int | None = None,
+        settings: Settings = DEFAULTS,
+    ):
+        self.backend, self.settings = backend, settings
+        #: What every call leaves alone, besides what it is given itself.
+        self.protections = [settings.protection()]
+        knows_spaces = backend.knows_spaces
+        if unit in (None, "window") and window is None and knows_spaces:
+            window = backend.words_learnt
+        self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
+        self.window = window or 0
+        single = self.unit in ("word", "letters") or self.window == 1
+        if not single and not knows_spaces:
+            raise UserError(
+                f"unit={self.unit}: the model's dictionary has no space, so it was trained on "
+                "single words; unit=word or unit=letters"
+            )
+        if self.unit == "window" and window is None:
+            raise UserError("unit=window: the checkpoint does not say how many words: window=N")
+
+    @classmethod
+    def from_pretrained(
+        cls, path: str | os.PathLike[str] | None = None,
+        data: str | os.PathLike[str] | None = None,
+        device: "str | torch.device | None" = None, unit: str | None = None,
+        window: int | None = None, beam: int | None = None, precision: str = "fp32",
+        lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
+        weights: Mapping[str, float] | None = None, bigrams: str | None = None,
+        confusions: str | None = None, draft_guided: bool = False, eager: bool = False,
+        **processing: Any,
+    ) -> "Corrector":  # fmt: skip
+        """Loads a checkpoint of one of the tasks of :mod:`.loading`.
+
+        Args:
+            path: like data, device, precision and processing as of
+                :meth:`.LevenshteinEditor.from_pretrained`; by default the package's English model.
+            settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
+                the checkpoint where there is one.
+            unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
+                :class:`.settings.Settings`, before what the file says.
+            draft_guided: decode greedily and read ahead in the text, which is as a beam of 1
+                corrects it, in fewer passes (left-to-right models, without ranking).
+            eager: make every edit that the model wants, also of what may well be a term.
+
+        Raises:
+            UserError: no checkpoint there, one that cannot be read or of another kind, no
+                dictionaries, options that this kind of model has not got.
+        """
+        if path is None:
+            # the weight there is that of installed_misspellings(); the user's table is followed
+            weights = {**({"lookup": loading.LISTED} if lookup else {}), **(weights or {})}
+            path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
+        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
+        place, unit = os.fspath(path), check_unit(unit, window)
+        if draft_guided and beam not in (None, 1):
+            raise UserError(f"beam={beam}: draft-guided decoding is greedy; give 1 or leave it out")
+        use, file = chosen(place, settings, {"beam": 1 if draft_guided else beam, **files})
+        use.protection()  # a file that is missing is told before the model loads
+        require_files([use.known] if use.known else [])
+        folder = os.fspath(data) if data else None
+        backend = loading.load_backend(
+            place, folder, device, use.beam, precision, processing, draft_guided
+        )
+        backend = loading.ranked(backend, use, unit or use.unit, weights or {})
+        if unit is None:
+            unit, window = use.unit, use.window
+        corrector = cls(backend, unit, window, use)
+        corrector.settings_file, corrector.eager = file, eager
+        return corrector
+
+    def correct(
+        self,
+        lines: Iterable[str],
+        *,
+        min_confidence: float | None = None,
+        protect: Iterable[str] = (),
+        protect_words: Iterable[str] = (),
+        document: Document | None = None,
+        ignored: Sequence[bool] = (),
+        batch_size: int = 64,
+    ) -> list[Correction]:
+        """A correction for every line, in order.
+
+        Args:
+            lines: text; a line end is a space like others and stays.
+            protect, protect_words: as of :class:`.Protection`, besides :attr:`protections`.
+            document: of :meth:`document`, the text whose next lines these are.
+            ignored: of each line, whether it stays as it is (default: none does).
+            batch_size: units at once; does not change the outcome.
+
+        Raises:
+            UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
+        """
+        lines = strings("lines", "line", lines)
+        corrected = self.correct_documents(
+            [(lines, document, ignored)],
+            min_confidence=min_confidence,
+            protect=protect,
+            protect_words=protect_words,
+            batch_size=batch_size,
+            counted=False,
+        )
+        return next(corrected)
+
+    def stream(
+        self,
+        lines: Iterable[str | Pause],
+        *,
+        buffer: int = BUFFER,
+        ignored: Callable[[Sequence[str]], Sequence[bool]] = lambda lines: (),
+        **options: Any,
+    ) -> Iterator[Correction]:
+        """Yields a correction for every line, in order; reads no more than a buffer ahead.
+
+        Args:
+            lines: text, which may be without an end.
+            buffer: lines that are taken and corrected together, as :meth:`correct` does it: what
+                they tell of their text counts for all of them, and with a document for all that
+                follow; 1 answers each before the next is asked for, a
+                :class:`lev_runtime.batching.Pause` what came before it.
+            ignored: returns of the next lines which stay as they are, as :class:`.IgnoreComments`.
+            **options: others of :meth:`correct`; so are the errors.
+        """
+        first = 1
+        for chunk in chunks(lines, buffer):
+            texts = strings("lines", "line", chunk, first=first)
+            yield from self.correct(texts, ignored=ignored(texts), **options)
+            first += len(texts)
+
+    def correct_documents(
+        self,
+        texts: Iterable[tuple[Sequence[str], Document | None, Sequence[bool]]],
+        *,
+        min_confidence: float | None = None,
+        protect: Iterable[str] = (),
+        protect_words: Iterable[str] = (),
+        batch_size: int = 64,
+        counted: bool = True,
+    ) -> Iterator[list[Correction]]:
+        """The corrections of several texts, one after the other; other arguments and errors as of
+        :meth:`correct`.
+
+        All of them are read before the first is corrected, so that they tell together what returns
+        in them, and the units of many lines are answered together.
+
+        Args:
+            texts: lines, document and ignored of each, as of :meth:`correct`.
+            counted: whether a word that returns in them is rather a term.
+        """
+        protections = [*self.protections, Protection(protect, protect_words)]
+        protections += [_CODE] if self.settings.protect_code else []
+        threshold = self.min_confidence if min_confidence is None else min_confidence
+        require_share("min_confidence=", threshold, "certainty")
+        if batch_size < 1:
+            raise UserError(f"batch_size={batch_size}: must be 1 or more")
+        readings = [self._reading(*text, counted) for text in texts]
+        for group in groups(readings):
+            # Equal units have equal answers: a text has many words twice.
+            units = (unit for reading in group for line in reading.units for unit in line)
+            wanted = list(dict.fromkeys((unit.text, unit.context) for unit in units))
+            contexts = [context for _, context in wanted]
+            written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
+            answers = dict(zip(wanted, written, strict=True))
+            for reading in group:
+                self._learn(reading, answers)
+            for reading in group:
+                yield list(self._corrections(reading, answers, threshold, protections))
+
+    def _reading(
+        self,
+        lines: Sequence[str],
+        document: Document | None,
+        ignored: Sequence[bool],
+        counted: bool,
+    ) -> Reading:
+        ignored = ignored or [False] * len(lines)
+        code = document.read(lines, ignored) if document else [False] * len(lines)
+        shown = document.shown(lines) if document and self.unit == "letters" else lines
+        skipped = [*map(any, zip(code, ignored, strict=True))]
+        words: list[list[Span]] = []
+        units: list[list[Unit]] = []
+        for line, skip in zip(shown, skipped, strict=True):
+            line_words = [] if skip else [*spans(line, "letters")]
+            words.append(line_words)
+            units.append([] if skip else [*self._units(line, line_words)])
+        if document and self.unit == "letters":
+            document.leave_divided_words(lines, units)
+        evidence = document.evidence if document else self._evidence()
+        foreign: Sequence[Sequence[Span]] = [()] * len(lines)
+        if evidence is not None:
+            foreign = evidence.read(shown, skipped, words, counted)
+            units = [
+                [unit for unit in line_units if self._is_asked(unit, parts, evidence)]
+                for line_units, parts in zip(units, foreign, strict=True)
+            ]
+        return Reading(lines, shown, code, skipped, words, units, foreign, document, evidence)
+
+    def _is_asked(self, unit: Unit, foreign: Sequence[Span], evidence: Evidence) -> bool:
+        """Whether the model is asked about a unit of a line with foreign parts."""
+        return not (inside(unit.start, foreign) or evidence.leaves_alone(unit.text))
+
+    def _learn(
+        self, reading: Reading, answers: Mapping[tuple[str, Context], Answer | None]
+    ) -> None:
+        """Tells what a text's words say of the errors in it."""
+        if reading.prior is None:
+            return
+        for line, units in zip(reading.shown, reading.units, strict=True):
+            for unit in units:
+                for chance in (answers[unit.text, unit.context] or {}).values():
+                    chance = calibrated(chance, self.settings.temperature)
+                    reading.prior.learn(line[unit.start : unit.end], unit.text, chance)
+
+    def _corrections(
+        self,
+        reading: Reading,
+        answers: Mapping[tuple[str, Context], Answer | None],
+        threshold: float,
+        protections: Sequence[Protection],
+    ) -> Iterator[Correction]:
+        """Of each line of a text; arguments as of :meth:`_corrected`."""
+        document = reading.document
+        if document and document.foreign and reading.evidence is None:
+            threshold = max(threshold, SURE)
+        for number, line in enumerate(reading.lines):
+            if reading.skipped[number]:
+                yield Correction(line, line, (), code=reading.code[number])
+            else:
+                yield self._corrected(reading, number, answers, threshold, protections)
+
+    def document(
+        self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
+    ) -> Document | None:
+        """A text to correct some lines at a time, which teaches words and says what is code or
+        another language (:mod:`.protection`); None where code is not protected.
+
+        Args:
+            others: another text of the same run: the words of both count for both.
+            path: the name of its file.
+            text: all of its lines, by which one of Markdown is read (:mod:`.markdown`).
+        """
+        if not self.settings.protect_code:
+            return None
+        evidence = self._evidence(others.evidence if others else None, path)
+        adapts = self.settings.adapts and not self.eager and evidence is None
+        prior = TextPrior(self.backend.doubt, self.protections[0].words) if adapts else None
+        return Document(self.backend.unknown, others, path, evidence, text, prior)
+
+    def _evidence(self, others: Evidence | None = None, path: str | None = None) -> Evidence | None:
+        """Of a text; ``others``: of another text of the same run."""
+        if self.eager or self._known is None:
+            return None
+        run = others.run if others else Run(self.backend, self._known, self._languages)
+        return Evidence(run, path)
+
+    @property
+    def min_confidence(self) -> float:
+        """Probability from which an edit is made where a call does not say."""
+        careful = self._known is not None and not self.eager
+        return max(self.settings.min_confidence, RIGHT * careful)
+
+    @cached_property
+    def _known(self) -> KnownWords | None:
+        return self.settings.known_words()
+
+    @cached_property
+    def _languages(self) -> Languages:
+        return Languages()
+
+    def _units(self, line: str, letters: Sequence[Span]) -> Iterator[Unit]:
+        """The units of a line that the model is given; ``letters``: its spans of that kind."""
+        tokens, limit = self.backend.processing.tokens, self.backend.limit
+        words = self.unit in ("word", "letters")
+        longest = LONGEST_WORD if words else len(line)
+        all_places = letters if self.unit == "letters" else spans(line, self.unit, self.window)
+        places = [(start, end) for start, end in all_places if end - start <= longest]
+        shown = as_asked(line, places) if self.unit == "letters" else line
+        for number, (start, end) in enumerate(places):
+            forms = [shown[start:end]] if is_shouted(line) else [line[start:end], shown[start:end]]
+            if words and not all(map(self.backend.readable, forms)):
+                continue
+            if words and self._is_compound(line, start, end):
+                continue
+            for unit in pieces(shown, start, end, lambda text: len(tokens(text)) <= limit):
+                if self.backend.uses_context and (unit.start, unit.end) == (start, end):
+                    unit = unit._replace(context=context(line, places, number))
+                if tokens(unit.text):
+                    yield unit
+
+    def _is_compound(self, line: str, start: int, end: int) -> bool:
+        """Whether a word is a part of one with hyphens that the lists have, written as one word
+        (*co-ordinate*) or as a phrase (*de-facto*)."""
+        compound_word = compound(line, start, end)
+        if compound_word is None:
+            return False
+        parts = re.split(f"[{HYPHENS}]", compound_word.lower())
+        return self.backend.knows("".join(parts)) or " ".join(parts) in self._phrases
+
+    @cached_property
+    def _phrases(self) -> set[str]:
+        """That stay, by the settings, in small letters."""
+        return {phrase.lower() for phrase in self.settings.protection().words}
+
+    def _corrected(
+        self,
+        reading: Reading,
+        number: int,
+        answers: Mapping[tuple[str, Context], Answer | None],
+        least: float,
+        protections: Sequence[Protection],
+    ) -> Correction:
+        """A line of a text with the edits that are sure enough and touch nothing protected;
+        ``answers``: of units that are written alike in the same context."""
+        line, shown, units = reading.lines[number], reading.shown[number], reading.units[number]
+        places = reading.words[number]
+        judge = reading.evidence.line(shown, places) if reading.evidence else None
+        wanted, respaced = self._wanted(reading, number, answers, judge), list[Chance]()
+        if self.backend.spacing and places:
+            text = judge or reading.prior
+            asks = (text.respaced,) if text else ()
+            wanted, respaced = self.backend.spacing.combined(shown, places, wanted, *asks)
+        unterminated = tuple(
+            (unit.start, unit.end) for unit in units if answers[unit.text, unit.context] is None
+        )
+        changes = sorted([*wanted, *respaced])
+        if not changes:
+            return Correction(line, line, (), unterminated)
+        edits, longest = [], self.settings.longest
+        protected = protected_spans(protections, line, shown, reading.foreign[number])
+        asked = [protection for protection in protections if protection is not self.protections[0]]
+        markup = differing(line, shown)
+        asked_spans = protected_spans(asked if respaced else (), line, shown, markup)
+        for (start, end, after), chance in whole_words(line, changes):
+            before = line[start:end]
+            spaced = between(respaced, start, end)
+            is_covered = any(covered(asked_spans, first, last) for (first, last, _), _ in spaced)
+            reason: Reason | None = None
+            if UNREADABLE in after:
+                reason = "unknown"
+            elif touched(protected, start, before, after) or is_covered:
+                reason = "protected"
+            elif chance < (max(least, spacing.SURE) if spaced and judge is None else least):
+                reason = "confidence"
+            elif longest is not None and len(after) - len(before) > longest:
+                reason = "length"
+            edits.append(Edit(start, before, after, chance, reason is None, reason))
+        return Correction(line, apply_edits(line, edits), tuple(edits), unterminated)
+
+    def _wanted(
+        self,
+        reading: Reading,
+        number: int,
+        answers: Mapping[tuple[str, Context], Answer | None],
+        judge: LineJudge | None,
+    ) -> list[Chance]:
+        """The changes of units that the model wants in a line, each with its probability there."""
+        line, document = reading.shown[number], reading.document
+        shouted = self.unit == "letters" and is_shouted(line)
+        wanted: list[Chance] = []
+        for unit in reading.units[number]:
+            for edit, probability in (answers[unit.text, unit.context] or {}).items():
+                chance = calibrated(probability, self.settings.temperature)
+                written = line[unit.start : unit.end]
+                if unit.text[:1] != written[:1] and not shouted:  # it may be a name
+                    opening = min(OPENING, self.backend.odds_of_capital)
+                    chance = chance / (chance + opening * (1 - chance))
+                start, end, after = placed(line, unit.start, unit.end, edit)
+                if judge:
+                    in_compound = compound(line, unit.start, unit.end) is not None
+                    chance = judge.probability(unit.start, written, after, chance, in_compound)
+                elif document:
+                    chance = document.probability(written, chance)
+                cased = after.upper() if shouted else with_case(after, written)
+                after = cased if unit.text != written else after
+                wanted.append(((start, end, after), chance))
+        return wanted

@@ -1,0 +1,163 @@
+"""What was changed: minimal scripts between two sequences, edits of the words of a line."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rapidfuzz.distance import Indel
+
+from lev_plugins import html
+from lev_runtime.source_change import Change, changes
+from lev_runtime.word_edits import WordEdit
+
+#: ``line[start:end]`` gives way to a text.
+Patch = tuple[int, int, str]
+#: A change of a line and its probability.
+Chance = tuple[Patch, float]
+Reason = Literal["unknown", "protected", "length", "confidence"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A word of a line, or several side by side, that a model wrote anew.
+
+    offset: where it begins, in characters of the line, from 0. before, after: what stood there and
+    what the model wants there; of words that come or go with the space beside them, and the other
+    is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
+    ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
+    more characters than any correction that the model was tuned on) or ``confidence``.
+    """
+
+    offset: int
+    before: str
+    after: str
+    probability: float
+    applied: bool = True
+    reason: Reason | None = None
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the line as it was."""
+        return self.offset + len(self.before)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"offset": self.offset, "length": len(self.before)} | vars(self)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A line, what became of it, and all edits that the model wants, made or not, in order.
+
+    unterminated: (start, end) in the line of units that stayed because the model's answer did not
+    come to an end. code: whether the line was left alone as one of code (:mod:`.protection`).
+    """
+
+    source: str
+    text: str
+    edits: tuple[Edit, ...]
+    unterminated: tuple[tuple[int, int], ...] = ()
+    code: bool = False
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line with the edits that were applied, and their probabilities."""
+        parts, place = [], 0
+        for edit in self.edits:
+            if edit.applied:
+                parts.append(html.text(self.source[place : edit.offset]))
+                parts += [html.deleted(edit.before), html.inserted(edit.after)]
+                parts.append(html.small(f"{edit.probability:.2f}"))
+                place = edit.end
+        parts.append(html.text(self.source[place:]))
+        return f'<p dir="auto">{"".join(parts)}</p>'
+
+
+def apply_edits(line: str, edits: Iterable[Edit]) -> str:
+    """A line with those of its edits that are to be made."""
+    return splice(line, ((edit.offset, edit.end, edit.after) for edit in edits if edit.applied))
+
+
+def script(before: Sequence[object], after: Sequence[object]) -> list[Change]:
+    """Make ``before`` into ``after`` with as few items deleted and inserted as possible.
+
+    Changes are in order, at least one kept item between two. Edit distance without substitutions,
+    as the expert policy's (Levenshtein Transformer paper, Eq. 8).
+    """
+    return changes(Indel.editops(before, after))
+
+
+def splice(text: str, changes: Iterable[Patch], start: int = 0) -> str:
+    """``text[start:]`` with changes made: (start, end, new text), disjoint and in order."""
+    parts = []
+    for first, last, after in changes:
+        parts += [text[start:first], after]
+        start = last
+    return "".join(parts) + text[start:]
+
+
+def placed(line: str, start: int, end: int, edit: WordEdit) -> Patch:
+    """An edit of the words of ``line[start:end]`` as a change of the line.
+
+    Words that come or go take the space before them along, the first ones that behind.
+    """
+    words = [*re.compile(r"\S+").finditer(line, start, end)]
+    begins = [word.start() for word in words]
+    ends = [word.end() for word in words]
+    after = " ".join(edit.words)
+    if edit.words and edit.start < edit.end:
+        return begins[edit.start], ends[edit.end - 1], after
+    if edit.start:
+        return ends[edit.start - 1], ends[edit.end - 1], after and f" {after}"
+    if edit.words:
+        return begins[0], begins[0], f"{after} "
+    behind = begins[edit.end] if edit.end < len(words) else ends[-1]
+    return begins[0], behind, ""
+
+
+def whole_words(line: str, changes: Iterable[tuple[Patch, float]]) -> list[tuple[Patch, float]]:
+    """Disjoint changes, in order, as changes of the words that they touch.
+
+    Those of one word are one, as probable as the least probable. A word is a run of non-spaces; a
+    byte order mark in front of a line belongs to none.
+    """
+    first = len(line) - len(line.removeprefix("\ufeff"))
+    groups: list[tuple[int, int, list[tuple[Patch, float]]]] = []
+    for change in changes:
+        (start, end, _), _ = change
+        if groups and start < groups[-1][1]:
+            left, right, members = groups.pop()
+            right = max(right, end)
+        else:
+            left, right, members = start, end, []
+        if left < right or _spaceless(line[max(first, left - 1) : left + 1]):
+            while not members and left > first and _spaceless(line[left - 1 : left + 1]):
+                left -= 1
+            while _spaceless(line[right - 1 : right + 1]):
+                right += 1
+        members.append(change)
+        groups.append((left, right, members))
+    patches = []
+    for left, right, members in groups:
+        after = splice(line[:right], (change for change, _ in members), left)
+        if after != line[left:right]:
+            patches.append(((left, right, after), min(chance for _, chance in members)))
+    return patches
+
+
+def _spaceless(both: str) -> bool:
+    return len(both) == 2 and not any(map(str.isspace, both))
+
+
+def overlaps(changes: Sequence[Chance], other: Chance) -> bool:
+    """Whether one of disjoint changes, in order, touches characters that another one touches."""
+    start, end, _ = other[0]
+    number = bisect_right(changes, start, key=lambda change: change[0][1])
+    return number < len(changes) and changes[number][0][0] < end
+
+
+def between(changes: Sequence[Chance], start: int, end: int) -> Sequence[Chance]:
+    """The disjoint changes, in order, that lie between two places."""
+    first = bisect_left(changes, start, key=lambda change: change[0][0])
+    return changes[first : bisect_right(changes, end, key=lambda change: change[0][1])]

@@ -1,0 +1,93 @@
+"""Parts of a line that are in another language than English."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+from ..text.units import Span
+from .language_identifier import load_identifier
+
+#: Languages of Latin letters that are told from English, by py3langid's names.
+LANGUAGES = (
+    "af ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lt lv ms mt nl no oc pl pt ro "
+    "sk sl sq sv sw tl tr vi"
+).split()
+#: Words that no list has which make a part look foreign: so many of a line or a part of it, at
+#: least, and such a share. Listed misspellings count in a line that has other such words.
+STRANGE, SHARE_OF_LINE, SHARE_OF_PART = 2, 0.15, 0.4
+#: Words of a part, at least; of a run of strange words, and its share.
+WORDS, SHARE_OF_RUN, STRANGE_IN_RUN = 3, 0.6, 3
+#: Where no library can be asked, such a share is another language.
+SHARE_OF_FOREIGN = 0.5
+
+_PART = re.compile(r"[^\"“”„«»‹›()\[\];:!?—–…]+")
+
+
+class Word(NamedTuple):
+    """A word of a line, from character ``start`` to ``end``; strange: whether it is in no list, and
+    no acronym; misspelt: whether it is listed as misspelt."""
+
+    start: int
+    end: int
+    strange: bool
+    misspelt: bool = False
+
+
+class Languages:
+    """Asks py3langid, which is loaded for the first text that looks foreign."""
+
+    def __init__(self) -> None:
+        self.is_english = lru_cache(10_000)(self._is_english)
+
+    @cached_property
+    def _identifier(self) -> Any:
+        return load_identifier(LANGUAGES)
+
+    def _is_english(self, text: str, share: float) -> bool:
+        """Whether a text is; ``share``: of its words, how many are strange."""
+        if self._identifier is None:
+            return share < SHARE_OF_FOREIGN
+        language, _ = self._identifier.classify(text)
+        return bool(language == "en")
+
+    def foreign(self, line: str, words: Sequence[Word]) -> list[Span]:
+        """Where a line is in another language: all of it, or quotations in it."""
+        if len(words) >= WORDS and self._differs(line, words, SHARE_OF_LINE):
+            return [(0, len(line))]
+        if sum(word.strange for word in words) < STRANGE:
+            return []
+        parts = [*self._parts(line, words), *self._runs(words)]
+        foreign = set()
+        for part, share in parts:
+            if len(part) >= WORDS and self._differs(line, part, share):
+                foreign.add((part[0].start, part[-1].end))
+        return sorted(foreign)
+
+    def _differs(self, line: str, words: Sequence[Word], least: float) -> bool:
+        strange = sum(word.strange for word in words)
+        strange += strange and sum(word.misspelt for word in words)
+        share = strange / len(words)
+        if strange < STRANGE or share < least:
+            return False
+        return not self.is_english(line[words[0].start : words[-1].end], round(share, 1))
+
+    @staticmethod
+    def _parts(line: str, words: Sequence[Word]) -> Iterator[tuple[Sequence[Word], float]]:
+        """The words between marks that begin or end a quotation or a clause."""
+        starts = [word.start for word in words]
+        for match in _PART.finditer(line):
+            first, last = (bisect_left(starts, place) for place in match.span())
+            yield words[first:last], SHARE_OF_PART
+
+    @staticmethod
+    def _runs(words: Sequence[Word]) -> Iterator[tuple[Sequence[Word], float]]:
+        """Runs of strange words, with at most one other between two."""
+        strange = [number for number, word in enumerate(words) if word.strange]
+        begin = 0
+        for place, number in enumerate(strange):
+            if place + 1 == len(strange) or strange[place + 1] - number > 2:
+                if place + 1 - begin >= STRANGE_IN_RUN:
+                    yield words[strange[begin] : number + 1], SHARE_OF_RUN
+                begin = place + 1

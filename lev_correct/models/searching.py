@@ -1,0 +1,122 @@
+"""Models that write from left to right, of which prefixes are read and searched."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from lev_runtime.batching import in_batches
+from lev_runtime.search import (
+    LONGEST_MORE,
+    LONGEST_RATIO,
+    Beam,
+    Given,
+    PrefixReader,
+    WordTree,
+    search,
+)
+from lev_runtime.text_processing import Tokens
+
+from ..words.lexicon import END_OF_WORD, Lexicon
+from .backend import Backend
+
+#: A unit, and a text that it may become.
+Pair = tuple[Tokens, Tokens]
+#: Texts that a model wrote, and their log-probabilities.
+Written = Mapping[Tokens, float]
+#: Width of the search among the words of a lexicon.
+LEXICON_BEAM = 10
+
+
+class Searching(Backend):
+    """Beam searches, which can also search among words and rate what others propose.
+
+    beam: width of the free search. longest: symbols of a text, at most. symbols: those that stand
+    for text, by their numbers, and number: of any token. eos, pad: numbers of </s> and <pad>.
+    """
+
+    beam: int
+    longest: int
+    symbols: dict[int, str]
+    number: Callable[[str], int]
+    eos: int
+    pad: int
+    #: The tokens that can be read and written.
+    spelling: frozenset[str]
+    #: Among whose words :meth:`nbest` searches too.
+    lexicon: Lexicon | None = None
+
+    def prefixes(self, units: Sequence[Tokens]) -> tuple[PrefixReader, Sequence[int]]:
+        """A reader of what could be written for units, and which unit each of its rows is."""
+        raise NotImplementedError
+
+    def knows(self, tokens: Iterable[str]) -> bool:
+        """Whether the model can read and write all tokens."""
+        return self.spelling.issuperset(tokens)
+
+    @cached_property
+    def _tree(self) -> WordTree | None:
+        """The words of the lexicon that can be spelt; made when first needed."""
+        if not (self.lexicon and self.lexicon.words):
+            return None
+        if self.processing.by_letter and self.spelling.issuperset(self.lexicon.letters.letters):
+            return self._numbered_tree(self.lexicon.tree)
+        spelt = filter(self.knows, map(self.processing.tokens, self.lexicon.words))
+        eos = chr(self.eos)
+        text = "".join(word + eos for word in sorted({*map(self._numbered, spelt)}))
+        return WordTree.of(text, self.eos) if text else None
+
+    def _numbered_tree(self, tree: WordTree) -> WordTree:
+        """A tree of letters as one of the numbers of symbols."""
+        numbers = np.zeros(int(tree.symbols.max()) + 1, dtype=np.int64)
+        letters = np.flatnonzero(np.bincount(tree.symbols))
+        for letter in letters.tolist():
+            numbers[letter] = self.number(chr(letter))
+        numbers[END_OF_WORD] = self.eos
+        return WordTree(numbers[tree.symbols], np.diff(tree.starts))
+
+    def _numbered(self, tokens: Tokens) -> str:
+        """A text as :mod:`lev_runtime.search` has it."""
+        return "".join([chr(self.number(token)) for token in tokens])
+
+    def _spelt(self, text: str) -> list[str | None]:
+        """The tokens of what a search found; None for what stands for no text."""
+        return [self.symbols.get(ord(symbol)) for symbol in text]
+
+    def _limits(self, units: Sequence[Tokens]) -> np.ndarray:
+        """Symbols of a text for each unit, at most."""
+        sizes = np.array([len(unit) for unit in units], dtype=np.int64)
+        return np.minimum(LONGEST_RATIO * (sizes + 1) + LONGEST_MORE, self.longest)
+
+    def nbest(
+        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
+    ) -> list[Written]:
+        """What the beam writes, then the best of the words, however far they are from the unit,
+        then others that were asked for; with the log-probability of each."""
+        asked = list(zip(units, others or [()] * len(units), strict=True))
+        return in_batches(self._searched, asked, map(len, units), batch_size)
+
+    def _searched(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[Written]:
+        """Of one batch, by one search."""
+        units = [unit for unit, _ in asked]
+        reader, order = self.prefixes(units)
+        limits = self._limits(units)[list(order)]
+        beams = [Beam(self.beam, limits, self.eos)]
+        if self._tree is not None:
+            unlimited = np.full(len(order), self.longest)
+            beams.append(Beam(LEXICON_BEAM, unlimited, self.eos, self._tree))
+        others = [list(map(self._numbered, asked[place][1])) for place in order]
+        rater = Given(others, self.eos)
+        search(reader, len(order), [*beams, rater], self.eos, self.pad)
+        written: list[dict[Tokens, float]] = [{} for _ in asked]
+        for row, place in enumerate(order):
+            rated = [pair for beam in beams for pair in beam.best(row)]
+            for text, score in rated + rater.rated(row):
+                tokens = self._spelt(text)
+                if None not in tokens:
+                    written[place][tuple(map(str, tokens))] = score
+        return list(written)
+
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
+        raise NotImplementedError

@@ -1,0 +1,385 @@
+"""Choosing among candidates for a unit: a word, or a line or window of several.
+
+A log-linear model: a candidate's score is a weighted sum of its features, those of the unit's words
+and the model's log-probability of the whole, its probability the softmax over all candidates.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from lev_plugins.errors import UserError
+from lev_runtime.word_edits import WordEdit, word_edits
+
+from ..models.backend import Answer, Backend, Tokens
+from ..models.searching import Pair, Searching
+from ..text.units import (
+    APOSTROPHES,
+    NO_CONTEXT,
+    Context,
+    plain_apostrophes,
+)
+from .vocabulary import (
+    ACRONYM,
+    MOST_KEPT,
+    Vocabulary,
+    changes,
+    with_case,
+    without_emphasis,
+)
+
+#: Name of a feature → its weights where nothing was tuned: of words that are ranked one by one
+#: (found on misspellings of English words), and of lines and windows.
+WEIGHTS: Mapping[str, tuple[float, float]] = {
+    "model": (0.23, 1.0),  # log-probability of the model
+    "lexicon": (6.9, 2.5),  # words that stand in the lexicon, or are listed corrections
+    "frequency": (0.44, 0.1),  # log(1 + count) of these, above the mean of the lexicon
+    "unchanged": (3.8, 0.5),  # words that stay
+    "capital": (4.5, 0.5),  # of these, those that begin with a capital letter
+    "lookup": (2.4, 1.0),  # changes that are listed
+    "misspelt": (0.7, 0.0),  # log(1 + how many misspellings of a word are listed)
+    "edits": (-8.8, -1.0),  # letters inserted, deleted, substituted or exchanged, for each of it
+    "consonants": (-1.3, 0.0),  # the same without what is not heard (see :func:`.consonants`)
+    "growth": (0.9, 0.0),  # letters that are there more
+    "first": (-1.8, 0.0),  # changes that have another first letter
+    "last": (-0.7, 0.0),  # or last letter
+    "shape": (0.7, 0.0),  # how much words that stay look like words of the lexicon
+    "length": (-0.5, 0.0),  # their letters
+    "short": (2.0, 0.0),  # of these, not listed and short ones, mostly abbreviations (km)
+    "bigrams": (1.0, 0.0),  # how well it stands beside its neighbours (see :class:`.Bigrams`)
+    "confused": (-5.0, 0.0),  # it is another word, for one of the lexicon (:class:`.Confusions`)
+    "likelier": (1.0, 0.0),  # which fits better: the logarithm of how much more often it is met
+}
+FEATURES = tuple(WEIGHTS)
+#: Features of the words, as :meth:`.Vocabulary.features` has them, and of a place in a text.
+OF_WORDS = slice(1, 15)
+CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
+    FEATURES.index, ("capital", "bigrams", "confused", "likelier")
+)
+#: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
+KEPT = ("capital", "short", "confused", "likelier")
+#: What words of a language look like, which made-up errors teach; what people make of them, the
+#: other weights, they do not.
+OF_LANGUAGE = ("unchanged", "length")
+#: Letters that a candidate may have more for each word.
+LONGEST = 4
+#: Words whose candidates are remembered, some kilobytes each.
+MOST_FOUND = 10_000
+#: What is put behind a word, in small letters.
+_ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
+
+
+def _errors(text: str, right: str) -> tuple[int, int]:
+    """How many words of a text are wrong, and how many characters."""
+    return Levenshtein.distance(text.split(), right.split()), Levenshtein.distance(text, right)
+
+
+def defaults(by_word: bool) -> dict[str, float]:
+    """Weights where nothing was tuned."""
+    return {name: both[0 if by_word else 1] for name, both in WEIGHTS.items()}
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Of a unit: the texts it may become, itself first, their features (texts ×
+    :data:`FEATURES`; of words those of their place are 0), and their edits of words."""
+
+    texts: tuple[str, ...]
+    features: np.ndarray
+    edits: Sequence[Sequence[WordEdit]]
+
+
+class Ranker(Backend):
+    """A :class:`~.backends.Backend` that writes the best candidate of a unit.
+
+    The probability of an edit is that of all candidates together that have it. Units that are
+    words, ``by_word``, are asked for in small letters, judged in their context, and get the
+    capitals back that they had. What is not :attr:`readable` stays.
+
+    Args:
+        model: asked for texts and their log-probabilities.
+        weights: of features; those that are not named are 0.
+        longest: letters that a correction of a word may have more.
+
+    Raises:
+        UserError: a weight that there is not.
+    """
+
+    def __init__(
+        self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
+        longest: int | None = None,
+    ) -> None:  # fmt: skip
+        if unknown := weights.keys() - {*FEATURES}:
+            known = ", ".join(FEATURES)
+            raise UserError(f"there is no weight {sorted(unknown)[0]!r}; there are {known}")
+        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+        self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
+        self.longest = LONGEST if longest is None else longest
+        self.limit, self.processing = model.limit, model.processing
+        self.tokens = self.processing.tokens
+        self.knows_spaces = model.knows_spaces and not self.by_word
+        self.words_learnt = model.words_learnt
+        self.uses_context = self.by_word and vocabulary.bigrams is not None
+        self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
+        if self.by_word and vocabulary.lexicon:
+            model.lexicon = vocabulary.lexicon
+        self._found: dict[str, Candidates] = {}
+        self.readable = lru_cache(MOST_KEPT)(self._readable)
+        self.unknown = lru_cache(MOST_KEPT)(self._in_no_list)
+        self.misspelt = lru_cache(MOST_KEPT)(self._corrections_of)
+        self.is_confused = lru_cache(MOST_KEPT)(self._may_be_another)
+        self.knows = lru_cache(MOST_KEPT)(self._is_right)
+        if self.spacing:
+            self.rating = self.spacing.rating
+
+    def named_weights(self) -> dict[str, float]:
+        """Weights by the names of their features; without that of a table where there is none."""
+        weights = dict(zip(FEATURES, self.weights.tolist(), strict=True))
+        if not self.vocabulary.lookup:
+            del weights["lookup"]
+        return weights
+
+    def write(
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        forms = {unit: self.form(unit) for unit in units if self.readable(unit)}
+        new = sorted({*forms.values()})
+        candidates_of = dict(zip(new, self.candidates(new, batch_size), strict=True))
+        contexts = contexts or [NO_CONTEXT] * len(units)
+        answers: list[Answer | None] = [{} for _ in units]
+        for number, (unit, context) in enumerate(zip(units, contexts, strict=True)):
+            if unit in forms:
+                answers[number] = self._answer(unit, candidates_of[forms[unit]], context)
+        return answers
+
+    def _answer(self, unit: str, candidates: Candidates, context: Context) -> Answer:
+        chances = self.probabilities(candidates, unit, context)
+        best = int(chances.argmax())
+        if self.cased(candidates.texts[best], unit) == unit:
+            return {}
+        answer = {}
+        for edit in candidates.edits[best]:
+            written = tuple(self.cased(" ".join(edit.words), unit).split())
+            has_edit = [edit in edits for edits in candidates.edits]
+            answer[edit._replace(words=written)] = float(sum(chances[has_edit]))
+        return answer
+
+    @property
+    def odds_of_capital(self) -> float:
+        """See :class:`~.backends.Backend`."""
+        return math.exp(min(self.weights[CAPITAL], 100.0))
+
+    def doubt(self, word: str) -> float:
+        """See :class:`~.backends.Backend`."""
+        (candidates,) = self.candidates([self.form(word)], 1)
+        return 1 - float(self.probabilities(candidates, word)[0])
+
+    # which units are ranked -----------------------------------------------------------------------
+
+    def _readable(self, unit: str) -> bool:
+        """Whether a unit is one to rank: its model can spell it and, of words, it is not right and
+        has no capitals but of the first letter or of all, if it is not short (NATO)."""
+        if self.by_word:
+            plain = unit.lower()
+            forms = [plain, plain.capitalize()]
+            if len(unit) > ACRONYM or self._listed(plain):
+                forms.append(plain.upper())
+            small = self.form(unit)
+            if unit not in forms or (self._known(unit) and not self._listed(small)):
+                return False
+            unit = small
+        return self._spelt(unit) and len(self.tokens(unit)) <= self.limit
+
+    def _in_no_list(self, word: str) -> bool:
+        return not (self._known(word) or self._listed(word.lower()))
+
+    def _corrections_of(self, word: str) -> int:
+        return min(len(self.vocabulary.corrections(self.form(word))), 2)
+
+    def _may_be_another(self, word: str) -> bool:
+        return self._known(word) and word.lower() in self.confused
+
+    def _is_right(self, word: str) -> bool:
+        return self._known(word) and not self._listed(word.lower())
+
+    def _listed(self, small: str) -> bool:
+        """Whether a word is known to be wrong, or to be written for another."""
+        return small in self.confused or bool(self.vocabulary.corrections(small))
+
+    def _known(self, word: str) -> bool:
+        """Whether a word is one letter, such as the *s* of *it 's*, or stands in the lexicon, with
+        what an apostrophe adds to it or without. Small letters are unknown where it has capitals
+        alone (*London*)."""
+        lexicon, spelled = self.vocabulary.lexicon, self.vocabulary.spelled
+        return lexicon is not None and (
+            len(word) == 1
+            or any(
+                form.lower() in lexicon and form not in spelled
+                for form in (word, re.split(f"[{APOSTROPHES}]", word)[0])
+            )
+        )
+
+    def _spelt(self, text: str) -> bool:
+        return self.model.knows(self.tokens(text.lower() if self.by_word else text))
+
+    def _asked(self, text: str) -> Tokens:
+        """A candidate as the model writes it; one that is listed without what it cannot spell."""
+        if not self.by_word:
+            return self.tokens(text)
+        return tuple(filter(lambda token: self.model.knows([token]), self.tokens(text.lower())))
+
+    # candidates and their features ----------------------------------------------------------------
+
+    def candidates(self, units: Iterable[str], batch_size: int) -> list[Candidates]:
+        """For each unit, which is readable, in small letters where words are ranked one by one."""
+        units = list(units)
+        cached = self._found = self._found if len(self._found) < MOST_FOUND else {}
+        new = [unit for unit in dict.fromkeys(units) if unit not in cached]
+        cached |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
+        others = [unit for unit in new if unit not in self.confused]
+        cached |= zip(others, self._proposed(others, batch_size), strict=True)
+        return [cached[unit] for unit in units]
+
+    def _confusable(self, word: str) -> Candidates:
+        """Of a word of the lexicon; the model is not asked."""
+        texts = (word, *self.confused[word])
+        features = np.zeros((len(texts), len(FEATURES)))
+        features[1:, CONFUSED] = 1
+        met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
+        features[:, LIKELIER] = met - met[0]
+        edits = [self._edits(word, text) for text in texts]
+        return Candidates(texts, features, edits)
+
+    def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
+        """Of what the model writes and the lists have."""
+        tokens, edits = [], []
+        others: list[list[Tokens]] = []  # what the lists have, rated in the same search
+        texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
+        for unit in units:
+            tokens.append(self.tokens(without_emphasis(unit) if self.by_word else unit))
+            edits.append(self.vocabulary.edits(unit))
+            if self.by_word:
+                listed = texts_of(unit, (), edits[-1])
+                others.append(list(map(self._asked, listed)))
+        written = self.model.nbest(tokens, batch_size, others)
+        texts: list[list[str]] = []
+        pairs: list[list[Pair]] = []
+        scores: dict[Pair, float] = {}
+        for unit, read, hypotheses, unit_edits in zip(units, tokens, written, edits, strict=True):
+            unit_texts = texts_of(unit, map(self.processing.text, hypotheses), unit_edits)
+            texts.append(unit_texts)
+            pairs.append([(read, self._asked(text)) for text in unit_texts])
+            scores |= {(read, text): score for text, score in hypotheses.items()}
+        asked = [pair for unit_pairs in pairs for pair in unit_pairs if pair not in scores]
+        scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
+        rated = ([scores[pair] for pair in unit_pairs] for unit_pairs in pairs)
+        return list(map(self._measured, units, texts, rated))
+
+    def _measured(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
+        score_of = {unit: scores[0]}
+        for text, score in zip(texts, scores, strict=True):
+            spelled = self.vocabulary.spelled.get(text, text)
+            score_of[spelled] = max(score, score_of.get(spelled, score))
+        words, edits = unit.split(), [self._edits(unit, text) for text in score_of]
+        features = np.zeros((len(score_of), len(FEATURES)))
+        features[:, 0] = list(score_of.values())
+        for row, text_edits in zip(features, edits, strict=True):
+            pairs = changes(words, text_edits)
+            row[OF_WORDS] = sum(self.vocabulary.features(*pair) for pair in pairs)
+        return Candidates(tuple(score_of), features, edits)
+
+    def _edits(self, unit: str, text: str) -> list[WordEdit]:
+        """Of its words, which make a unit into a text; a word that is ranked alone is one."""
+        alone = self.by_word and text != unit
+        words = text.split()
+        return [WordEdit(0, 1, tuple(words))] if alone else word_edits(unit.split(), words)
+
+    def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
+        """Of the candidates at the place of a unit, as it is written there."""
+        if not self.by_word:
+            return candidates.features
+        features = candidates.features.copy()
+        features[0, CAPITAL] = unit[0] != unit[0].lower()
+        # another word that exists is written where both neighbours are there and speak for it: how
+        # often it is met is no reason by itself
+        enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
+        if (bigrams := self.vocabulary.bigrams) and enough:
+            fits = np.array([bigrams.score(text.lower(), *context) for text in candidates.texts])
+            # that of a word which no pair has is 0 whatever stands beside it: it does not fit
+            # better than words which are met beside others
+            is_met = candidates.texts[0] in bigrams
+            features[:, BIGRAMS] = fits if is_met else np.maximum(fits, 0)
+        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
+        return features
+
+    def probabilities(
+        self, candidates: Candidates, unit: str, context: Context = NO_CONTEXT
+    ) -> np.ndarray:
+        """Of each candidate; arguments as of :meth:`features`."""
+        scores = self.features(candidates, unit, context) @ self.weights
+        scores = np.exp(scores - scores.max())
+        return scores / scores.sum()
+
+    # fitting --------------------------------------------------------------------------------------
+
+    def fit(
+        self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64,
+        names: Collection[str] = FEATURES,
+    ) -> float:  # fmt: skip
+        """Conditional maximum likelihood: the best candidates get most probable.
+
+        They have the fewest wrong words, of these the fewest wrong characters. A word that is
+        ranked alone counts where what was meant is among its candidates.
+
+        Args:
+            examples: units, as they should be, and their contexts.
+            names: of the weights that may change.
+
+        Returns:
+            How many of the examples that tell something are wrong, a share.
+        """
+        kept = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
+        kept = [example for example in kept if example[0] and self.readable(example[0])]
+        kept = [example for example in kept if self.form(example[0]) not in self.confused]
+        candidates = self.candidates((self.form(unit) for unit, _, _ in kept), batch_size)
+        telling = []
+        for unit_candidates, (unit, right, context) in zip(candidates, kept, strict=True):
+            texts = [self.cased(text, unit) for text in unit_candidates.texts]
+            errors = [_errors(text, right) for text in texts]
+            is_there = not self.by_word or right.lower() in map(str.lower, texts)
+            if len(set(errors)) > 1 and is_there:
+                features = self.features(unit_candidates, self.form(unit), context)
+                fewest = min(errors)
+                telling.append((features, [number == fewest for number in errors]))
+        if telling:
+            from ..fitting import most_likely  # by torch
+
+            fixed = KEPT if self.by_word else ()
+            free = [name in names and name not in fixed for name in FEATURES]
+            self.weights = most_likely(telling, self.weights, free)
+        return sum(not best[0] for _, best in telling) / max(len(telling), 1)
+
+    def form(self, unit: str) -> str:
+        """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""
+        if not self.by_word:
+            return unit
+        small = plain_apostrophes(unit.lower())
+        word, mark, rest = small.rpartition("'")
+        ends = word and _ENDING.fullmatch(mark + rest)
+        return word if ends and not (self._known(word) or self._listed(small)) else small
+
+    def cased(self, text: str, unit: str) -> str:
+        """A candidate as it is written for a unit."""
+        if not self.by_word:
+            return text
+        form, plain = self.form(unit), plain_apostrophes(unit)
+        word = plain[: len(form)] if plain.lower().startswith(form) else plain
+        text = with_case(text, word) + plain[len(word) :]
+        marks = [mark for mark, straight in zip(unit, plain) if straight == "'"]
+        return text.replace("'", marks[0]) if marks else text

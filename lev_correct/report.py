@@ -1,0 +1,107 @@
+"""What ``correct`` has to say of its work: edits as JSON, a diff, counts."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from lev_plugins.errors import counted
+from lev_runtime.io.lines import STANDARD_STREAM, json_line
+from lev_runtime.io.text_files import few
+
+from .text.units import core_of
+
+if TYPE_CHECKING:
+    from .corrector import Correction
+
+#: Gets every line: its file, its number and what became of it.
+Sink = Callable[[str, int, "Correction"], None]
+# Words that are named at the end: so many, of those that were changed so often.
+SHOWN, OFTEN = 5, 5
+_UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
+
+
+def json_sink(stream: TextIO, named: bool) -> Sink:
+    """Writes every edit as a line of JSON; ``named``: with the name of its file."""
+
+    def write(file: str, number: int, correction: "Correction") -> None:
+        place = {"file": file} if named else {}
+        for edit in correction.edits:
+            stream.write(json_line({**place, "line": number, **edit.to_dict()}))
+
+    return write
+
+
+def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour: bool) -> bytes:
+    """The changed lines of a chunk as hunks of a unified diff without context.
+
+    Args:
+        first: number of the first line in its file.
+        ends: line ends, empty for a last line without one.
+    """
+    parts = []
+    for number, (correction, end) in enumerate(zip(done, ends, strict=True), start=first):
+        if correction.text != correction.source:
+            missing = [] if end else ["\\ No newline at end of file"]
+            parts += [f"@@ -{number} +{number} @@", f"-{correction.source}", *missing]
+            parts += [f"+{correction.text}", *missing]
+    if colour:
+        codes = {"@": 36, "-": 31, "+": 32}
+        parts = [
+            f"\x1b[{codes[part[0]]}m{part}\x1b[m" if part[0] in codes else part for part in parts
+        ]
+    return "".join(f"{part}\n" for part in parts).encode("utf-8", "surrogateescape")
+
+
+class Report:
+    """What was done: every line to the sinks, all of it counted.
+
+    Args:
+        named: whether files were given, whose names are told.
+    """
+
+    def __init__(self, sinks: Sequence[Sink], named: bool) -> None:
+        self.sinks, self.named = sinks, named
+        self.file = STANDARD_STREAM
+        self.line = self.lines = self.wanted = self.applied = self.code = 0
+        self.words: Counter[tuple[str, str]] = Counter()  # that were changed
+        self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
+
+    def begin(self, file: str) -> None:
+        """What comes next are the lines of this file."""
+        self.file, self.line = file, 0
+
+    def add(self, done: Sequence["Correction"]) -> None:
+        """Note the next lines."""
+        for correction in done:
+            applied = [edit for edit in correction.edits if edit.applied]
+            self.line += 1
+            self.lines += 1
+            self.code += correction.code
+            self.wanted += len(correction.edits)
+            self.applied += len(applied)
+            pairs = ((core_of(edit.before), core_of(edit.after)) for edit in applied)
+            self.words.update(both for both in pairs if both[0])  # what is no word cannot be kept
+            if correction.unterminated:
+                self.unterminated[self.file].append(self.line)
+            for sink in self.sinks:
+                sink(self.file, self.line, correction)
+
+    def notes(self) -> Iterator[str]:
+        """What was changed often; lines that were left alone."""
+        if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
+            shown = [f"{before} → {after} {n:,}×" for (before, after), n in often]
+            yield f"changed most often: {', '.join(shown)} (--protect-words keeps words)"
+        if self.code:
+            yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
+        yield from self.unfinished()
+
+    def unfinished(self) -> Iterator[str]:
+        """Lines that the model's answer had no end of, a note for each file."""
+        for file, lines in self.unterminated.items():
+            place = f"{file}: " if self.named else ""
+            count = counted(len(lines), "line")
+            yield f"{place}{_UNTERMINATED}: {count} ({few(lines, 5)})"
+
+    def __str__(self) -> str:
+        edits_made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"
+        return f"{counted(self.lines, 'line')}, {edits_made}"

@@ -1,0 +1,127 @@
+"""Which files below some paths a check reads: those of text that git tracks, else all."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lev_plugins.errors import UserError
+from lev_runtime.io.lines import STANDARD_STREAM, is_stream
+from lev_runtime.io.text_files import reading
+
+from .kinds import HEAD, encoding_of, left_alone
+
+#: Variables by which a hook of git names its own repository, whatever folder git is asked about.
+_OF_HOOKS = (
+    "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY".split()
+)
+#: Folders outside of git that hold what others wrote, or what programs did.
+FOREIGN_FOLDERS = set(
+    "bower_components build dist node_modules out site-packages target third_party venv vendor "
+    "__pycache__".split()
+)
+
+
+@dataclass
+class CheckedFiles:
+    """files: to read, each once, in order. left_out: how many others there are of each kind, and
+    folders by name. problems: a message for each path that cannot be read."""
+
+    files: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> CheckedFiles:
+    """The files of text among ``paths`` and below the folders among them.
+
+    Of a folder those that git tracks, of one in which it tracks none all but those below
+    :data:`FOREIGN_FOLDERS`; hidden files and links are passed over there.
+
+    Args:
+        excludes: whether a path is left out, be it named itself.
+    """
+    chosen = CheckedFiles()
+    seen: set[str] = set()
+    for path in paths:
+        for file in _below(path, chosen) if os.path.isdir(path) else [path]:
+            real = file if file == STANDARD_STREAM else os.path.realpath(file)
+            if real not in seen and not (file != STANDARD_STREAM and excludes(file)):
+                seen.add(real)
+                _add(file, chosen)
+    return chosen
+
+
+def _add(file: str, chosen: CheckedFiles) -> None:
+    try:
+        kind = "" if is_stream(file) else kind_left_out(file)
+    except UserError as error:
+        chosen.problems.append(str(error))
+        return
+    if kind:
+        chosen.left_out[kind] += 1
+    else:
+        chosen.files.append(file)
+
+
+def kind_left_out(path: str) -> str:
+    """Returns the kind of a file that is not read, else nothing."""
+    with reading(path), open(path, "rb") as file:
+        head = file.read(HEAD)
+    encoding = encoding_of(head)
+    if b"\0" in head and not encoding:
+        return "binary files"
+    return left_alone(path, head.decode(encoding or "utf-8", "replace"))
+
+
+def _below(folder: str, chosen: CheckedFiles) -> Iterator[str]:
+    """Files below a folder, in order."""
+    try:
+        tracked = _tracked(folder)
+    except UserError as error:
+        chosen.problems.append(str(error))
+        return
+    for name in tracked or _walked(folder, chosen):
+        path = os.path.normpath(os.path.join(folder, name))
+        hidden = any(part.startswith(".") for part in name.split("/"))
+        if hidden and os.path.isfile(path):
+            chosen.left_out["hidden files"] += 1
+        elif os.path.isfile(path) and not os.path.islink(path):
+            yield path
+
+
+def _tracked(folder: str) -> list[str]:
+    """Names of the files below a folder that git tracks; none outside of its repositories.
+
+    Raises:
+        UserError: git refuses to say, as of a repository that is somebody else's.
+    """
+    import subprocess  # slow to import
+
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
+    command = ["git", "-C", folder, "ls-files", "-z"]
+    try:
+        answer = subprocess.run(command, capture_output=True, env={**environment, "LC_ALL": "C"})
+    except OSError:  # git is not installed
+        return []
+    message = answer.stderr.decode("utf-8", "replace").strip()
+    if answer.returncode and "not a git repository" not in message:
+        raise UserError(f"{folder}: git cannot list its files: {message}")
+    names = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
+    return sorted({name for name in names if name})
+
+
+def _walked(folder: str, chosen: CheckedFiles) -> Iterator[str]:
+    """Names of the files below a folder and those of its folders that are read."""
+
+    def tell(error: OSError) -> None:
+        chosen.problems.append(f"{error.filename}: cannot be read: {error.strerror}")
+
+    for place, folders, files in os.walk(folder, onerror=tell):
+        foreign = sorted(name for name in folders if name in FOREIGN_FOLDERS)
+        chosen.left_out.update(f"folders named {name}" for name in foreign)
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name not in foreign
+        )
+        for name in sorted(files):
+            yield os.path.relpath(os.path.join(place, name), folder)

@@ -1,0 +1,206 @@
+"""What a repository says of its corrections: ``[tool.lev-correct]`` of its ``pyproject.toml``, and
+a list of its words."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from lev_plugins.errors import UserError
+from lev_runtime.io.output import whole_file
+from lev_runtime.io.text_files import read_lines, reading
+
+FILE = "pyproject.toml"
+SECTION = "lev-correct"
+#: The list of words of a repository whose settings name no file.
+WORD_LIST = ".lev-correct-words.txt"
+#: What ``protect`` knows by name.
+NAMED = ("code", "none")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """Settings of the texts below a folder.
+
+    root: the folder of its settings file, else the top of a git repository, else the current one.
+    protect: as of ``--protect``. words: that stay as they are. exclude: patterns of paths from the
+    root, as of :meth:`excludes`. threshold: as of ``--min-confidence``. word_list: path of the file
+    of words that :meth:`accept` writes. named_at: file and line that name it, where a setting does.
+    """
+
+    root: str
+    protect: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    threshold: float | None = None
+    word_list: str = WORD_LIST
+    named_at: str | None = None
+
+    def listed_words(self, accepting: bool = False) -> list[str]:
+        """The words of its list.
+
+        Args:
+            accepting: whether a list that a setting names may be missing, to be written.
+
+        Raises:
+            UserError: a list that cannot be read.
+        """
+        if self.named_at and not accepting and not os.path.exists(self.word_list):
+            where, path = self.named_at, self.word_list
+            raise UserError(f"{where}: words: {path} does not exist; --accept writes it")
+        return _read_words(self.word_list)
+
+    def accept(self, words: Iterable[str]) -> list[str]:
+        """Writes words behind those of the list, whole or not at all; returns the new ones."""
+        listed = _read_words(self.word_list)
+        new = sorted({*words} - {*listed}, key=lambda word: (word.casefold(), word))
+        if new:
+            with whole_file(self.word_list) as stream:
+                stream.writelines(f"{word}\n" for word in (*listed, *new))
+        return new
+
+    def excludes(self, path: str) -> bool:
+        """Whether a pattern matches a path or a folder that it lies in: from the root, or for a
+        pattern without a slash any of their names. ``*`` stands for any characters."""
+        if os.path.realpath(path) == os.path.realpath(self.word_list):
+            return True
+        parts = os.path.relpath(path, self.root).split(os.sep)
+        folders = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+        for pattern in map(os.path.normpath, self.exclude):
+            names = folders if "/" in pattern else parts
+            if any(fnmatchcase(name, pattern) for name in names):
+                return True
+        return False
+
+
+def find_repository(paths: Sequence[str]) -> Repository:
+    """The repository of files and folders; of none the current folder's.
+
+    Its settings stand in the folder that has all of them, or in the nearest one above, not above
+    the top of a git repository.
+
+    Raises:
+        UserError: settings that cannot be read, or are wrong: the file, the line and the name.
+    """
+    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
+    start = folder = os.path.commonpath([os.path.abspath(path) for path in folders or [os.curdir]])
+    while True:
+        path = os.path.join(folder, FILE)
+        if os.path.isfile(path) and (repository := _read(path)):
+            return repository
+        if os.path.exists(os.path.join(folder, ".git")):
+            return Repository(_shown(folder), word_list=_shown(os.path.join(folder, WORD_LIST)))
+        if folder == os.path.dirname(folder):
+            return Repository(_shown(start), word_list=_shown(os.path.join(start, WORD_LIST)))
+        folder = os.path.dirname(folder)
+
+
+def _read(path: str) -> Repository | None:
+    """The settings of a file; None where it has no such section."""
+    with reading(path), open(path, "rb") as file:
+        text = file.read().decode("utf-8", "replace")
+    if SECTION not in text:
+        return None
+    shown = _shown(path)
+    try:
+        section = _section(text)
+    except ValueError as error:
+        raise UserError(f"{shown} is not valid TOML: {error}") from error
+    if section is None:
+        return None
+    folder = _shown(os.path.dirname(path))
+    fields: dict[str, Any] = {"word_list": os.path.normpath(os.path.join(folder, WORD_LIST))}
+    for name, value in section.items():
+        where = f"{shown}: line {_line_of(text, name)}"
+        if name == "words" and isinstance(value, str) and value:
+            fields["word_list"] = os.path.normpath(os.path.join(folder, value))
+            fields["named_at"] = where
+            continue
+        try:
+            fields[name] = _checked(name, value)
+        except ValueError as error:
+            raise UserError(f"{where}: {name} of [tool.{SECTION}] {error}") from error
+    return Repository(folder, **fields)
+
+
+def _section(toml: str) -> Mapping[str, Any] | None:
+    """The settings in a text; raises ValueError where that is not valid."""
+    import tomllib  # slow to import
+
+    tools = tomllib.loads(toml).get("tool")
+    section = tools.get(SECTION) if isinstance(tools, dict) else None
+    return section if isinstance(section, dict) else None
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value of a setting; raises ValueError, which says what is wrong with it."""
+    if name not in _CHECKS:
+        raise ValueError(f"is no setting; there are {', '.join(_CHECKS)}")
+    return _CHECKS[name](value)
+
+
+def _threshold(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"= {value!r}: give a probability from 0 to 1")
+    return float(value)
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ValueError(f"= {value!r}: give a list of texts in quotes, none of them empty")
+    return tuple(value)
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    patterns = _strings(value)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError) as error:
+            raise ValueError(f"has {pattern!r}, no regular expression: {error}") from error
+    return patterns
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    try:
+        return _strings(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or the path of a list of words") from error
+
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "exclude": _strings,
+    "protect": _patterns,
+    "threshold": _threshold,
+    "words": _words,
+}
+
+
+def _line_of(text: str, name: str) -> int:
+    """The number of the line in which a setting of a valid file begins: the first lines of the
+    file, as many as are valid without it, are before it."""
+    lines = text.splitlines()
+    before = 0
+    for count in range(1, len(lines) + 1):
+        try:
+            section = _section("\n".join(lines[:count]))
+        except ValueError:
+            continue  # a value of several lines
+        if section and name in section:
+            break
+        before = count
+    return before + 1
+
+
+def _read_words(path: str) -> list[str]:
+    """The lines of a list of words; none where there is no file."""
+    if not os.path.exists(path):
+        return []
+    return list(read_lines(path))
+
+
+def _shown(path: str) -> str:
+    """A path as it is told: from the current folder, where it lies below it or near."""
+    return re.sub(r"^(\.\./){3,}.*", lambda _: path, os.path.relpath(path))

@@ -1,0 +1,207 @@
+"""What a checkpoint of any kind can do for ``lev-serve``: edit, correct or predict."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import lev_runtime
+from lev_plugins.errors import UserError
+from lev_plugins.io.model_files import find_checkpoint
+from lev_runtime.editor import Editor
+from lev_runtime.folder import Folder, is_export
+from lev_runtime.labeler import Labeler
+from lev_runtime.labeling import TextLabeler
+from lev_runtime.markup import escape_markup, write_mark
+from lev_runtime.prefixes import MODEL as LEFT_TO_RIGHT
+from lev_runtime.text_processing import TextProcessing
+
+from .. import Corrector, Edit
+from ..models.editor import LevenshteinBackend, trace_edits
+from ..models.loading import require_reader
+from .schema import (
+    CorrectRequest,
+    EditRequest,
+    PredictRequest,
+    Result,
+    Sentence,
+)
+
+if TYPE_CHECKING:
+    from lev_plugins.inference.editor import LevenshteinEditor
+
+#: What the page shows where the model is that of the package: a name, and text to begin with.
+PACKAGED = {
+    "title": "English spelling",
+    "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
+}
+_SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
+#: a request and some of its rows → as many results
+Runner = Callable[[Any, Sequence[Any]], list[Result]]
+
+
+@dataclass
+class ServedModel:
+    """What the page has to know of a model, and how each kind of request is answered."""
+
+    info: Result
+    runners: Mapping[str, Runner] = field(default_factory=dict)
+
+
+def load(
+    path: str | None,
+    data: str | None,
+    device: str | None,
+    settings: str | None,
+    draft_guided: bool = False,
+    **processing: str,
+) -> ServedModel:
+    """Loads a checkpoint, or a folder of ``lev-export``; arguments as of
+    :meth:`.corrector.Corrector.from_pretrained`.
+
+    Raises:
+        UserError: no checkpoint there, or none that edits, corrects or predicts.
+    """
+    is_export_of = Folder(path).model if path is not None and is_export(path) else None
+    if path is not None and is_export_of not in (None, LEFT_TO_RIGHT):
+        _refuse({"draft_guided": draft_guided}, "an export does not write from left to right")
+        options = {**processing, "data": data, "device": device, "settings": settings}
+        _refuse(options, "an export has its own, and computes on the CPU")
+        return serve_export(path)
+    if path is None or is_export_of or _task(path) != "enct5":
+        more: dict[str, Any] = {"settings": settings, "draft_guided": draft_guided, **processing}
+        served = serve_corrector(Corrector.from_pretrained(path, data, device, **more))
+        return served if path else replace(served, info={**served.info, **PACKAGED})
+    from lev_plugins.inference.enct5 import EncT5
+
+    _refuse({"draft_guided": draft_guided}, "an EncT5 writes no text")
+    _refuse({**processing, "data": data, "settings": settings}, "an EncT5 has its own")
+    return serve_predictor(EncT5.from_pretrained(path, device=device))
+
+
+def _task(path: str) -> str:
+    """Of a checkpoint."""
+    require_reader(path)
+    from lev_plugins.inference.checkpoints import names_in  # torch and fairseq are slow to import
+
+    return names_in(find_checkpoint(path))["task"]
+
+
+def _refuse(options: Mapping[str, str | bool | None], why: str) -> None:
+    """Raises :class:`UserError` for options that were given."""
+    for name, value in options.items():
+        if value:
+            raise UserError(f"--{name.replace('_', '-')}: {why}; leave it out")
+
+
+def serve_export(path: str) -> ServedModel:
+    """An exported model, which edits or predicts without torch."""
+    model = lev_runtime.load(path)
+    if isinstance(model, Labeler):
+        return serve_predictor(model)
+    assert isinstance(model, Editor)  # a corrector serves what writes from left to right
+    processing = TextProcessing(bpe=model.codec)
+    return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model, processing)})
+
+
+def serve_corrector(corrector: Corrector) -> ServedModel:
+    """A corrector, and the editor that is in it where it is an edit model."""
+    backend = corrector.backend
+    info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
+    runners: dict[str, Runner] = {"correct": partial(_correct, corrector)}
+    if isinstance(backend, LevenshteinBackend):
+        info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
+        runners["edit"] = partial(_edit, backend.editor, backend.processing)
+    return ServedModel(info, runners)
+
+
+def serve_predictor(model: TextLabeler) -> ServedModel:
+    """An EncT5."""
+    info: Result = {
+        "modes": ["predict"],
+        "labels": list(model.labels),
+        "texts": model.texts_per_example,
+        "top_k": min(8, len(model.labels)) or None,
+    }
+    return ServedModel(info, {"predict": partial(_predict, model)})
+
+
+def _edit(
+    editor: "LevenshteinEditor | Editor",
+    processing: TextProcessing,
+    asked: EditRequest,
+    rows: Sequence[Any],
+) -> list[Result]:
+    drafts = [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)]
+    options = asked.model_dump(exclude={"sentences"})
+    nbest = editor.edit_nbest(
+        [row.source for row in rows],
+        drafts,
+        markup=True,
+        terms=[row.terms or None for row in rows],
+        old_sources=[row.old_source for row in rows],
+        batch_size=len(rows),
+        **options,
+    )
+    results: list[Result] = []
+    for row, traces in zip(rows, nbest, strict=True):
+        hypotheses = []
+        for trace in traces:
+            trace = replace(trace, draft=row.draft)
+            record = trace.to_dict()
+            hypothesis = {key: record[key] for key in _SHOWN}
+            hypothesis["edits"] = _records(trace_edits(trace, processing))
+            hypotheses.append(hypothesis)
+        results.append({"source": row.source, "draft": row.draft, "hypotheses": hypotheses})
+    return results
+
+
+def marked(row: Sentence, place: str) -> str | None:
+    """The draft with its marks written into it; ``place`` names the sentence.
+
+    Raises:
+        UserError: marks outside of the draft, out of order, or on whitespace alone.
+    """
+    draft = row.draft or ""
+    parts = []
+    done = 0
+    for mark in row.marks:
+        if not done <= mark.start < mark.end <= len(draft):
+            where = f"{mark.start} to {mark.end} is not in the draft, behind the mark before it"
+            raise UserError(f"{place}.marks: {where}")
+        parts.append(escape_markup(draft[done : mark.start], before_mark=True))
+        parts.append(write_mark(draft[mark.start : mark.end], mark.kind))
+        done = mark.end
+    parts.append(escape_markup(draft[done:]))
+    return None if row.draft is None else "".join(parts)
+
+
+def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:
+    corrections = corrector.correct(
+        rows,
+        min_confidence=asked.min_confidence,
+        protect_words=asked.protect_words,
+        document=asked.document(corrector.document),
+    )
+    return [
+        {
+            "source": correction.source,
+            "text": correction.text,
+            "edits": _records(correction.edits),
+            "code": correction.code,
+        }
+        for correction in corrections
+    ]
+
+
+def _records(edits: Sequence[Edit]) -> list[Result]:
+    return [{**edit.to_dict(), "probability": round(edit.probability, 6)} for edit in edits]
+
+
+def _predict(model: TextLabeler, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
+    if model.tags:
+        if asked.threshold is not None or asked.pairs is not None:
+            raise UserError("threshold, pairs: the model tags words of texts; leave them out")
+        return [prediction.to_dict() for prediction in model.predict_tags(rows, asked.top_k)]
+    predictions = model.predict(rows, asked.top_k, asked.threshold)
+    return [prediction.to_dict() for prediction in predictions]

@@ -1,0 +1,112 @@
+"""What ``lev-serve`` is asked, as FastAPI reads and describes it.
+
+Places in a text are counted in characters (Unicode code points), from 0.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from lev_plugins.errors import UserError, counted
+
+#: of a request, and characters of each of its texts: a model must not be busy with one for long
+MAX_ROWS, MAX_CHARS = 256, 10_000
+Text = Annotated[str, Field(max_length=MAX_CHARS)]
+Texts = Annotated[list[Text], Field(max_length=MAX_ROWS)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+#: of a row, ready for JSON
+Result = dict[str, Any]
+
+
+class Asked(BaseModel):
+    """A part of a request: no other fields, no other types."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Mark(Asked):
+    """A stretch of the draft: its first character, the one behind it, and what is to happen.
+
+    keep: it stays; drop: it goes; term: it stays, and nothing is inserted inside it.
+    """
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=1)
+    kind: Literal["keep", "drop", "term"]
+
+
+class Sentence(Asked):
+    """A source, and the draft to edit; without a draft the output is written anew.
+
+    old_source: that the draft translates, for a model trained with ``--old-source``. marks: of the
+    draft, in order, none inside another. terms: that an output without a draft has.
+    """
+
+    source: Text
+    draft: Text | None = None
+    old_source: Text | None = None
+    marks: list[Mark] = []
+    terms: list[Text] = []
+
+
+class EditRequest(Asked):
+    """Sentences for an edit model; penalty and threshold are the model's unless given."""
+
+    sentences: list[Sentence] = Field(max_length=MAX_ROWS)
+    nbest: int = Field(1, ge=1, le=16)
+    max_iter: int = Field(10, ge=1, le=50)
+    empty_penalty: Annotated[float, Field(ge=0, le=3)] | None = None
+    delete_threshold: Probability | None = None
+
+
+def size(row: str | tuple[str, str] | Sentence) -> int:
+    """Characters of a row, in all its texts."""
+    if isinstance(row, str):
+        return len(row)
+    if isinstance(row, Sentence):
+        texts = [row.source, row.draft or "", row.old_source or "", *row.terms]
+        return len(" ".join(texts))
+    return sum(map(len, row))
+
+
+class CorrectRequest(Asked):
+    """Lines for a corrector, whose edits below ``min_confidence`` are not applied.
+
+    before: what stands before them in the same text, where they are lines of one, and tells which
+    of them are code. These lines are read and not corrected.
+    """
+
+    lines: Texts
+    before: Texts | None = None
+    min_confidence: Probability | None = None
+    protect_words: list[Text] = []
+    _document: Any = PrivateAttr(None)
+
+    def document(self, begin: Callable[[], Any]) -> Any:
+        """What is known of the text so far; ``begin`` makes it. None where there is no text."""
+        if self.before is not None and self._document is None:
+            self._document = begin()
+            if self._document is not None:
+                self._document.read(self.before)
+        return self._document
+
+
+class PredictRequest(Asked):
+    """Texts for an EncT5 and, where it was trained on pairs, as many second texts."""
+
+    texts: Texts
+    pairs: Texts | None = None
+    top_k: int | None = Field(None, ge=1)
+    threshold: Probability | None = None
+
+    @property
+    def rows(self) -> Sequence[Any]:
+        """Texts, or pairs of them."""
+        if self.pairs is None:
+            return self.texts
+        if len(self.pairs) != len(self.texts):
+            texts = counted(len(self.texts), "text")
+            pairs = counted(len(self.pairs), "pair")
+            raise UserError(f"{texts} but {pairs}; send as many")
+        return list(zip(self.texts, self.pairs))

@@ -1,0 +1,189 @@
+"""How a checkpoint is to be used for correction: a file beside it, ``corrector.json``."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from lev_plugins.errors import UserError
+from lev_runtime.io.output import whole_file
+from lev_runtime.io.text_files import read_lines, reading
+
+from .ranking.vocabulary import Vocabulary
+from .text.protection import Protection
+from .words.known_words import KnownWords
+from .words.lexicon import (
+    Bigrams,
+    Lexicon,
+    Lookup,
+    read_confusions,
+)
+from .words.prepared import write_arrays
+
+NAME = "corrector.json"
+#: Settings that name a file, which lies beside the checkpoint as ``corrector.NAME``.
+FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words", "known")
+#: Of these, what :mod:`.prepared` has a form for.
+PREPARED: dict[str, type[Lexicon | Bigrams | KnownWords]] = {
+    "lexicon": Lexicon,
+    "bigrams": Bigrams,
+    "known": KnownWords,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``correct`` uses unless it is told otherwise.
+
+    unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
+    that are made, where a call gives none. longest: characters that an edit may add, at most.
+    temperature: of the model's probabilities (:mod:`.calibration`). protect_code: whether code and
+    the like stay as they are (:mod:`.protection`). weights: of the ranking
+    (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
+    (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
+    protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
+    are judged (:mod:`.evidence`). adapts: whether they are judged by the share of errors in each
+    text (:mod:`.text_prior`), which :attr:`protect_code` reads.
+    """
+
+    unit: str | None = None
+    window: int | None = None
+    min_confidence: float = 0.0
+    lexicon: str | None = None
+    lookup: str | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    longest: int | None = None
+    tuned: str | None = None
+    temperature: float = 1.0
+    bigrams: str | None = None
+    confusions: str | None = None
+    beam: int | None = None
+    protect_words: str | None = None
+    protect_code: bool = False
+    known: str | None = None
+    adapts: bool = False
+
+    @property
+    def ranks(self) -> bool:
+        """Whether candidates are ranked."""
+        return bool(self.lexicon or self.lookup)
+
+    def protection(self) -> Protection:
+        """Of the words of :attr:`protect_words`; raises UserError where they cannot be read."""
+        return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
+
+    def known_words(self) -> KnownWords | None:
+        """Of :attr:`known`; raises UserError where they cannot be read."""
+        return KnownWords.read(self.known) if self.known else None
+
+    def vocabulary(self, by_word: bool) -> Vocabulary:
+        """The files of words; raises UserError where one cannot be read."""
+        lexicon = Lexicon.read(self.lexicon) if self.lexicon else None
+        return Vocabulary(
+            by_word,
+            lexicon,
+            self._misspellings(lexicon if by_word else None),
+            Bigrams.read(self.bigrams) if self.bigrams else None,
+            read_confusions(self.confusions) if self.confusions else {},
+        )
+
+    def _misspellings(self, lexicon: Lexicon | None) -> Lookup | None:
+        """Of :attr:`lookup`; ``lexicon``: of :attr:`lexicon`, for words ranked one by one."""
+        if lexicon and self.lexicon and self.lookup:
+            return Lookup.kept(self.lookup, lexicon, self.lexicon)
+        return Lookup.read(self.lookup) if self.lookup else None
+
+
+DEFAULTS = Settings()
+
+
+def beside(checkpoint: str) -> str | None:
+    """The settings file of a checkpoint, or of a folder of checkpoints, where there is one."""
+    path = os.path.join(_folder(checkpoint), NAME)
+    return path if os.path.isfile(path) else None
+
+
+def chosen(
+    path: str, file: str | None, overrides: Mapping[str, Any]
+) -> tuple[Settings, str | None]:
+    """What is set for a checkpoint, and the settings file that says so.
+
+    Args:
+        file: settings, ``"none"`` for none; by default those beside the checkpoint.
+        overrides: settings that come before those of the file, where they are not None.
+
+    Raises:
+        UserError: settings that cannot be read.
+    """
+    settings_file = None if file == "none" else file or beside(path)
+    stored = DEFAULTS if settings_file is None else read(settings_file)
+    use = replace(stored, **{key: value for key, value in overrides.items() if value is not None})
+    one_by_one = (None,) if stored.ranks else (None, "word")
+    if use.ranks and use.unit in one_by_one:  # lists are of words without punctuation
+        use = replace(use, unit="letters")
+    return use, settings_file
+
+
+def _folder(checkpoint: str) -> str:
+    path = os.path.abspath(checkpoint)
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+def read(path: str) -> Settings:
+    """A settings file, beside which the files lie that it names; raises UserError for none and a
+    broken one."""
+    folder = os.path.dirname(os.path.abspath(path))
+    with reading(path), open(path, "rb") as file:
+        raw = file.read()
+    try:
+        stored = {key: value for key, value in json.loads(raw).items() if value is not None}
+        stored.pop("files", None)  # checksums, of 0.5
+        for key in stored.keys() & {*FILES}:
+            stored[key] = os.path.join(folder, os.path.basename(stored[key]))
+        return _checked(Settings(**stored))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path} is not a settings file ({error}); ignore it with --settings none, or "
+            "replace it with --settings none --tune NOISY CLEAN"
+        ) from error
+
+
+def _checked(use: Settings) -> Settings:
+    """The settings; raises ValueError for numbers that are none, or cannot be."""
+    counts = [count for count in (use.window, use.beam, use.longest) if count is not None]
+    numbers = [use.min_confidence, use.temperature, *use.weights.values(), *counts]
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError("what should be a number is none")
+    if not (0 <= use.min_confidence <= 1 and use.temperature > 0 and min(counts, default=1) >= 0):
+        raise ValueError("a number is out of its range")
+    return use
+
+
+def write(settings: Settings, checkpoint: str, prepare: bool = False) -> str:
+    """Puts settings and the files that they name beside a checkpoint, or into its folder, each
+    whole or not at all; returns the path of the settings file.
+
+    Args:
+        prepare: lists are written as :mod:`.prepared` has them, where it has.
+
+    Raises:
+        UserError: a file cannot be read or written.
+    """
+    folder = _folder(checkpoint)
+    stored = asdict(settings)
+    for key in FILES:
+        if source := stored[key]:
+            stored[key] = f"corrector.{key}"
+            target = os.path.join(folder, stored[key])
+            if prepare and key in PREPARED:
+                write_arrays(target, PREPARED[key].read(source).arrays())
+            elif not (os.path.exists(target) and os.path.samefile(source, target)):
+                with reading(source), open(source, "rb") as file, whole_file(target) as copy:
+                    shutil.copyfileobj(file, copy.buffer)
+    path = os.path.join(folder, NAME)
+    with whole_file(path) as stream:
+        json.dump(stored, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+    return path

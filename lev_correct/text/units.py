@@ -1,0 +1,220 @@
+"""Cutting a line into the units that a model reads.
+
+Spaces (any Unicode whitespace) between units, at both ends of the line and a byte order mark in
+front belong to no unit, so nothing changes them. Offsets count characters of the line from 0.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple, get_args
+
+from lev_plugins.errors import UserError
+from lev_runtime.io.lines import UNREADABLE
+
+from .markup import without_markup
+
+UnitKind = Literal["word", "letters", "line", "window"]
+KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
+
+Span = tuple[int, int]
+Context = tuple[str, str]
+NO_CONTEXT: Context = ("", "")
+
+_BYTE_ORDER_MARK = "\ufeff"
+#: Marks that are written for an apostrophe, as :func:`plain_apostrophes` has it.
+APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
+#: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
+MOST_PARTS, LONGEST_PART = 4, 40
+#: Marks that divide a word or join two, the soft one as far as it ends a line; recognisers of
+#: print write U+00AC for it.
+HYPHENS = "-\u2010\u2011\u00ad\u00ac"
+_WORD = re.compile(r"\S+")
+_WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
+# Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
+# addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st), nor
+# beside what was no text: controls, bytes that are no UTF-8, a ? for a letter.
+_LETTER = rf"(?:(?![{APOSTROPHES}])[^\W\d_])"
+_LETTERS = re.compile(rf"{_LETTER}+(?:[{APOSTROPHES}]{_LETTER}+)*")
+_CUT_SHORT = r"(?i:in['\u2019](?!\w)|(?![aeioug])[a-z]['\u2019](?:[nr](?![et])|st))"
+_BROKEN = r"[\x00-\x08\x0e-\x1b\x7f-\x9f\ufffd\ud800-\udfff]|[^\W\d_]\?[^\W\d_]"
+# Raised and lowered ones, fractions, Roman and circled numbers, which are no \d.
+_NUMERALS = r"\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u218b\u2460-\u24ff\u2776-\u2793"
+_NO_WORDS = re.compile(
+    rf"[\d{_NUMERALS}_@/\\#=<>{{}}|~^`$+*\u00ac]|\w[.:]\w|[&%][A-Za-z]|{_CUT_SHORT}|{_BROKEN}"
+)  # fmt: skip
+# Words and numbers with no spaces between.
+_FIELD = rf"[\"'(]*(?:[^\W\d_{_NUMERALS}]+|\d[\d.:/-]*)[\"')]*"
+_FIELDS = re.compile(rf"[,;|]*{_FIELD}(?:[,;|]+{_FIELD})+[,;|.]*")
+# What stands inside a word, but for the ending of word(s).
+_INSIDE_WORD = re.compile(r"(?<=[^\W\d_])(?:-?[)\]]|[(\[](?!e?s\)))(?=[^\W\d_])")
+# Halves of a word that the end of a line once divided (gov- ernment); the second of two
+# alternatives (pre- and post-war) is a word anyway.
+_DIVIDED = re.compile(rf"(?<![^\W\d_])({_LETTER}++)[{HYPHENS}]\s++(?=({_LETTER}++))")
+# The first letters are left out (\u2019tis); a straight mark may begin a quotation, which ends.
+_BEGINS_WITH_MARK = re.compile(r"(?<!\w)['\u2019](?=\w)")
+_CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
+_QUOTED = re.compile(r"[\w.,;:!?]'(?!\w)")
+# What parts or joins letters of a word and is none: the soft hyphen, zero-width marks.
+_JOINING = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
+_STRAIGHT = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Unit(NamedTuple):
+    """``line[start:end]`` as a model reads it, which begins and ends with no space.
+
+    text: single spaces for runs of spaces, and :data:`UNREADABLE` for half surrogate pairs.
+    context: the words before and behind it (:func:`context`), for models that use them.
+    """
+
+    start: int
+    end: int
+    text: str
+    context: Context = NO_CONTEXT
+
+
+def read_unit(line: str, start: int, end: int) -> Unit:
+    """The unit between two places of a line, less the spaces at its ends."""
+    text = line[start:end]
+    first = end - len(text.lstrip())
+    last = start + len(text.rstrip())
+    spaced = " ".join(text.split())
+    return Unit(first, last, _LONE_SURROGATE.sub(UNREADABLE, spaced))
+
+
+def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int]]:
+    """Where the units of a line begin and end; disjoint, in order, with no spaces at their ends.
+
+    Args:
+        kind: ``word`` (between whitespace), ``letters`` (without the punctuation around them, with
+            the marks on their letters; none of what holds digits or other symbols), ``line`` or
+            ``window``, of so many words, the last of fewer.
+    """
+    start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
+    if kind == "letters":
+        yield from _letters(line, start)
+        return
+    words = [match.span() for match in _WORD.finditer(line, start)]
+    if not words:
+        return
+    size = {"word": 1, "line": len(words)}.get(kind, window)
+    for n in range(0, len(words), size):
+        yield words[n][0], words[n : n + size][-1][1]
+
+
+def _letters(line: str, begin: int) -> Iterator[tuple[int, int]]:
+    """The units of kind ``letters`` from a place of a line on."""
+    written, line = line, without_markup(with_marks_as_letters(line))
+    left_alone = {*_halves(line), *_clipped(line)}
+    parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
+    for token in _WORD_OR_CONTROL.finditer(line, begin):
+        if _NO_WORDS.search(line, *token.span()) and not _FIELDS.fullmatch(token[0]):
+            continue
+        for start, end in (match.span() for match in _LETTERS.finditer(line, *token.span())):
+            if start not in left_alone and parted.isdisjoint((start, end)):
+                yield start, start + len(written[start:end].rstrip(_JOINING))
+
+
+def _halves(line: str) -> Iterator[int]:
+    """Where the halves of divided words begin inside a line."""
+    for match in _DIVIDED.finditer(line):
+        if match[2].islower():
+            yield from (match.start(1), match.start(2))
+
+
+def _clipped(line: str) -> Iterator[int]:
+    """Where words begin whose first letters an apostrophe stands for."""
+    last_end = max((match.start() for match in _QUOTED.finditer(line)), default=0)
+    for match in _BEGINS_WITH_MARK.finditer(line):
+        if match.start() > last_end or _CLIPPED.match(line, match.start()):
+            yield match.end()
+
+
+def plain_apostrophes(text: str) -> str:
+    """A text with the straight mark for all that look like it."""
+    return text.translate(_STRAIGHT)
+
+
+def with_marks_as_letters(line: str) -> str:
+    """A line in which each mark on a letter (an accent of its own, a soft hyphen, a joiner) has
+    given way to that letter: Python takes a word for ended at them."""
+    if line.isascii():
+        return line
+    shown = [" "]
+    for char in line:
+        marks = char in _JOINING or unicodedata.category(char)[0] == "M"
+        shown.append(shown[-1] if marks and shown[-1].isalpha() else char)
+    return "".join(shown[1:])
+
+
+def core_of(word: str) -> str:
+    """A word without punctuation around it, with the marks on its letters."""
+    places = [n for n, char in enumerate(with_marks_as_letters(word)) if char.isalnum()]
+    return word[places[0] : places[-1] + 1] if places else ""
+
+
+_BEFORE_HYPHEN = re.compile(rf"[^\W\d_]+[{HYPHENS}]$")
+_BEHIND_HYPHEN = re.compile(rf"[{HYPHENS}][^\W\d_]+")
+
+
+def compound(line: str, start: int, end: int) -> str | None:
+    """The word with hyphens that a unit of letters is a part of; None where it is none."""
+    parts = [line[start:end]]
+    for _ in range(MOST_PARTS):
+        if before := _BEFORE_HYPHEN.search(line, max(0, start - LONGEST_PART), start):
+            start = before.start()
+            parts.insert(0, before[0])
+        if behind := _BEHIND_HYPHEN.match(line, end):
+            end = behind.end()
+            parts.append(behind[0])
+    return "".join(parts) if len(parts) > 1 else None
+
+
+def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Context:
+    """The units before and behind the one of that number, in small letters; ``""`` where there is
+    none, or more than whitespace between the two."""
+    start, end = places[number]
+    line = without_markup(line)
+    before = behind = ""
+    if number > 0:
+        first, last = places[number - 1]
+        if line[last:start].isspace():
+            before = line[first:last].lower()
+    if number + 1 < len(places):
+        first, last = places[number + 1]
+        if line[end:first].isspace():
+            behind = line[first:last].lower()
+    return before, behind
+
+
+def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[Unit]:
+    """The unit at a span; where it does not fit, its halves, theirs, and so on.
+
+    It is cut at the space nearest to its middle, and inside a word that does not fit by itself. A
+    character that does not fit alone is in no part.
+
+    Args:
+        fits: whether a model reads a text whole; what fits, fits when it is cut shorter.
+    """
+    unit = read_unit(line, start, end)
+    if fits(unit.text):
+        yield unit
+    elif len(unit.text) > 1:
+        middle = (unit.start + unit.end) // 2
+        spaces = (match.start() for match in re.compile(r"\s").finditer(line, unit.start, unit.end))
+        cut = min(spaces, key=lambda place: abs(place - middle), default=middle)
+        yield from pieces(line, unit.start, cut, fits)
+        yield from pieces(line, cut, unit.end, fits)
+
+
+def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
+    """The unit, ``window`` where its size alone is given, None for the default; raises UserError
+    for one that is not known, and a size below 1 or of another unit."""
+    if unit is None and window is not None:
+        unit = "window"
+    if unit is not None and unit not in KINDS:
+        raise UserError(f"unit={unit}: choose one of {', '.join(KINDS)}")
+    if window is not None and (unit != "window" or window < 1):
+        raise UserError(f"window={window} is no size of unit={unit}: a window has 1 word or more")
+    return next((kind for kind in KINDS if kind == unit), None)

@@ -1,0 +1,215 @@
+"""Choosing threshold and weights on a development set, for a goal."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+
+from lev_plugins.errors import UserError, counted
+from lev_runtime.words import CorrectionCounts
+
+from .calibration import calibrated, temperature
+from .corrector import Corrector
+from .edits import Correction, Edit
+from .evidence.text_prior import EXPECTED, log_odds
+from .ranking.ranking import FEATURES, OF_LANGUAGE, Ranker
+from .text.units import (
+    Context,
+    UnitKind,
+    context,
+    spans,
+)
+
+#: Thresholds that are tried: quantiles of the edits' probabilities.
+STEPS = 40
+OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
+UNCHANGED = FEATURES.index("unchanged")
+#: A unit, as it should be, and its context.
+Example = tuple[str, str, Context]
+#: Threshold, and what it gives; words that are not as many as they were are wrong.
+Point = tuple[float, CorrectionCounts]
+
+
+class Goal(NamedTuple):
+    """Most words corrected with at most ``limit`` per cent of the right words changed; without a
+    limit most words right."""
+
+    limit: float | None = 1.0
+
+    @classmethod
+    def parse(cls, text: str) -> "Goal":
+        """``changed:1`` or ``accuracy``; raises UserError for another text."""
+        if text == "accuracy":
+            return cls(None)
+        match = re.fullmatch(r"changed(?::(\d*\.?\d+))?", text)
+        if not match or float(match[1] or 1) > 100:
+            forms = "changed:N (at most N per cent of the right words changed) or accuracy"
+            raise UserError(f"goal={text}: give {forms}")
+        return cls(float(match[1] or 1))
+
+    def value(self, counts: CorrectionCounts) -> float:
+        """The higher, the better."""
+        if self.limit is None:
+            return counts.word_accuracy
+        over = counts.miscorrected - self.limit / 100 * counts.right_before
+        return -over if over > 0 else counts.correction_recall
+
+    def best(self, curve: Sequence[Point]) -> Point:
+        """The best point; of equal ones that of the highest threshold."""
+        return max(curve, key=lambda point: (self.value(point[1]), point[0]))
+
+
+def tune(
+    corrector: Corrector,
+    noisy: Sequence[str],
+    clean: Sequence[str],
+    goal: Goal,
+    weights_too: bool = False,
+    adapts: bool = False,
+) -> tuple[CorrectionCounts, list[int]]:
+    """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
+    temperature (:mod:`.calibration`), and the weights of its ranking.
+
+    A threshold asks how sure the model is of one correction, the weight of the unchanged word,
+    which is always sought, whether the word is wrong.
+
+    Args:
+        noisy, clean: lines that belong together; those with more or fewer words are left out.
+        weights_too: all weights, by maximum likelihood, from those of the corrector.
+        adapts: for texts of which each tells how many of its unknown words are wrong
+            (:mod:`.text_prior`); of the weights then those of the language, if not all.
+
+    Returns:
+        What the choice gives, and the numbers of the lines left out, from 1.
+
+    Raises:
+        UserError: lines that do not correspond, or in which no word is wrong.
+    """
+    noisy, clean, left_out, longest = _same_words(noisy, clean)
+    ranker, corrector.eager = corrector.backend, not adapts
+    use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
+    use = replace(use, adapts=adapts, protect_code=use.protect_code or adapts)
+    corrector.settings = use
+    if isinstance(ranker, Ranker):
+        ranker.longest = longest
+        if weights_too or adapts:
+            kind: UnitKind = "letters" if ranker.by_word else corrector.unit
+            names = FEATURES if weights_too else OF_LANGUAGE
+            share = ranker.fit(_examples(noisy, clean, kind, corrector.window), names=names)
+        if adapts:
+            ranker.weights[UNCHANGED] += log_odds(share) - log_odds(EXPECTED)
+        else:
+            _weigh_unchanged(corrector, ranker, noisy, clean, goal)
+    done = corrector.correct(noisy, document=corrector.document() if adapts else None)
+    best, counts = goal.best(curve(done, clean))
+    outcomes = [
+        (edit.probability, meant == edit.after.split())
+        for edit, meant in applied_edits(done, clean)
+    ]
+    warmth = 1.0 if adapts else temperature(outcomes)  # each text has its own
+    least = calibrated(best, warmth)
+    corrector.settings = replace(use, temperature=warmth, min_confidence=least)
+    return counts, left_out
+
+
+def _weigh_unchanged(
+    corrector: Corrector, ranker: Ranker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
+) -> None:
+    """Gives the unchanged word the weight that is best for a goal, of equal ones the nearest."""
+
+    def value(weights: np.ndarray) -> float:
+        ranker.weights = weights
+        points = curve(corrector.correct(noisy), clean)
+        _, counts = goal.best(points)
+        return goal.value(counts)
+
+    offsets = np.array([(0.0, *OFFSETS)]).T
+    steps = np.eye(len(FEATURES))[UNCHANGED] * offsets
+    ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
+
+
+def applied_edits(
+    done: Sequence[Correction], clean: Sequence[str]
+) -> Iterator[tuple[Edit, list[str]]]:
+    """Each edit that was made, and the words that should stand in its place."""
+    for correction, meant in zip(done, clean, strict=True):
+        wanted = meant.split()
+        for edit in (edit for edit in correction.edits if edit.applied):
+            first = len(correction.source[: edit.offset].split())
+            yield edit, wanted[first : first + len(edit.before.split())]
+
+
+def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
+    """What thresholds from 0 on give for corrections with all edits made.
+
+    A word for which more or fewer are written is wrong then.
+    """
+    pairs: list[tuple[str, str]] = []
+    for correction, line in zip(done, clean, strict=True):
+        pairs += zip(correction.source.split(), line.split(), strict=True)
+    right = sum(word == meant for word, meant in pairs)
+    applied = list(applied_edits(done, clean))
+    rows = [_words_changed(edit, meant) for edit, meant in applied]
+    chances = np.array([edit.probability for edit, _ in applied])
+    table = np.array(rows, dtype=int).reshape(-1, 2)
+    steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if rows else []
+    thresholds = (0.0, *sorted(set(steps)), 1.0)
+    points = []
+    for threshold in thresholds:
+        changed = table[chances >= threshold].sum(0).tolist()
+        points.append((threshold, CorrectionCounts(len(pairs), right, *changed)))
+    return points
+
+
+def _words_changed(edit: Edit, meant: Sequence[str]) -> tuple[int, int]:
+    """How many words an edit puts right, and how many right ones are wrong then."""
+    before, after = edit.before.split(), edit.after.split()
+    if len(after) != len(before):
+        after = [""] * len(before)
+    righted = lost = 0
+    for old, new, word in zip(before, after, meant, strict=True):
+        righted += old != word and new == word
+        lost += old == word and new != word
+    return righted, lost or int(not before)
+
+
+def _examples(
+    noisy: Sequence[str], clean: Sequence[str], kind: UnitKind, window: int
+) -> Iterator[Example]:
+    """The units of lines, where they are alone in their words, and what should stand there."""
+    for line, right in zip(noisy, clean, strict=True):
+        words = right.split()
+        places = list(spans(line, kind, window))
+        first = [len(f"{line[:start]}.".split()) - 1 for start, _ in places]
+        for n, (start, end) in enumerate(places):
+            last = len(line[:end].split())
+            meant = " ".join(words[first[n] : last])
+            units = list(spans(meant, kind, window))
+            if first.count(first[n]) == len(units) == 1:
+                begin, stop = units[0]
+                yield line[start:end], meant[begin:stop], context(line, places, n)
+
+
+def _same_words(
+    noisy: Sequence[str], clean: Sequence[str]
+) -> tuple[list[str], list[str], list[int], int]:
+    """The lines with as many noisy as clean words, the numbers of the others, from 1, and how many
+    characters a correction of one word adds at most, 1 or more; errors of :func:`tune`."""
+    amounts = f"tuning: {len(noisy)} noisy and {counted(len(clean), 'clean line')}"
+    if len(noisy) != len(clean):
+        raise UserError(f"{amounts}; line n of each must belong together")
+    sides = [(before.split(), after.split()) for before, after in zip(noisy, clean, strict=True)]
+    same = [len(before) == len(after) for before, after in sides]
+    words: list[tuple[str, str]] = []
+    for before, after in compress(sides, same):
+        words += zip(before, after, strict=True)
+    grown = [len(meant) - len(word) for word, meant in words if word != meant]
+    if not grown:
+        what = f"none of {counted(len(words), 'word')}, of lines with as many in both, is wrong"
+        raise UserError(f"{amounts}, {what}; give text with errors, and the same corrected")
+    others = [number for number, is_same in enumerate(same, start=1) if not is_same]
+    noisy, clean = list(compress(noisy, same)), list(compress(clean, same))
+    return noisy, clean, others, max(1, *grown)

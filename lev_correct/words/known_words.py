@@ -1,0 +1,49 @@
+"""Words of which a list says that they exist, though the lexicon of candidates has not got them."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from lev_plugins.errors import UserError
+from lev_runtime.io.text_files import read_bytes
+
+from .prepared import read_arrays
+from .sorted_lines import SortedLines
+
+MOST_KEPT = 100_000  # words whose place in the list is remembered
+LEVELS = range(10)
+TEXT = "known"  # the array of a prepared list
+
+
+class KnownWords:
+    """Terms, names, rare and foreign words, each with a level from 1 (met somewhere) to 9 (sure).
+
+    A level is evidence, in nats, that the word is meant as it is written.
+
+    Args:
+        text: as of :class:`.SortedLines`; on each line a word in small letters and its level.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._lines = SortedLines(text)
+        self.level = lru_cache(MOST_KEPT)(self._level)
+
+    @classmethod
+    def read(cls, path: str) -> "KnownWords":
+        """A file, prepared, compressed by xz or neither; raises UserError where it cannot be read,
+        or its first line is of another form."""
+        arrays = read_arrays(path, [TEXT])
+        text = arrays[TEXT].tobytes() if arrays else read_bytes(path)
+        word, tab, level = text.partition(b"\n")[0].partition(b"\t")
+        if not (word and tab and level.isdigit() and int(level) in LEVELS):
+            raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
+        return cls(text)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it is prepared as."""
+        return {TEXT: np.frombuffer(self._lines.text, dtype=np.uint8)}
+
+    def _level(self, word: str) -> int:
+        """0 for a word that is not there."""
+        level, *_ = self._lines.get(word, ("0",))
+        return int(level)
