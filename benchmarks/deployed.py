@@ -13,10 +13,10 @@ import torch
 from scripted import SCRIPTED, Script
 
 from lev_plugins import LevenshteinEditor
-from lev_plugins.errors import UserError
 from lev_plugins.export.folder import editor_writer, write_folder
 from lev_runtime import Editor
 from lev_runtime.decoding import Decoding
+from lev_runtime.errors import UserError
 from lev_runtime.exported import ExportedPolicy
 from lev_runtime.options import RefinementOptions
 from lev_runtime.policy import EditPolicy

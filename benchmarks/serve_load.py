@@ -27,8 +27,8 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
+from lev_runtime.errors import UserError
 
 SERVED_ALONE = 40  # sentences of one client, before the load
 EACH = 20  # sentences of a client, which are sent in turn

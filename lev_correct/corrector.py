@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from lev_plugins.errors import UserError, require_share
 from lev_runtime.arguments import strings
 from lev_runtime.batching import BUFFER, Pause, chunks
+from lev_runtime.errors import UserError, require_share
 from lev_runtime.io.text_files import require_files
 
 from .calibration import calibrated

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rapidfuzz.distance import Indel
 
-from lev_plugins import html
+from lev_runtime import html
 from lev_runtime.source_change import Change, changes
 from lev_runtime.word_edits import WordEdit
 

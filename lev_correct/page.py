@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from lev_plugins.html import text
+from lev_runtime.html import text
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from lev_plugins.errors import counted
+from lev_runtime.errors import counted
 from lev_runtime.io.lines import STANDARD_STREAM, json_line
 from lev_runtime.io.text_files import few
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lev_plugins.errors import UserError, counted
+from lev_runtime.errors import UserError, counted
 from lev_runtime.words import CorrectionCounts
 
 from .calibration import calibrated, temperature

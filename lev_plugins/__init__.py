@@ -7,19 +7,19 @@ or after this package. Nothing is printed.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lev_runtime.errors import UserError  # noqa: F401
 from lev_runtime.extras import require_extra
 
 from . import fairseq_patches, registration  # noqa: F401
-from .errors import UserError  # noqa: F401
 
 registration.register_when_needed()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from lev_correct import Correction, Corrector, Edit  # noqa: F401
+    from lev_runtime.history import EditTrace, Iteration  # noqa: F401
 
     from .inference.editor import LevenshteinEditor  # noqa: F401
     from .inference.enct5 import EncT5, Prediction  # noqa: F401
-    from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401
 
 __version__ = "0.7.0"
 #: parts of the Python interface: where they are

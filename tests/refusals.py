@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from fairseq.dataclass.configs import FairseqConfig
 from omegaconf import OmegaConf
 
 from lev_plugins import UserError
-from lev_plugins.errors import printable
 from lev_plugins.fairseq_patches import one_line_errors
+from lev_runtime.errors import printable
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.output import whole_file
 

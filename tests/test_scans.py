@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "spelling_and_oc
 
 import scans  # noqa: E402
 
-from lev_plugins.errors import UserError  # noqa: E402
+from lev_runtime.errors import UserError  # noqa: E402
 
 #: Line n has a word of its own, which the scan misreads, and one that all lines have.
 CLEAN = [f"word{'abcdefghij'[n // 10]}{'abcdefghij'[n % 10]} modern, n" for n in range(100)]

@@ -19,8 +19,8 @@ from lev_plugins import LevenshteinEditor
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_plugins.ops.alignment import lcs_masks
-from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark
 from lev_runtime.io.text_files import read_parallel
+from lev_runtime.markup import escape_markup, write_mark
 
 METRICS = ("bleu", "ter_normalized", "accuracy")
 

@@ -23,9 +23,9 @@ from train import checkpoint_of
 from units import Proposal
 
 from lev_plugins import LevenshteinEditor
-from lev_plugins.errors import UserError
 from lev_plugins.io.printed import read_printed
 from lev_plugins.metrics.corpus import Metric, add_up, bleu, ter
+from lev_runtime.errors import UserError
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
 CAUTIONS = (2.0, 1.5, 1.0, 0.5, 0.0)

@@ -19,7 +19,7 @@ from tmx import TmxFile
 from units import Document, is_language, subtags
 from xliff import XliffFile
 
-from lev_plugins.errors import UserError, printable
+from lev_runtime.errors import UserError, printable
 from lev_runtime.io.text_files import read_parallel
 
 XLIFF = ".xlf .xliff .mqxliff .sdlxliff .mxliff".split()  # the last: memoQ, Trados, Phrase

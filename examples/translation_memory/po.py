@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lines import has_fewer_placeholders, same_placeholders
 from units import COMMENT, Proposal, Unit, fingerprint, note
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 WIDTH = 79  # columns of a line, the quotes too
 UNWRAPPED = 10**9  # of a file that does not break its lines

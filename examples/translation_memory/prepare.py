@@ -29,9 +29,9 @@ from memory import Match, Memory, Pair
 from repair import repaired
 
 from lev_plugins.cli.preprocess import main as preprocess
-from lev_plugins.data.source_change import MARKS, mark_change
 from lev_plugins.data.subwords import train_sentencepiece
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
+from lev_runtime.source_change import MARKS, mark_change
 
 PARTS = ("train", "valid", "test")
 MATCHES = {"train": 2, "valid": 1, "test": 1}  # of a source

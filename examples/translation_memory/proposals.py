@@ -17,8 +17,8 @@ from train import checkpoint_of
 from units import Proposal
 
 from lev_plugins import LevenshteinEditor
-from lev_plugins.errors import UserError
-from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark
+from lev_runtime.errors import UserError
+from lev_runtime.markup import escape_markup, write_mark
 
 FEWEST = 10  # outcomes that say anything
 USUAL = 0.7  # the least similarity at which translators' tools show a match

@@ -39,7 +39,7 @@ from scripts import places
 from units import Document, Proposal, Unit, same_language
 
 from lev_plugins import LevenshteinEditor
-from lev_plugins.errors import UserError, printable, require_share
+from lev_runtime.errors import UserError, printable, require_share
 
 FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
 NO_END = "\\ No newline at end of file"

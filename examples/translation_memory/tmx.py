@@ -5,7 +5,7 @@ from pathlib import Path
 from tree import Element, Tree
 from units import is_language, same_language
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 _ANY = "*all*"  # a source language that is none
 

@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from lines import is_placeholder
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 # a tag as it stands in a file; a > inside quotes is no end
 _TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")

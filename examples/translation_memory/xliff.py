@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 from tree import Element, Tree
 from units import COMMENT, Proposal, Unit, fingerprint, note, same_language
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 # what stays as it is: an element of a tool's own code or a protected one, whole, and other tags
 _MARKUP = re.compile(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lev_plugins.errors import UserError, counted, printable
+from lev_runtime.errors import UserError, counted, printable
 from lev_runtime.io.lines import STANDARD_STREAM
 from lev_runtime.io.options import say
 from lev_runtime.io.output import standard_output

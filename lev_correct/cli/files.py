@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import is_stream, progress, raw_lines
 from lev_runtime.io.text_files import reading
 

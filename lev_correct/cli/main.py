@@ -17,7 +17,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lev_plugins.errors import UserError, counted
+from lev_runtime.errors import UserError, counted
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
     is_stream,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from lev_plugins.errors import UserError, require_share
+from lev_runtime.errors import UserError, require_share
 from lev_runtime.io.lines import STANDARD_STREAM, is_stream
 from lev_runtime.io.options import (
     add_model_data,

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.extras import require_extra
 from lev_runtime.io.options import (
     add_model_data,

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lev_plugins.errors import UserError, counted
+from lev_runtime.errors import UserError, counted
 from lev_runtime.extras import require_extra
 from lev_runtime.io.text_files import read_lines
 

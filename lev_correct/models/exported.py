@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lev_plugins.errors import UserError
 from lev_plugins.io.model_files import find_checkpoint
 from lev_runtime.batching import in_batches
+from lev_runtime.errors import UserError
 from lev_runtime.folder import is_export
 from lev_runtime.prefixes import Prefixes, PrefixModel
 from lev_runtime.text_processing import TextProcessing, Tokens

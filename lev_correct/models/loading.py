@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lev_plugins.errors import UserError
 from lev_plugins.io.model_files import find_checkpoint
+from lev_runtime.errors import UserError
 from lev_runtime.extras import require_extra
 from lev_runtime.folder import is_export
 

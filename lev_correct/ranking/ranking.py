@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.word_edits import WordEdit, word_edits
 
 from ..models.backend import Answer, Backend, Tokens

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM, is_stream
 from lev_runtime.io.text_files import reading
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import require_files
 
 from .checked_files import kind_left_out

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from os.path import commonprefix
 
-from lev_plugins.errors import printable
+from lev_runtime.errors import printable
 from lev_runtime.io.lines import json_line
 
 from ..edits import Correction, Edit

@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from lev_plugins.errors import UserError
 from lev_runtime.batching import by_budget
+from lev_runtime.errors import UserError
 
 from ..page import render
 from .model import Runner, ServedModel

@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import lev_runtime
-from lev_plugins.errors import UserError
 from lev_plugins.io.model_files import find_checkpoint
 from lev_runtime.editor import Editor
+from lev_runtime.errors import UserError
 from lev_runtime.folder import Folder, is_export
 from lev_runtime.labeler import Labeler
 from lev_runtime.labeling import TextLabeler

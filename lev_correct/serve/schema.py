@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from lev_plugins.errors import UserError, counted
+from lev_runtime.errors import UserError, counted
 
 #: of a request, and characters of each of its texts: a model must not be busy with one for long
 MAX_ROWS, MAX_CHARS = 256, 10_000

@@ -9,8 +9,8 @@ from itertools import zip_longest
 from operator import itemgetter
 from os.path import commonprefix
 
-from lev_plugins.errors import UserError
 from lev_runtime.arguments import strings
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM
 
 from ..evidence.evidence import Evidence

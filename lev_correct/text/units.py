@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import UNREADABLE
 
 from .markup import without_markup

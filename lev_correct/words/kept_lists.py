@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 from .prepared import Arrays, read_arrays, write_arrays
 

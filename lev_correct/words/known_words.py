@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_bytes
 
 from .prepared import read_arrays

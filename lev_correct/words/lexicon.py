@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import all_lines
 from lev_runtime.search import WordTree
 

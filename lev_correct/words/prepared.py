@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import reading
 

@@ -3,11 +3,11 @@
 import argparse
 from collections.abc import Sequence
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.options import adder, make_parser, say
 from lev_runtime.io.output import printable, refuse_overwriting, whole_file
 from lev_runtime.io.text_files import read_lines
 
-from ..errors import UserError
 from ..registration import register
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.options import (
     adder,
     at_least_one,
@@ -20,7 +21,6 @@ from lev_runtime.io.options import (
 )
 from lev_runtime.io.output import printable, whole_file
 
-from ..errors import UserError
 from ..registration import register
 
 if TYPE_CHECKING:

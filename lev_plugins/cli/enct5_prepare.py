@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.options import adder, make_parser, say
 from lev_runtime.io.output import staging_directory
 from lev_runtime.io.text_files import require_files
 
-from ..errors import UserError
 from ..registration import register
 from .next_command import FIVE_MINUTES, next_enct5_command
 

@@ -8,10 +8,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.output import standard_output
-
-from ..errors import UserError
 
 PACKAGE = (__package__ or "").partition(".")[0]
 RUN = f"python -m {PACKAGE}"

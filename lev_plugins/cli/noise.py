@@ -11,6 +11,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
     chunks,
@@ -25,7 +26,6 @@ from lev_runtime.io.text_files import read_parallel, require_files
 from ..data.noise.confusions import learn, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noise.rng import FIXED, sentence_random
-from ..errors import UserError
 
 CHUNK = 1024  # lines of a file that are written at once
 

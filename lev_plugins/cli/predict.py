@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from lev_runtime.errors import UserError, counted
 from lev_runtime.io import lines
 from lev_runtime.io.lines import STANDARD_STREAM, progress
 from lev_runtime.io.options import (
@@ -23,7 +24,6 @@ from lev_runtime.io.options import (
 from lev_runtime.io.output import refuse_overwriting, whole_file
 from lev_runtime.io.text_files import count_lines, few
 
-from ..errors import UserError, counted
 from ..registration import register
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.options import HELP_ALL, adder, make_parser
 from lev_runtime.io.output import staging_directory
 
-from ..errors import UserError
 from ..registration import register
 
 _ABOUT = (

@@ -10,11 +10,11 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM
 from lev_runtime.io.options import adder, make_parser, say
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
 
-from ..errors import UserError
 from ..metrics.corpus import FORMER_NAMES
 from ..reports.figures import KNOWN, NO_EDIT_BASELINE, compute
 from ..reports.input import gather

@@ -2,7 +2,7 @@
 
 Text goes to stdout (a LevT's as in Figure 3 of its paper), ``--html FILE`` writes a page as well,
 ``--json`` one JSON object a line: the keys of
-:meth:`lev_plugins.systems.levenshtein.decoding.history.EditTrace.to_dict`, or of
+:meth:`lev_runtime.history.EditTrace.to_dict`, or of
 :class:`lev_plugins.reports.gates.Record`.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_runtime.batching import Pause, chunks
+from lev_runtime.errors import UserError, counted
 from lev_runtime.io import lines
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
@@ -32,7 +33,6 @@ from lev_runtime.io.options import (
 )
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
 
-from ..errors import UserError, counted
 from ..registration import register
 
 Row = tuple[str, str | None, str | None]

@@ -8,6 +8,7 @@ drafts as they are; the last line has the flags of the best for fairseq-generate
 import argparse
 from collections.abc import Sequence
 
+from lev_runtime.errors import UserError, counted
 from lev_runtime.io.lines import progress
 from lev_runtime.io.options import (
     adder,
@@ -17,7 +18,6 @@ from lev_runtime.io.options import (
 )
 from lev_runtime.io.output import standard_output
 
-from ..errors import UserError, counted
 from ..metrics.corpus import make_metric
 from ..registration import register
 

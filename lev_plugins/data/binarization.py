@@ -9,6 +9,7 @@ from itertools import chain
 from fairseq import tasks
 from fairseq.data import Dictionary
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import raw_lines
 from lev_runtime.io.text_files import (
     SPECIAL_TOKENS,
@@ -20,7 +21,6 @@ from lev_runtime.io.text_files import (
     require_files,
 )
 
-from ..errors import UserError
 from ..io.line_index import checked_blocks
 
 #: name (train, valid, valid1 …) → files of source, target and draft that belong together by line

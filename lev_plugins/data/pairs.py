@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from fairseq.data import Dictionary, data_utils
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from .binarization import dictionary_path
 
 

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import open_text
 
-from ..errors import UserError
 from ..io.line_index import blocks_of_lines, line_index
 
 

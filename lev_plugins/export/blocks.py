@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..nn.t5 import RMSNorm
 from ..nn.transformer import ACTIVATIONS, Attention
 from .graph import FLOAT, MICROSOFT, Dimensions, Graph

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lev_runtime.errors import UserError
 from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, SUBWORDS, digest
 from lev_runtime.labeler import LABELER
 
-from ..errors import UserError
 from ..inference.checkpoints import (
     EDITING,
     CheckpointState,

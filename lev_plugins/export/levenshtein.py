@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.pointer import SourcePointer
 from ..systems.levenshtein.trace import DeletedTokens

@@ -7,10 +7,10 @@ from fairseq.data.encoders.characters import Characters
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
 from fairseq.data.encoders.space_tokenizer import SpaceTokenizer
 
+from lev_runtime.errors import UserError
 from lev_runtime.folder import SUBWORDS
 
 from ..data.batch import TextEncoder
-from ..errors import UserError
 
 _WAY = "export with --tokenizer none --bpe none, and give the runtime text that is cut already"
 

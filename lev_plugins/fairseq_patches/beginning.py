@@ -16,9 +16,9 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import lacking
 
-from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import program_modules
 from .checkpoints import wrap_checkpoint_errors

@@ -21,7 +21,8 @@ from numpy._core import multiarray
 from omegaconf import AnyNode, DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.model_files import REMOTE, find_checkpoint
 from ..io.patching import Stock, patches
 from .trust import check_criterion, loading_checkpoint

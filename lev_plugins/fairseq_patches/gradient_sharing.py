@@ -8,7 +8,8 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from omegaconf import DictConfig, OmegaConf
 from torch import nn
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.patching import Stock, patches
 from .hooks import model_class
 

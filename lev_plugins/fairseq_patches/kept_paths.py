@@ -12,7 +12,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import get_original_cwd
 from omegaconf import DictConfig, OmegaConf
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.model_files import REMOTE, AnyPath, flag
 from ..io.patching import Stock, patches
 

@@ -7,7 +7,8 @@ from typing import Any
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY, FairseqLanguageModel
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.patching import Stock, patches
 from ..io.program import program_modules
 from .imports import untouched_root_logger

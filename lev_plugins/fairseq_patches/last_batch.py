@@ -9,7 +9,8 @@ import numpy as np
 from fairseq.data import FairseqDataset
 from fairseq.tasks import FairseqTask
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.patching import Stock, patches
 from ..io.program import running_command
 

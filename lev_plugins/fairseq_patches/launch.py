@@ -11,7 +11,8 @@ import torch
 from fairseq.distributed import utils
 from omegaconf import DictConfig
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.patching import Stock, patches
 from .gradient_sharing import require_backend
 from .settings import resolve_in_main, torchrun_processes

@@ -9,7 +9,8 @@ from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, OmegaConf
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.model_files import (
     REMOTE,
     dictionary_folder,

@@ -16,7 +16,8 @@ from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command
 from ..options import require_ranges

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from fairseq.tasks.translation import TranslationTask
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.patching import Stock, patches
 
 _SYMBOLS = "symbols"  # in a checkpoint's ``task_state``

@@ -19,7 +19,8 @@ from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 from fairseq.registry import REGISTRIES
 from omegaconf import OmegaConf
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.model_files import REMOTE, flag, own_folders, possible_places
 from ..io.patching import Stock, patches
 from ..io.program import running_command

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..fairseq_patches.checkpoints import read_checkpoint
 from ..fairseq_patches.kept_paths import plain
 from ..fairseq_patches.symbols import difference

@@ -16,8 +16,9 @@ from fairseq.registry import REGISTRIES
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig, OmegaConf
 
+from lev_runtime.errors import UserError
+
 from ..data.batch import TextEncoder
-from ..errors import UserError
 from ..fairseq_patches.checkpoints import read_checkpoint, wrap_checkpoint_errors
 from ..fairseq_patches.line_lengths import WORDS_LEARNT
 from ..fairseq_patches.trust import Origin

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from fairseq.data.data_utils import post_process
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..metrics.corpus import Metric, add_up
 from .editor import LevenshteinEditor
 

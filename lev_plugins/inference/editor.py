@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from lev_runtime.editing import Decode, TextEditor, check_lengths
 from lev_runtime.history import EditTrace
+from lev_runtime.markup import parse_markup
 from lev_runtime.records import EditHypothesis
 
 from ..data.batch import Batch, TextEncoder
@@ -22,7 +23,6 @@ from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import prepare_for_decoding
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from ..systems.levenshtein.markup import parse_markup
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
     device_named,

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from fairseq.dataclass.utils import merge_with_parent
 
+from lev_runtime.errors import UserError
 from lev_runtime.labeling import TextLabeler
 from lev_runtime.pieces import Encoding
 from lev_runtime.predictions import Prediction as Prediction
 
-from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import prepare_for_decoding
 from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig

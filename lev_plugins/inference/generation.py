@@ -20,10 +20,10 @@ from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
 from lev_runtime import text_processing
+from lev_runtime.errors import UserError
 from lev_runtime.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
-from ..errors import UserError
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..fairseq_patches.trust import loading_checkpoint
 from ..io.model_files import dictionary_folder

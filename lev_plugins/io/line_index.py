@@ -17,9 +17,8 @@ from typing import IO
 
 import numpy as np
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_lines, reading
-
-from ..errors import UserError
 
 #: a line: where it begins in the file, and how many characters it has
 LINE = np.dtype([("start", "<i8"), ("characters", "<i4")])

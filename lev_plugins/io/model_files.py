@@ -4,9 +4,8 @@ import glob
 import os
 from collections.abc import Iterable, Sequence
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import lacking
-
-from ..errors import UserError
 
 AnyPath = str | os.PathLike[str]
 

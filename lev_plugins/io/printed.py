@@ -3,9 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM, decode, raw_lines
-
-from ..errors import UserError
 
 # a letter, the sentence, the score of an output, the text
 _LINE = re.compile(

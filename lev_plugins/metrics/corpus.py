@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
 
+from lev_runtime.errors import UserError
 from lev_runtime.extras import require_extra
 from lev_runtime.word_edits import (
     edit_matches,
@@ -27,8 +28,6 @@ from lev_runtime.words import (
     percent,
     right_words,
 )
-
-from ..errors import UserError
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacrebleuBase

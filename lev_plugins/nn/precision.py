@@ -10,7 +10,8 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..io.program import running_command
 from .backends import optimize
 from .backends.cpu import needs_upcast, prepack_weight

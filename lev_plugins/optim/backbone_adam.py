@@ -8,7 +8,8 @@ from fairseq.optim import register_optimizer
 from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from torch import nn
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..options import SHARE, option, require_ranges
 
 BACKBONE = "backbone"  # the parameters' param_group, which fairseq carries over to fp32 copies

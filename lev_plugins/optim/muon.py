@@ -10,7 +10,8 @@ from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
 from omegaconf import II
 from torch import Tensor, nn
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..fairseq_patches.hooks import TrainingHooks
 from ..nn.backends.cpu import has_amx
 from ..nn.embedding import Positions

@@ -15,7 +15,8 @@ from fairseq.optim import FairseqOptimizer
 from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from omegaconf import II
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..fairseq_patches.hooks import TrainingHooks
 from ..options import BELOW_ONE, NOT_NEGATIVE, Floats, option, require_ranges
 

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..nn.backbone import Backbone, TransformerSize, transformer
 from ..nn.decoding import TiedOutput
 from ..nn.embedding import token_table

@@ -15,9 +15,9 @@ from typing import Any
 
 from torch import Tensor
 
+from lev_runtime.errors import UserError
 from lev_runtime.extras import require_extra
 
-from ..errors import UserError
 from ..fairseq_patches.checkpoints import read_checkpoint
 
 #: ``model_type`` → which of our kinds it is

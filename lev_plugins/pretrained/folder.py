@@ -6,7 +6,8 @@ from typing import Any
 
 from fairseq.data import Dictionary
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..nn.backbone import Backbone
 from .bert_bart import BartConfig, BertConfig
 from .directory import Directory

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from ..nn.backbone import Backbone
 from ..nn.t5 import FEED_FORWARD, RelativeBias, T5Encoder, T5Size
 from ..nn.t5 import t5 as random_t5

@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from lev_runtime.errors import UserError
+
 from .directory import Directory, optional_library
 
 WHOLE = "tokenizer.json"

@@ -16,9 +16,9 @@ from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import few
 
-from ..errors import UserError
 from ..options import OptionalStr, option
 from .directory import Directory
 from .tokenizers import read_settings, read_tokenizer

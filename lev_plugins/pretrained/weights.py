@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import few
 
-from ..errors import UserError
 from .directory import Directory
 
 #: beginnings of the names of heads of fine-tuned models, for classes and for answers to questions

@@ -12,9 +12,9 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from lev_correct.page import render
 from lev_runtime.batching import in_batches
+from lev_runtime.errors import UserError
 from lev_runtime.io.output import printable
 
-from ..errors import UserError
 from ..inference.checkpoints import device_named, find_checkpoint, load_state
 from ..inference.generation import GeneratingModel, load_parts, numbered
 from ..inference.text_processing import Tokens

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_lines
 from lev_runtime.words import is_char_tokenized
 
-from ..errors import UserError
 from ..io.printed import Printed, Texts, read_printed
 
 

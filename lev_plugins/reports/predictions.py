@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import json_line
 from lev_runtime.io.output import printable
 
-from ..errors import UserError
 from ..inference.enct5 import EncT5, Prediction
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.sentences import Sentence

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
+from lev_runtime.errors import counted
 from lev_runtime.io.output import printable
 
-from ..errors import counted
 from .figures import Figures
 
 ABSENT = "–"

@@ -12,9 +12,13 @@ from itertools import groupby
 from markupsafe import Markup
 
 from lev_correct.page import markup, render
+from lev_runtime.history import (
+    EditTrace,
+    Iteration,
+    Mark,
+    Termination,
+)
 from lev_runtime.io.output import printable
-
-from ..systems.levenshtein.decoding.history import EditTrace, Iteration, Mark, Termination
 
 _SYMBOL = re.compile("<.+>", re.DOTALL)
 #: Text with what became of it.

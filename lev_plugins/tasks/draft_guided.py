@@ -17,8 +17,9 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
+from lev_runtime.errors import UserError
+
 from ..data.batch import Batch
-from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import running_command
 from ..nn.seq2seq.draft_guided import DraftGuidedGenerator

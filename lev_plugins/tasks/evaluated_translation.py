@@ -19,10 +19,10 @@ from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor, nn
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import few
 
 from ..data.batch import Batch, LogOutput, truncate
-from ..errors import UserError
 from ..fairseq_patches.hooks import TrainingHooks
 from ..fairseq_patches.last_batch import split_of
 from .validation import EvaluationConfig, Validation

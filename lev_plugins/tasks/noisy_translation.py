@@ -13,13 +13,14 @@ from fairseq.tasks import register_task
 from omegaconf import II
 from torch import Tensor
 
+from lev_runtime.errors import UserError
+
 from ..data.batch import TextEncoder
 from ..data.noise.confusions import Confusions, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noisy_pairs import NoisyTranslationDataset
 from ..data.text_lines import parallel_lines
 from ..data.text_side import TextDataset
-from ..errors import UserError
 from ..fairseq_patches.trust import origin
 from ..options import NOT_NEGATIVE, SHARE, OptionalStr, option
 from .evaluated_translation import EvaluatedTranslationTask

@@ -12,10 +12,10 @@ from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_u
 from fairseq.tasks.translation import load_langpair_dataset
 from torch import Tensor
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.lines import say_no_draft
+from lev_runtime.source_change import MARKS, mark_change
 
-from ..data.source_change import MARKS, mark_change
-from ..errors import UserError
 from ..options import OptionalStr, option
 from .evaluated_translation import EvaluatedTranslationTask
 from .validation import EvaluationConfig

@@ -18,8 +18,9 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 from torch import Tensor, nn
 
+from lev_runtime.errors import UserError, parse_names
+
 from ..data.batch import Batch, LogOutput, TextEncoder
-from ..errors import UserError, parse_names
 from ..metrics.corpus import METRICS, Metric, add_up, bleu, make_metric
 from ..nn.precision import PRECISIONS
 from ..options import OptionalStr, option

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from lev_plugins.errors import UserError, printable
+from lev_runtime.errors import UserError, printable
 
 from ..extras import require_module
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TypeVar
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 from .. import batching
 from ..batching import Pause

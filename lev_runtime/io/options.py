@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lev_plugins.cli.names import prog, version
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]

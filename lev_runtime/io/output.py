@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from lev_plugins.errors import UserError
-from lev_plugins.errors import printable as printable
+from lev_runtime.errors import UserError
+from lev_runtime.errors import printable as printable
 
 from .lines import STANDARD_STREAM
 

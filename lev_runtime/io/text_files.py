@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from typing import IO
 
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 #: Words that the dictionary maps to control symbols. ``</s>`` inside a line would end the
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.

@@ -13,12 +13,12 @@ from refusals import refusal
 from torch import Tensor
 
 from lev_plugins.cli.enct5_prepare import main
-from lev_plugins.errors import UserError
 from lev_plugins.systems.enct5.dataset import read_column
 from lev_plugins.systems.enct5.metadata import Metadata
 from lev_plugins.systems.enct5.problem_types import ProblemType, values_of
 from lev_plugins.systems.enct5.reading import FileFormat, LabelledText
 from lev_plugins.systems.enct5.writing import train_tokenizer
+from lev_runtime.errors import UserError
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven"]
 TEXTS = [" ".join(pair) for pair in itertools.permutations(WORDS, 2)]

@@ -14,8 +14,8 @@ from plain_files import put
 from refusals import refuses
 
 from lev_plugins.cli import preprocess
-from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.task import PLACEHOLDER
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import SPECIAL_TOKENS
 
 LANGS = ("src", "pe", "mt")

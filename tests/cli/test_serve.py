@@ -32,13 +32,13 @@ from lev_correct.serve.model import (  # noqa: E402
 )
 from lev_correct.serve.schema import Sentence, size  # noqa: E402
 from lev_plugins import Corrector  # noqa: E402
-from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.export.folder import (  # noqa: E402
     editor_writer,
     labeler_writer,
     write_folder,
 )
 from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator  # noqa: E402
+from lev_runtime.errors import UserError  # noqa: E402
 
 TOKEN = "right-token"
 

@@ -25,7 +25,7 @@ from lev_correct.cli import serve  # noqa: E402
 from lev_correct.edits import apply_edits  # noqa: E402
 from lev_correct.serve.app import make_app  # noqa: E402
 from lev_correct.serve.model import ServedModel  # noqa: E402
-from lev_plugins.errors import UserError  # noqa: E402
+from lev_runtime.errors import UserError  # noqa: E402
 from lev_runtime.io.output import printable  # noqa: E402
 
 DRIVER = shutil.which("chromedriver")

@@ -18,13 +18,13 @@ from refusals import refusal
 from test_pages import RISKY
 
 from lev_plugins.cli import trace as command
-from lev_plugins.data.source_change import MARKS
 from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.reports import gates
 from lev_plugins.reports.traces import render_html, render_text
-from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
+from lev_runtime.history import EditTrace, Iteration
 from lev_runtime.io.lines import BATCHES_PER_CHUNK
 from lev_runtime.io.output import printable
+from lev_runtime.source_change import MARKS
 
 
 def edit(*words: str) -> Iteration:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.systems.levenshtein.markup import parse_markup
+from lev_runtime.markup import parse_markup
 
 NAMES = "memory lines repair values units po xliff files proposals propose train".split()
 memory, lines, repair, values, units, po, xliff, files, proposals, propose, train = modules(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lev_correct.edits import apply_edits
 from lev_correct.models.editor import LevenshteinBackend, rewriting, trace_edits
 from lev_plugins.inference.text_processing import TextProcessing
-from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
+from lev_runtime.history import EditTrace, Iteration
 
 ONE = editors.edit_corrector(max_iter=1).backend
 TASK, MODEL = ONE.editor.task, ONE.editor.models[0]

@@ -9,8 +9,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.errors import UserError
-from lev_plugins.systems.levenshtein.markup import (
+from lev_runtime.errors import UserError
+from lev_runtime.markup import (
     DROP,
     JOINED,
     KEEP,

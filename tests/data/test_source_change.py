@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.data.source_change import MARKS, mark_change, segments
 from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
 from lev_plugins.tasks.post_editing import PostEditingConfig
+from lev_runtime.source_change import MARKS, mark_change, segments
 
 TEXT = st.text(" ab1.`\n", max_size=12)
 

@@ -29,7 +29,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.markup import (
+from lev_runtime.markup import (
     BEGINS,
     DROP,
     ENDS,

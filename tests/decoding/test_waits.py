@@ -10,7 +10,7 @@ from fairseq import utils
 from lev_plugins.ops.edits import known_places, true_places
 from lev_plugins.ops.transfer import to_device, to_host
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.markup import DROP, KEEP
+from lev_runtime.markup import DROP, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
 
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 import lev_plugins
-from lev_plugins.errors import UserError
+from lev_runtime.errors import UserError
 
 
 class Lengths(FairseqDataset):

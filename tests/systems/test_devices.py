@@ -23,7 +23,7 @@ from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.markup import DROP, JOINED, KEEP
+from lev_runtime.markup import DROP, JOINED, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
 
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")

@@ -19,8 +19,8 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from seq2seq_models import CONCAT, GATED, PBD, SIZES, VARIANTS, Seq2Seq, task
 from tiny import Triple
 
-from lev_plugins.errors import UserError
 from lev_plugins.nn.precision import Int8Linear, prepare_for_decoding
+from lev_runtime.errors import UserError
 
 # said by torch about fairseq
 pytestmark = [

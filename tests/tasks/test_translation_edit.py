@@ -15,8 +15,13 @@ from refusals import refuses
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
-from lev_plugins.systems.levenshtein.markup import DROP, ENDS, JOINED, KEEP
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+from lev_runtime.markup import (
+    DROP,
+    ENDS,
+    JOINED,
+    KEEP,
+)
 
 ROWS = tiny.triples(12, seed=3)
 

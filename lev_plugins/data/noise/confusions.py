@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rapidfuzz.distance import Levenshtein
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import reading
+from lev_runtime.source_change import Change, changes
 
-from ...errors import UserError
-from ..source_change import Change, changes
 from .letters import clusters, split_words
 from .rng import choose_weighted
 

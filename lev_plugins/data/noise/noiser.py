@@ -10,7 +10,8 @@ import random
 from dataclasses import dataclass
 from itertools import chain
 
-from ...errors import UserError, parse_names, require_share
+from lev_runtime.errors import UserError, parse_names, require_share
+
 from .confusions import Confusions
 from .kinds import EDITS, WORD_EDITS
 from .letters import clusters, is_letter, split_words

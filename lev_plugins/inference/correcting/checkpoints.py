@@ -9,8 +9,8 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from lev_correct.models.backend import Backend
 from lev_correct.models.editor import LevenshteinBackend
+from lev_runtime.errors import UserError
 
-from ...errors import UserError
 from ..checkpoints import (
     EDITING,
     device_named,

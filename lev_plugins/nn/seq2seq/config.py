@@ -8,7 +8,8 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...options import BELOW_ONE, COUNT, OptionalInt, option, set_defaults
 from ..backbone import TransformerSize
 from ..transformer import BlockSize

@@ -20,7 +20,8 @@ from fairseq.models import BaseFairseqModel
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...ops.guesses import DraftGuide, SourceGuide
 from .block_reader import BlockReader, reader_of
 

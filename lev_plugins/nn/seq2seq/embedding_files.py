@@ -8,7 +8,8 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from torch import nn
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...options import OptionalStr, option
 
 

@@ -13,7 +13,8 @@ from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import FairseqEncoder, FairseqEncoderDecoderModel, FairseqIncrementalDecoder
 from torch import Tensor, nn
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ..backbone import Backbone
 from ..backends import FollowsDevice
 from ..backends.int8 import Int8Linear

@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import nn
 
+from lev_runtime.errors import UserError
 from lev_runtime.pieces import SPECIAL, FolderTokenizer
 
-from ...errors import UserError
 from ...fairseq_patches.symbols import difference
 from ...nn.t5 import T5Encoder, T5Size
 from ...pretrained.bert_bart import (

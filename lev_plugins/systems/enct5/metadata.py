@@ -6,9 +6,9 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lev_runtime.errors import UserError
 from lev_runtime.pieces import FolderTokenizer, Tokenizer
 
-from ...errors import UserError
 from ...pretrained.directory import optional_library
 from ...pretrained.vocabulary import BOS
 

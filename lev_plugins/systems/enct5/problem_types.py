@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
 
 
 class ProblemType(enum.Enum):

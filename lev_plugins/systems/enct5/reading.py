@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lev_runtime.errors import UserError, counted
 from lev_runtime.io.text_files import read_lines
 
-from ...errors import UserError, counted
 from .problem_types import ProblemType, bits_of
 from .sentences import CONLLU, UPOS, Sentence, read_sentences
 

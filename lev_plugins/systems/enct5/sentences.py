@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from ...errors import UserError, counted
+from lev_runtime.errors import UserError, counted
 
 CONLLU, COLUMNS = "conllu", "columns"
 NUM_CONLLU_COLUMNS = 10

@@ -16,7 +16,8 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import DictConfig
 from torch import Tensor
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...io.program import running_command
 from .baselines import linear_score, majority_score

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from fairseq.dataclass import ChoiceEnum
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...nn.seq2seq.config import Seq2SeqConfig
 from ...options import OptionalStr, option
 from .gates import chosen_gates

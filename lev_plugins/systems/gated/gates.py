@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
 
 ENCODER_GATE = "mask"
 DECODER_GATES = ("copy", "generate", "skip")

@@ -14,7 +14,8 @@ from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig
 from torch import nn
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...fairseq_patches.trust import origin
 from ...nn.backbone import Backbone, transformer

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from fairseq.dataclass import ChoiceEnum
 from omegaconf import II
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...nn.seq2seq.config import RotaryConfig, TwoSidedConfig
 from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
 from ...options import BELOW_ONE, COUNT, NOT_NEGATIVE, SHARE, OptionalFloat, option

@@ -18,7 +18,8 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.backends import FollowsDevice, optimize
 from ...nn.backends.int8 import Int8Linear

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from .config import LevenshteinEditorConfig, stack_of
 
 logger = logging.getLogger(__name__)

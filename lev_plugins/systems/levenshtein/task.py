@@ -19,18 +19,18 @@ from omegaconf import OmegaConf
 from torch import Tensor, nn
 
 from lev_runtime.editing import marked_terms, marked_tokens
+from lev_runtime.errors import UserError
+from lev_runtime.markup import Joining
 from lev_runtime.sentences import Draft as Draft
 
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
-from ...errors import UserError
 from ...ops.alignment import lcs_masks
 from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placeholder
 from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
 from .expert import Align, TrainingBatch, make_expert
-from .markup import Joining
 from .stock import editor_config
 
 # a source and, where the line has one, its draft

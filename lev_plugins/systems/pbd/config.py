@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from fairseq.dataclass import ChoiceEnum
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...nn.seq2seq.config import RotaryConfig, Seq2SeqConfig
 from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
 from ...options import COUNT, OptionalInt, option

@@ -7,7 +7,8 @@ from fairseq.models import register_model, register_model_architecture
 from fairseq.tasks import FairseqTask
 from torch import nn
 
-from ...errors import UserError
+from lev_runtime.errors import UserError
+
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.backbone import Backbone
 from ...nn.backends import optimize

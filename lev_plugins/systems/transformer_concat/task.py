@@ -20,8 +20,9 @@ from fairseq.data.iterators import EpochBatchIterator
 from fairseq.tasks import register_task
 from torch import Tensor
 
+from lev_runtime.errors import UserError
+
 from ...data.batch import Batch
-from ...errors import UserError
 from ...tasks.post_editing import PostEditingConfig, PostEditingTask
 
 

@@ -11,8 +11,8 @@ from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
 from lev_runtime.batching import by_budget
+from lev_runtime.errors import UserError
 
-from ....errors import UserError
 from .policy import is_edit_model
 
 MAX_TOKENS = 4096  # padded, of either side, in one pass of a re-ranker

@@ -13,10 +13,10 @@ from fairseq.data import Dictionary
 
 from lev_runtime.candidates import best
 from lev_runtime.decoding import Decoding, Symbols
+from lev_runtime.errors import UserError
 from lev_runtime.records import EditHypothesis
 
 from ....data.batch import Batch
-from ....errors import UserError
 from .candidates import Reranker
 from .options import RefinementOptions
 from .policy import EditPolicy, EnsemblePolicy, is_edit_model

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lev_runtime import options
-
-from ....errors import UserError
+from lev_runtime.errors import UserError
 
 _NAMES = {  # ours, of fairseq's generation options
     "max_iter": "iter_decode_max_iter",

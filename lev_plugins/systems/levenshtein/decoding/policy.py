@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_runtime import policy as runtime
+from lev_runtime.errors import UserError
 from lev_runtime.policy import UNKNOWN as UNKNOWN
 from lev_runtime.policy import Facts as Facts
 
-from ....errors import UserError
 from ....nn.arrays import TORCH
 from ..trace import Trace
 

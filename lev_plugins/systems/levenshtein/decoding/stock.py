@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from lev_runtime.decoding import Decoding
+from lev_runtime.errors import UserError
+from lev_runtime.markup import KEEP
 from lev_runtime.processors import Places, Processor, limit_insertions
 from lev_runtime.records import EditHypothesis
 
-from ....errors import UserError
 from ....ops.edits import Compaction, equal_rows
-from ..markup import KEEP
 
 if TYPE_CHECKING:
     from lev_runtime.operations import Decision, Operation

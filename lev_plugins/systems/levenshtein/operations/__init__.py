@@ -12,9 +12,9 @@ What it has to have: ``name``, ``short``, ``blocks`` and ``stage``; :meth:`~.Edi
 
 from collections.abc import Callable
 
+from lev_runtime.errors import UserError
 from lev_runtime.operations import Decision
 
-from ....errors import UserError
 from .base import EditOperation, Lesson, View
 from .delete import Delete
 from .fill import Fill
