@@ -5,7 +5,7 @@ is of gettext), PROPOSED what ``tm.py propose WORK MERGED -o PROPOSED`` writes.
 
 cd NEW && for f in $(find . -name '*.po'); do
     mkdir -p MERGED/${f%/*} && msgmerge --previous -qo MERGED/$f OLD/$f $f; done
-PYTHONPATH=examples/translation_memory python benchmarks/translation_history.py MERGED PROPOSED NEW
+PYTHONPATH=lev_memory python benchmarks/translation_history.py MERGED PROPOSED NEW
 """
 
 import sys

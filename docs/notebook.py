@@ -3,7 +3,7 @@
     LEV_MODEL=CHECKPOINT python docs/notebook.py
 
 Cells with the tag ``needs-model`` need a Levenshtein editor that was trained with ``--old-source``,
-as by examples/translation_memory. A test runs the others and compares their outputs.
+as by lev_memory. A test runs the others and compares their outputs.
 """
 
 import ast

@@ -55,7 +55,7 @@ class PostEditingTask(EvaluatedTranslationTask):
         if self.old_source and lacking:
             raise UserError(
                 f"--old-source: the dictionary of the sources lacks {' '.join(lacking)}; mark the "
-                "sources' change (examples/translation_memory) and preprocess them, or leave it out"
+                "sources' change (lev_memory) and preprocess them, or leave it out"
             )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""examples/translation_memory: files of translations are read as others read them, and only what
+"""lev_memory: files of translations are read as others read them, and only what
 is proposed changes in them; texts as lines, placeholders, numbers, matches."""
 
 import gettext

@@ -1,4 +1,4 @@
-"""examples/translation_memory: plurals and encodings of .po files, states, matches and code inside
+"""lev_memory: plurals and encodings of .po files, states, matches and code inside
 XLIFF, languages of TMX; what stood there is never lost."""
 
 import os

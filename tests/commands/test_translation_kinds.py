@@ -1,4 +1,4 @@
-"""examples/translation_memory: files of other tools, their states and segments; languages, and what
+"""lev_memory: files of other tools, their states and segments; languages, and what
 is left alone."""
 
 import pytest

@@ -1,4 +1,4 @@
-"""examples/translation_memory: from .po files to proposals, with two updates of training."""
+"""lev_memory: from .po files to proposals, with two updates of training."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""examples/translation_memory: numbers by value, terms, words and identifiers in languages with
+"""lev_memory: numbers by value, terms, words and identifiers in languages with
 other digits, separators and boundaries of words."""
 
 import pytest

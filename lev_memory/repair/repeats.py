@@ -8,7 +8,8 @@ from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 import regex
-from scripts import SINGLE
+
+from .scripts import SINGLE
 
 LONGEST = 2  # words that are repeated together
 USUAL = 5  # translations of a memory that repeat words, from which on it is the language's way

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Container, Iterable
 
 import regex
-from lines import FIXED
 from rapidfuzz import fuzz
-from scripts import SINGLE
+
+from .lines import FIXED
+from .scripts import SINGLE
 
 #: likeness, in percent, from which on a code of the source is meant; chosen on a validation part
 LEAST_LIKENESS = 60

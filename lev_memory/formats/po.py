@@ -10,10 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from lines import has_fewer_placeholders, same_placeholders
-from units import COMMENT, Proposal, Unit, fingerprint, note
-
 from lev_runtime.errors import UserError
+
+from ..repair.lines import has_fewer_placeholders, same_placeholders
+from .units import (
+    COMMENT,
+    Proposal,
+    Unit,
+    fingerprint,
+    note,
+)
 
 WIDTH = 79  # columns of a line, the quotes too
 UNWRAPPED = 10**9  # of a file that does not break its lines

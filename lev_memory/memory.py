@@ -5,12 +5,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 import regex
-from codes import all_codes, made_up_codes
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
-from repeats import Words, made_up, neighbours, usual_repeats, vocabulary
-from scripts import SINGLE
-from values import group_sign
+
+from .repair.codes import all_codes, made_up_codes
+from .repair.repeats import (
+    Words,
+    made_up,
+    neighbours,
+    usual_repeats,
+    vocabulary,
+)
+from .repair.scripts import SINGLE
+from .repair.values import group_sign
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text

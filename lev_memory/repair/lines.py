@@ -4,7 +4,12 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from messages import branches, guards, same_accelerators, same_branches
+from .messages import (
+    branches,
+    guards,
+    same_accelerators,
+    same_branches,
+)
 
 # whitespace that subwords would lose, and the sign that stands for it in a line
 _SIGNS = {"\n": "␊", "\t": "␉", "\u00a0": "⍽", "\u202f": "⎵", "\r": "␍"}

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tree import Element, Tree
-from units import is_language, same_language
-
 from lev_runtime.errors import UserError
+
+from .tree import Element, Tree
+from .units import is_language, same_language
 
 _ANY = "*all*"  # a source language that is none
 

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from lines import to_line
-from memory import Pair
-from po import PoFile
-from tmx import TmxFile
-from units import Document, is_language, subtags
-from xliff import XliffFile
-
 from lev_runtime.errors import UserError, printable
 from lev_runtime.io.text_files import read_parallel
+
+from ..memory import Pair
+from ..repair.lines import to_line
+from .po import PoFile
+from .tmx import TmxFile
+from .units import Document, is_language, subtags
+from .xliff import XliffFile
 
 XLIFF = ".xlf .xliff .mqxliff .sdlxliff .mxliff".split()  # the last: memoQ, Trados, Phrase
 READERS: dict[str, Callable[[Path, bytes], Document]] = {

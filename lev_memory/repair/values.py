@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import regex
-from scripts import OTHER_LETTERS
+
+from .scripts import OTHER_LETTERS
 
 _SPACES = "\u00a0\u202f\u2009⍽⎵ "  # signs of :mod:`lines` among them
 _GROUP = rf".,'’٬{_SPACES}"  # parts thousands

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from codes import with_right_codes
-from files import read_settings, require_work, write_json
-from lines import to_line
-from memory import Memory, similarity
-from repeats import without_double_marks, without_repeats
-from scripts import places
-from train import checkpoint_of
-from units import Proposal
 
 from lev_plugins import LevenshteinEditor
 from lev_runtime.errors import UserError
 from lev_runtime.markup import escape_markup, write_mark
+
+from .formats.files import read_settings, require_work, write_json
+from .formats.units import Proposal
+from .memory import Memory, similarity
+from .repair.codes import with_right_codes
+from .repair.lines import to_line
+from .repair.repeats import without_double_marks, without_repeats
+from .repair.scripts import places
+from .train import checkpoint_of
 
 FEWEST = 10  # outcomes that say anything
 USUAL = 0.7  # the least similarity at which translators' tools show a match

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sentencepiece
-from files import (
+
+from lev_plugins.cli.preprocess import main as preprocess
+from lev_plugins.data.subwords import train_sentencepiece
+from lev_runtime.errors import UserError
+from lev_runtime.source_change import MARKS, mark_change
+
+from .formats.files import (
     Problems,
     folder_memory,
     is_there,
@@ -24,14 +30,9 @@ from files import (
     write_json,
     write_lines,
 )
-from lines import to_line
-from memory import Match, Memory, Pair
-from repair import repaired
-
-from lev_plugins.cli.preprocess import main as preprocess
-from lev_plugins.data.subwords import train_sentencepiece
-from lev_runtime.errors import UserError
-from lev_runtime.source_change import MARKS, mark_change
+from .memory import Match, Memory, Pair
+from .repair.lines import to_line
+from .repair.repair import repaired
 
 PARTS = ("train", "valid", "test")
 MATCHES = {"train": 2, "valid": 1, "test": 1}  # of a source

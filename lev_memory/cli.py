@@ -1,9 +1,9 @@
 """Translation memory: train a model to edit fuzzy matches, and propose translations.
 
-python examples/translation_memory/tm.py prepare WORK --memory FOLDER
-python examples/translation_memory/tm.py train WORK
-python examples/translation_memory/tm.py evaluate WORK
-python examples/translation_memory/tm.py propose WORK FILE_OR_FOLDER
+python lev_memory/cli.py prepare WORK --memory FOLDER
+python lev_memory/cli.py train WORK
+python lev_memory/cli.py evaluate WORK
+python lev_memory/cli.py propose WORK FILE_OR_FOLDER
 """
 
 import argparse

@@ -9,10 +9,17 @@ from typing import NamedTuple
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from tree import Element, Tree
-from units import COMMENT, Proposal, Unit, fingerprint, note, same_language
-
 from lev_runtime.errors import UserError
+
+from .tree import Element, Tree
+from .units import (
+    COMMENT,
+    Proposal,
+    Unit,
+    fingerprint,
+    note,
+    same_language,
+)
 
 # what stays as it is: an element of a tool's own code or a protected one, whole, and other tags
 _MARKUP = re.compile(

@@ -11,10 +11,19 @@ from itertools import groupby
 from typing import NamedTuple
 
 import regex
-from lines import FIXED
 from rapidfuzz.distance import Levenshtein
-from scripts import PREFIXING, SINGLE, places
-from values import INSIDE, Written, digits, grouped, may_count, numbers, replacement
+
+from .lines import FIXED
+from .scripts import PREFIXING, SINGLE, places
+from .values import (
+    INSIDE,
+    Written,
+    digits,
+    grouped,
+    may_count,
+    numbers,
+    replacement,
+)
 
 LONGEST = 5000  # tokens of a source; a longer one is left alone
 _PART = rf"[\w--[{SINGLE}{PREFIXING}]]"  # of an identifier or an address

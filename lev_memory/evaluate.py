@@ -13,19 +13,33 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from files import read_lines, stored_pairs
-from lines import to_text
-from memory import Memory
-from prepare import Row
-from proposals import FEWEST, USUAL, WAYS, Change, Settings, load, propose, save_settings
-from repair import repair, repaired
-from train import checkpoint_of
-from units import Proposal
-
 from lev_plugins import LevenshteinEditor
 from lev_plugins.io.printed import read_printed
-from lev_plugins.metrics.corpus import Metric, add_up, bleu, ter
+from lev_plugins.metrics.corpus import (
+    Metric,
+    add_up,
+    bleu,
+    ter,
+)
 from lev_runtime.errors import UserError
+
+from .formats.files import read_lines, stored_pairs
+from .formats.units import Proposal
+from .memory import Memory
+from .prepare import Row
+from .proposals import (
+    FEWEST,
+    USUAL,
+    WAYS,
+    Change,
+    Settings,
+    load,
+    propose,
+    save_settings,
+)
+from .repair.lines import to_text
+from .repair.repair import repair, repaired
+from .train import checkpoint_of
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
 CAUTIONS = (2.0, 1.5, 1.0, 0.5, 0.0)

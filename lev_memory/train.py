@@ -21,13 +21,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from files import read_settings, require_work, write_json
-
 from lev_plugins.cli import embeddings
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.nn.backends.cpu import supports_bf16_matmul
 from lev_runtime.errors import UserError
+
+from .formats.files import read_settings, require_work, write_json
 
 BEGINNING = 40  # updates after which the speed is known
 TRANSLATION_SHARE = 0.3  # of the time

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from codes import lost_code
-from files import (
+from lev_plugins import LevenshteinEditor
+from lev_runtime.errors import UserError, printable, require_share
+
+from .formats.files import (
     READERS,
     Problems,
     files_in,
@@ -31,15 +33,32 @@ from files import (
     replace_file,
     stored_pairs,
 )
-from lines import is_nested_like, same_entities, same_placeholders, to_line, to_text, with_ends
-from memory import Memory
-from proposals import Change, Settings, load, propose, read_terms, settings_of
-from repair import Repaired, Terms, repaired
-from scripts import places
-from units import Document, Proposal, Unit, same_language
-
-from lev_plugins import LevenshteinEditor
-from lev_runtime.errors import UserError, printable, require_share
+from .formats.units import (
+    Document,
+    Proposal,
+    Unit,
+    same_language,
+)
+from .memory import Memory
+from .proposals import (
+    Change,
+    Settings,
+    load,
+    propose,
+    read_terms,
+    settings_of,
+)
+from .repair.codes import lost_code
+from .repair.lines import (
+    is_nested_like,
+    same_entities,
+    same_placeholders,
+    to_line,
+    to_text,
+    with_ends,
+)
+from .repair.repair import Repaired, Terms, repaired
+from .repair.scripts import places
 
 FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
 NO_END = "\\ No newline at end of file"
