@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from common import count, milliseconds, processor, quiet
 
-from lev_plugins.fairseq_patches import run_cli
+from lev_runtime.io.commands import run_cli
 
 # isort: split
 from fairseq import checkpoint_utils, utils

@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "examples" / "classifi
 
 from evaluate import Example, label_scores, read  # noqa: E402
 
-from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_runtime.io.commands import run_cli  # noqa: E402
 
 STRENGTHS = (0.5, 1.0, 2.0, 4.0, 8.0)  # scikit-learn's C
 THRESHOLDS = [step / 100 for step in range(5, 96)]

@@ -27,8 +27,8 @@ from scripted import Script, scripted
 from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 
 BEAMS = (4, 1)
 LENGTH = 27  # </s> makes it 28, as in Table 1

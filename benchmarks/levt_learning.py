@@ -32,7 +32,6 @@ from typing import Any
 
 import torch
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_model, load_state
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
@@ -40,6 +39,7 @@ from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, Refine
 from lev_plugins.systems.levenshtein.expert import make_expert
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines
 
 ROOT = Path(__file__).resolve().parents[1]

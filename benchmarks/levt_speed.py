@@ -40,7 +40,6 @@ from fairseq.tasks.translation_lev import (
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.nn.backends.cuda import COMPILE_ENV, compile_blocks
 from lev_plugins.nn.precision import PRECISIONS, prepare_for_decoding
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
@@ -49,6 +48,7 @@ from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, Refine
 from lev_plugins.systems.levenshtein.stock import editor_config
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 
 SIDES = ("stock", "ours")
 COMPILED = ", compiled"

@@ -16,8 +16,8 @@ import common
 
 from lev_plugins import EditTrace, LevenshteinEditor
 from lev_plugins.export.folder import editor_writer, write_folder
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime import Editor
+from lev_runtime.io.commands import run_cli
 
 SIDES = {"source": "sources", "draft": "drafts", "old": "old_sources"}
 

@@ -27,8 +27,8 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 
 SERVED_ALONE = 40  # sentences of one client, before the load
 EACH = 20  # sentences of a client, which are sent in turn
@@ -123,11 +123,12 @@ def serve(args: argparse.Namespace) -> None:
     import uvicorn
     from scripted import Script, scripted
 
+    from lev_correct import Corrector
     from lev_correct.cli import serve as command
     from lev_correct.models.editor import LevenshteinBackend
     from lev_correct.serve.app import make_app
     from lev_correct.serve.model import serve_corrector
-    from lev_plugins import Corrector, LevenshteinEditor
+    from lev_plugins import LevenshteinEditor
     from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
     from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 

@@ -20,8 +20,8 @@ import torch
 from fairseq import utils
 from fairseq.optim.adam import Adam
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
+from lev_runtime.io.commands import run_cli
 
 BATCHES, DATA_SEED, RATE, WARM_UP = 20, 7, 5e-4, 40
 

@@ -16,7 +16,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 include_patterns = ["*.md", "docs/**", "examples/**.md", "benchmarks/**.md"]
-include_patterns.append("lev_correct/**.md")
+include_patterns.append("lev_*/**.md")
 exclude_patterns = [".*", "build", "tests", "**/__pycache__"]
 html_theme = "furo"
 smartquotes = False  # --task is no dash

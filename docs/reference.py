@@ -9,7 +9,6 @@ commands' parsers know, texts are their help and the docstrings. ``docs/conf.py`
 
 import argparse
 import dataclasses
-import importlib
 import json
 import re
 from collections.abc import Iterator
@@ -157,17 +156,9 @@ def command_options(name: str, parser: argparse.ArgumentParser) -> list[Option]:
     return [one for one in parser_options(parser) if one.flags not in stock]
 
 
-def module(command: str) -> str:
-    """The module of :mod:`lev_plugins.cli` that a command is."""
-    return getattr(names.COMMANDS[command], "module", command.replace("-", "_"))
-
-
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Name of a command → its parser."""
-    return {
-        name: importlib.import_module(f"{PACKAGE}.cli.{module(name)}").build_parser()
-        for name in names.COMMANDS
-    }
+    return {name: names.load(name).build_parser() for name in names.COMMANDS}
 
 
 # ---------------------------------------------------------------- pages
@@ -279,7 +270,7 @@ def with_names(text: str) -> str:
 
 def command_page(name: str, parser: argparse.ArgumentParser, notes: Path) -> str:
     """What a command says of itself, and its options."""
-    parts = [title(f"lev-{name}"), f".. automodule:: {PACKAGE}.cli.{module(name)}\n"]
+    parts = [title(f"lev-{name}"), f".. automodule:: {names.load(name).__name__}\n"]
     if (notes / f"{name}.md").is_file():
         parts.append(f"Formats and rules: :doc:`/docs/commands/{name}`.\n")
     return "\n".join([*parts, option_table(command_options(name, parser))])

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lev_runtime.arguments import strings
 from lev_runtime.batching import BUFFER, Pause, chunks
@@ -62,9 +62,6 @@ from .text.units import (
     spans,
 )
 from .words.known_words import KnownWords
-
-if TYPE_CHECKING:
-    import torch
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
@@ -124,7 +121,7 @@ class Corrector:
     def from_pretrained(
         cls, path: str | os.PathLike[str] | None = None,
         data: str | os.PathLike[str] | None = None,
-        device: "str | torch.device | None" = None, unit: str | None = None,
+        device: Any = None, unit: str | None = None,
         window: int | None = None, beam: int | None = None, precision: str = "fp32",
         lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
         weights: Mapping[str, float] | None = None, bigrams: str | None = None,

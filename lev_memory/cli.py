@@ -1,18 +1,19 @@
 """Translation memory: train a model to edit fuzzy matches, and propose translations.
 
-python lev_memory/cli.py prepare WORK --memory FOLDER
-python lev_memory/cli.py train WORK
-python lev_memory/cli.py evaluate WORK
-python lev_memory/cli.py propose WORK FILE_OR_FOLDER
+lev-memory prepare WORK --memory FOLDER
+lev-memory train WORK
+lev-memory evaluate WORK
+lev-memory propose WORK FILE_OR_FOLDER
 """
 
 import argparse
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from lev_plugins.fairseq_patches import run_cli
+from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import prog
 
 PRECISION = 0.8
 
@@ -66,9 +67,6 @@ def _train(commands: Any) -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument(
-        "--concat", action="store_true", help="train the autoregressive baseline instead"
-    )
-    parser.add_argument(
         "--start",
         metavar="WORK",
         type=Path,
@@ -108,10 +106,12 @@ def _propose(commands: Any) -> None:
     parser.add_argument("--backup", action="store_true", help="keep the old file as FILE.bak")
 
 
-def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """What the command line says; ``extra`` is for fairseq-train."""
+def build_parser() -> argparse.ArgumentParser:
+    """Returns the options of the command."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=prog("memory"),
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
     _prepare(commands)
@@ -126,6 +126,12 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         help=f"share of proposals to report (default: {PRECISION})",
     )
     _propose(commands)
+    return parser
+
+
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Reads the command line; ``extra`` is for fairseq-train."""
+    parser = build_parser()
     args, extra = parser.parse_known_args(argv)
     if extra and args.command != "train":
         parser.error(f"unrecognized arguments: {' '.join(extra)}")
@@ -133,11 +139,12 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return args
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns its status, 2 where files were left alone."""
-    args = arguments()
-    return int(importlib.import_module(args.command).run(args))
+    args = arguments(argv)
+    return int(importlib.import_module(f".{args.command}", __package__).run(args))
 
 
-if __name__ == "__main__":
+def run_script() -> NoReturn:
+    """Runs the command of this process and exits."""
     run_cli(main)

@@ -7,21 +7,10 @@ are; how many of them the outputs have.
 import argparse
 import itertools
 import math
-import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lev_plugins import LevenshteinEditor
-from lev_plugins.io.printed import read_printed
-from lev_plugins.metrics.corpus import (
-    Metric,
-    add_up,
-    bleu,
-    ter,
-)
-from lev_runtime.errors import UserError
+from lev_runtime.editor import Editor
 
 from .formats.files import read_lines, stored_pairs
 from .formats.units import Proposal
@@ -39,12 +28,11 @@ from .proposals import (
 )
 from .repair.lines import to_text
 from .repair.repair import repair, repaired
-from .train import checkpoint_of
+from .scores import bleu, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
 CAUTIONS = (2.0, 1.5, 1.0, 0.5, 0.0)
 EDGES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
-TER, BLEU = ter(normalized=True, case_sensitive=True), bleu()
 
 
 def part_of(work: Path, part: str) -> list[Row]:
@@ -53,14 +41,9 @@ def part_of(work: Path, part: str) -> list[Row]:
     return [Row(*row) for row in read_lines(*paths)]
 
 
-def counts(metric: Metric, text: str, target: str) -> Sequence[float]:
-    """A sentence's statistics; of TER the first one is its edits."""
-    return metric.statistics(to_text(text), to_text(target))
-
-
 def edits(text: str, target: str) -> float:
-    """The edits of TER from a text to its reference."""
-    return counts(TER, text, target)[0]
+    """Returns the edits of TER from a text to its reference."""
+    return ter().statistics(to_text(text), to_text(target))[0]
 
 
 def told(rows: Sequence[Row]) -> list[Change]:
@@ -69,16 +52,14 @@ def told(rows: Sequence[Row]) -> list[Change]:
 
 
 def decoded(
-    part: str, editor: LevenshteinEditor, changes: Sequence[Change], limit: float, memory: Memory
+    part: str, editor: Editor, changes: Sequence[Change], limit: float, memory: Memory
 ) -> list[Proposal]:
     """Returns the model's outputs, and prints which are being made."""
     print(f"{part}: decoding {len(changes)} sentences, threshold {limit}", flush=True)
     return propose(editor, changes, limit, memory)
 
 
-def tune(
-    editor: LevenshteinEditor, rows: Sequence[Row], memory: Memory
-) -> tuple[Settings, list[Proposal]]:
+def tune(editor: Editor, rows: Sequence[Row], memory: Memory) -> tuple[Settings, list[Proposal]]:
     """The settings with the fewest edits on the validation part, of equals the most careful; and
     the model's outputs at that threshold."""
     before = [edits(row.draft, row.tgt) for row in rows]
@@ -139,7 +120,7 @@ def rule_share(rows: Sequence[Row], drafts: Sequence[str], memory: Memory) -> fl
 
 
 def calibrate(
-    editor: LevenshteinEditor, rows: Sequence[Row], memory: Memory, settings: Settings,
+    editor: Editor, rows: Sequence[Row], memory: Memory, settings: Settings,
     proposals: Sequence[Proposal],
 ) -> None:  # fmt: skip
     """Notes in the settings how often proposals are better, for each way to an older source."""
@@ -199,52 +180,14 @@ def table(rows: Sequence[Row], systems: dict[str, list[str]]) -> str:
     for name, texts in systems.items():
         cells = [name]
         for places in bins.values():
-            pairs = [(texts[i], rows[i].tgt) for i in places]
-            scores = (m.score(add_up(m, (counts(m, *pair) for pair in pairs))) for m in (TER, BLEU))
-            cells.append(" / ".join(f"{score:.1f}" for score in scores) if pairs else "–")
+            outputs = [to_text(texts[i]) for i in places]
+            references = [to_text(rows[i].tgt) for i in places]
+            scores = (score.corpus(outputs, references) for score in (ter(), bleu()))
+            cells.append(" / ".join(f"{score:.1f}" for score in scores) if places else "–")
         exact = sum(text == row.tgt for text, row in zip(texts, rows, strict=True))
         cells += [f"{100 * exact / len(rows):.1f}", f"{identifiers(rows, texts):.1f}"]
         lines.append(cells)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def autoregressive(work: Path, part: str, rows: Sequence[Row]) -> list[str]:
-    """What the autoregressive editor makes of a part; the draft where a line is too long."""
-    log = work / f"concat.{part}.txt"
-    program = shutil.which("fairseq-generate") or Path(sys.executable).with_name("fairseq-generate")
-    package = Path(__file__).resolve().parents[2] / "lev_plugins"
-    command = [
-        *(str(program), str(work / "data"), "--user-dir", str(package), "--gen-subset", part),
-        *"--task translation_concat --draft-lang draft --source-lang src --target-lang tgt".split(),
-        *"--max-source-positions 512 --max-target-positions 512 --old-source --beam 5".split(),
-        *"--max-tokens 4000 --remove-bpe sentencepiece".split(),
-        *("--skip-invalid-size-inputs-valid-test", "--path", str(checkpoint_of(work / "concat"))),
-    ]
-    with open(log, "w", encoding="utf-8") as out, open(f"{log}.log", "w") as errors:
-        if subprocess.run(command, stdout=out, stderr=errors).returncode:
-            raise UserError(f"fairseq-generate failed: see {log}.log")
-    written = read_printed(str(log)).outputs
-    return [written.get(i, row.draft) for i, row in enumerate(rows)]
-
-
-def below(rows: Sequence[Row], texts: Sequence[str], others: Sequence[str]) -> float:
-    """The similarity below which the ``others`` need fewer edits in all; 0 where none do."""
-    order = sorted(range(len(rows)), key=lambda i: float(rows[i].sim))
-    best, fewest, total = 0.0, 0.0, 0.0
-    for place, i in enumerate(order):
-        total += edits(others[i], rows[i].tgt) - edits(texts[i], rows[i].tgt)
-        following = order[place + 1 : place + 2]
-        if total < fewest and following:
-            best, fewest = float(rows[following[0]].sim), total
-    return best
-
-
-def chosen(rows: Sequence[Row], texts: Sequence[str], others: Sequence[str], least: float) -> list:
-    """``texts``, and the ``others`` below a similarity."""
-    return [
-        other if float(row.sim) < least else text
-        for row, text, other in zip(rows, texts, others, strict=True)
-    ]
 
 
 def fewest_edits(
@@ -275,13 +218,6 @@ def run(args: argparse.Namespace) -> int:
     sure = [outcome for outcome in proposed if outcome[0] >= least]
     better = sum(outcome[1] for outcome in sure)
     print(f"test, older source kept: {better} of {len(sure)} better, of {len(test)}")
-    levt = fewest_edits(test, outputs, settings)
-    if checkpoint_of(work / "concat"):
-        others = autoregressive(work, "test", test)
-        known = autoregressive(work, "valid", valid)
-        edge = below(valid, fewest_edits(valid, proposals, settings), known)
-        systems["transformer_concat"] = others
-        systems[f"LevT, below {edge:.2f} transformer_concat"] = chosen(test, levt, others, edge)
-    systems["LevT"] = levt
+    systems["LevT"] = fewest_edits(test, outputs, settings)
     print(table(test, systems))
     return 0

@@ -6,7 +6,6 @@ draft whose older source nobody knows.
 """
 
 import argparse
-import contextlib
 import random
 import shutil
 import sys
@@ -16,11 +15,11 @@ from typing import NamedTuple
 
 import sentencepiece
 
-from lev_plugins.cli.preprocess import main as preprocess
-from lev_plugins.data.subwords import train_sentencepiece
 from lev_runtime.errors import UserError
 from lev_runtime.source_change import MARKS, mark_change
+from lev_runtime.subwords import train_sentencepiece
 
+from .commands import run_logged
 from .formats.files import (
     Problems,
     folder_memory,
@@ -153,13 +152,9 @@ def binarise(work: Path, like: Path | None) -> None:
         whole.append(f"--srcdict={like}/all/dict.src.txt")
     prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]
     same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt", f"--destdir={work}/data"]
-    with (
-        open(work / "prepare.log", "w", encoding="utf-8") as log,
-        contextlib.redirect_stdout(log),
-        contextlib.redirect_stderr(log),
-    ):
-        preprocess([*words, *whole])
-        preprocess([*words, *prefixes, *same])
+    (work / "prepare.log").unlink(missing_ok=True)
+    for sides in (whole, [*prefixes, *same]):
+        run_logged("lev-preprocess", [*words, *sides], work / "prepare.log")
 
 
 def prepare(
@@ -223,5 +218,5 @@ def run(args: argparse.Namespace) -> int:
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides] or ("", "")
     languages = {"language": language or target, "source": source}
     write_json(work / "memory.json", languages)
-    print(f"next: python {sys.argv[0]} train {work}")
+    print(f"next: lev-memory train {work}")
     return 2 if problems.count else 0

@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-
-from lev_plugins import LevenshteinEditor
+from lev_runtime.editor import Editor
 from lev_runtime.errors import UserError
+from lev_runtime.folder import is_export
 from lev_runtime.markup import escape_markup, write_mark
 
 from .formats.files import read_settings, require_work, write_json
@@ -19,7 +18,7 @@ from .repair.codes import with_right_codes
 from .repair.lines import to_line
 from .repair.repeats import without_double_marks, without_repeats
 from .repair.scripts import places
-from .train import checkpoint_of
+from .train import EXPORTED, export
 
 FEWEST = 10  # outcomes that say anything
 USUAL = 0.7  # the least similarity at which translators' tools show a match
@@ -105,14 +104,12 @@ def least_confidence(outcomes: Sequence[tuple[float, bool]], precision: float) -
     return lowest
 
 
-def load(work: Path) -> LevenshteinEditor:
-    """The model that ``train`` has trained, on a GPU where there is one."""
+def load(work: Path) -> Editor:
+    """Loads the model that ``train`` has trained; one of an older version is exported first."""
     require_work(work)
-    checkpoint = checkpoint_of(work / "model")
-    if checkpoint is None:
-        raise UserError(f"{work} holds no model: tm.py train {work} trains one")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return LevenshteinEditor.from_pretrained(checkpoint, work / "data", device)
+    if not is_export(work / EXPORTED):
+        export(work)
+    return Editor(work / EXPORTED)
 
 
 def settings_of(work: Path) -> Settings:
@@ -124,12 +121,14 @@ def settings_of(work: Path) -> Settings:
     require_work(work)
     path = work / "settings.json"
     if not path.is_file():
-        raise UserError(f"{work} has no settings: tm.py evaluate {work} chooses them")
+        raise UserError(f"{work} has no settings: lev-memory evaluate {work} chooses them")
     content = read_settings(path)
     known = {field.name for field in fields(Settings)}
     settings = Settings(**{name: value for name, value in content.items() if name in known})
     if not settings.outcomes or not isinstance(settings.rule, dict):
-        raise UserError(f"{path} does not say how sure the model is: tm.py evaluate {work} does")
+        raise UserError(
+            f"{path} does not say how sure the model is: lev-memory evaluate {work} does"
+        )
     return settings
 
 
@@ -138,7 +137,7 @@ def save_settings(work: Path, settings: Settings) -> None:
 
 
 def propose(
-    editor: LevenshteinEditor,
+    editor: Editor,
     changes: Sequence[Change],
     delete_threshold: float,
     memory: Memory,
@@ -149,7 +148,7 @@ def propose(
     that it has misspelt is the source's.
     """
     proposals = [Proposal(change.draft, 0.0) for change in changes]
-    numbers = [i for i, change in enumerate(changes) if _fits(editor, change)]
+    numbers = [i for i, one in enumerate(changes) if editor.fits(one.new, one.draft, one.old)]
     fitting = [changes[i] for i in numbers]
     traces = editor.edit(
         [change.new for change in fitting],
@@ -166,13 +165,6 @@ def propose(
         text = with_right_codes(text, change.new, memory.codes, change.old, change.draft)
         proposals[i] = Proposal(text, math.exp(min(trace.score, 0.0)))
     return proposals
-
-
-def _fits(editor: LevenshteinEditor, change: Change) -> bool:
-    assert editor.bpe is not None  # train names the subwords
-    sides = editor.task.mark_change(change.new, change.old), change.draft
-    sizes = (len(editor.bpe.encode(side).split()) + 2 for side in sides)
-    return all(size <= limit for size, limit in zip(sizes, editor.limits))
 
 
 def read_terms(path: Path | None) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_plugins import LevenshteinEditor
+from lev_runtime.editor import Editor
 from lev_runtime.errors import UserError, printable, require_share
 
 from .formats.files import (
@@ -110,7 +110,7 @@ class Proposer:
         usual: what :meth:`memory.Memory.unknown` says of sources like those it has learnt.
     """
 
-    editor: LevenshteinEditor
+    editor: Editor
     memory: Memory
     settings: Settings
     language: str = ""

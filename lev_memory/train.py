@@ -2,32 +2,26 @@
 
 A translation model learns for 30 % of the time, from sources with their change marked; it starts
 from embeddings of symbols that stand in the same pairs. LevT starts from it and learns to edit
-drafts. The autoregressive editor, which reads source and draft, starts
-from fairseq's own translation model of the same minutes. The learning rate falls to zero when the
-time is over. A second call goes on from the last checkpoint, and with more minutes the last model
-learns on.
+drafts. The learning rate falls to zero when the time is over. A second call goes on from the last
+checkpoint, and with more minutes LevT learns on. In the end it is exported for lev_runtime.
 """
 
 import argparse
-import contextlib
-import io
+import importlib.util
 import json
 import math
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_plugins.cli import embeddings
-from lev_plugins.inference.checkpoints import load_state
-from lev_plugins.metrics.corpus import make_metric
-from lev_plugins.nn.backends.cpu import supports_bf16_matmul
 from lev_runtime.errors import UserError
 
+from .commands import failure, program, run_logged
 from .formats.files import read_settings, require_work, write_json
+from .scores import ter
 
 BEGINNING = 40  # updates after which the speed is known
 TRANSLATION_SHARE = 0.3  # of the time
@@ -39,6 +33,7 @@ PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 3, 0.3
 SAME_TIME = 1e-5  # hours
 FEW_UPDATES = 400  # of an editor, before which it does not need fewer edits than the drafts
 NEVER = 1_000_000
+EXPORTED = "exported"  # the folder in WORK of the model that is used
 _LINE = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
 _NO_EDITS = re.compile(r"valid: no edits, the drafts as they are: \S+ ([\d.]+)")
 _SIZES = "--{0}-embed-dim 128 --{0}-ffn-embed-dim 512 --{0}-layers 2 --{0}-attention-heads 4"
@@ -84,21 +79,7 @@ LEVT = Stage(
      *"--delete-threshold 0.9".split()],
     "translation",
 )  # fmt: skip
-TRANSFORMER = Stage(
-    "transformer",
-    "all",
-    TRANSLATION_SHARE,
-    ["--task", "translation", "--arch", "transformer", *ENCODER, *DECODER, *SMOOTHED],
-)
-CONCAT = Stage(
-    "concat",
-    "data",
-    1 - TRANSLATION_SHARE,
-    [*DRAFTS, *ENCODER, *DECODER, *SMOOTHED,
-     *"--task translation_concat --arch transformer_concat".split()],
-    "transformer",
-)  # fmt: skip
-WAYS = {"levt": [TRANSLATION, LEVT], "concat": [TRANSFORMER, CONCAT]}
+STAGES = [TRANSLATION, LEVT]
 
 
 class Recipe(NamedTuple):
@@ -147,12 +128,12 @@ class Training:
     ) -> None:
         require_work(work)
         if not (work / "data").is_dir():
-            raise UserError(f"no data in {work}: tm.py prepare makes them")
+            raise UserError(f"no data in {work}: lev-memory prepare makes them")
         self.work, self.minutes, self.seed = work.resolve(), minutes, seed
         self.start, self.extra = start, [*extra]
         target = (self.work / "text/valid.tgt").read_text("utf-8").splitlines()
-        ter = make_metric("ter_normalized")
-        self.valid_words = sum(ter.statistics(line, line)[1] for line in target)
+        self.valid_words = sum(ter().statistics(line, line)[1] for line in target)
+        self.minutes_left = 0.0  # as the training said last
 
     def command(self, stage: Stage, hours: float, more: Sequence[str]) -> list[str]:
         """fairseq-train for a stage."""
@@ -160,11 +141,9 @@ class Training:
         optimizer = "--optimizer muon --muon-update-rms 0.4".split()
         if "--optimizer" in self.extra:  # another one knows no --muon-update-rms
             optimizer = []
-        bf16 = ["--bf16"] if supports_bf16_matmul() else []  # elsewhere it costs a tenth more
-        program = shutil.which("fairseq-train") or Path(sys.executable).with_name("fairseq-train")
-        package = Path(__file__).resolve().parents[2] / "lev_plugins"
+        bf16 = ["--bf16"] if multiplies_bf16() else []  # elsewhere it costs a tenth more
         return [
-            *(str(program), str(self.work / stage.data), "--user-dir", str(package)),
+            *(program("fairseq-train"), str(self.work / stage.data), "--user-dir", plug_in()),
             *("--source-lang", "src", "--target-lang", "tgt", *stage.flags, *limits),
             *("--share-all-embeddings", "--bpe", "sentencepiece"),
             *("--sentencepiece-model", str(self.work / "spm.model")),
@@ -194,7 +173,7 @@ class Training:
     def started_from(self, stage: Stage) -> list[str]:
         """The flags to start from another model, where there is one."""
         path = checkpoint_of(self.work / stage.start) if stage.start else None
-        path = path or (self.start if stage.name in ("model", "concat") else None)
+        path = path or (self.start if stage.name == "model" else None)
         return ["--finetune-from-model", str(path)] if path else []
 
     def embeddings(self, stage: Stage) -> Path:
@@ -206,8 +185,8 @@ class Training:
         if not path.is_file():
             print("embeddings: from which symbols stand in the same pairs", flush=True)
             data = str(self.work / stage.data)
-            with contextlib.redirect_stderr(io.StringIO()):
-                embeddings.main([data, str(path), "--dim", sizes.encoder_embed_dim])
+            options_of = [data, str(path), "--dim", sizes.encoder_embed_dim]
+            run_logged("lev-embeddings", options_of, self.work / "embeddings.log")
         return path
 
     def run(self, stage: Stage, hours: float, more: Sequence[str]) -> float:
@@ -234,16 +213,15 @@ class Training:
                     numbers = json.loads(event[2])
                     passes = self.say(stage, event[1], numbers) or passes
         if process.returncode:
-            end = (folder / "train.log").read_text("utf-8").rstrip().rpartition("\n")[2]
-            why = end.strip().removeprefix("error: ")
-            raise UserError(f"fairseq-train failed: {why} (see {folder}/train.log)")
+            raise failure("fairseq-train", folder / "train.log")
         return passes
 
     def say(self, stage: Stage, kind: str, numbers: dict[str, str]) -> float:
         """A line on the course of a training; returns the passes of an update, 0 if not told."""
         if kind == "train_inner":
             done, updates = float(numbers["update"]), int(numbers["num_updates"])
-            left = f"{numbers.get('minutes_left', '?')} minutes left"
+            self.minutes_left = float(numbers["minutes_left"])
+            left = f"{self.minutes_left:.1f} minutes left"
             print(f"{stage.name}: {updates} updates, {done:.2f} passes, {left}", flush=True)
             return done / updates
         said = f"loss {numbers['valid_loss']}"
@@ -272,9 +250,7 @@ class Training:
         beginning = ["--disable-validation", "--max-update", str(BEGINNING)]
         beginning += ["--log-interval", str(BEGINNING // 2)]
         pass_share = self.run(first, hours, [*self.started_from(first), *self.extra, *beginning])
-        state = load_state(str(self.work / first.name / "checkpoint_last.pt"))
-        history = state["optimizer_history"][-1]
-        seconds = history["lr_scheduler_state"]["seconds"] / max(history["num_updates"], 1)
+        seconds = 60 * (60 * hours - self.minutes_left) / BEGINNING
         sizes = {one.data: self.rows(one.data) for one in stages}
         updates = {}
         for stage in stages:
@@ -291,9 +267,9 @@ class Training:
         name = "all" if data == "all" else "train"
         return len((self.work / f"text/{name}.tgt").read_text("utf-8").splitlines())
 
-    def train(self, way: str) -> None:
+    def train(self) -> None:
         """Runs the stages that are not done."""
-        stages = [one for one in WAYS[way] if not (self.start and one.data == "all")]
+        stages = [one for one in STAGES if not (self.start and one.data == "all")]
         recipe = self.recipe(stages)
         passes = f"about {recipe.passes:.1f} passes over the matches"
         print(f"{passes} to come: dropout {recipe.dropout:g}", flush=True)
@@ -330,8 +306,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.minutes <= 0:
         raise UserError(f"--minutes {args.minutes:g}: give a number above 0")
-    way = "concat" if args.concat else "levt"
-    start = checkpoint_of(args.start / WAYS[way][-1].name) if args.start else None
+    start = checkpoint_of(args.start / LEVT.name) if args.start else None
     if args.start and not start:
         raise UserError(f"--start {args.start}: there is no trained model")
     if start and not same_subwords(args.work, args.start):
@@ -339,9 +314,39 @@ def run(args: argparse.Namespace) -> int:
             f"{args.work} has other subwords than {args.start}: prepare it with --like {args.start}"
         )
     training = Training(args.work, args.minutes, args.seed, start, args.extra)
-    training.train(way)
-    print(f"next: python {sys.argv[0]} evaluate {args.work}")
+    training.train()
+    export(args.work)
+    print(f"next: lev-memory evaluate {args.work}")
     return 0
+
+
+def export(work: Path) -> None:
+    """Exports the trained model, so that it is used without torch.
+
+    Raises:
+        UserError: there is no model, or what exports it is not installed.
+    """
+    checkpoint = checkpoint_of(work / "model")
+    if checkpoint is None:
+        raise UserError(f"{work} holds no model: lev-memory train {work} trains one")
+    staged = work / "exporting"
+    shutil.rmtree(staged, ignore_errors=True)
+    run_logged("lev-export", [str(checkpoint), str(staged)], work / "export.log")
+    shutil.rmtree(work / EXPORTED, ignore_errors=True)
+    staged.rename(work / EXPORTED)
+
+
+def plug_in() -> str:
+    """Returns the folder of lev_plugins for fairseq's --user-dir."""
+    spec = importlib.util.find_spec("lev_plugins")
+    assert spec is not None and spec.submodule_search_locations  # of the same distribution
+    return spec.submodule_search_locations[0]
+
+
+def multiplies_bf16() -> bool:
+    """Returns whether oneDNN multiplies bfloat16 here: on x86-64 with AVX-512."""
+    described = Path("/proc/cpuinfo")
+    return described.is_file() and " avx512bw " in described.read_text("utf-8", "replace")
 
 
 def same_subwords(work: Path, other: Path) -> bool:

@@ -1,18 +1,22 @@
 """Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
 
-Its components are registered, and faults of fairseq worked around, once fairseq is imported, before
-or after this package. Nothing is printed.
+Where fairseq is loaded, as it is when it imports a ``--user-dir``, importing this package registers
+its components and works around faults of fairseq. Elsewhere :func:`.registration.register` does,
+which the Python interface calls by itself. Nothing is printed.
 """
 
+import sys
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lev_runtime.errors import UserError  # noqa: F401
 from lev_runtime.extras import require_extra
 
-from . import fairseq_patches, registration  # noqa: F401
+from .registration import register
 
-registration.register_when_needed()
+if sys.modules.get("fairseq"):
+    register()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from lev_correct import Correction, Corrector, Edit  # noqa: F401
@@ -24,21 +28,24 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
 __version__ = "0.7.0"
 #: parts of the Python interface: where they are
 _HOMES = {
-    **dict.fromkeys(("Correction", "Corrector", "Edit"), "corrector"),
-    **dict.fromkeys(("EditTrace", "Iteration"), "systems.levenshtein.decoding.history"),
-    **dict.fromkeys(("EncT5", "Prediction"), "inference.enct5"),
-    "LevenshteinEditor": "inference.editor",
+    **dict.fromkeys(("Correction", "Corrector", "Edit"), "lev_correct"),
+    **dict.fromkeys(("EditTrace", "Iteration"), "lev_runtime.history"),
+    **dict.fromkeys(("EncT5", "Prediction"), "lev_plugins.inference.enct5"),
+    "LevenshteinEditor": "lev_plugins.inference.editor",
 }
-__all__ = sorted([*_HOMES, "UserError"])
+__all__ = sorted([*_HOMES, "UserError", "register"])
 
 
 def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _HOMES[name] != "corrector":
+    home = _HOMES[name]
+    if home == "lev_correct":
+        warnings.warn(f"write lev_correct.{name}, not lev_plugins.{name}", FutureWarning, 2)
+    elif home.startswith("lev_plugins."):
         require_extra("train", what=name)
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ from .errors import UserError
 from .history import EditTrace
 from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
 from .sentences import Sentence
+from .text_processing import TextProcessing
 
 S = TypeVar("S", bound=Sentence)  # a sentence as an editor reads it
 Decode = Callable[[list[S]], Iterable[list[EditTrace]]]
@@ -23,6 +24,29 @@ class TextEditor(ABC, Generic[S]):
     """
 
     decoding_settings: Mapping[str, Any]
+
+    @property
+    @abstractmethod
+    def text_processing(self) -> TextProcessing:
+        """Returns the model's tokenizer and subwords."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> tuple[int, ...]:
+        """Returns the longest source and draft that the model reads, in tokens."""
+
+    @property
+    @abstractmethod
+    def unknown(self) -> str:
+        """Returns the symbol that stands for what has no spelling."""
+
+    def fits(self, source: str, draft: str = "", old: str | None = None) -> bool:
+        """Returns whether a sentence is within the model's limits."""
+        try:
+            self.sentence(source, draft, None, old, False)
+        except UserError:
+            return False
+        return True
 
     def edit_nbest(
         self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,

@@ -21,6 +21,7 @@ from .records import EditHypothesis
 from .sentences import Draft, Sentence
 from .source_change import mark_change
 from .text import TextCodec, read_dictionaries
+from .text_processing import TextProcessing
 
 MODEL = "levenshtein_editor"
 
@@ -55,6 +56,21 @@ class Editor(TextEditor[Sentence]):
         )
         longest = self.settings["limits"][0], self.settings["model_limit"]
         self.policy = ExportedPolicy(folder, target.pad, target.placeholder, longest, threads)
+
+    @property
+    def text_processing(self) -> TextProcessing:
+        """See the base class."""
+        return TextProcessing(bpe=self.codec)
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """See the base class."""
+        return tuple(self.settings["limits"])
+
+    @property
+    def unknown(self) -> str:
+        """See the base class."""
+        return self.target.symbols[self.target.unk]
 
     def decoder(self, history: bool, **options: Any) -> Decode[Sentence]:
         """See the base class."""

@@ -18,7 +18,7 @@ from lev_plugins.systems.enct5.metadata import Metadata
 from lev_runtime.pieces import Tokenizer
 
 if TYPE_CHECKING:  # a product, which tests of systems do without
-    from lev_plugins import Corrector
+    from lev_correct import Corrector
 
 LABELS = ["red", "green", "blue"]
 ENCT5: dict[str, Any] = {
@@ -40,8 +40,8 @@ def editor(count: int = 1, characters: bool = False, **options: Any) -> Levensht
 
 def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> "Corrector":
     """A corrector with an edit model of characters; ``more``: options of its backend."""
+    from lev_correct import Corrector
     from lev_correct.models.editor import LevenshteinBackend
-    from lev_plugins import Corrector
 
     backend = LevenshteinBackend(editor(characters=True), knows_spaces=True, **more)
     return Corrector(backend, unit, window)
@@ -51,8 +51,8 @@ def writing_corrector(
     kind: str = "stock", unit: str | None = None, window: int | None = None
 ) -> "Corrector":
     """A corrector whose model, one of :data:`saved.KINDS`, writes from left to right."""
-    from lev_plugins import Corrector
-    from lev_plugins.inference.correcting.autoregressive import Autoregressive
+    from lev_correct import Corrector
+    from lev_plugins.inference.correcting import Autoregressive
 
     cfg = copy.deepcopy(saved.parsed(Path("nowhere/bin"), kind))
     of = tasks.TASK_REGISTRY[cfg.task._name](cfg.task, tiny.dictionary(), tiny.dictionary())

@@ -62,7 +62,8 @@ for script in correct serve trace report tune preprocess noise enct5-prepare pre
 done
 python -c "
 import lev_plugins
-from lev_plugins import Corrector, EncT5, LevenshteinEditor
+from lev_correct import Corrector
+from lev_plugins import EncT5, LevenshteinEditor
 from lev_correct.serve import app
 assert '$work/venv' in lev_plugins.__file__, lev_plugins.__file__
 "

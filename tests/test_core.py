@@ -64,7 +64,7 @@ def test_what_needs_an_extra_says_so_in_a_line_and_writes_nothing(command, wante
 
 
 USES = """
-import lev_plugins, lev_runtime
+import lev_correct, lev_plugins, lev_runtime
 for name in ("EncT5", "LevenshteinEditor"):
     try:
         getattr(lev_plugins, name)
@@ -74,7 +74,7 @@ for name in ("EncT5", "LevenshteinEditor"):
 editor, labeler = (lev_runtime.load(path) for path in sys.argv[:2])
 assert editor.edit(["a b c"], ["a [=d=] e"], markup=True)[0].text.split().count("d") == 1
 assert [one.label for one in labeler.predict(["a text", ""])] == ["blue", "blue"]
-print(lev_plugins.Corrector.from_pretrained().correct(["Teh end."])[0].text)
+print(lev_correct.Corrector.from_pretrained().correct(["Teh end."])[0].text)
 """
 SERVES = """
 from lev_correct.serve import model
@@ -124,7 +124,8 @@ for name in names.COMMANDS:
 
 def test_only_one_module_imports_onnxruntime():
     """It has to be told first that it is not to report."""
-    folders = [ROOT / name for name in "lev_runtime lev_plugins examples benchmarks".split()]
+    names = "lev_runtime lev_correct lev_memory lev_plugins examples benchmarks"
+    folders = [ROOT / name for name in names.split()]
     importing = [
         path.name
         for folder in folders

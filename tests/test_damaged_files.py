@@ -26,7 +26,8 @@ from safetensors.torch import load_file
 from saved import Malicious, changed, save
 
 import lev_plugins
-from lev_plugins import Corrector, EncT5, LevenshteinEditor
+from lev_correct import Corrector
+from lev_plugins import EncT5, LevenshteinEditor
 from lev_plugins.cli import backbone
 from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state

@@ -42,7 +42,12 @@ def names(paths: list[Path]) -> list[str]:
 
 
 def flags_of(parser: argparse.ArgumentParser) -> set[str]:
-    return {flag for action in parser._actions for flag in action.option_strings}
+    """Returns the flags of a parser and of its subcommands."""
+    flags = set(parser._option_string_actions)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            flags = flags.union(*map(flags_of, action.choices.values()))
+    return flags
 
 
 def component_flags() -> set[str]:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lev_correct import Corrector
 from lev_correct.text.units import KINDS, spans
-from lev_plugins import Corrector, UserError
+from lev_plugins import UserError
 
 #: what is known, what only looks known, spaces of all kinds, marks, and halves of characters
 PIECES = [

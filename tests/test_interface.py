@@ -17,7 +17,8 @@ from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, Sentencepi
 from refusals import refuses
 
 import lev_plugins
-from lev_plugins import Correction, Corrector, Edit, EncT5, LevenshteinEditor
+from lev_correct import Correction, Corrector, Edit
+from lev_plugins import EncT5, LevenshteinEditor
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs"))
 import notebook  # noqa: E402

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import fmean, median, quantiles
 from typing import Any
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 
 TASK = "translation_edit"
 LANGUAGES = ("source_lang", "target_lang", "draft_lang")

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.systems.enct5.metrics import class_metrics
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines
 from lev_runtime.words import percent
 

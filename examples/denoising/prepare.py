@@ -12,8 +12,8 @@ from pathlib import Path
 from fairseq.data import Dictionary
 
 from lev_plugins.cli import noise
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines
 
 PARTS = {"train": "train", "dev": "valid", "test": "test", "elsewhere": "test-elsewhere"}

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from lev_plugins.fairseq_patches import run_cli
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines
 
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")

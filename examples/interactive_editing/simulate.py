@@ -16,9 +16,9 @@ from collections.abc import Sequence
 import torch
 
 from lev_plugins import LevenshteinEditor
-from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_plugins.ops.alignment import lcs_masks
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_parallel
 from lev_runtime.markup import escape_markup, write_mark
 

@@ -28,7 +28,7 @@ from lev_correct import settings
 from lev_correct.words.known_words import KnownWords
 from lev_correct.words.lexicon import Lexicon
 from lev_correct.words.prepared import write_arrays
-from lev_plugins.fairseq_patches import run_cli
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines
 
 #: Largest size of SCOWL's lists (the larger, the rarer their words) and level; that of names.

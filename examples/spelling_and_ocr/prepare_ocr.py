@@ -19,8 +19,8 @@ from pathlib import Path
 from prepare_typos import SPACE, as_characters
 
 from lev_correct.text.units import core_of
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_parallel
 from lev_runtime.words import aligned
 

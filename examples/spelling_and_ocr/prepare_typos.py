@@ -49,8 +49,8 @@ from pathlib import Path
 from made_up_typos import Pair, Typist
 
 from lev_correct.words.lexicon import confusions as others_of
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
 BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"

@@ -23,8 +23,8 @@ from prepare_ocr import MAJORITY, Pairs, corrections
 from rapidfuzz.distance import Levenshtein
 
 from lev_correct.text.units import spans
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError, counted
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines, read_parallel
 from lev_runtime.words import aligned
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from symspell import Correct, symspell
 
-from lev_plugins.fairseq_patches import run_cli
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines, read_parallel
 
 LISTS = {

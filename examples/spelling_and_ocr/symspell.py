@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from lev_correct.ranking.vocabulary import with_case
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Lexicon
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.output import standard_output
 
 Correct = Callable[[Sequence[str]], list[str]]

@@ -22,8 +22,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 
 PLUGINS = Path(__file__).resolve().parents[2] / "lev_plugins"
 LINES = 20  # of progress

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lev_correct.words.lexicon import Lexicon
-from lev_plugins.fairseq_patches import run_cli
+from lev_runtime.io.commands import run_cli
 
 #: Lines of each part.
 LINES = {"train": 300_000, "dev": 300, "test": 300, "known": 400}

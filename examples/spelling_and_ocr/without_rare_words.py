@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Lexicon
-from lev_plugins.fairseq_patches import run_cli
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.output import standard_output
 from lev_runtime.io.text_files import read_lines
 

@@ -34,8 +34,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from prepare_typos import installed
 
 from lev_correct.words.lexicon import Lexicon
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.output import standard_output
 
 #: What is less frequent has many names, words of other languages and misspellings.

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU
 
-from lev_plugins.fairseq_patches import run_cli
 from lev_runtime.errors import UserError
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, read_parallel
 

@@ -128,7 +128,7 @@ class Check:
         output = standard_output().buffer
         if self.args.diff:
             output.writelines(self.diffs)
-        elif STANDARD_STREAM not in (self.args.edits, self.args.html):  # else these are there
+        elif self.args.edits != STANDARD_STREAM:  # else these are there
             shown = FORMATS[self.args.format or "text"]
             lines = map(shown, self.findings)
             output.writelines(line.encode("utf-8", "surrogateescape") for line in lines)

@@ -15,9 +15,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lev_runtime.errors import UserError, counted
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
     is_stream,
@@ -28,7 +29,6 @@ from lev_runtime.io.options import as_flags, say, text_processing
 from lev_runtime.io.output import standard_output, whole_file
 from lev_runtime.io.text_files import read_lines
 
-from ..packaged import ENGLISH_SPELLING
 from ..report import (
     Report,
     Sink,
@@ -58,6 +58,11 @@ from .tune import tune
 if TYPE_CHECKING:
     from .. import Correction, Corrector
     from ..text.protection import Protection
+
+
+def run_script() -> NoReturn:
+    """Runs the command of this process and exits."""
+    run_cli(main)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -141,11 +146,6 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
     """The reports that were asked for, each opened."""
     if args.edits:
         yield json_sink(stack.enter_context(whole_file(args.edits)), bool(args.files))
-    if args.html:
-        from ..html import html_sink  # slow to import
-
-        model = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
-        yield stack.enter_context(html_sink(args.html, f"Corrections by {model}"))
 
 
 #: seconds; longer than others wait, as lines that are read together tell more of their text

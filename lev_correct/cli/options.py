@@ -61,7 +61,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--exclude GLOB", "with --check: paths to skip; repeatable", action="append")
     add("--accept", "like --check, and add the words found to the repository's word list")
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
-    add("--html FILE", "also write an HTML page of the changed lines")
     add(
         "--tune",
         "do not correct; choose the threshold on two files and save it for later runs with "
@@ -185,7 +184,7 @@ def check(args: argparse.Namespace) -> None:
 def check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
     """Refuse a report that would write over another file."""
     read = [(what, path) for what, paths in others.items() for path in paths]
-    refuse_overwriting({"--edits": args.edits, "--html": args.html}, read)
+    refuse_overwriting({"--edits": args.edits}, read)
 
 
 def _check_ways(args: argparse.Namespace) -> None:
@@ -199,7 +198,7 @@ def _check_ways(args: argparse.Namespace) -> None:
     if args.tune and not args.path:
         raise UserError("--tune needs your own model: add --path")
     patterns = [pattern for pattern in args.protect or () if pattern not in NAMED]
-    others = {"files": args.files, "edits": args.edits, "html": args.html, "protect": patterns}
+    others = {"files": args.files, "edits": args.edits, "protect": patterns}
     others["min-confidence"] = args.min_confidence is not None
     for name in (name for name, value in others.items() if value and args.tune):
         raise UserError(f"--tune does not correct: leave out --{name} and correct afterwards")
@@ -207,10 +206,8 @@ def _check_ways(args: argparse.Namespace) -> None:
     free = to_files or (args.check and not args.diff)  # standard output takes no text
     if to_files and (not args.files or STANDARD_STREAM in args.files):
         raise UserError(f"{flags[0]} needs files, not standard input")
-    streamed = [flag for flag in ("edits", "html") if others[flag] == STANDARD_STREAM]
-    if len(streamed) > bool(free):
-        taken = "--edits" if free else "the text"
-        raise UserError(f"--{streamed[-1]} -: standard output is used for {taken}; name a file")
+    if args.edits == STANDARD_STREAM and not free:
+        raise UserError("--edits -: standard output is used for the text; name a file")
 
 
 def _check_companions(args: argparse.Namespace) -> None:

@@ -10,10 +10,11 @@ import signal
 import socket
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from lev_runtime.errors import UserError
 from lev_runtime.extras import require_extra
+from lev_runtime.io.commands import run_cli
 from lev_runtime.io.options import (
     add_model_data,
     adder,
@@ -26,6 +27,11 @@ from lev_runtime.io.options import (
 from ..packaged import ENGLISH_SPELLING
 
 _LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
+
+
+def run_script() -> NoReturn:
+    """Runs the command of this process and exits."""
+    run_cli(main)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lev_runtime.errors import UserError, counted
-from lev_runtime.extras import require_extra
 from lev_runtime.io.text_files import read_lines
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protecti
         raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
     if args.adapt and not (isinstance(corrector.backend, Ranker) and corrector.backend.by_word):
         raise UserError("--adapt: only rankings of single words can; add --lexicon")
-    if args.tune_weights or args.adapt:
-        require_extra("train", what="--tune-weights" if args.tune_weights else "--adapt")
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     chosen = args.goal or "changed:1"
     goal = tuning.Goal.parse(chosen)

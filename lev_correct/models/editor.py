@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Self
 
+from lev_runtime.editing import TextEditor
+from lev_runtime.editor import Editor
 from lev_runtime.history import EditTrace
 from lev_runtime.search import LENGTH_SHARE
 from lev_runtime.text_processing import TextProcessing
@@ -11,35 +13,38 @@ from lev_runtime.text_processing import TextProcessing
 from ..edits import Edit, placed, whole_words
 from .backend import Answer, Backend, Rewriting
 
-if TYPE_CHECKING:
-    from lev_plugins.inference.editor import LevenshteinEditor
-
 _SMALLEST = 1e-9
 
 
 class LevenshteinBackend(Backend):
-    """A :class:`~.backends.Backend` over Algorithm 2 of the Levenshtein Transformer paper.
+    """A :class:`.Backend` over Algorithm 2 of the Levenshtein Transformer paper.
 
     The probability of a change is that of its trace (:func:`rewriting`).
     """
 
-    def __init__(self, editor: "LevenshteinEditor", knows_spaces: bool, max_iter: int = 10) -> None:
+    def __init__(self, editor: TextEditor[Any], knows_spaces: bool, max_iter: int = 10) -> None:
         self.editor = editor
+        self.processing = editor.text_processing
         self.knows_spaces = knows_spaces
         self.max_iter = max_iter
-        self.processing = TextProcessing(editor.tokenizer, editor.bpe)
         source, target, *_ = editor.limits
         self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
+
+    @classmethod
+    def of_export(cls, editor: Editor) -> Self:
+        """Returns the backend of an exported model."""
+        codec = editor.codec
+        knows_spaces = codec.bpe != "characters" or codec.encode(" ") in editor.source.symbols
+        return cls(editor, knows_spaces)
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
         traces = self.editor.edit(units, units, max_iter=self.max_iter, batch_size=batch_size)
-        unknown = self.editor.task.tgt_dict.unk_word
         answers: list[Answer | None] = []
         for text, trace in zip(units, traces, strict=True):
-            answers.append(rewriting(trace, unknown).answer(text, self.processing))
+            answers.append(rewriting(trace, self.editor.unknown).answer(text, self.processing))
         return answers
 
 

@@ -1,13 +1,12 @@
 """Models that ``lev-export`` wrote, which need neither torch nor fairseq."""
 
-import os
+import glob
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lev_plugins.io.model_files import find_checkpoint
 from lev_runtime.batching import in_batches
 from lev_runtime.errors import UserError
-from lev_runtime.folder import is_export
+from lev_runtime.folder import Folder, is_export
 from lev_runtime.prefixes import Prefixes, PrefixModel
 from lev_runtime.text_processing import TextProcessing, Tokens
 
@@ -28,7 +27,7 @@ class Exported(Searching):
         beam: width of the search.
     """
 
-    def __init__(self, folder: str, beam: int = 5) -> None:
+    def __init__(self, folder: str | Folder, beam: int = 5) -> None:
         if beam < 1:
             raise UserError(f"beam={beam}: must be 1 or more")
         self.model = PrefixModel(folder, THREADS)
@@ -124,16 +123,9 @@ def serves(path: str, options: Mapping[str, Any]) -> bool:
     if not is_export(path):
         return False
     asked = [name for name, value in options.items() if value]
-    if asked and not _has_checkpoint(path):
+    if asked and not glob.glob(f"{glob.escape(path)}/*.pt"):
         raise UserError(
             f"{asked[0]}={options[asked[0]]}: {path} is an export, which has its own text "
             "processing and computes on the CPU; leave it out"
         )
     return not asked
-
-
-def _has_checkpoint(path: str) -> bool:
-    try:
-        return os.path.isfile(find_checkpoint(path))
-    except UserError:
-        return False

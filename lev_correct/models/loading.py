@@ -1,24 +1,28 @@
 """From a path to the backend that serves its kind of model, and to one that ranks."""
 
+import contextlib
+import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import entry_points
+from typing import Any
 
-from lev_plugins.io.model_files import find_checkpoint
+from lev_runtime.editor import MODEL as EDITOR
+from lev_runtime.editor import Editor
 from lev_runtime.errors import UserError
-from lev_runtime.extras import require_extra
-from lev_runtime.folder import is_export
+from lev_runtime.extras import MissingExtra, require_extra
+from lev_runtime.folder import Folder, is_export
 
 from ..ranking.ranking import Ranker, defaults
 from ..settings import Settings
 from .backend import Backend
-from .exported import Exported, serves
+from .editor import LevenshteinBackend
+from .exported import THREADS, Exported, serves
 from .searching import Searching
-
-if TYPE_CHECKING:
-    import torch
 
 #: Units that are ranked as single words; None: what settings without a unit were tuned for.
 WORDS = (None, "word", "letters")
+#: Entry points by which other packages read what this one does not.
+GROUP = "lev_correct.backends"
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
 LISTED = 30.0
 
@@ -26,7 +30,7 @@ LISTED = 30.0
 def load_backend(
     path: str,
     data: str | None = None,
-    device: "str | torch.device | None" = None,
+    device: Any = None,
     beam: int | None = None,
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
@@ -43,26 +47,43 @@ def load_backend(
         **text_options,
     }
     if serves(path, needs_torch):
-        return Exported(path, 5 if beam is None else beam)
+        return exported_backend(path, beam)
     asked = [f"{name}={value}" for name, value in needs_torch.items() if value]
-    require_reader(path, *asked[:1])
-    from lev_plugins.inference.correcting.checkpoints import (
-        checkpoint_backend,  # torch and fairseq are slow to import
-    )
-
-    return checkpoint_backend(path, data, device, beam, precision, text_options, draft_guided)
+    load = plugin("backend", path, *asked[:1])
+    backend: Backend = load(path, data, device, beam, precision, text_options, draft_guided)
+    return backend
 
 
-def require_reader(path: str, option: str = "") -> None:
-    """Raises :class:`UserError` where there is no checkpoint, or nothing that reads it.
+def exported_backend(path: str, beam: int | None = None) -> Backend:
+    """Loads the model of an export: one that edits, or one that writes from left to right."""
+    folder = Folder(path)
+    if folder.model != EDITOR:
+        return Exported(folder, 5 if beam is None else beam)
+    if beam is not None:
+        raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
+    return LevenshteinBackend.of_export(Editor(folder, THREADS))
+
+
+def plugin(name: str, path: str, option: str = "") -> Any:
+    """Returns what an installed package does with checkpoints: its entry point of this name.
 
     Args:
-        option: that an export was given and that needs the checkpoint beside it.
+        name: "backend" loads a corrector's model, "labeler" one that predicts.
+        path: of the checkpoint that needs it.
+        option: that an export was given and that needs the checkpoint next to it.
+
+    Raises:
+        UserError: there is no such file, or nothing that is installed reads checkpoints.
     """
-    find_checkpoint(path)
+    for entry in entry_points(group=GROUP, name=name):
+        with contextlib.suppress(MissingExtra):
+            return entry.load()
+    if not os.path.exists(path):
+        raise UserError(f"checkpoint {path} does not exist")
     exports = "(lev-export exports it where it was trained)"
     what = option if is_export(path) else f"{path} is a checkpoint of fairseq's {exports} and"
     require_extra("train", what=what)
+    raise UserError(f"{what} needs lev_plugins, which is not installed")
 
 
 def ranked(

@@ -11,7 +11,6 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
-from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -19,7 +18,6 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from lev_runtime.batching import by_budget
 from lev_runtime.errors import UserError
 
-from ..page import render
 from .model import Runner, ServedModel
 from .schema import (
     MAX_CHARS,
@@ -113,11 +111,8 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 def _add_page(app: FastAPI, info: Result) -> None:
-    rules = Markup((STATIC / "page.css").read_text("utf-8"))
-    style = render("style.css", edits=True, rules=rules)  # begins as that of the other pages
     page = (STATIC / "index.html").read_text("utf-8")
     app.add_route("/", lambda _: Response(page, media_type="text/html"))
-    app.add_route("/static/style.css", lambda _: Response(style, media_type="text/css"))
     app.add_route("/health", lambda _: JSONResponse({"status": "ok"}))
     app.add_route("/info", lambda _: JSONResponse({**info, "chars": MAX_CHARS}))
     app.mount("/static", StaticFiles(directory=STATIC))

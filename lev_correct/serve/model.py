@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lev_runtime
-from lev_plugins.io.model_files import find_checkpoint
+from lev_runtime.editing import TextEditor
 from lev_runtime.editor import Editor
 from lev_runtime.errors import UserError
 from lev_runtime.folder import Folder, is_export
@@ -14,11 +14,10 @@ from lev_runtime.labeler import Labeler
 from lev_runtime.labeling import TextLabeler
 from lev_runtime.markup import escape_markup, write_mark
 from lev_runtime.prefixes import MODEL as LEFT_TO_RIGHT
-from lev_runtime.text_processing import TextProcessing
 
 from .. import Corrector, Edit
 from ..models.editor import LevenshteinBackend, trace_edits
-from ..models.loading import require_reader
+from ..models.loading import plugin
 from .schema import (
     CorrectRequest,
     EditRequest,
@@ -26,9 +25,6 @@ from .schema import (
     Result,
     Sentence,
 )
-
-if TYPE_CHECKING:
-    from lev_plugins.inference.editor import LevenshteinEditor
 
 #: What the page shows where the model is that of the package: a name, and text to begin with.
 PACKAGED = {
@@ -68,23 +64,14 @@ def load(
         options = {**processing, "data": data, "device": device, "settings": settings}
         _refuse(options, "an export has its own, and computes on the CPU")
         return serve_export(path)
-    if path is None or is_export_of or _task(path) != "enct5":
+    labeler = None if path is None or is_export_of else plugin("labeler", path)(path)
+    if labeler is None:
         more: dict[str, Any] = {"settings": settings, "draft_guided": draft_guided, **processing}
         served = serve_corrector(Corrector.from_pretrained(path, data, device, **more))
         return served if path else replace(served, info={**served.info, **PACKAGED})
-    from lev_plugins.inference.enct5 import EncT5
-
     _refuse({"draft_guided": draft_guided}, "an EncT5 writes no text")
     _refuse({**processing, "data": data, "settings": settings}, "an EncT5 has its own")
-    return serve_predictor(EncT5.from_pretrained(path, device=device))
-
-
-def _task(path: str) -> str:
-    """Of a checkpoint."""
-    require_reader(path)
-    from lev_plugins.inference.checkpoints import names_in  # torch and fairseq are slow to import
-
-    return names_in(find_checkpoint(path))["task"]
+    return serve_predictor(labeler(device=device))
 
 
 def _refuse(options: Mapping[str, str | bool | None], why: str) -> None:
@@ -100,8 +87,7 @@ def serve_export(path: str) -> ServedModel:
     if isinstance(model, Labeler):
         return serve_predictor(model)
     assert isinstance(model, Editor)  # a corrector serves what writes from left to right
-    processing = TextProcessing(bpe=model.codec)
-    return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model, processing)})
+    return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
 
 
 def serve_corrector(corrector: Corrector) -> ServedModel:
@@ -111,7 +97,7 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     runners: dict[str, Runner] = {"correct": partial(_correct, corrector)}
     if isinstance(backend, LevenshteinBackend):
         info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
-        runners["edit"] = partial(_edit, backend.editor, backend.processing)
+        runners["edit"] = partial(_edit, backend.editor)
     return ServedModel(info, runners)
 
 
@@ -126,12 +112,7 @@ def serve_predictor(model: TextLabeler) -> ServedModel:
     return ServedModel(info, {"predict": partial(_predict, model)})
 
 
-def _edit(
-    editor: "LevenshteinEditor | Editor",
-    processing: TextProcessing,
-    asked: EditRequest,
-    rows: Sequence[Any],
-) -> list[Result]:
+def _edit(editor: TextEditor[Any], asked: EditRequest, rows: Sequence[Any]) -> list[Result]:
     drafts = [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)]
     options = asked.model_dump(exclude={"sentences"})
     nbest = editor.edit_nbest(
@@ -150,7 +131,7 @@ def _edit(
             trace = replace(trace, draft=row.draft)
             record = trace.to_dict()
             hypothesis = {key: record[key] for key in _SHOWN}
-            hypothesis["edits"] = _records(trace_edits(trace, processing))
+            hypothesis["edits"] = _records(trace_edits(trace, editor.text_processing))
             hypotheses.append(hypothesis)
         results.append({"source": row.source, "draft": row.draft, "hypotheses": hypotheses})
     return results

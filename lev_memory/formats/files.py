@@ -267,7 +267,7 @@ def read_settings(path: Path) -> dict[str, Any]:
 def require_work(work: Path) -> None:
     """Refuses a WORK that is no folder."""
     if not work.is_dir():
-        raise UserError(f"{work} is no folder; tm.py prepare makes it")
+        raise UserError(f"{work} is no folder; lev-memory prepare makes it")
 
 
 def replace_file(path: Path, data: bytes, backup: bool = False) -> None:

@@ -32,17 +32,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     require_extra("train", "export")
-    from lev_correct import settings
-
     from ..export.folder import export
+    from ..inference.correcting import settings_writer
 
-    tuned = settings.beside(args.checkpoint)
-    use = settings.read(tuned) if tuned else None
-
-    def write_settings(folder: str) -> None:
-        if use is not None:
-            settings.write(use, folder, prepare=True)
-
+    write_settings = settings_writer(args.checkpoint)
     processing = text_processing(args)
     export(args.checkpoint, args.out, args.int8, args.data, write_settings, **processing)
     print(f"{args.out}: exported for lev_runtime")

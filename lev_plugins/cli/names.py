@@ -10,17 +10,20 @@ from typing import NoReturn
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import RUN, version
 from lev_runtime.io.output import standard_output
 
-PACKAGE = (__package__ or "").partition(".")[0]
-RUN = f"python -m {PACKAGE}"
-
-
-#: what each does, in a line; its module has its name
+#: the commands of other packages, and their modules; those of this one have their names
+ELSEWHERE = {
+    "correct": "lev_correct.cli.main",
+    "serve": "lev_correct.cli.serve",
+    "memory": "lev_memory.cli",
+}
+#: what each does, in a line
 COMMANDS = {
     "correct": "correct text, or tune a corrector",
     "serve": "serve a page and an HTTP interface for a model",
-    "trace": "show what a model did: iterations of a LevT, or gates",
+    "trace": "show what a LevT did, iteration by iteration",
     "report": "score outputs of fairseq-generate, or plain text",
     "tune": "choose the empty penalty and deletion threshold of a LevT",
     "preprocess": "binarise source, target and drafts",
@@ -29,6 +32,7 @@ COMMANDS = {
     "predict": "predict classes, values, labels or tags with an EncT5",
     "average": "average the parameters of checkpoints",
     "export": "export a trained model for lev_runtime (no torch, no fairseq)",
+    "memory": "update a translation memory after its sources have changed",
     "embeddings": "learn embeddings that a training starts from",
     "backbone": "inspect a pre-trained model, write its dictionary",
 }
@@ -37,12 +41,6 @@ COMMANDS = {
 def run_script() -> NoReturn:
     """Run the command that the name of the running console script stands for, and exit."""
     run_cli(lambda: load(os.path.basename(sys.argv[0])).main())
-
-
-def prog(command: str) -> str:
-    """How ``command`` was typed, for its usage and example lines."""
-    typed = sys.argv[0] if sys.argv else ""
-    return typed if typed == f"{RUN} {command}" else f"lev-{command}"
 
 
 def main(argv: Sequence[str] | None = None) -> int | None:
@@ -65,14 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int | None:
     return None
 
 
-def version() -> str:
-    """The package and its version."""
-    return f"{PACKAGE} {import_module(PACKAGE).__version__}"
-
-
 def load(command: str) -> ModuleType:
     """The module of a command; raises :class:`UserError` where there is none."""
     name = command.removeprefix("lev-").replace("_", "-")
     if name not in COMMANDS:
         raise UserError(f"no command {command}; {RUN} lists them")
-    return import_module(f".{name.replace('-', '_')}", __package__)
+    own = f"{__package__}.{name.replace('-', '_')}"
+    return import_module(ELSEWHERE.get(name, own))

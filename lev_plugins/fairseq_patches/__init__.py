@@ -13,30 +13,18 @@ from .error_lines import one_line_errors
 
 
 def apply() -> None:
-    """Work around faults of fairseq in this process; those of trainings once all of it is here."""
+    """Work around faults of fairseq in this process."""
     from . import imports  # slow to import
 
     one_line_errors()
     imports.import_fairseq()
     from . import (  # noqa: F401
-        atomic_saves,
-        bpe_spaces,
-        checkpoints,
-        last_batch,
-        reader_threads,
-        resumed_epochs,
-        symbols,
-    )
-
-    imports.when_complete(_apply_to_trainings)
-
-
-def _apply_to_trainings() -> None:
-    from . import (  # noqa: F401
         adafactor_rate,
         agreement,
+        atomic_saves,
         beginning,
         bleu_start,
+        bpe_spaces,
         checkpoints,
         deferred_logs,
         full_precision,
@@ -44,8 +32,12 @@ def _apply_to_trainings() -> None:
         gradient_norm,
         half_precision,
         language_models,
+        last_batch,
         launch,
+        reader_threads,
+        resumed_epochs,
         split_batches,
+        symbols,
         typed_lines,
     )
 

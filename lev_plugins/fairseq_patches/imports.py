@@ -1,26 +1,12 @@
-"""Imports fairseq without a word, and of its models no more than are needed."""
+"""Imports fairseq without a word."""
 
 import contextlib
 import importlib
 import logging
 import os
-import pkgutil
-import sys
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
-from typing import Any
+from collections.abc import Iterator
 
-from ..io.patching import Stock, patches
-
-#: packages of fairseq's that import every file beside them when they are imported themselves
-REGISTERING = [
-    f"fairseq.{name}"
-    for name in "scoring optim optim.lr_scheduler models models.huggingface criterions tasks "
-    "model_parallel.criterions model_parallel.models".split()
-]
 # of fairseq's own code: hydra, and torch at its import, while it trains and while it decodes
 _DEPRECATED = (
     "hydra.experimental",
@@ -32,8 +18,6 @@ _DEPRECATED = (
     "'pin_memory' argument is set as true",
     "Support for mismatched key_padding_mask and attn_mask is deprecated",
 )
-_is_complete = True
-_callbacks: list[Callable[[], None]] = []  # to be called once all of fairseq is imported
 
 
 @contextlib.contextmanager
@@ -51,104 +35,12 @@ def untouched_root_logger() -> Iterator[None]:
 
 
 def import_fairseq() -> None:
-    """Import fairseq without a word and without a trace on the root logger.
-
-    Fault: all of its models, tasks and optimizers are imported, with them scipy and sklearn: more
-    time than torch takes. Here only what statements name, the rest once a parser, a training or a
-    checkpoint asks for it, unless somebody has imported fairseq before.
-    """
-    global _is_complete
+    """Import fairseq without a word and without a trace on the root logger."""
     for start in _DEPRECATED:
         warnings.filterwarnings("ignore", rf"\s*{start}")
-    _is_complete = "fairseq" in sys.modules
-    if not _is_complete:
-        with untouched_root_logger(), tempfile.TemporaryDirectory() as empty:
-            _AloneLoader.folder = empty
-            sys.meta_path.insert(0, _AloneFinder)
-            try:
-                importlib.import_module("fairseq.options")
-            finally:
-                sys.meta_path.remove(_AloneFinder)
-        _complete_when_asked()
-    accept_imported_package()
-
-
-class _AloneLoader(SourceFileLoader):
-    """Runs a package of :data:`REGISTERING`, which lists the folder of its ``__file__``."""
-
-    folder = ""  # an empty one
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Runs it as if no file lay beside it."""
-        file = module.__file__
-        module.__file__ = os.path.join(self.folder, "__init__.py")
-        super().exec_module(module)
-        module.__file__ = file
-
-
-class _AloneFinder:
-    """Finds the packages of :data:`REGISTERING`."""
-
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None, target: object = None) -> Any:
-        """See :class:`importlib.abc.MetaPathFinder`."""
-        if name not in REGISTERING:
-            return None
-        spec = PathFinder.find_spec(name, path)
-        if isinstance(spec, ModuleSpec) and spec.origin:
-            spec.loader = _AloneLoader(name, spec.origin)
-        return spec
-
-
-def when_complete(callback: Callable[[], None]) -> None:
-    """Calls it when all of fairseq is imported: now, or once the rest is asked for."""
-    if _is_complete:
-        callback()
-    else:
-        _callbacks.append(callback)
-
-
-def _import_rest() -> None:
-    global _is_complete
-    if _is_complete:
-        return
-    _is_complete = True
     with untouched_root_logger():
-        for package in REGISTERING:
-            path = importlib.import_module(package).__path__
-            for name in sorted(module.name for module in pkgutil.iter_modules(path)):
-                if not name.startswith("_"):
-                    importlib.import_module(f"{package}.{name}")
-    for callback in _callbacks:
-        callback()
-
-
-def _complete_when_asked() -> None:
-    from fairseq import checkpoint_utils, options
-    from fairseq.dataclass import initialize
-    from fairseq.models import ARCH_MODEL_REGISTRY
-    from fairseq.tasks import TASK_REGISTRY
-
-    def complete(stock: Stock, *args: Any, **named: Any) -> Any:
-        _import_rest()
-        return stock(*args, **named)
-
-    for owner, name in (
-        (options, "get_parser"),
-        (initialize, "hydra_init"),
-        (initialize, "add_defaults"),
-    ):
-        patches(owner, name)(complete)
-
-    @patches(checkpoint_utils, "_upgrade_state_dict")
-    def upgrade_state_dict(stock: Stock, state: Any) -> Any:
-        cfg = state.get("cfg") or {}
-        for section, registry in (("model", ARCH_MODEL_REGISTRY), ("task", TASK_REGISTRY)):
-            settings = cfg.get(section)
-            name = getattr(settings, "_name", None) or getattr(settings, "arch", None)
-            if name not in registry:
-                _import_rest()
-        return stock(state)
+        importlib.import_module("fairseq.options")
+    accept_imported_package()
 
 
 def accept_imported_package() -> None:

@@ -17,6 +17,7 @@ from lev_runtime.editing import Decode, TextEditor, check_lengths
 from lev_runtime.history import EditTrace
 from lev_runtime.markup import parse_markup
 from lev_runtime.records import EditHypothesis
+from lev_runtime.text_processing import TextProcessing
 
 from ..data.batch import Batch, TextEncoder
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
@@ -98,6 +99,16 @@ class LevenshteinEditor(TextEditor[Sentence]):
     def device(self) -> torch.device:
         """Where the models are."""
         return next(self.models[0].parameters()).device
+
+    @property
+    def text_processing(self) -> TextProcessing:
+        """See the base class."""
+        return TextProcessing(self.tokenizer, self.bpe)
+
+    @property
+    def unknown(self) -> str:
+        """See the base class."""
+        return self.task.tgt_dict.unk_word
 
     @property
     def limits(self) -> tuple[int, ...]:

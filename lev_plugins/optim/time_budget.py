@@ -125,7 +125,7 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         total = 3600 * cfg.stop_time_hours
         left = max(total - self.seconds, 0.0)
         share = 1 - left / total
-        metrics.log_scalar("minutes_left", left / 60, weight=0, priority=750, round=1)
+        metrics.log_scalar("minutes_left", left / 60, weight=0, priority=750, round=2)
         self.optimizer.time_share = share  # type: ignore[attr-defined]
         if share < cfg.warmup_share:
             rate = peak * share / cfg.warmup_share

@@ -1,17 +1,12 @@
-"""Edits as lines of text, after Figure 3 of the Levenshtein Transformer paper, and as a page.
+"""Edits as lines of text, after Figure 3 of the Levenshtein Transformer paper.
 
-Text is marked as wdiff does: ``[-deleted-]`` and ``{+inserted+}``. The page follows the reader's
-light or dark setting and tells deletions from insertions by line as well as by colour.
+Text is marked as wdiff does: ``[-deleted-]`` and ``{+inserted+}``.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from itertools import groupby
 
-from markupsafe import Markup
-
-from lev_correct.page import markup, render
 from lev_runtime.history import (
     EditTrace,
     Iteration,
@@ -25,8 +20,6 @@ _SYMBOL = re.compile("<.+>", re.DOTALL)
 Runs = list[tuple[Mark, str]]
 
 PLAIN: dict[Mark, str] = {"kept": "{}", "deleted": "[-{}-]", "inserted": "{{+{}+}}"}
-HTML: dict[Mark, str] = {"kept": "{}", "deleted": "<del>{}</del>", "inserted": "<ins>{}</ins>"}
-FEW = 10  # sentences whose histories are shown unfolded
 ENDINGS: dict[Termination, str] = {
     "unchanged": "nothing to delete, nothing to insert",
     "loop": "an earlier state came back",
@@ -113,32 +106,3 @@ def labelled(name: str, what: str, text: str | None = None) -> str:
     if text is None:
         return f"{name:<15} {what}"
     return f"{name:<15} {what:<6} » {text or '(empty)'}"
-
-
-def render_html(traces: Sequence[EditTrace], title: str) -> str:
-    """The page for ``traces``, in their order."""
-    nets = [trace.net() for trace in traces]
-    count = len(traces)
-    changed, steps = "–", "–"
-    if count:
-        share = sum(net.changed for net in nets) / count
-        changed = f"{100 * share:.1f} %"
-        mean = sum(trace.steps for trace in traces) / count
-        steps = f"{mean:.2f}"
-    deleted = sum(sum(net.deleted) for net in nets)
-    inserted = sum(sum(net.inserted) for net in nets)
-    facts = [
-        ("sentences", f"{count:,}"),
-        ("changed", changed),
-        ("iterations on average", steps),
-        ("tokens deleted", f"{deleted:,}"),
-        ("tokens inserted", f"{inserted:,}"),
-    ]
-    sentences = [(trace, View(trace), ENDINGS[trace.terminated]) for trace in traces]
-    shown = {"sentences": sentences, "unfolded": count <= FEW, "marked": _marked}
-    return render("trace.html", title=title, facts=facts, **shown)
-
-
-def _marked(runs: Runs, joiner: str) -> Markup:
-    shown = [Markup(HTML[mark]).format(markup(run)) for mark, run in runs]
-    return Markup(joiner).join(shown)

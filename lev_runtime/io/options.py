@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lev_plugins.cli.names import prog, version
-from lev_runtime.errors import UserError
+from .. import __version__
+from ..errors import UserError
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
@@ -25,6 +25,18 @@ TEXT_PROCESSING = {
     "hf_directory": "folder for --bpe hf",
 }
 HELP_ALL = "--help-all"
+RUN = "python -m lev_plugins"  #: runs a command by its name
+
+
+def prog(command: str) -> str:
+    """Returns how ``command`` was typed, for its usage and example lines."""
+    typed = sys.argv[0] if sys.argv else ""
+    return typed if typed == f"{RUN} {command}" else f"lev-{command}"
+
+
+def version() -> str:
+    """Returns the distribution and its version."""
+    return f"lev_plugins {__version__}"
 
 
 class _Help(argparse.Action):

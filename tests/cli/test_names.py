@@ -14,8 +14,8 @@ from lev_runtime.io.options import adder, make_parser
 
 def test_every_command_of_the_list_has_a_module_and_a_console_script(root):
     scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
-    wanted = [f"lev-{name}" for name in names.COMMANDS]
-    assert scripts == dict.fromkeys(wanted, "lev_plugins.cli.names:run_script")
+    homes = {name: "lev_plugins.cli.names" for name in names.COMMANDS} | names.ELSEWHERE
+    assert scripts == {f"lev-{name}": f"{home}:run_script" for name, home in homes.items()}
     text = (root / "user_dir.md").read_text(encoding="utf-8")
     assert [name for name in names.COMMANDS if f"[{name}](" not in text] == []
 

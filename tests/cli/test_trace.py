@@ -1,4 +1,4 @@
-"""Edits as text, as a page and as JSON, and the command that writes them."""
+"""Edits as text and as JSON, and the command that writes them."""
 
 import io
 import json
@@ -14,17 +14,20 @@ import saved
 import tiny
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 from refusals import refusal
-from test_pages import RISKY
 
 from lev_plugins.cli import trace as command
 from lev_plugins.inference.editor import LevenshteinEditor
-from lev_plugins.reports import gates
-from lev_plugins.reports.traces import render_html, render_text
+from lev_plugins.reports.traces import render_text
 from lev_runtime.history import EditTrace, Iteration
 from lev_runtime.io.lines import BATCHES_PER_CHUNK
 from lev_runtime.io.output import printable
 from lev_runtime.source_change import MARKS
+
+RISKY = st.text(
+    st.sampled_from("<>&\"'/\0\x1b\u2028\u202e\n\t\\{}%-!ab é") | st.characters(), min_size=1
+)
 
 
 def edit(*words: str) -> Iteration:
@@ -94,43 +97,6 @@ def test_text_holds_no_control_characters_but_line_ends(risky):
     shown.encode("utf-8")  # no lone surrogates
 
 
-def test_the_pages_header_sums_up():
-    traces = [
-        traced(edit("-a", "+b", "+c"), edit("b", "-c"), edit("b")),
-        traced(edit("a", "+b")),
-        traced(edit(*"ac", "-c", "-c", "o", "+m", "+m", *"odate")),
-    ]
-    page = render_html(traces, "title")
-    facts = re.findall(r"<dt>.*?</dt><dd>(.*?)</dd>", page)
-    assert facts == ["3", "100.0 %", "1.33", "3", "4"]
-    assert "1 iteration, then" in page and page.count("<details open>") == 3
-    assert ">ac<del>cc</del>o<ins>mm</ins>odate</p>" in page
-    assert render_html([traced()] * 50, "title").count("<details>") == 50
-
-
-# Gates -----------------------------------------------------------------------------------------
-
-
-def test_each_token_stands_with_its_probability_and_gates_that_are_off_are_left_out():
-    sides = ["girl", "crickter", "</s>"], ["girl", "</s>"]
-    values = {"mask": [0.05, 0.97, 0.0], "copy": [0.5, 0.25], "generate": [0.5] * 2, "skip": None}
-    record = gates.Record(
-        *(1, "girl crickter", sides[0]),
-        **{"target": "girl", "target_tokens": sides[1], "log_probability": [-0.1] * 2, **values},
-    )
-    assert gates.render_text(record).splitlines() == [
-        "(line 1)        source » girl crickter",
-        "                target » girl",
-        "                mask   » girl 5  crickter 97  </s> 0",
-        "                copy   » girl 50  </s> 25",
-        "                generate » girl 50  </s> 50",
-    ]
-    page = gates.render_html([record], "Gates")
-    cells = re.findall(r'--p: ([0-9.]+)" title="\1"><b>(.*?)</b><i>(\d+)</i>', page)
-    assert cells[:2] == [("0.0500", "girl", "5"), ("0.9700", "crickter", "97")]
-    assert len(cells) == 3 + 2 * 2 and page.count('class="cell dark"') == 1
-
-
 # Command ---------------------------------------------------------------------------------------
 
 
@@ -198,27 +164,22 @@ def test_a_third_field_is_the_older_source(trace):
     assert record["score"] != pytest.approx(editor.edit(["a b"], ["c"], max_iter=2)[0].score)
 
 
-def test_page_and_json_are_written_beside_the_text(trace):
-    out, err = trace("a \u2028 b\t<b>\nb\u0085\n", "--html", "page", "--json", "lines")
-    assert out.count("(sentence ") == 2 and err.count(" written to ") == 2
+def test_json_is_written_besides_the_text(trace):
+    out, err = trace("a \u2028 b\t<b>\nb\u0085\n", "--json", "lines")
+    assert out.count("(sentence ") == 2 and err.count(" written to ") == 1
     records = [json.loads(line) for line in Path("lines").read_text("utf-8").splitlines()]
     assert [record["source"] for record in records] == ["a \u2028 b", "b\u0085"]
-    page = Path("page").read_text("utf-8")
-    assert "model.pt" in page and "<ins>" in page and "&lt;b&gt;" in page
-    assert sorted(os.listdir()) == ["lines", "page"]
+    assert os.listdir() == ["lines"]
 
 
 @pytest.mark.parametrize(
     ("words", "named"),
     [
         ("--max-iter 0", "--max-iter"),
-        ("--html x --json ./x", "--json"),
-        ("--html -", "--html -"),
         ("--input missing.txt", "missing.txt"),
-        ("--html missing/page.html", "missing/page.html"),
-        ("--beam 3", "--beam"),
+        ("--json missing/lines", "missing/lines"),
         ("--path none.pt", "none.pt"),
-        ("--path {gated}", "--max-iter"),
+        ("--path {gated}", "gated_transformer"),
     ],
 )
 def test_bad_arguments_are_one_line(trace, words, named, tmp_path_factory):
@@ -233,8 +194,7 @@ def test_bad_arguments_are_one_line(trace, words, named, tmp_path_factory):
 )
 @pytest.mark.parametrize("source", ["lines", "-"])
 def test_a_bad_line_is_named_and_leaves_no_files(trace, data, named, source):
-    Path("page").write_text("old")
     Path("lines").write_bytes(data)
-    words = ("--input", source, "--html", "page", "--json", "records")
+    words = ("--input", source, "--json", "records")
     message = refusal(lambda arguments: trace(data, *arguments), *words)
     assert named in message and ("standard input" if source == "-" else source) in message

@@ -5,7 +5,6 @@ One contract for ``pbd_transformer``, ``gated_transformer`` and the autoregressi
 """
 
 import json
-import math
 import re
 import shutil
 from collections.abc import Callable
@@ -180,35 +179,6 @@ def test_a_training_resumed_is_the_one_that_never_stopped(system, second, tmp_pa
 
 
 # ---------------------------------------------------------------- what is particular
-
-
-def gates_of(system: System, more: str, stdin: str) -> Result:
-    command = f"python -m lev_plugins trace --path {system.checkpoint} --beam 4"
-    return system.commands(f"{command} --bpe none --json {more}", system.folder, stdin=stdin)
-
-
-def test_the_gates_are_those_of_what_beam_search_writes(built, tmp_path):
-    gated, page = built("gated"), tmp_path / "gates.html"
-    lines = "".join(f"{line}\n" for line in gated.lines)
-    result = gates_of(gated, f"--html {page} --batch-size 4", stdin=lines)
-    assert result.code == 0, result.err
-    records = [json.loads(line) for line in result.out.splitlines()]
-    generated = gated.done(gated.generate("--max-len-a 1"))
-    assert [record["line"] for record in records] == list(range(1, 12))
-    assert [record["source"] for record in records] == gated.lines
-    assert [record["target"] for record in records] == generated.texts("H")
-    for number, record in enumerate(records):
-        (printed,) = generated.lines("P")[number]
-        scores = [math.log(2) * float(score) for score in printed.split()]
-        assert record["log_probability"] == pytest.approx(scores, abs=1e-4)
-        for copied, written in zip(record["copy"], record["generate"], strict=True):
-            assert copied + written == pytest.approx(1, abs=1e-5)
-        assert record["skip"] is None
-        assert len(record["mask"]) == len(record["source_tokens"])
-    assert page.read_text().count("<article>") == 11
-    for lines in ("a\nb\tc\n", "a\n" + "a " * 1100 + "\n"):
-        assert "line 2: " in gates_of(gated, f"--html {tmp_path}/no.html", stdin=lines).error
-    assert not (tmp_path / "no.html").exists()
 
 
 # ---------------------------------------------------------------- a backbone

@@ -184,9 +184,9 @@ def test_tf32_is_for_gpus_that_have_it_where_torch_was_told_nothing(
             torch.backends.cuda.matmul.fp32_precision = "none"
 
 
-@pytest.mark.parametrize("module", ["lev_plugins", "lev_plugins.inference"])
-def test_attention_of_cudnn_is_off_in_every_process_that_loads_the_package(module):
-    code = f"import {module}, fairseq, torch; print(torch.backends.cuda.cudnn_sdp_enabled())"
+@pytest.mark.parametrize("modules", ["fairseq, lev_plugins", "lev_plugins.inference"])
+def test_attention_of_cudnn_is_off_in_every_process_that_registers_the_package(modules):
+    code = f"import {modules}, torch; print(torch.backends.cuda.cudnn_sdp_enabled())"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False"]
 

@@ -20,7 +20,8 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from saved import Malicious, changed, save
 
-from lev_plugins import Corrector, LevenshteinEditor
+from lev_correct import Corrector
+from lev_plugins import LevenshteinEditor
 from lev_plugins.fairseq_patches import trust
 from lev_plugins.fairseq_patches.trust import origin
 from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask

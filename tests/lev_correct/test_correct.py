@@ -106,10 +106,7 @@ def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
         (".", r"\."),
         ("--edits no/e.jsonl", "no/e.jsonl"),
         ("--edits words --protect-words words", "--edits .* words"),
-        ("--edits e --html e", "--html .* --edits e"),
         ("--edits -", "--edits -"),
-        ("--check --edits - --html -", "--html -"),
-        ("--output-dir o words --edits - --html -", "--html -"),
         ("--output-dir o", "--output-dir"),
         ("--output-dir o words -", "--output-dir"),
         ("--output-dir . words", r"--output-dir \. .* words"),
@@ -235,37 +232,12 @@ def test_of_a_folder_no_hidden_file_no_binary_and_no_output_is_read(run):
 
 def test_a_run_that_ended_is_resumed_and_its_reports_have_its_own_files(run):
     put(in__a=b"teh\n", in__b=b"teh bad")
-    flags = "in --output-dir out --edits e.jsonl --html e.html"
+    flags = "in --output-dir out --edits e.jsonl"
     with refuses("no memory"):
         run(b"", flags)
     assert tree().keys() == {"in/a", "in/b", "out/a"}
     put(in__b=b"teh")
     run(b"", flags)
-    assert {edit["file"] for edit in edits()} == {"in/b"} and "in/a" not in Path(
-        "e.html"
-    ).read_text()
-    for flag in ("--edits", "--html"):
-        printed = run(b"", f"in in/a --output-dir o{flag} {flag} -")
-        assert b"in/a" in printed and tree(f"o{flag}")["a"] == b"the\n"
-
-
-def test_the_page_has_the_lines_that_changed_file_by_file(run, monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    put(in__a=b"\xef\xbb\xbfno\n\nteh <b>\tcat\r\n" + b"no\n", in__b=b"no\n", in__c=b"teh\nx ab\n")
-    words = {"teh": "the", "ab": "xb"}
-    run(b"", "in --output-dir out --edits e.jsonl --html e.html --protect ab", words)
-    page = Path("e.html").read_text()
-    edit = '<del>teh</del><ins class="s0">the</ins><sub>0.25</sub>'
-    assert page.count(edit) == 2 and f"{edit} &lt;b&gt;    cat</p>" in page
-    for text in (
-        "<dt>files</dt><dd>3</dd>",
-        "<dt>lines</dt><dd>7</dd>",
-        "<dt>edits applied</dt><dd>2</dd>",
-        "<dt>not applied</dt><dd>1</dd>",
-        "<bdi>in/c</bdi>",
-        "<h2>line 3</h2>",
-    ):
-        assert text in page
-    assert "in/b" not in page
-    assert [edit["applied"] for edit in edits()] == [True, True, False], "one run has one count"
-    assert "2 of 3 edits" in sys.stderr.getvalue()
+    assert {edit["file"] for edit in edits()} == {"in/b"}
+    printed = run(b"", "in in/a --output-dir o --edits -")
+    assert b"in/a" in printed and tree("o")["a"] == b"the\n"

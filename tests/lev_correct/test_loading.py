@@ -12,12 +12,12 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from refusals import refuses
 from saved import changed, save
 
+from lev_correct import Corrector
 from lev_correct.cli import main as correct
 from lev_correct.models.editor import LevenshteinBackend
 from lev_correct.ranking.ranking import Ranker, defaults
-from lev_plugins import Corrector, UserError
-from lev_plugins.inference.correcting.autoregressive import Autoregressive
-from lev_plugins.inference.correcting.generating import Generating
+from lev_plugins import UserError
+from lev_plugins.inference.correcting import Autoregressive, Generating
 
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 

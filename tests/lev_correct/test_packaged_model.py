@@ -12,9 +12,9 @@ import torch
 from refusals import refuses
 from saved import changed, save
 
+from lev_correct import Corrector
 from lev_correct.cli import main as correct
 from lev_correct.packaged import ENGLISH_SPELLING, installed_misspellings
-from lev_plugins import Corrector
 from lev_plugins.inference.checkpoints import load_state
 from lev_runtime.io.text_files import read_lines
 

@@ -20,6 +20,7 @@ pytest.importorskip("uvicorn")
 import uvicorn  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
+from lev_correct import Corrector  # noqa: E402
 from lev_correct.cli import serve  # noqa: E402
 from lev_correct.models.editor import LevenshteinBackend  # noqa: E402
 from lev_correct.serve import app, protocol  # noqa: E402
@@ -31,7 +32,6 @@ from lev_correct.serve.model import (  # noqa: E402
     serve_predictor,
 )
 from lev_correct.serve.schema import Sentence, size  # noqa: E402
-from lev_plugins import Corrector  # noqa: E402
 from lev_plugins.export.folder import (  # noqa: E402
     editor_writer,
     labeler_writer,

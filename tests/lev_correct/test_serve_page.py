@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_pages import PAYLOADS
 
 pytest.importorskip("fastapi")
 uvicorn = pytest.importorskip("uvicorn")
@@ -27,6 +26,31 @@ from lev_correct.serve.app import make_app  # noqa: E402
 from lev_correct.serve.model import ServedModel  # noqa: E402
 from lev_runtime.errors import UserError  # noqa: E402
 from lev_runtime.io.output import printable  # noqa: E402
+
+#: text that would run on a page that took it for HTML
+DO = "document.title='DONE'"
+PAYLOADS = (
+    f"</title><script>{DO}</script>",
+    f"</style><script>{DO}</script>",
+    f"</p></article></main><script>{DO}</script>",
+    f"--><script>{DO}</script><!--",
+    f'"><img src=x onerror="{DO}">',
+    f"'><img src=x onerror={DO}>",
+    f'" autofocus onfocus="{DO}" x="',
+    f"<svg onload={DO}>",
+    f"<iframe srcdoc='<script>parent.{DO}</script>'></iframe>",
+    f'<a href="javascript:{DO}" id=link>a</a><script>link.click()</script>',
+    '<meta http-equiv="refresh" content="0; url=about:blank">',
+    "<plaintext>",
+    "<!--",
+    "<style>* { display: none }</style>",
+    f"\0<script>{DO}</script>\u2029",
+    f"&lt;script&gt;{DO}&lt;/script&gt;",
+    f"+ADw-script+AD4-{DO}+ADw-/script+AD4-",
+    f"\ufeff<script>{DO}</script>\u202e",
+    f"\ud800<script>{DO}</script>",
+    "{title} {{ 7 * 7 }} {0} %s $x",
+)
 
 DRIVER = shutil.which("chromedriver")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)

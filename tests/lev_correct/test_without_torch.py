@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
+from lev_correct import Corrector
 from lev_correct.evidence import language_identifier
 from lev_correct.evidence.languages import LANGUAGES
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.words.lexicon import Bigrams, Lexicon
-from lev_plugins import Corrector
 from lev_plugins.cli import export
 from lev_runtime.io.text_files import read_lines
 
@@ -27,9 +27,9 @@ class Blocked:
             raise ImportError(f"{name} is blocked")
 sys.meta_path.insert(0, Blocked)
 """
-COMMAND = "sys.argv[0] = 'lev-correct'\nfrom lev_plugins.cli import correct\ncorrect.main()"
+COMMAND = "sys.argv[0] = 'lev-correct'\nfrom lev_correct.cli.main import main\nmain()"
 PYTHON = """
-from lev_plugins import Corrector
+from lev_correct import Corrector
 sys.stdout.write(Corrector.from_pretrained().correct(["Teh end."])[0].text)
 """
 SERVER = """

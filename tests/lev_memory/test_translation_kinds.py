@@ -3,16 +3,10 @@ is left alone."""
 
 import pytest
 from refusals import refuses
-from test_translation_files import (
-    Editor,
-    files,
-    fill,
-    proposer,
-    translated,
-    units,
-    written,
-)
+from test_translation_files import Editor, fill, proposer, translated, written
 from test_translation_formats import match, trans_unit, xliff
+
+from lev_memory.formats import files, units
 
 XLIFF_2 = (
     '<xliff version="2.0" xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en" trgLang="it">'

@@ -9,14 +9,11 @@ from pathlib import Path
 
 import polib
 import pytest
-from example_scripts import EXAMPLES, modules
 from refusals import refuses
 
+from lev_memory import cli, evaluate, prepare, proposals, propose, train
 from lev_plugins.inference.checkpoints import load_state
 
-FOLDER = "translation_memory"
-NAMES = "tm prepare train evaluate propose proposals".split()
-tm, prepare, train, evaluate, propose, proposals = modules(FOLDER, *NAMES)
 STEPS = {"prepare": prepare, "train": train, "evaluate": evaluate, "propose": propose}
 NOUNS = {"file": "fichero", "folder": "directorio", "page": "página", "table": "tabla"}
 VERBS = {"Open": "Abrir", "Close": "Cerrar", "Read": "Leer", "Move": "Mover", "Print": "Imprimir"}
@@ -49,8 +46,8 @@ msgstr "Leer"
 
 
 def step(*words: object) -> int:
-    """A step of tm.py; returns its status."""
-    args = tm.arguments([str(word) for word in words])
+    """A step of lev-memory; returns its status."""
+    args = cli.arguments([str(word) for word in words])
     return STEPS[args.command].run(args)
 
 
@@ -81,7 +78,6 @@ def work(programs, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", programs)
         assert step("train", folder_of_work, "--minutes", 600, *SIZES) == 0
-        assert step("train", folder_of_work, "--minutes", 600, "--concat", *SIZES) == 0
     return folder_of_work
 
 
@@ -99,7 +95,7 @@ def test_from_po_files_to_a_table(work, programs, monkeypatch, capsys):
     assert out.count("decoding") == len(evaluate.THRESHOLDS) + 3
     table = [line for line in out.splitlines() if line.startswith("|")]
     rows = {line.split("|")[1].strip(): line.split("|")[-4:-1] for line in table}
-    names = ["no edits", "repaired by rule", "transformer_concat", "LevT"]
+    names = ["no edits", "repaired by rule", "LevT"]
     assert [name for name in rows if name in names] == names
     assert float(rows["repaired by rule"][2]) >= float(rows["no edits"][2])
     assert {*proposals.settings_of(work).outcomes} == {*proposals.WAYS}
@@ -179,10 +175,10 @@ def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys)
 
 
 def test_the_command_refuses_in_one_line(tmp_path):
-    command = [sys.executable, str(EXAMPLES / FOLDER / "tm.py"), "train", str(tmp_path)]
+    command = [sys.executable, "-m", "lev_plugins", "memory", "train", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert done.stderr.startswith("error: no data in") and "tm.py prepare" in done.stderr
+    assert done.stderr.startswith("error: no data in") and "lev-memory prepare" in done.stderr
 
 
 @pytest.mark.parametrize("left", ["all", "data"])
@@ -204,7 +200,7 @@ def test_what_is_not_there_is_named(tmp_path):
         with refuses(named):
             step(*words)
     (tmp_path / "a.po").write_text(HEADER, "utf-8")
-    with refuses("has no settings", "tm.py evaluate"):
+    with refuses("has no settings", "lev-memory evaluate"):
         step("propose", tmp_path, tmp_path / "a.po")
     with refuses("--precision 2"):
         step("propose", tmp_path, tmp_path / "a.po", "--precision", 2)
@@ -221,9 +217,9 @@ def test_a_time_too_short_to_learn_anything_is_told_with_one_that_is_not(
     for name in ("translation", "model"):
         (tmp_path / name).mkdir()
     (tmp_path / "model.json").write_text(json.dumps(recipe), "utf-8")
-    train.Training(tmp_path, 5, 1, None, []).train("levt")
+    train.Training(tmp_path, 5, 1, None, []).train()
     assert "--minutes 10" in capsys.readouterr().out
-    train.Training(tmp_path, 10, 1, None, []).train("levt")
+    train.Training(tmp_path, 10, 1, None, []).train()
     assert "too few" not in capsys.readouterr().out
 
 
@@ -268,7 +264,7 @@ def test_settings_that_cannot_be_read_are_named(tmp_path):
         (tmp_path / "settings.json").write_text(content, "latin-1")
         with refuses("settings.json"):
             step("propose", tmp_path, tmp_path / "a.po")
-    with refuses("nowhere is no folder", "tm.py prepare"):
+    with refuses("nowhere is no folder", "lev-memory prepare"):
         step("propose", "nowhere", tmp_path / "a.po")
     (tmp_path / "data").mkdir()
     (tmp_path / "text").mkdir()
@@ -294,7 +290,7 @@ def test_an_output_within_the_folder_is_not_filled_again(tmp_path):
         (tmp_path / name).write_text(HEADER, "utf-8")
 
     def targets(*words: object) -> list[str]:
-        args = tm.arguments(["propose", "WORK", *map(str, words)])
+        args = cli.arguments(["propose", "WORK", *map(str, words)])
         paths = propose.paths_of(args)
         return [str(propose.target_of(path, args).relative_to(tmp_path)) for path in paths]
 

@@ -2,7 +2,6 @@
 other digits, separators and boundaries of words."""
 
 import pytest
-from example_scripts import modules
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
@@ -18,7 +17,8 @@ from test_translation_files import (
     written,
 )
 
-codes, scripts = modules("translation_memory", "codes", "scripts")
+from lev_memory.repair import codes, scripts
+
 DIGITS = {"٠": "٠١٢٣٤٥٦٧٨٩", "۰": "۰۱۲۳۴۵۶۷۸۹", "०": "०१२३४५६७८९"}
 #: how languages part thousands and decimals; the digit zero
 STYLES = {

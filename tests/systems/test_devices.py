@@ -18,7 +18,8 @@ from fairseq.sequence_generator import SequenceGenerator
 from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq
 from torch import nn
 
-from lev_plugins import Corrector, LevenshteinEditor
+from lev_correct import Corrector
+from lev_plugins import LevenshteinEditor
 from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig

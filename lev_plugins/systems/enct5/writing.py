@@ -10,10 +10,10 @@ import torch
 from fairseq.data import indexed_dataset
 from torch import Tensor
 
+from lev_runtime import subwords
 from lev_runtime.io.text_files import few
 from lev_runtime.pieces import EOS_ID, UNK_ID, Encoding, Tokenizer
 
-from ...data import subwords
 from .metadata import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, values_of
 from .reading import FileFormat, LabelledText, Labels

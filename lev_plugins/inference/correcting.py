@@ -1,0 +1,305 @@
+"""Models of fairseq's checkpoints in the corrector and its server.
+
+This file alone imports lev_correct, which finds it by entry points (``lev_correct.backends``).
+Shapes: B units, R prefixes of all units at one depth, W of one unit, N tokens before them that
+begin one, V symbols.
+"""
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models import FairseqEncoderDecoderModel
+from fairseq.sequence_generator import SequenceGenerator
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from lev_correct import settings
+from lev_correct.models.backend import Answer, Backend, rewriting
+from lev_correct.models.editor import LevenshteinBackend
+from lev_correct.models.searching import Pair, Searching
+from lev_runtime.batching import in_batches
+from lev_runtime.errors import UserError
+from lev_runtime.labeling import TextLabeler
+from lev_runtime.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
+from lev_runtime.text_processing import Tokens
+
+from ..data.batch import Hypothesis
+from ..nn.decoding import KVCache
+from ..nn.seq2seq.draft_guided import DraftGuidedGenerator
+from ..nn.seq2seq.model import TransformerDecoder
+from ..systems.enct5.task import TASK as ENCT5
+from .checkpoints import (
+    EDITING,
+    device_named,
+    find_checkpoint,
+    load_state,
+    names_in,
+    words_learnt,
+)
+from .editor import LevenshteinEditor
+from .enct5 import EncT5
+from .generation import GeneratingModel, is_generating, load_parts, numbered, subwords
+
+
+def checkpoint_backend(
+    path: str,
+    data: str | None = None,
+    device: str | torch.device | None = None,
+    beam: int | None = None,
+    precision: str = "fp32",
+    processing: Mapping[str, Any] | None = None,
+    draft_guided: bool = False,
+) -> Backend:
+    """Loads a checkpoint; arguments and errors are those of ``load_backend`` of lev_correct."""
+    text_options = processing or {}
+    place, path = device_named(device), find_checkpoint(path)
+    state = load_state(path)
+    name = getattr(state["cfg"].task, "_name", None)
+    if draft_guided and name in EDITING:
+        raise UserError(
+            f"draft-guided decoding: {path} is an edit model and already starts from the "
+            "text; leave it out"
+        )
+    if beam is not None and name in EDITING:
+        raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
+    backend: Generating | LevenshteinBackend
+    if is_generating(state):
+        parts = load_parts(path, state, data, text_options)
+        generator = parts.task.build_generator([parts.model], GenerationConfig())
+        searches = isinstance(generator, SequenceGenerator)
+        if draft_guided and not searches:
+            raise UserError(f"draft-guided decoding: --task {name} has its own generator")
+        backend_class = Autoregressive if searches else Generating
+        beam = 1 if draft_guided else 5 if beam is None else beam
+        backend = backend_class(*parts, beam, place, precision, draft_guided)
+    elif name in EDITING:
+        editor = LevenshteinEditor.from_pretrained(
+            path, data, place, precision, state=state, **text_options
+        )
+        editor.bpe, knows_spaces = subwords(
+            (editor.tokenizer, editor.bpe), text_options, editor.task.src_dict
+        )
+        backend = LevenshteinBackend(editor, knows_spaces)
+    else:
+        raise UserError(
+            f"{path} was trained with --task {name}; a corrector needs --task "
+            "translation_edit, translation or a task derived from it"
+        )
+    backend.words_learnt = words_learnt(state)
+    return backend
+
+
+def checkpoint_labeler(path: str) -> Callable[..., TextLabeler] | None:
+    """Returns what loads an EncT5, with ``device=``; None for a checkpoint of another kind."""
+    if names_in(find_checkpoint(path))["task"] != ENCT5:
+        return None
+    return functools.partial(EncT5.from_pretrained, path)
+
+
+def settings_writer(checkpoint: str) -> Callable[[str], None]:
+    """Returns what writes a corrector's settings and lists into a folder, so that they load at
+    once; it writes nothing where there are none beside the checkpoint."""
+    tuned = settings.beside(checkpoint)
+    use = settings.read(tuned) if tuned else None
+
+    def write(folder: str) -> None:
+        if use is not None:
+            settings.write(use, folder, prepare=True)
+
+    return write
+
+
+class Generating(GeneratingModel, Backend):
+    """A :class:`~.backends.Backend` over the generator of a task.
+
+    The probability of a change is the product of the probabilities, each given the unit and all
+    that is written before it, of the tokens that it writes and of the token right behind them,
+    with which the model goes back to the unit; a deletion has that token alone.
+    """
+
+    def write(
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`."""
+        read = list(map(self.processing.tokens, units))
+        hypotheses = in_batches(self.search, read, map(len, read), batch_size)
+        return list(map(self._answer, units, read, hypotheses))
+
+    def _answer(self, text: str, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
+        """The best hypothesis that came to an end by itself, within the unit's own limit."""
+        most = getattr(self.generator, "max_len", math.inf)
+        limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, most - 1)
+        for hypothesis in hypotheses:
+            written = [self.symbols.get(number) for number in hypothesis["tokens"].tolist()[:-1]]
+            if len(written) < limit:
+                scores = hypothesis["positional_scores"].tolist()
+                return rewriting(unit, written, scores, self._known).answer(text, self.processing)
+        return None
+
+
+#: Prefixes of a source that a decoder reads together.
+TOGETHER = 16
+_NO_LOCK = contextlib.nullcontext()
+
+
+class Prefixes:
+    """What a decoder has read of B sources.
+
+    Up to :data:`TOGETHER` prefixes of a source are a group G, which attends as one sentence does:
+    to the N tokens that any of them begins with, each to its own. A decoder that is no plain
+    :class:`.TransformerDecoder` reads each prefix anew. ``lock``: held while the model computes.
+    """
+
+    def __init__(
+        self,
+        model: FairseqEncoderDecoderModel,
+        inputs: Mapping[str, Tensor],
+        pad: int,
+        lock: AbstractContextManager[object] = _NO_LOCK,
+    ) -> None:
+        self.model, self.pad, self.device = model, pad, inputs["src_tokens"].device
+        self.lock = lock
+        plain = getattr(type(model.decoder), "forward", None) is TransformerDecoder.forward
+        self.branch = plain and model.decoder.bias is None
+        with self.lock, torch.no_grad():
+            self.encoded = model.encoder(**inputs)
+        #: of each block the keys and values of the N + W tokens of each group
+        self.before: list[KVCache] = []
+        #: R × depth, where the tokens of each prefix are among those of all groups; the tokens
+        #: themselves where each is read anew
+        self.tokens = np.zeros((len(inputs["src_tokens"]), 0), dtype=np.int64)
+
+    def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
+        """Log-probabilities of what follows prefixes, R × V; of each its unit, in order, its parent
+        among the prefixes read last, and its last symbol."""
+        with self.lock, torch.no_grad():
+            logs = (self._branched if self.branch else self._anew)(units, parents, symbols)
+        return logs.cpu().numpy()
+
+    def _anew(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Tensor:
+        model = self.model
+        self.tokens = np.concatenate([self.tokens[parents], symbols[:, None]], 1)
+        tokens = torch.from_numpy(self.tokens).to(self.device)
+        sources = torch.from_numpy(units).to(self.device)
+        encoded = model.encoder.reorder_encoder_out(self.encoded, sources)
+        output = model.decoder(tokens, encoder_out=encoded)
+        logs = model.get_normalized_probs(output, log_probs=True)
+        return logs[:, -1].float()
+
+    def _branched(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Tensor:
+        rank = np.arange(len(units)) - np.searchsorted(units, units)
+        column = rank % TOGETHER
+        begins_group = column == 0
+        group = begins_group.cumsum() - 1
+        size = int(group[-1]) + 1
+        width = int(column.max()) + 1
+        seen = self._select(group, column, parents, size, width)
+        tokens = torch.full((size, width), self.pad)
+        tokens[group, column] = torch.from_numpy(symbols)
+        sources = torch.from_numpy(units[begins_group]).to(self.device)
+        model, depth = self.model, self.tokens.shape[1] - 1
+        encoded = model.encoder.reorder_encoder_out(self.encoded, sources)
+        features, self.before = model.decoder.forward_tree(
+            tokens.to(self.device), depth, seen, encoded, self.before
+        )
+        logits = model.decoder.output_layer(features)
+        logs = model.get_normalized_probs((logits, None), log_probs=True).float()
+        return logs[group, column]
+
+    def _select(
+        self, group: Numbers, column: Numbers, parents: Numbers, size: int, width: int
+    ) -> Tensor:
+        """Keeps of the tokens those that the groups begin with: G × W × (N + W), which of them, and
+        of the newest, each prefix has."""
+        tokens = self.tokens[parents]
+        num_symbols = int(self.tokens.max(initial=0)) + 1
+        owned = group[:, None] * num_symbols + tokens
+        keys, number = np.unique(owned, return_inverse=True)
+        owner, token = np.divmod(keys, num_symbols)
+        place = np.arange(len(keys)) - np.searchsorted(owner, owner)
+        count = int(place.max(initial=-1)) + 1
+        if count:
+            kept = np.zeros((size, count), dtype=np.int64)
+            kept[owner, place] = token
+            self.before = [(_at(k, kept), _at(v, kept)) for k, v in self.before]
+        # what is no prefix has itself, so that its softmax is not empty
+        own = np.eye(width, count + width, count, dtype=bool)
+        seen = np.repeat(own[None], size, 0)
+        kept_columns = place[number.reshape(tokens.shape)]
+        seen[group[:, None], column[:, None], kept_columns] = True
+        new = np.concatenate([kept_columns, count + column[:, None]], 1)
+        self.tokens = group[:, None] * (count + width) + new
+        return torch.from_numpy(seen).to(self.device)
+
+
+def _at(states: Tensor, kept: Numbers) -> Tensor:
+    """G' × H × M × D at G × N numbers among G' · M: G × H × N × D."""
+    _, heads, count, dim = states.shape
+    which, place = np.divmod(kept[:, None], count)
+    head = np.arange(heads)[:, None]
+    flat = (which * heads + head) * count + place
+    rows = torch.from_numpy(flat.ravel()).to(states.device)
+    selected = states.reshape(-1, dim).index_select(0, rows)
+    return selected.view(*flat.shape, dim)
+
+
+class Autoregressive(Generating, Searching):
+    """fairseq's beam search where nothing is ranked, else the search of :class:`.Searching`."""
+
+    model: FairseqEncoderDecoderModel
+    generator: SequenceGenerator
+
+    def __init__(self, *parts: Any, **options: Any) -> None:
+        super().__init__(*parts, **options)
+        dictionary = self.task.target_dictionary
+        self.eos = dictionary.eos()
+        self.pad = dictionary.pad()
+        self.number = dictionary.index
+        self.spelling = frozenset(filter(self._known, self.task.source_dictionary.symbols))
+        self.beam = self.generator.beam_size
+        self.longest = self.generator.max_len - 1
+        self.draft_guided = isinstance(self.generator, DraftGuidedGenerator)
+
+    def prefixes(self, units: Sequence[Tokens]) -> tuple[Prefixes, list[int]]:
+        """See :class:`.Searching`."""
+        inputs, order = self._inputs(units)
+        return Prefixes(self.model, inputs, self.pad, self.lock), order
+
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """See :class:`.Searching`; each text is read at once."""
+        # by the length of the unit: its texts, which are about as long, stay together
+        return in_batches(self._scored, pairs, (len(unit) for unit, _ in pairs), batch_size)
+
+    @torch.no_grad()
+    def _scored(self, pairs: Sequence[Pair]) -> list[float]:
+        """Of one batch."""
+        dictionary = self.task.target_dictionary
+        units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
+        inputs, places = self._inputs(units)
+        rows = {units[i]: row for row, i in enumerate(places)}
+        order = torch.tensor([rows[unit] for unit, _ in pairs], device=self.device)
+        targets = [numbered(text, dictionary) for _, text in pairs]
+        wanted = pad_sequence(targets, True, self.pad).to(self.device)
+        eos = torch.tensor([self.eos])
+        shifted = [torch.cat([eos, target[:-1]]) for target in targets]
+        written = pad_sequence(shifted, True, self.pad).to(self.device)
+        with self.lock:
+            read = self.model.encoder.reorder_encoder_out(self.model.encoder(**inputs), order)
+            output = self.model.decoder(written, encoder_out=read)
+            logs = self.model.get_normalized_probs(output, log_probs=True).float()
+        symbol_logs = logs.gather(2, wanted.unsqueeze(2)).squeeze(2)
+        return symbol_logs.masked_fill(wanted.eq(self.pad), 0).sum(1).tolist()
+
+    def _inputs(self, units: Sequence[Tokens]) -> tuple[dict[str, Tensor], list[int]]:
+        """What the encoder reads of units, and where each of its rows stands among them."""
+        batch = self.batch(units)
+        inputs: dict[str, Any] = batch["net_input"]
+        read = {name: value for name, value in inputs.items() if name.startswith("src_")}
+        return read, batch["id"].tolist()
