@@ -33,7 +33,7 @@ class Int8Weight(NamedTuple):
     shape: tuple[int, int]
 
     def in_seven_bits(self, path: Path) -> dict[str, np.ndarray]:
-        """Both by their names, the largest weight of an output being 63 in the place of 127."""
+        """Both by their names, the largest weight of an output being 63 instead of 127."""
         rows, columns = self.shape
         weights = np.fromfile(path, np.int8, rows * columns, offset=self.weight_offset)
         scales = np.fromfile(path, np.float32, columns, offset=self.scales_offset)
@@ -77,11 +77,13 @@ class Session:
     ) -> None:
         options = onnxruntime.SessionOptions()
         self.replaced: list[onnxruntime.OrtValue] = []  # onnxruntime only borrows them
+        smaller: dict[str, np.ndarray] = {}  # by name: layers may share their weights
         for weight in int8 if overflows() else ():
-            for name, values in weight.in_seven_bits(weights_path).items():
-                replacement = onnxruntime.OrtValue.ortvalue_from_numpy(values)
-                self.replaced.append(replacement)
-                options.add_initializer(name, replacement)
+            smaller |= weight.in_seven_bits(weights_path)
+        for name, values in smaller.items():
+            replacement = onnxruntime.OrtValue.ortvalue_from_numpy(values)
+            self.replaced.append(replacement)
+            options.add_initializer(name, replacement)
         options.log_severity_level = _ERRORS_ALONE
         options.intra_op_num_threads = threads or 0
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")

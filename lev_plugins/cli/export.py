@@ -23,7 +23,10 @@ def build_parser() -> argparse.ArgumentParser:
     add = adder(parser)
     add("checkpoint", "checkpoint or its folder", metavar="CHECKPOINT")
     add("out", "new folder, complete or not written at all", metavar="OUT")
-    add("--int8", "8-bit layers: smaller and faster, outputs may change slightly")
+    add(
+        "--int8",
+        "8-bit layers: smaller and faster; near ties may end differently, in every batch alike",
+    )
     add_model_data(add, none=", or none", advanced=True)
     return parser
 

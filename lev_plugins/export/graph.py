@@ -7,7 +7,7 @@ takes five of ONNX's own: at batch 1 half of the time is spent between nodes.
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -22,6 +22,10 @@ ALIGNMENT = 64  # bytes
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 LEAST_QUANTIZED = 4096  #: weights of a layer, as in nn/precision.py
 INT8_LARGEST = 127
+#: rows as unsigned bytes: the byte of 0, and the least number that 255 may stand for
+SYMMETRIC = 128, 1e-12
+#: those of activation functions, by operator: 0, −0.17 and −0.28 are the lowest that they give
+INT8_RANGES = {"Relu": (0, 1e-12), "Gelu": (64, 0.51), "QuickGelu": (64, 0.84)}
 Dimensions = Sequence[str | int]
 Constant = Tensor | np.ndarray | float | Sequence[int]
 #: what a node takes: a value by its name, or what never changes
@@ -51,6 +55,18 @@ class WeightFile:
         return self.places[digest]
 
 
+class Int8Rows(NamedTuple):
+    """Values of a graph: rows in unsigned bytes, what 255 stands for in each, the byte of 0.
+
+    step: between two bytes, as a share of ``largest``.
+    """
+
+    values: str
+    largest: str
+    zero: str
+    step: np.float32
+
+
 class Graph:
     """A graph while it is written; values are known by their names.
 
@@ -69,6 +85,7 @@ class Graph:
         self.known: dict[tuple[Any, ...], str] = {}
         #: of each weight in 8 bits, what :class:`lev_runtime.session.Int8Weight` says
         self.int8_weights: list[dict[str, Any]] = []
+        self.int8_rows: dict[str, Int8Rows] = {}
 
     # values -------------------------------------------------------------------------------------
 
@@ -148,22 +165,39 @@ class Graph:
         return self.node("Add", product, bias)
 
     def _int8_linear(self, x: str, weight: Tensor, bias: Tensor | None) -> str:
-        """Weights have a scale for each output, what comes in one for all, at each run."""
+        """Weights have a scale for each output, what comes in one for each row, at each run."""
+        if x not in self.int8_rows:
+            self.int8_rows[x] = self._in_int8(x)
+        rows = self.int8_rows[x]
         values = _array(weight.detach().float())
         largest = np.abs(values).max(1)
-        scales = np.maximum(largest / INT8_LARGEST, 1e-12).astype(np.float32)
-        rounded = np.rint(values / scales[:, None]).astype(np.int8)
+        steps = np.maximum(largest / INT8_LARGEST, 1e-12).astype(np.float32)
+        rounded = np.rint(values / steps[:, None]).astype(np.int8)
         small = np.ascontiguousarray(rounded.T)
         described: dict[str, Any] = {"shape": list(small.shape)}
-        for name, part in (("weight", small), ("scales", scales)):
+        for name, part in (("weight", small), ("scales", steps * rows.step)):
             described[name] = self._constant(part, shared=True)
             described[f"{name}_offset"], _ = self.weights.add(part)
         self.int8_weights.append(described)
-        zeros = np.zeros(len(scales), np.int8)
-        inputs: list[Input] = [x, described["weight"], described["scales"], zeros]
-        if bias is not None:
-            inputs.append(bias)
-        return self.node("DynamicQuantizeMatMul", *inputs, domain=MICROSOFT)
+        factors = rows.values, described["weight"], rows.largest, described["scales"], rows.zero
+        product = self.node("MatMulIntegerToFloat", *factors, domain=MICROSOFT)
+        if bias is None or not bias.any():
+            return product
+        # a bias of that node's would be multiplied by the rows' scales
+        return self.node("Add", product, bias)
+
+    def _in_int8(self, x: str) -> Int8Rows:
+        """Rounds each row by its own largest number, whatever else is in the batch."""
+        operator, _, _ = x.partition("_")
+        zero, least = INT8_RANGES.get(operator, SYMMETRIC)
+        step = np.float32(1 / (255 - zero))
+        sizes = self.node("Abs", x) if zero else x
+        largest = self.node("ReduceMax", sizes, [-1])
+        largest = self.node("Clip", largest, least)
+        share = self.node("Div", x, largest)
+        point = self.constant(np.array(zero, np.uint8))
+        values = self.node("QuantizeLinear", share, float(step), point)
+        return Int8Rows(values, largest, point, step)
 
     def output_layer(self, rows: str, table: Tensor, bias: Tensor) -> str:
         """P × C features → P × V logits; in single precision the table serves as it is stored."""

@@ -4,10 +4,20 @@ from pathlib import Path
 from typing import Any
 
 import tiny
+import torch
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.export.folder import editor_writer, write_folder
 from lev_runtime import Editor
+
+
+def with_biases(model: Any) -> Any:
+    """The model, its biases no longer 0, as after training."""
+    torch.manual_seed(4)
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            torch.nn.init.normal_(parameter, std=0.3)
+    return model
 
 
 def both_editors(
@@ -26,7 +36,7 @@ def both_editors(
     letters = tiny.LETTERS.replace("h", "\u2581") if words else tiny.LETTERS
     task = tiny.task(joined, letters, delete_words=words)
     # more, and rounding decides of what comes out
-    model = tiny.sharpen(tiny.model(task, 3, **options), 2.0)
+    model = with_biases(tiny.sharpen(tiny.model(task, 3, **options), 2.0))
     ours = LevenshteinEditor([model], task, *encoders)
     write_folder(folder, editor_writer(ours, int8), int8)
     return ours, Editor(folder, threads=1)
