@@ -71,6 +71,8 @@ examples/post_editing/config | {LANGUAGES} task.draft_lang=mt \
 bpe._name=characters task.eval_bleu=false checkpoint.best_checkpoint_metric=loss \
 model.weight_sharing=none {BOTH} model.encoder_learned_pos=false \
 model.decoder_learned_pos=false | model.encoder_layers=1
+examples/translation/config | {LANGUAGES} bpe._name=characters task.eval_bleu=false \
+checkpoint.best_checkpoint_metric=loss {BOTH} | criterion._name=edit_policy_loss
 examples/spelling_and_ocr/config | {LANGUAGES} \
 lr_scheduler.warmup_updates=1 | model._name=pbd_transformer
 lev_plugins/recipes/levt | {LANGUAGES} bpe._name=characters model.encoder_embed_dim=16 \
