@@ -1,6 +1,7 @@
 """The documents name what is there, every link works, and the reference is complete."""
 
 import argparse
+import ast
 import functools
 import importlib
 import itertools
@@ -213,3 +214,16 @@ def test_every_equation_names_a_function_that_exists(root):
     for module, path in named:
         named_object = functools.reduce(getattr, path.split("."), importlib.import_module(module))
         assert callable(named_object), path
+
+
+def test_every_import_of_a_script_exists():
+    faults = []
+    for path in [*ROOT.glob("examples/**/*.py"), *ROOT.glob("benchmarks/**/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("lev_"):
+                names = ", ".join(alias.name for alias in node.names)
+                try:
+                    exec(f"from {node.module} import {names}", {})
+                except ImportError as error:
+                    faults.append(f"{name_of(path)}: {error}")
+    assert not faults
