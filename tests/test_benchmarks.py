@@ -33,6 +33,7 @@ def measured(script: ModuleType, *words: str, capsys: Any) -> list[str]:
     return ROW.findall(out)
 
 
+@pytest.mark.slow
 def test_every_benchmark_ends_in_its_table(capsys):
     rows = measured(levt_speed, "--batches", "1,3", "--less", "int8", capsys=capsys)
     decoding = [

@@ -118,7 +118,7 @@ def test_the_notebook_shows_what_its_cells_show(monkeypatch):
 
 # threads --------------------------------------------------------------------------------------
 
-THREADS, ROUNDS = 4, 4
+THREADS, ROUNDS = 4, 2
 
 
 def sentences(thread: int, count: int = 12) -> list[str]:

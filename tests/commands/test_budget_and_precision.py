@@ -55,7 +55,6 @@ def both(commands: Commands, corpus: Corpus, cwd: Path, hours: float) -> list[li
     return [updates(path) for path in paths]
 
 
-@pytest.mark.slow
 def test_processes_train_by_one_clock_and_another_number_goes_on(commands, triples, tmp_path):
     """The same learning rate and share of the time in every update, and the same end."""
     first, second = both(commands, triples, tmp_path, 0.002)
@@ -73,7 +72,6 @@ def test_processes_train_by_one_clock_and_another_number_goes_on(commands, tripl
     assert again == other and again[0][0] == resumed[-1][0] + 1 and 0.6 < again[0][1] < 0.85
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("flag", ["--bf16", "--amp"])
 def test_a_command_trains_in_other_precisions(flag, commands, triples, tmp_path):
     """On a CPU --amp changes nothing; in --bf16 the parameters that are kept are rounded."""
@@ -85,7 +83,6 @@ def test_a_command_trains_in_other_precisions(flag, commands, triples, tmp_path)
     assert rounded == (flag == "--bf16")
 
 
-@pytest.mark.slow
 def test_fp16_steps_as_on_a_gpu(triples, monkeypatch, tmp_path):
     """Computed on the CPU; only what looks for a GPU is told that there is one."""
     monkeypatch.chdir(tmp_path)

@@ -59,7 +59,6 @@ def translation(tmp_path_factory: pytest.TempPathFactory, succeed: Succeed) -> P
     return folder / "work"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "systems", [["levt"], pytest.param(["ar", "stock", "levt"], marks=LONG)], ids=len
 )
@@ -78,7 +77,6 @@ def test_translations_are_learnt_distilled_and_scored(translation, succeed, syst
     assert re.search(f"{' +'.join(systems)}$", output, re.M), output
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "ways",
     [["scratch"], pytest.param(["translation", "finetuned"], marks=LONG),
@@ -95,7 +93,6 @@ def test_drafts_are_post_edited(tmp_path, succeed, ways):
     assert names_in(work / f"report.{way}.json")[-1] == way
 
 
-@pytest.mark.slow
 def test_a_denoiser_is_scored_with_and_without_a_dictionary(tmp_path, succeed):
     data = write_text(tmp_path / "data", {"train": 40, "dev": 6, "test": 8}, "clean")
     other = put(tmp_path / "other.txt", ["one two three", "four zebra six"])
@@ -134,7 +131,6 @@ def write_labels(folder: Path, kind: str) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "count"), [("tagging", 7), ("multilabel", 7), ("classification", 6)]
 )
@@ -158,7 +154,6 @@ def test_tags_labels_and_classes_are_learnt_and_scored(kind, count, tmp_path, su
     assert len(read(work / "output" / f"{kind}-1.jsonl")) == count
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("words", "unit"), [("2", "window"), ("0", "word")])
 def test_ocr_is_corrected_and_ranked(words, unit, tmp_path, succeed):
     parts, work = {"train": 40, "dev": 7, "test": 9}, tmp_path / "work"
@@ -183,7 +178,6 @@ def test_ocr_is_corrected_and_ranked(words, unit, tmp_path, succeed):
     assert (learnt.unit, learnt.window) == (unit, int(words))
 
 
-@pytest.mark.slow
 def test_the_quickstart_trains_with_a_budget_of_seconds(tmp_path, commands):
     for side in ("typo", "draft", "word"):
         put(tmp_path / f"train.{side}", [f"a b c {'d' * (n % 5)}".strip() for n in range(60)])
