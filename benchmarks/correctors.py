@@ -6,8 +6,7 @@
 DATA holds ``right_text/*.txt`` and ``foreign/*.txt``, which are to stay, and ``in_context/*.noisy``
 beside ``*.gold``: for each line a JSON list with an entry for each word, ``"k"`` (right), ``"?"``
 (unclear), or ``[kind, [corrections]]``; only the kind ``nonword`` is counted. Every system corrects
-every file, as its users would run it. Peers: ``pip install -r benchmarks/requirements-peers.txt``,
-``apt install aspell aspell-en``.
+every file, as its users would run it. Peers: ``pip install -r benchmarks/requirements-peers.txt``.
 
 A line for each system: words changed, of right and of foreign text and per 1,000; misspelt words
 made right, in percent; right words broken, per 1,000; processor seconds, of all files together; and
@@ -64,8 +63,6 @@ SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
     "symspellpy": lambda: through(
         sys.executable, str(ROOT / "examples/spelling_and_ocr/symspell.py"), own_dictionary()
     ),
-    "aspell": lambda: through(sys.executable, str(ROOT / "benchmarks/aspell_lines.py")),
-    "harper": lambda: through(sys.executable, str(ROOT / "benchmarks/harper_lines.py")),
     "lev-correct": ours,
     "lev-correct --min-confidence 0.9": lambda: ours("--min-confidence", "0.9"),
     "lev-correct --eager": lambda: ours("--eager"),

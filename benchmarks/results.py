@@ -1,17 +1,17 @@
-"""The results: one list, benchmarks/results.jsonl, and the tables that are written from it.
+"""The results: one list, benchmarks/results.jsonl, and the tables and charts drawn from it.
 
-    python benchmarks/results.py                    # writes the tables of RESULTS.md and the notes
-    python benchmarks/results.py --check            # says which tables are not as the list says
-    python benchmarks/results.py --add TABLE SYSTEM NAME FILE …   # takes in what a row measured now
-    python benchmarks/results.py --commands [TABLE [SYSTEM]]     # that measured it; what there is
+    python benchmarks/results.py                    # writes RESULTS.md, the notes and docs/figures
+    python benchmarks/results.py --check            # only names what differs from the list
+    python benchmarks/results.py --add TABLE SYSTEM NAME FILE …   # updates a row with new numbers
+    python benchmarks/results.py --commands [TABLE [SYSTEM]]     # the commands of a row; the rows
 
-A line of the list is the head of a table or a row of it (benchmarks/README.md says what the fields
-mean). A table stands below the line ``<!-- table: NAME -->`` of a document.
+A line of the list is the head of a table or a row of it (benchmarks/README.md lists the fields).
+A table stands below the line ``<!-- table: NAME -->`` of a document.
 
-``--add``: FILE is what an evaluation wrote, one for each seed (--seeds 1 2 3): ``systems``, by name
-or as a list with names, and of each its numbers. NAME is the system's there, and . takes the
-numbers of the file itself. Only metrics that are columns of TABLE are taken. The row is in the
-list already, with its commands; for a new one copy another's line and change what differs.
+``--add``: each FILE is the output of an evaluation, one for each seed (--seeds 1 2 3): ``systems``,
+by name or as a list with names, with their numbers. NAME is the system there; . reads the numbers
+of the file itself. Only metrics that are columns of TABLE are read. The row has to be in the list
+with its commands: for a new one copy another line and change what differs.
 """
 
 import argparse
@@ -21,18 +21,20 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from charts import CHARTS, Range, Record, drawn, read_metric
+
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path("benchmarks", "results.jsonl")
+FIGURES = Path("docs", "figures")
 BLOCK = re.compile(r"^(<!-- table: ([\w-]+) -->\n)((?:\|.*\n)*)", re.M)
-Record = dict[str, Any]
 
-#: Kinds of rows that need no training of ours; below the baselines a system must not fall.
+#: kinds of rows that need no training; a system should not be below them
 BASELINES = {
     "no-edit": "the no-edit baseline",
     "look-up": "the look-up",
@@ -52,154 +54,128 @@ class Table:
     rows: list[Record] = field(default_factory=list)
 
 
-def number(value: Any) -> float:
-    """The figure itself, or the mean or median of several."""
-    if isinstance(value, Mapping):
-        return float(value["mean"] if "mean" in value else value["median"])
-    return float(value)
-
-
 # ---------------------------------------------------------------- the list
 
 
 def read(path: Path) -> list[Record]:
-    """The lines of a list, each as it has to be.
-
-    Raises:
-        ValueError: one that is not.
-    """
-    found = []
-    for place, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    """Reads and checks the lines of a list; ValueError names the line that is wrong."""
+    records: list[Record] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
-            found.append(json.loads(line))
-            if "columns" not in found[-1]:
-                check(found[-1])
+            records.append(json.loads(line))
+            if "columns" not in records[-1]:
+                check(records[-1])
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path.name}, line {place}: {error}") from error
-    return found
+            raise ValueError(f"{path.name}, line {number}: {error}") from error
+    return records
 
 
 def check(record: Record) -> None:
-    """Raises ValueError for a row that says too little or too much."""
+    """Raises ValueError if a row lacks a field, or its seeds' range."""
     if record["kind"] not in KINDS:
         raise ValueError(f"kind {record['kind']!r}; there are {', '.join(KINDS)}")
     needed = ("source",) if record["kind"] == "published" else MEASURED
     if missing := [name for name in (*needed, "metrics") if not record.get(name)]:
         raise ValueError(f"{record['system']!r} has no {', '.join(missing)}")
     for name, value in record["metrics"].items():
-        if isinstance(value, dict):
-            if not value["lowest"] <= number(value) <= value["highest"]:
-                raise ValueError(f"{name}: {value} is not between its lowest and highest")
-        elif isinstance(value, float):
-            if not math.isfinite(value) or len(record.get("seeds", ())) > 1:
-                raise ValueError(f"{name}: {value} of these seeds; give mean, lowest and highest")
+        if isinstance(value, float) and len(record.get("seeds", ())) > 1:
+            raise ValueError(f"{name}: {value} of several seeds; give mean, lowest and highest")
+        metric = Range(0, 0, 0) if isinstance(value, str) else read_metric(value)
+        if not metric.low <= metric.mean <= metric.high:
+            raise ValueError(f"{name}: {value} is not between its lowest and highest")
 
 
 def tables(records: Iterable[Record]) -> dict[str, Table]:
-    """Heads and rows by the table's name.
-
-    Raises:
-        ValueError: a row of a table without head, or two rows of one system.
-    """
-    found: dict[str, Table] = {}
+    """Groups heads and rows by table; ValueError for a missing head or a doubled system."""
+    by_name: dict[str, Table] = {}
     for record in records:
         name = record["table"]
         if "columns" in record:
-            found[name] = Table(record)
-        elif name not in found:
+            by_name[name] = Table(record)
+        elif name not in by_name:
             raise ValueError(f"{record['system']!r}: no table {name} before it")
-        elif any(row["system"] == record["system"] for row in found[name].rows):
+        elif any(row["system"] == record["system"] for row in by_name[name].rows):
             raise ValueError(f"{name} has a row {record['system']!r} already")
         else:
-            found[name].rows.append(record)
-    for table in found.values():
+            by_name[name].rows.append(record)
+    for table in by_name.values():
         table.rows.sort(key=lambda row: row["kind"] not in BASELINES)
-    return found
+    return by_name
 
 
 def write(path: Path, records: Iterable[Record]) -> None:
     """Writes a list, without spaces between fields."""
     encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-    lines = [encode(record) + "\n" for record in records]
-    path.write_text("".join(lines), encoding="utf-8")
+    path.write_text("".join(encode(record) + "\n" for record in records), encoding="utf-8")
 
 
-def chosen(found: Mapping[str, Table], name: str, system: str | None = None) -> list[Record]:
-    """The rows of a table, or the one of a system.
-
-    Raises:
-        ValueError: there is no such table or row.
-    """
-    if name not in found:
-        raise ValueError(f"no table {name}; there are {', '.join(found)}")
-    rows = [row for row in found[name].rows if system in (None, row["system"])]
+def select(by_name: Mapping[str, Table], name: str, system: str | None = None) -> list[Record]:
+    """Returns the rows of a table, or one system's; ValueError if there is none."""
+    if name not in by_name:
+        raise ValueError(f"no table {name}; there are {', '.join(by_name)}")
+    rows = [row for row in by_name[name].rows if system in (None, row["system"])]
     if not rows:
         raise ValueError(f"{name} has no row {system!r}")
     return rows
 
 
-def commands(found: Mapping[str, Table], names: Sequence[str]) -> list[str]:
-    """The commands of a table's rows, each once and in order; without names what there is."""
+def commands(by_name: Mapping[str, Table], names: Sequence[str]) -> list[str]:
+    """Returns the commands of a table's rows without repetition; without names the rows."""
     if names:
-        lines = (line for row in chosen(found, *names[:2]) for line in row.get("command", ()))
-        return list(dict.fromkeys(lines))
-    rows = ((name, row) for name, table in found.items() for row in table.rows)
-    return [f"{name}\t{row['system']}" for name, row in rows if row["kind"] != "published"]
+        rows = select(by_name, *names[:2])
+        return list(dict.fromkeys(line for row in rows for line in row.get("command", ())))
+    pairs = [(name, row) for name, table in by_name.items() for row in table.rows]
+    return [f"{name}\t{row['system']}" for name, row in pairs if row["kind"] != "published"]
 
 
 # ---------------------------------------------------------------- a row from evaluations
 
 
 def metrics(path: str, name: str) -> dict[str, float]:
-    """The numbers of a system, by names that fit tables: ``micro-F1, tuned`` → micro_f1_tuned.
-
-    Raises:
-        ValueError: the file has no such system.
-    """
-    found = json.loads(Path(path).read_text(encoding="utf-8"))
-    systems = {name: found} if name == "." else found["systems"]
+    """Returns a system's numbers by column: ``micro-F1, tuned`` → micro_f1_tuned."""
+    content = json.loads(Path(path).read_text(encoding="utf-8"))
+    systems = {name: content} if name == "." else content["systems"]
     if isinstance(systems, list):
-        systems = {one["name"]: one for one in systems}
+        systems = {system["name"]: system for system in systems}
     if name not in systems:
         raise ValueError(f"{path} has no system {name!r}; there are {', '.join(systems)}")
-    return {re.sub(r"\W+", "_", key.lower()): value for key, value in _flat(systems[name])}
-
-
-def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Numbers, those under ``scores`` too, and the mean of ``iterations``."""
-    for key, value in found.items():
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield key, value
-        elif key == "scores" and value:
-            yield from value.items()
-        elif key == "iterations" and value:
-            yield key, value["mean"]
+    values = {**systems[name], **(systems[name].get("scores") or {})}
+    if iterations := values.pop("iterations", None):
+        values["iterations"] = iterations["mean"]
+    return {
+        re.sub(r"\W+", "_", key.lower()): value
+        for key, value in values.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
 
 
 def spread(values: Sequence[float]) -> Any:
-    """A metric of several seeds: mean, lowest and highest; of one the figure itself."""
+    """Returns mean, lowest and highest of several seeds, or the single value."""
     if len(values) == 1:
         return round(values[0], 6) if isinstance(values[0], float) else values[0]
-    found = {"mean": math.fsum(values) / len(values), "lowest": min(values), "highest": max(values)}
-    return {name: round(value, 6) for name, value in found.items()}
+    summary = Range(math.fsum(values) / len(values), min(values), max(values))
+    return {name: round(value, 6) for name, value in zip(("mean", "lowest", "highest"), summary)}
 
 
-def measured(args: argparse.Namespace, found: Mapping[str, Table]) -> Record:
-    """The row that ``args`` names, as of today and this machine."""
+def measured(args: argparse.Namespace, by_name: Mapping[str, Table]) -> Record:
+    """Returns the row that ``args`` names with new numbers, of today and this machine."""
     if len(args.add) < 4 or len(args.seeds or [0]) != len(args.add) - 3:
         raise ValueError("--add: give TABLE SYSTEM NAME and a FILE for each seed")
     table, system, name, *files = args.add
-    (row,) = chosen(found, table, system)
+    (row,) = select(by_name, table, system)
     from common import processor  # imports torch
 
     seeds = [metrics(path, name) for path in files]
-    columns = [one["metric"] for one in found[table].head["columns"]]
+    columns = [column["metric"] for column in by_name[table].head["columns"]]
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    made = {
-        **row,
+    left_out = ("processor_hours", "commit")  # of the earlier measurement
+    record = {
+        **{key: value for key, value in row.items() if key not in left_out},
         "seeds": args.seeds,
         "metrics": {
-            one: spread([seed[one] for seed in seeds]) for one in columns if one in seeds[0]
+            column: spread([seed[column] for seed in seeds])
+            for column in columns
+            if column in seeds[0]
         },
         "version": re.findall(r'^version = "([^"]+)"', project, re.M)[0],
         "date": datetime.date.today().isoformat(),
@@ -207,104 +183,119 @@ def measured(args: argparse.Namespace, found: Mapping[str, Table]) -> Record:
         "cores": len(os.sched_getaffinity(0)),
         "torch": metadata.version("torch"),
     }
-    made.pop("processor_hours", None)
-    check(made)
-    return made
+    check(record)
+    return record
 
 
-# ---------------------------------------------------------------- the tables
+# ---------------------------------------------------------------- tables
 
 
-def losses(row: Record, table: Table) -> list[str]:
-    """The kinds of baselines that a system is worse than, by the table's deciding column."""
+def losses(row: Record, table: Table) -> str:
+    """Returns `` loses to …``: the baselines that are better in the table's deciding column."""
     judge = table.head.get("judged_by")
-    column = next((one for one in table.head["columns"] if one["metric"] == judge), None)
-    if column is None or row["kind"] != "system" or judge not in row["metrics"]:
-        return []
-    sign = 1 if column["best"] == "highest" else -1
-    mine = sign * number(row["metrics"][judge])
-    others = [one for one in table.rows if one["kind"] in BASELINES and judge in one["metrics"]]
-    found = {one["kind"] for one in others if sign * number(one["metrics"][judge]) > mine}
-    return [kind for kind in BASELINES if kind in found]
+    if row["kind"] != "system" or judge not in row["metrics"]:
+        return ""
+    (best,) = (column["best"] for column in table.head["columns"] if column["metric"] == judge)
+    sign = 1 if best == "highest" else -1
+    value = read_metric(row["metrics"][judge]).mean
+    better = [
+        BASELINES[other["kind"]]
+        for other in table.rows
+        if other["kind"] in BASELINES
+        and judge in other["metrics"]
+        and sign * read_metric(other["metrics"][judge]).mean > sign * value
+    ]
+    return f": **loses to {' and '.join(dict.fromkeys(better))}**" if better else ""
 
 
 def rendered(table: Table) -> str:
-    """A table in Markdown, with the best of each column in bold."""
+    """Returns a table in Markdown, with the best of each column in bold."""
     columns = table.head["columns"]
-    best = [_best(column, table.rows) for column in columns]
-    lines = [[table.head.get("head", ""), *(one["head"] for one in columns)]]
+    lines = [[table.head.get("head", ""), *(column["head"] for column in columns)]]
+    lines.append(["---"] * len(lines[0]))
     for row in table.rows:
-        lost = " and ".join(BASELINES[kind] for kind in losses(row, table))
-        name = f"{row['system']}: **loses to {lost}**" if lost else row["system"]
-        lines.append([name, *(_cell(row, *both) for both in zip(columns, best, strict=True))])
-    first, *others = (f"| {' | '.join(line)} |\n" for line in lines)
-    return "".join([first, "|" + "---|" * len(lines[0]) + "\n", *others])
+        cells = [cell(row, column, best_value(column, table.rows)) for column in columns]
+        lines.append([row["system"] + losses(row, table), *cells])
+    text = [f"| {' | '.join(line)} |\n" for line in lines]
+    text[1] = text[1].replace(" ", "")
+    return "".join(text)
 
 
-def _best(column: Record, rows: Sequence[Record]) -> float | None:
-    """The best figure of what was measured here."""
-    ours = [row["metrics"] for row in rows if row["kind"] != "published"]
-    values = [metrics.get(column["metric"], "") for metrics in ours]
-    found = [number(value) for value in values if not isinstance(value, str)]
-    if "best" not in column or len(found) < 2:
+def best_value(column: Record, rows: Sequence[Record]) -> float | None:
+    """Returns the best of two or more values that were measured here."""
+    values = [
+        read_metric(row["metrics"][column["metric"]]).mean
+        for row in rows
+        if row["kind"] != "published"
+        and not isinstance(row["metrics"].get(column["metric"], ""), str)
+    ]
+    if "best" not in column or len(values) < 2:
         return None
-    return (max if column["best"] == "highest" else min)(found)
+    return max(values) if column["best"] == "highest" else min(values)
 
 
-def _cell(row: Record, column: Record, best: float | None) -> str:
-    metric = column["metric"]
-    if metric == "seeds":
+def cell(row: Record, column: Record, best: float | None) -> str:
+    """Returns a metric as text, with its range over seeds."""
+    if column["metric"] == "seeds":
         return str(len(row["seeds"]) or "")
-    value = row["metrics"].get(metric)
+    value = row["metrics"].get(column["metric"])
     if value is None or isinstance(value, str):
         return value or "–"
+    digits, unit, metric = column.get("digits", 2), column.get("unit", ""), read_metric(value)
+    mean, low, high = (f"{number:,.{digits}f}{unit}" for number in metric)
+    if row["kind"] != "published" and metric.mean == best:
+        mean = f"**{mean}**"
+    return f"{mean} ({low} … {high})" if isinstance(value, dict) else mean
 
-    def written(figure: float) -> str:
-        return f"{figure:,.{column.get('digits', 2)}f}{column.get('unit', '')}"
 
-    text = written(number(value))
-    if best is not None and row["kind"] != "published" and number(value) == best:
-        text = f"**{text}**"
-    if isinstance(value, dict):
-        text += f" ({written(value['lowest'])} … {written(value['highest'])})"
-    return text
+# ---------------------------------------------------------------- the command
+
+
+def documents(root: Path, by_name: Mapping[str, Table]) -> dict[Path, str]:
+    """Returns each document and chart as it has to be; ValueError if a table has no page."""
+    pages, shown = {}, set()
+    for path in [*sorted(root.glob("*.md")), *sorted(root.glob("benchmarks/**/*.md"))]:
+        page = path.read_text(encoding="utf-8")
+        names = {match[2] for match in BLOCK.finditer(page)}
+        if unknown := names - by_name.keys():
+            raise ValueError(f"{path.name}: {LIST} has no table {', '.join(unknown)}")
+        shown |= names
+        pages[path] = BLOCK.sub(lambda match: match[1] + rendered(by_name[match[2]]), page)
+    if lacking := by_name.keys() - shown:
+        raise ValueError(f"no document shows {', '.join(sorted(lacking))}")
+    for name, chart in CHARTS.items():
+        if chart.table in by_name:
+            pages[root / FIGURES / f"{name}.svg"] = drawn(chart, by_name[chart.table].rows)
+    return pages
 
 
 def run(args: argparse.Namespace) -> None:
-    """Take a row in, write the tables; with ``--check`` say alone what would change.
-
-    Raises:
-        ValueError: the list or a document is not as it has to be.
-    """
+    """Updates a row if asked, and writes what differs; with ``--check`` only names it."""
     records = read(args.root / LIST)
     if args.add:
         row = measured(args, tables(records))
-        place = row["table"], row["system"]
-        records = [row if (one["table"], one.get("system")) == place else one for one in records]
-    found, shown, changed = tables(records), set(), {}
-    for path in [*sorted(args.root.glob("*.md")), *sorted(args.root.glob("benchmarks/**/*.md"))]:
-        text = path.read_text(encoding="utf-8")
-        names = {match[2] for match in BLOCK.finditer(text)}
-        if unknown := names - found.keys():
-            raise ValueError(f"{path.name}: {LIST} has no table {', '.join(unknown)}")
-        shown |= names
-        new = BLOCK.sub(lambda match: match[1] + rendered(found[match[2]]), text)
-        if new != text:
-            changed[path] = new
-    if lacking := found.keys() - shown:
-        raise ValueError(f"no document shows {', '.join(sorted(lacking))}")
+        key = row["table"], row["system"]
+        records = [
+            row if (record["table"], record.get("system")) == key else record for record in records
+        ]
+    pages = documents(args.root, tables(records))
+    changed = {
+        path: page
+        for path, page in pages.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != page
+    }
     if args.check and changed:
         names = ", ".join(str(path.relative_to(args.root)) for path in changed)
         raise ValueError(f"{names}: not as {LIST} says: python benchmarks/results.py")
     if args.add:
         write(args.root / LIST, records)
-    for path, text in changed.items():
-        path.write_text(text, encoding="utf-8")
+    for path, page in changed.items():
+        path.write_text(page, encoding="utf-8")
         print(f"written: {path.relative_to(args.root)}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script; 1 where something is wrong."""
+    """Runs the script; returns 1 after an error."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -316,10 +307,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--root", type=Path, default=ROOT, help="the repository's folder")
     args = parser.parse_args(argv)
     try:
-        if args.commands is not None:
-            print(*commands(tables(read(args.root / LIST)), args.commands), sep="\n")
-        else:
+        if args.commands is None:
             run(args)
+        else:
+            print(*commands(tables(read(args.root / LIST)), args.commands), sep="\n")
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

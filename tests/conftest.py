@@ -18,6 +18,7 @@ import random  # noqa: E402
 import re  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
+import time  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
@@ -91,8 +92,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files that run real commands come first: at the end only short ones are left to share."""
+    """Real commands are slow, and come first: at the end only short tests are left to share."""
+    for item in items:
+        if "commands" in item.path.parts:
+            item.add_marker("slow")
     items.sort(key=lambda item: "commands" not in item.path.parts)
+
+
+#: CPU seconds that a plain test may take; unlimited by default, 2 in CI
+BUDGET = float(os.environ.get("LEV_BUDGET", "inf"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fails a plain test that takes too long."""
+    started = time.process_time()
+    result = yield
+    seconds = time.process_time() - started
+    if seconds > BUDGET and not any(map(item.get_closest_marker, ("slow", "long"))):
+        pytest.fail(f"{seconds:.1f} s of CPU time: mark it slow (limit {BUDGET:g})")
+    return result
 
 
 @pytest.fixture(autouse=True)

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Runs the tests, the slow ones too; makes .venv first if need be (examples/environment.sh).
+# Runs the plain tests; makes .venv first if need be (examples/environment.sh).
 #
-#     bash tests/run.sh                     # everything but what takes minutes
+#     bash tests/run.sh                     # what a change needs: no real commands, nothing slow
+#     bash tests/run.sh -m "not long"       # the slow tests too, as .ci/run does
 #     bash tests/run.sh -m long             # what takes minutes: whole examples on tiny data
 #     bash tests/run.sh tests/ops -x        # arguments are pytest's, paths as seen from the repository root
 #     bash tests/run.sh -n 0                # in one process; without it one for each core, four at most
 #
-# A file of tests runs in one process, so that what it trains is trained once.
-# With arguments the tests marked slow are left out, as in a plain `pytest`, unless -m says otherwise.
+# A file of tests runs in one process. Corpora and models that commands share are trained once for the same sources
+# (.pytest_cache/trained). LEV_BUDGET=2 fails a plain test that takes more CPU seconds.
 set -euo pipefail
 unset CDPATH
 
@@ -17,9 +18,6 @@ bash examples/environment.sh || exit 1
 
 # The models of the tests are tiny: several threads each would only wait for one another.
 export OMP_NUM_THREADS=1
-if [ $# -eq 0 ]; then
-  set -- -m "not long"
-fi
 status=0
 .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder "$@" || status=$?
 case "$status" in

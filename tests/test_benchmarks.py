@@ -33,6 +33,7 @@ def measured(script: ModuleType, *words: str, capsys: Any) -> list[str]:
     return ROW.findall(out)
 
 
+@pytest.mark.slow
 def test_every_benchmark_ends_in_its_table(capsys):
     rows = measured(levt_speed, "--batches", "1,3", "--less", "int8", capsys=capsys)
     decoding = [
@@ -101,73 +102,62 @@ def test_an_output_of_another_length_stops_the_race(monkeypatch):
 
 # the list of results ---------------------------------------------------------------------------
 
-MEASURED = {"command": ["bash run.sh"], "version": "0.6.0", "date": "2026-11-21", "cpu": "a CPU"}
-MEASURED |= {"cores": 2, "torch": "2.13.0"}
 COLUMNS = [
     {"metric": "right", "head": "right, %", "digits": 1, "best": "highest"},
     {"metric": "seeds", "head": "seeds"},
 ]
 HEAD = {"table": "words", "head": "test", "judged_by": "right", "columns": COLUMNS}
+MEASURED = {"command": ["bash run.sh"], "version": "0.6.0", "date": "2026-11-21", "cpu": "a CPU"}
 
 
 def row(right: Any, system: str = "PBD", **fields: Any) -> dict[str, Any]:
     entry = {"table": "words", "system": system, "kind": "system", "seeds": [1], **MEASURED}
-    return {**entry, "metrics": {"right": right}, **fields}
-
-
-def put(repository: Path, *records: dict[str, Any]) -> None:
-    results.write(repository / results.LIST, records)
-
-
-def run(repository: Path, *flags: str) -> int:
-    return results.main(["--root", str(repository), *flags])
+    return {**entry, "cores": 2, "torch": "2.13.0", "metrics": {"right": right}, **fields}
 
 
 BASELINE = row(80.0, "no-edit baseline", kind="no-edit", seeds=[])
+SPREAD = {"mean": 79.96, "lowest": 79.0, "highest": 81.0}
+PAGE = "# Results\n\nOne line.\n<!-- table: words -->\n{}\nThe end.\n"
+ROWS = "| test | right, % | seeds |\n|---|---|---|\n| no-edit baseline | 80.0 |  |\n{}"
 
 
 @pytest.fixture
-def repository(tmp_path):
-    """A folder with one table of a baseline and one row, and a document that shows it."""
+def run(tmp_path):
+    """Runs the script in a folder with one table of these rows, and returns its page."""
     (tmp_path / "benchmarks").mkdir()
-    text = "# Results\n\nOne line.\n<!-- table: words -->\n| old |\n|---|\n\nThe end.\n"
-    (tmp_path / "RESULTS.md").write_text(text)
-    put(tmp_path, HEAD, row(84.04), BASELINE)
-    return tmp_path
+    page = tmp_path / "RESULTS.md"
+    page.write_text(PAGE.format("| old |\n|---|\n"))
+
+    def run_with(rows: list[dict[str, Any]], *flags: str, status: int = 0) -> str:
+        results.write(tmp_path / results.LIST, [HEAD, *rows])
+        assert results.main(["--root", str(tmp_path), *flags]) == status
+        return page.read_text()
+
+    return run_with
 
 
-def test_the_documents_show_every_table_as_the_list_says(capsys):
+def test_the_documents_show_tables_and_charts_as_the_list_says(capsys):
     assert results.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_tables_are_written_and_the_text_around_them_stays(repository):
-    """A row shows its spread and what it loses to."""
-    assert run(repository, "--check") == 1
-    assert run(repository) == 0 and run(repository, "--check") == 0
-    page, about = (repository / "RESULTS.md").read_text, "# Results\n\nOne line.\n"
-    table = f"{about}<!-- table: words -->\n| test | right, % | seeds |\n|---|---|---|\n"
-    rows = "| no-edit baseline | 80.0 |  |\n| PBD | **84.0** | 1 |\n"
-    assert page() == f"{table}{rows}\nThe end.\n"
-    spread = {"mean": 79.96, "lowest": 79.0, "highest": 81.0}
-    put(repository, HEAD, BASELINE, row(spread, "LevT", seeds=[1, 2, 3]))
-    assert run(repository) == 0
-    lost = "| LevT: **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 |"
-    assert lost in page()
+def test_tables_show_spread_and_losses_and_the_text_around_them_stays(run):
+    rows = [row(84.04), BASELINE]
+    assert "| old |" in run(rows, "--check", status=1)
+    assert run(rows) == PAGE.format(ROWS.format("| PBD | **84.0** | 1 |\n"))
+    lost = "| LevT: **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 |\n"
+    page = run([row(SPREAD, "LevT", seeds=[1, 2, 3]), BASELINE])
+    assert page == PAGE.format(ROWS.format(lost).replace("80.0 |  |", "**80.0** |  |"))
+    assert run([row(81.0, seeds=[1, 2])], status=1) == page
 
 
-def test_the_numbers_of_an_evaluation_become_a_row(repository, capsys):
+def test_the_numbers_of_an_evaluation_become_a_row(run, tmp_path):
     for seed, right in ((1, 90.0), (2, 92.0)):
         systems = [{"name": "mine", "scores": {"Right": right}, "updates": 5}]
-        (repository / f"{seed}.json").write_text(json.dumps({"systems": systems}))
-    files = [str(repository / f"{seed}.json") for seed in (1, 2)]
-    assert run(repository, "--add", "words", "PBD", "mine", *files, "--seeds", "1", "2") == 0
-    entries = results.read(repository / results.LIST)
+        (tmp_path / f"{seed}.json").write_text(json.dumps({"systems": systems}))
+    words = ["--add", "words", "PBD", "mine", f"{tmp_path}/1.json", f"{tmp_path}/2.json"]
+    page = run([row(84.04), BASELINE], *words, "--seeds", "1", "2")
+    assert "| PBD | **91.0** (90.0 … 92.0) | 2 |" in page
+    entries = results.read(tmp_path / results.LIST)
     assert [entry.get("system") for entry in entries] == [None, "PBD", "no-edit baseline"]
-    assert entries[1]["metrics"] == {"right": {"mean": 91.0, "lowest": 90.0, "highest": 92.0}}
-    assert entries[1]["command"] == ["bash run.sh"] and entries[1]["seeds"] == [1, 2]
-    assert "**91.0** (90.0 … 92.0)" in (repository / "RESULTS.md").read_text()
-    capsys.readouterr()
-    assert run(repository, "--add", "words", "PBD", "mine", *files) == 1
-    assert capsys.readouterr().err.startswith("error: ")
-    put(repository, HEAD, BASELINE, {**row(81.0), "seeds": [1, 2]})
-    assert run(repository) == 1 and "lowest" in capsys.readouterr().err
+    assert entries[1]["command"] == ["bash run.sh"]
+    assert run([row(84.04), BASELINE], *words, status=1) == page, "seeds are missing"

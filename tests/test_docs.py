@@ -1,6 +1,7 @@
 """The documents name what is there, every link works, and the reference is complete."""
 
 import argparse
+import ast
 import functools
 import importlib
 import itertools
@@ -18,7 +19,6 @@ from lev_plugins.cli import recipes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "docs"))
-import figures  # noqa: E402
 import reference  # noqa: E402
 
 PLACES = ("", "docs/**/", "examples/**/", "benchmarks/**/")
@@ -34,8 +34,8 @@ FOREIGN = {
 }
 
 
-def names(paths: list[Path]) -> list[str]:
-    return [str(path.relative_to(ROOT)) for path in paths]
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 # ---------------------------------------------------------------- what there is
@@ -51,7 +51,7 @@ def flags_of(parser: argparse.ArgumentParser) -> set[str]:
 
 
 def component_flags() -> set[str]:
-    """Flags of every component that can be chosen, fairseq's and ours."""
+    """Returns the flags of every component that can be chosen, fairseq's and ours."""
     kinds = [
         tasks.TASK_DATACLASS_REGISTRY,
         models.MODEL_DATACLASS_REGISTRY,
@@ -68,7 +68,7 @@ def component_flags() -> set[str]:
 
 @pytest.fixture(scope="module")
 def parsers() -> dict[str, set[str]]:
-    """The flags that each command knows."""
+    """Returns the flags that each command knows."""
     components = component_flags()
     return {
         "fairseq-train": flags_of(options.get_training_parser()) | components,
@@ -87,7 +87,7 @@ def parsers() -> dict[str, set[str]]:
 
 
 def code_blocks(path: Path) -> Iterator[str]:
-    """Fenced and indented blocks; all of a script."""
+    """Yields fenced and indented blocks; all of a script."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".sh":
         yield text
@@ -97,12 +97,15 @@ def code_blocks(path: Path) -> Iterator[str]:
 
 
 def commands(path: Path) -> Iterator[str]:
-    """Logical lines of the code blocks that call a program, continuations joined."""
+    """Yields the logical lines of code blocks that call a program, continuations joined."""
     for block in code_blocks(path):
         for line in block.replace("\\\n", " ").splitlines():
             line = re.sub(r"(^|\s)#.*", "", line).strip()
             if re.search(r"fairseq-|python|torchrun|bash |lev-", line):
                 yield line
+
+
+# ---------------------------------------------------------------- the laws, each for all pages
 
 
 def test_the_documents_stay_short():
@@ -113,16 +116,7 @@ def test_the_documents_stay_short():
 
 def test_the_table_of_names_has_what_is_registered():
     text = (ROOT / "user_dir.md").read_text(encoding="utf-8")
-    assert reference.with_names(text) == text, "python docs/reference.py writes it anew"
-
-
-@pytest.mark.parametrize("name", figures.CHARTS)
-def test_charts_are_drawn_from_the_results(name):
-    drawn = (figures.FIGURES / f"{name}.svg").read_text(encoding="utf-8")
-    assert figures.CHARTS[name]() == drawn, "python docs/figures.py draws them anew"
-
-
-# ---------------------------------------------------------------- one training command a task
+    assert reference.with_names(text) == text, "python docs/reference.py rewrites it"
 
 
 #: flags whose values are the user's files and folders
@@ -139,7 +133,7 @@ RECIPES = {
 
 
 def by_flag(words: list[str]) -> dict[str, str]:
-    """Flag → value, empty for a switch; without the user's own."""
+    """Returns flag → value, empty for a switch; without the user's own."""
     values = {}
     for word, following in itertools.pairwise([*words, "--"]):
         if word.startswith("--"):
@@ -147,67 +141,70 @@ def by_flag(words: list[str]) -> dict[str, str]:
     return {flag: value for flag, value in values.items() if flag not in OWN_FLAGS}
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_the_documents_commands_are_those_of_the_recipes(name):
-    recipe = by_flag(recipes.command_flags(recipes.read_recipe(name)))
-    for page in RECIPES[name]:
-        lines = [line for line in commands(ROOT / f"{page}.md") if line.startswith("fairseq-train")]
-        assert recipe in [by_flag(shlex.split(line)[2:]) for line in lines], page
-
-
-def test_every_recipe_has_its_command_in_a_document():
+def test_the_documents_commands_are_those_of_the_recipes():
     assert {path.stem for path in recipes.FOLDER.glob("*.yaml")} == set(RECIPES)
+    for name, pages in RECIPES.items():
+        recipe = by_flag(recipes.command_flags(recipes.read_recipe(name)))
+        for page in pages:
+            calls = [shlex.split(line) for line in commands(ROOT / f"{page}.md")]
+            trainings = [by_flag(call[2:]) for call in calls if call[0] == "fairseq-train"]
+            assert recipe in trainings, f"{page}: {name}"
 
 
-# A changelog names what has gone.
-@pytest.mark.parametrize("name", [name for name in names(DOCUMENTS) if name != "CHANGELOG.md"])
-def test_every_flag_named_in_the_text_exists(name, parsers):
-    text = (ROOT / name).read_text(encoding="utf-8")
-    outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+def test_every_flag_named_in_the_text_exists(parsers):
     known = set().union(*parsers.values()) | FOREIGN
     scripts = [*ROOT.glob("examples/**/*.sh"), *ROOT.glob("examples/*/*.py")]
     for script in [*scripts, *ROOT.glob("benchmarks/**/*.py")]:
         known |= set(re.findall(r"--[a-z][\w-]+", script.read_text(encoding="utf-8")))
-    spans = re.findall(r"`([^`\n]+)`", outside)
-    named = {flag for span in spans for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", span)}
-    unfinished = {flag for flag in named if flag.endswith("-")}  # --eval-bleu-…
-    assert named - unfinished <= known
-    assert all(any(flag_.startswith(flag) for flag_ in known) for flag in unfinished)
+    faults = []
+    for path in DOCUMENTS:
+        text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", " ".join(re.findall(r"`.+?`", text))):
+            whole = flag in known
+            unfinished = flag.endswith("-") and any(other.startswith(flag) for other in known)
+            if not (whole or unfinished or path.name == "CHANGELOG.md"):  # it names what has gone
+                faults.append(f"{name_of(path)}: {flag}")
+    assert not faults
 
 
-@pytest.mark.parametrize("name", names([*DOCUMENTS, *SCRIPTS]))
-def test_every_command_names_flags_modules_and_files_that_exist(name, parsers):
-    for line in commands(ROOT / name):
-        for program, known in parsers.items():
-            if program in line:
-                arguments = line.split(program, 1)[1]
+def test_every_command_names_flags_modules_and_files_that_exist(parsers):
+    faults = []
+    for path in [*DOCUMENTS, *SCRIPTS]:
+        for line in commands(path):
+            for program, known in parsers.items():
+                arguments = line.partition(program)[2]
                 flags = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", arguments))
-                assert flags <= known, f"{program}: {line}"
-        for path in re.findall(r"(?:bash|python) ((?:examples|benchmarks|tests)/\S+)", line):
-            assert (ROOT / path.rstrip("`.,;")).exists(), line
+                faults += [f"{name_of(path)}: {program} {flag}" for flag in flags - known]
+            files = re.findall(r"(?:bash|python) ((?:examples|benchmarks|tests)/\S+)", line)
+            missing = (file for file in files if not (ROOT / file.rstrip("`.,;")).exists())
+            faults += [f"{name_of(path)}: {file}" for file in missing]
+    assert not faults
 
 
-@pytest.mark.parametrize("name", names([*DOCUMENTS, *SCRIPTS]))
-def test_every_link_and_every_file_named_leads_somewhere(name):
-    path = ROOT / name
-    text = path.read_text(encoding="utf-8")
-    of_one_machine = r"(?<![\w.])/(?:work|root|home|tmp)/"
-    assert not re.search(of_one_machine, text) and "../shared" not in text
-    if path.suffix == ".sh":
-        return
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if "://" in target:
+def leads_nowhere(path: Path, target: str) -> bool:
+    """Returns whether the file or the heading of a link is missing."""
+    file, _, anchor = target.partition("#")
+    linked = path.parent / file if file else path
+    if "://" in target or not linked.exists():
+        return "://" not in target
+    titles = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), re.M) if anchor else []
+    anchors = (re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles)
+    return bool(anchor) and anchor not in anchors
+
+
+def test_every_link_and_every_file_named_leads_somewhere():
+    faults = []
+    for path in [*DOCUMENTS, *SCRIPTS]:
+        text = path.read_text(encoding="utf-8")
+        faults += re.findall(r"(?<![\w.])/(?:work|root|home|tmp)/|\.\./shared", text)
+        if path.suffix != ".md":
             continue
-        file, _, anchor = target.partition("#")
-        linked = path.parent / file if file else path
-        assert linked.exists(), f"{name}: {target}"
-        if anchor:
-            titles = re.findall(r"^#+ (.+)$", linked.read_text(encoding="utf-8"), re.M)
-            anchors = (re.sub(r"[^\w -]", "", title.lower()) for title in titles)
-            assert anchor in {anchor_.replace(" ", "-") for anchor_ in anchors}, target
-    for span in re.findall(r"`([\w./-]+)`", text):
-        if span.split("/")[0] in FOLDERS and "/" in span:
-            assert (ROOT / span).exists(), f"{name}: {span}"
+        targets = re.findall(r"\]\(([^)\s]+)\)", text)
+        dead = [target for target in targets if leads_nowhere(path, target)]
+        spans = re.findall(rf"`((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./-]*)`", text)
+        dead += [span for span in spans if not (ROOT / span).exists()]
+        faults += [f"{name_of(path)}: {target}" for target in dead]
+    assert not faults
 
 
 def test_every_equation_names_a_function_that_exists(root):
@@ -217,3 +214,16 @@ def test_every_equation_names_a_function_that_exists(root):
     for module, path in named:
         named_object = functools.reduce(getattr, path.split("."), importlib.import_module(module))
         assert callable(named_object), path
+
+
+def test_every_import_of_a_script_exists():
+    faults = []
+    for path in [*ROOT.glob("examples/**/*.py"), *ROOT.glob("benchmarks/**/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("lev_"):
+                names = ", ".join(alias.name for alias in node.names)
+                try:
+                    exec(f"from {node.module} import {names}", {})
+                except ImportError as error:
+                    faults.append(f"{name_of(path)}: {error}")
+    assert not faults

@@ -13,54 +13,43 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from plain_files import put
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def refusal(tmp_path):
-    """Runs a copy of a script, beside an interpreter that is none; its one error line."""
-    copy, stub = tmp_path / "a copy", tmp_path / "python"
-    (copy / "examples").mkdir(parents=True)
-    scripts = [f"examples/{name}.sh" for name in ("environment", "quickstart", "recipe")]
-    for name in (*scripts, "pyproject.toml", "setup.py", "constraints.txt"):
-        shutil.copy(ROOT / name, copy / name)
-
-    def run(script: str, *arguments: str, python: str = "exit 1") -> str:
-        stub.write_text(f"#!/bin/sh\n{python}\n")
-        stub.chmod(0o755)
-        command = ["bash", str(copy / script), *arguments]
-        environ = {**os.environ, "PYTHON": str(stub)}
-        done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environ)
-        assert done.returncode != 0, done.stdout
-        assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, done.stderr
-        assert not (copy / ".venv").exists()
-        return done.stderr
-
-    return run
+#: what an interpreter answers | a script and its arguments | what the error names
+REFUSED = """
+echo 3.8.18 | environment.sh | 3.8.18
+exit 1 | environment.sh | 3.11
+case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.11.2 | environment.sh | python3.11-venv
+case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac | environment.sh | python3.13-dev
+exit 1 | quickstart.sh --minutes 0 | --minutes
+exit 1 | quickstart.sh --minutes | --minutes
+exit 1 | quickstart.sh --seed 1.5 | --seed
+exit 1 | quickstart.sh --system=ar | --system
+exit 1 | quickstart.sh --x | --x
+exit 1 | quickstart.sh --work {folder} | {folder}
+"""
 
 
-@pytest.mark.parametrize(
-    ("python", "message"),
-    [
-        ("echo 3.8.18", "3.8.18"),
-        ("exit 1", "3.11"),
-        ('case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.11.2', "python3.11-venv"),
-        ('case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac', "python3.13-dev"),
-    ],
-)
-def test_what_the_machine_lacks_is_said_before_anything_is_made(refusal, python, message):
-    assert message in refusal("examples/environment.sh", python=python)
-
-
-@pytest.mark.parametrize("words", ["--minutes 0", "--minutes", "--seed 1.5", "--system=ar", "--x"])
-def test_a_wrong_argument_of_the_quickstart_is_one_error_line(refusal, words):
-    assert words.split()[0].partition("=")[0] in refusal("examples/quickstart.sh", *words.split())
-
-
-def test_the_quickstart_writes_nothing_over_in_a_folder_of_somebody_else(refusal, tmp_path):
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_scripts_refuse_before_anything_is_made(row, tmp_path):
+    """With an interpreter that is none, in a copy that lacks an environment."""
     (tmp_path / "data").mkdir()
-    assert str(tmp_path) in refusal("examples/quickstart.sh", "--work", str(tmp_path))
+    python, call, message = row.replace("{folder}", str(tmp_path)).split(" | ")
+    copy, stub = tmp_path / "a copy", put(tmp_path / "python", ["#!/bin/sh", python])
+    stub.chmod(0o755)
+    shutil.copytree(ROOT / "examples", copy / "examples")
+    for name in ("pyproject.toml", "setup.py", "constraints.txt"):
+        shutil.copy(ROOT / name, copy)
+    script, *arguments = call.split()
+    command = ["bash", str(copy / "examples" / script), *arguments]
+    environ = {**os.environ, "PYTHON": str(stub)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environ)
+    assert done.returncode != 0, done.stdout
+    assert re.fullmatch(r"error: .*\n", done.stderr) and message in done.stderr
+    assert not (copy / ".venv").exists()
 
 
 def test_setup_refuses_an_older_python_in_a_line_that_it_can_parse():

@@ -1,5 +1,6 @@
 """The Python interface: arguments, devices, what a notebook shows, threads."""
 
+import itertools
 import json
 import random
 import sys
@@ -29,44 +30,36 @@ def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):
     for device in ("cuda:99", "abacus"):
         with refuses(match=f"^device {device} "):
             kind.from_pretrained("nowhere.pt", device=device)
+    with refuses("nowhere.pt does not exist"):
+        kind.from_pretrained("nowhere.pt", device=torch.device("cpu"))
 
 
-EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
+#: method of an editor or a corrector, its arguments → what its error names
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("edit_nbest", {"sources": None}, "sources"),
+    ("edit_nbest", {"sources": "a b"}, "sources"),
+    ("edit_nbest", {"sources": ["a", None]}, "source 2"),
+    ("edit_nbest", {"sources": ["a"], "drafts": "a"}, "drafts"),
+    ("edit_nbest", {"sources": ["a", "a"], "drafts": [None, 3.5]}, "draft 2"),
+    ("edit_nbest", {"sources": [], "max_iter": 0}, ""),
+    ("correct", {"lines": ["a"], "protect": [None]}, "protect 1"),
+    ("correct", {"lines": ["a"], "protect": None}, "protect"),
+    ("correct", {"lines": ["a"], "protect_words": ["a", 1]}, "protect_words 2"),
+    ("correct", {"lines": ["a"], "protect_words": "a"}, "protect_words"),
+]
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"sources": None}, "sources"),
-        ({"sources": "a b"}, "sources"),
-        ({"sources": ["a", None]}, "source 2"),
-        ({"sources": ["a"], "drafts": "a"}, "drafts"),
-        ({"sources": ["a", "a"], "drafts": [None, 3.5]}, "draft 2"),
-        ({"max_iter": 0}, ""),
-    ],
-)
-def test_what_nothing_can_be_edited_with_is_named_before_anything_is_read(options, named):
+@pytest.mark.parametrize(("method", "options", "named"), WRONG)
+def test_a_wrong_argument_is_named(method, options, named):
+    product = editors.editor() if method == "edit_nbest" else editors.edit_corrector()
     with refuses(named):
-        EDITOR().edit_nbest(**{"sources": [], **options})
-
-
-def test_what_is_no_list_of_strings_is_named():
-    for named, options in (
-        ("protect 1", {"protect": [None]}),
-        ("protect", {"protect": None}),
-        ("protect_words 2", {"protect_words": ["a", 1]}),
-        ("protect_words", {"protect_words": "a"}),
-    ):
-        with refuses(named):
-            CORRECTOR().correct(["a"], **options)
-    with refuses("m does not exist"):
-        EncT5.from_pretrained("m", device=torch.device("cpu"))
+        getattr(product, method)(**options)
 
 
 def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path):
     """As to an EncT5; where words are looked up whole, they come back as they were typed."""
     model = tiny.sentencepiece_model(tmp_path / "spm", ["a b"], model_type="char", vocab_size=6)
-    editor = EDITOR()
+    editor = editors.editor()
     editor.bpe = SentencepieceBPE(SentencepieceConfig(sentencepiece_model=str(model)))
     halves, marks = ["a \ud800 b", "\udfff"], ["a ? b", "?"]
     actual, expected = (editor.edit(drafts, drafts, max_iter=2) for drafts in (halves, marks))
@@ -94,47 +87,38 @@ def test_a_notebook_shows_what_went_and_what_came_and_no_markup_of_its_own():
     assert ">b</del>" in html and ">x</ins><sub>0.75</sub> c</p>" in html and "z" not in html
 
 
-def cells_of_the_notebook() -> list[notebook.Cell]:
-    cells = json.loads(notebook.NOTEBOOK.read_text("utf-8"))["cells"]
-    return [cell for cell in cells if cell["cell_type"] == "code"]
+CELLS = [
+    cell
+    for cell in json.loads(notebook.NOTEBOOK.read_text("utf-8"))["cells"]
+    if cell["cell_type"] == "code"
+]
 
 
 def shown(outputs: list[dict[str, Any]]) -> list[list[str]]:
-    """What a reader sees: HTML, else text, without the last digits of probabilities."""
-    data = [output.get("data", {}) for output in outputs]
-    return [
-        values.get("text/html") or values.get("text/plain") or output["text"]
-        for values, output in zip(data, outputs, strict=True)
-    ]
+    """Returns what a reader sees: HTML, else text."""
+    data = [{"text/plain": output.get("text"), **output.get("data", {})} for output in outputs]
+    return [values.get("text/html") or values["text/plain"] for values in data]
 
 
-def test_the_notebook_shows_what_its_cells_show():
-    """Of those that need the package alone; all have outputs."""
-    names: dict = {}
-    cells = cells_of_the_notebook()
-    assert all(cell["outputs"] for cell in cells)
-    anywhere = [cell for cell in cells if not notebook.needs_model(cell)]
-    for number, cell in enumerate(anywhere, start=1):
-        outputs = notebook.run_cell("".join(cell["source"]), names, number)
-        assert shown(outputs) == shown(cell["outputs"])
-    assert len(anywhere) > 2
-
-
-def test_the_notebook_runs_with_any_editor(monkeypatch):
-    """Cells that need a trained editor, with an untrained one."""
+def test_the_notebook_shows_what_its_cells_show(monkeypatch):
+    """Cells that need a trained editor run with an untrained one."""
     editor = editors.editor(max_insertions=1)
     editor.task.cfg.old_source = True
     monkeypatch.setattr(lev_plugins.LevenshteinEditor, "from_pretrained", lambda path: editor)
-    names: dict = {}
-    for number, cell in enumerate(cells_of_the_notebook(), start=1):
-        if notebook.needs_model(cell):
-            assert notebook.run_cell("".join(cell["source"]), names, number)
-    assert "número de línea" in names["locked"].text and names["hypotheses"]
+    names: dict[bool, dict[str, Any]] = {True: {}, False: {}}
+    numbers = {True: itertools.count(1), False: itertools.count(1)}
+    for cell in CELLS:
+        needs = notebook.needs_model(cell)
+        source = "".join(cell["source"])
+        outputs = notebook.run_cell(source, names[needs], next(numbers[needs]))
+        assert needs or shown(outputs) == shown(cell["outputs"])
+        assert cell["outputs"] and outputs
+    assert "número de línea" in names[True]["locked"].text and names[True]["hypotheses"]
 
 
 # threads --------------------------------------------------------------------------------------
 
-THREADS, ROUNDS = 4, 4
+THREADS, ROUNDS = 4, 2
 
 
 def sentences(thread: int, count: int = 12) -> list[str]:
@@ -186,25 +170,14 @@ def test_every_thread_gets_what_it_gets_alone(name):
         sys.setswitchinterval(before)
 
 
-#: the model within, and what of it is called
-INNER: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "editor": (lambda editor: editor.models[0], "encode"),
-    "edits": (lambda corrector: corrector.backend.editor.models[0], "encode"),
-    "tags": (lambda enct5: enct5.model, "forward"),
-}
-
-
-@pytest.mark.parametrize("name", INNER)
-def test_threads_are_served_at_once_and_not_in_turn(name):
-    (make, ask), (model_of, called) = ASKED[name], INNER[name]
-    product = make()
-    model, alone = model_of(product), ask(product, 1)
-    together, inner = threading.Barrier(2), getattr(model, called)
+def test_threads_are_served_at_once_and_not_in_turn():
+    editor = editors.editor(2)
+    alone, encode, together = edited(editor, 1), editor.models[0].encode, threading.Barrier(2)
 
     def meeting(*args: Any, **named: Any) -> Any:
         together.wait(20)  # broken where one waits for the other
-        return inner(*args, **named)
+        return encode(*args, **named)
 
-    setattr(model, called, meeting)
+    editor.models[0].encode = meeting
     with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(lambda thread: ask(product, thread), [1, 1])) == [alone] * 2
+        assert list(pool.map(lambda thread: edited(editor, thread), [1, 1])) == [alone] * 2

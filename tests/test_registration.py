@@ -29,6 +29,7 @@ print(json.dumps(sorted(n for n, c in both.items() if c.__module__.startswith("l
 """
 
 
+@pytest.mark.slow
 def test_the_package_registers_everything_once(root):
     """Given as a relative user directory, twice, and as an absolute one."""
     done = subprocess.run(
@@ -106,6 +107,7 @@ print(logging.getLogger().level, len(logging.getLogger().handlers))
 """
 
 
+@pytest.mark.slow
 def test_registering_by_hand_says_nothing_and_leaves_logging_alone(root):
     """Without fairseq the package is light: commands that need neither start at once."""
     command = [sys.executable, "-c", LIGHT]

@@ -11,7 +11,7 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is sent
 
 import ray  # noqa: E402
 
-from lev_plugins import Corrector  # noqa: E402
+from lev_correct import Corrector  # noqa: E402
 from lev_runtime import load  # noqa: E402
 
 LINES = 500  # of a block, which is corrected as a file of its own

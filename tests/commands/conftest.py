@@ -2,10 +2,12 @@
 
 import fcntl
 import functools
+import hashlib
 import importlib.util
 import json
 import os
 import random
+import shutil
 import socket
 import subprocess
 import sys
@@ -329,49 +331,64 @@ def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None
     commands.preprocess(f"{languages} {places}", folder)
 
 
-def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """A folder that the first process of all of xdist's which asks for it fills."""
-    base = factory.getbasetemp()
-    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = base / f"once-{name}"
-    with open(base / f"once-{name}.lock", "a+") as lock:
+@functools.cache
+def sources_hash() -> str:
+    """Returns a digest of all that a training depends on."""
+    digest = hashlib.sha256((ROOT / "constraints.txt").read_bytes())
+    for folder in (PACKAGE, ROOT / "lev_runtime", Path(__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            if folder == PACKAGE or not path.name.startswith("test_"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def once(name: str, make: Callable[[Path], object]) -> Path:
+    """Returns a folder that ``make`` has filled, in this run or in one of the same sources."""
+    trained = ROOT / ".pytest_cache" / "trained" / sources_hash()
+    folder = trained / name
+    trained.mkdir(parents=True, exist_ok=True)
+    with open(trained / f"{name}.lock", "a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
         if not lock.read():
-            folder.mkdir(exist_ok=True)
+            for other in trained.parent.iterdir():
+                if other != trained:
+                    shutil.rmtree(other, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
             make(folder)
             lock.write("made")
     return folder
 
 
-def trained(
-    commands: Commands, factory: pytest.TempPathFactory, name: str, corpus: Corpus, training: str
-) -> Corpus:
-    """The corpus with its data, its model in ``trained`` and the log in ``train.log``."""
+def trained(commands: Commands, name: str, corpus: Corpus, training: str) -> Corpus:
+    """Returns the corpus with data, its model in ``trained`` and the log in ``train.log``."""
 
     def make(folder: Path) -> None:
         prepared(commands, folder, corpus.flags, joined="--share-all" in corpus.arch)
         command = corpus._replace(folder=folder).train(f"{training} --save-dir trained")
         (folder / "train.log").write_text(commands.done(command, folder).out)
 
-    return corpus._replace(folder=once(factory, name, make))
+    return corpus._replace(folder=once(name, make))
+
+
+LANGUAGES = "--source-lang src --target-lang tgt"
 
 
 @pytest.fixture(scope="session")
-def triples(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+def triples(commands: Commands) -> Corpus:
     """Drafts, one dictionary, shared embeddings; trained until edits are mostly right."""
-    flags = "--source-lang src --target-lang tgt --draft-lang mt"
+    flags = f"{LANGUAGES} --draft-lang mt"
     corpus = Corpus(Path(), flags, f"{MODEL} --share-all-embeddings --dropout 0")
-    training = "--alpha 0.8 --beta 0.8 --max-update 160"
-    return trained(commands, tmp_path_factory, "triples", corpus, training)
+    return trained(commands, "triples", corpus, "--alpha 0.8 --beta 0.8 --max-update 160")
 
 
 @pytest.fixture(scope="session")
-def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+def pairs(commands: Commands) -> Corpus:
     """No drafts, two dictionaries; trained until outputs are mostly right."""
-    corpus = Corpus(Path(), "--source-lang src --target-lang tgt", f"{MODEL} --dropout 0")
+    corpus = Corpus(Path(), LANGUAGES, f"{MODEL} --dropout 0")
     training = "--token-weight 2 --placeholder-weight 2 --max-update 240"
-    return trained(commands, tmp_path_factory, "pairs", corpus, training)
+    return trained(commands, "pairs", corpus, training)
 
 
 STOCK = (
@@ -381,27 +398,25 @@ STOCK = (
 )
 
 
-@pytest.fixture(scope="session")
-def transformer(
-    commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """A left-to-right model, trained a little on the same data by fairseq alone."""
-    command = (
-        f"fairseq-train {triples.data} --source-lang src --target-lang tgt --task translation "
-        f"--arch transformer {SIZES} --share-all-embeddings --dropout 0 --criterion cross_entropy "
-        f"{TRAINING} --max-update 40 --disable-validation --save-dir ."
-    )
-    folder = once(tmp_path_factory, "transformer", lambda path: commands.ok(command, path))
-    return folder / "checkpoint_last.pt"
+def by_fairseq(commands: Commands, triples: Corpus, name: str, model: str) -> Path:
+    """Returns a folder with fairseq's own model, trained without the drafts by its own task."""
+    command = f"fairseq-train {triples.data} {LANGUAGES} {model} {TRAINING} --save-dir ."
+    return once(name, lambda path: commands.ok(command, path))
 
 
 @pytest.fixture(scope="session")
-def stock(commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """The triples without their drafts, and fairseq's own model, trained by fairseq's own task."""
-    flags = "--source-lang src --target-lang tgt"
-    command = (
-        f"fairseq-train {triples.data} {flags} --task translation_lev {STOCK} {TRAINING} "
-        f"--max-update 200 --user-dir {PACKAGE} --save-dir ."
+def transformer(commands: Commands, triples: Corpus) -> Path:
+    """A left-to-right model, trained a little."""
+    model = (
+        f"--task translation --arch transformer {SIZES} --share-all-embeddings --dropout 0 "
+        "--criterion cross_entropy --max-update 40 --disable-validation"
     )
-    folder = once(tmp_path_factory, "stock", lambda path: commands.ok(command, path))
-    return Corpus(triples.folder, flags, STOCK, str(folder))
+    return by_fairseq(commands, triples, "transformer", model) / "checkpoint_last.pt"
+
+
+@pytest.fixture(scope="session")
+def stock(commands: Commands, triples: Corpus) -> Corpus:
+    """fairseq's LevT."""
+    model = f"--task translation_lev {STOCK} --max-update 200 --user-dir {PACKAGE}"
+    folder = by_fairseq(commands, triples, "stock", model)
+    return Corpus(triples.folder, LANGUAGES, STOCK, str(folder))

@@ -37,18 +37,15 @@ def test_validating_gives_the_loss_that_training_saw_last(commands, triples):
 def test_generating_from_drafts_edits_each_of_them_and_keeps_their_order(commands, triples):
     flags = "--gen-subset valid --print-step --retain-iter-history --scoring ter"
     result = commands.done(triples.generate(flags), triples.folder)
-    sources, targets = triples.text("valid", "src"), triples.text("valid", "tgt")
-    drafts = triples.text("valid", "mt")
-    assert result.texts("S") == sources and result.texts("T") == targets
+    sources, targets, drafts = (triples.text("valid", side) for side in ("src", "tgt", "mt"))
     outputs = result.texts("H")
+    assert result.texts("S") == sources and result.texts("T") == targets
     assert right(outputs, targets) >= LEARNT > right(drafts, targets) + 3
-    assert result.texts("D") == outputs
-    steps = [int(step) for step in result.texts("I")]
-    assert [steps[i] > 0 for i in range(11)] == [outputs[i] != drafts[i] for i in range(11)]
     history = dict(re.findall(r"^E-(\d+_\d+)\t(.*)$", result.out, re.MULTILINE))
-    for i, output in enumerate(outputs):
-        states = [history[f"{i}_{step}"] for step in range(3 * steps[i] + 1)]
-        assert states[0] == drafts[i] and states[-1] == output
+    for i, steps in enumerate(map(int, result.texts("I"))):
+        states = [history[f"{i}_{step}"] for step in range(3 * steps + 1)]
+        assert states[0] == drafts[i] and states[-1] == outputs[i]
+        assert (steps > 0) == (outputs[i] != drafts[i])
     assert re.search(r"Generate valid with beam=\d+: TER = \d+\.\d+", result.out)
 
 
@@ -64,34 +61,34 @@ def test_no_sentence_is_lost_whatever_the_batches(commands, corpus):
 def test_lines_that_break_programs_are_answered_and_the_output_is_read_again(
     commands, triples, tmp_path
 ):
-    lines = [*LINES, *LINES]
-    random.Random(4).shuffle(lines)  # none keeps its place by chance
+    lines = random.Random(4).sample([*LINES, *LINES], 2 * len(LINES))
     for side in ("src", "tgt", "mt"):
         put(tmp_path / f"odd.{side}", lines)
     known = f"--joined-dictionary --srcdict {triples.data}/dict.src.txt"
     commands.preprocess(f"{triples.flags} {known} --testpref odd --destdir bin", tmp_path)
-    command = triples._replace(folder=tmp_path).generate(
-        "--batch-size 3 --iter-decode-max-iter 2", triples.checkpoint
-    )
+    odd = triples._replace(folder=tmp_path)
+    command = odd.generate("--batch-size 3 --iter-decode-max-iter 2", triples.checkpoint)
     result = commands.done(command, tmp_path)
-    assert sorted(result.lines("H")) == list(range(len(lines)))
     path = put(tmp_path / "out", result.out.split("\n"))
-    assert sorted(read_printed(str(path)).outputs) == list(range(len(lines)))
+    numbers = list(range(len(lines)))
+    assert sorted(result.lines("H")) == sorted(read_printed(str(path)).outputs) == numbers
+
+
+#: typed lines | how their outputs begin
+TYPED = {"\t": "", "": "", "a b c\t": "A", "a b c": "A", "a b\tA . B xyz .": "A ."}
 
 
 def test_interactive_reads_drafts_after_a_tab_and_answers_in_order(commands, triples):
     sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
     lines = [f"{source}\t{draft}" for source, draft in zip(sources, drafts, strict=True)]
-    lines[4:4] = ["", "\t", "a b c", "a b c\t", "\tA !", "a b\tA . B xyz ."]
-    text = "".join(f"{line}\n" for line in lines)
-    one_by_one = commands.done(triples.interactive(), triples.folder, stdin=text)
-    outputs = one_by_one.texts("H")
-    assert one_by_one.texts("S")[:4] + one_by_one.texts("S")[10:] == sources
-    assert right(outputs[:4] + outputs[10:], triples.text("valid", "tgt")) >= LEARNT
-    assert outputs[4] == outputs[5], "an empty line is an empty source without a draft"
-    assert outputs[6] == outputs[7], "an empty draft is none"
-    assert "A" in outputs[8] and "!" not in outputs[8]
-    assert outputs[9].startswith("A .")
+    text = "".join(f"{line}\n" for line in (*TYPED, *lines))
     flags = "--buffer-size 100 --batch-size 3 --print-step --retain-iter-history"
-    together = commands.done(triples.interactive(flags), triples.folder, stdin=text)
-    assert together.texts("H") == outputs and together.texts("S") == one_by_one.texts("S")
+    answers = [
+        commands.done(triples.interactive(more), triples.folder, stdin=text) for more in ("", flags)
+    ]
+    outputs, typed = answers[0].texts("H"), len(TYPED)
+    assert answers[0].texts("S")[typed:] == sources
+    assert right(outputs[typed:], triples.text("valid", "tgt")) >= LEARNT
+    assert all(map(str.startswith, outputs, TYPED.values()))
+    assert outputs[0] == outputs[1] and outputs[2] == outputs[3], "an empty draft is none"
+    assert answers[1].texts("H") == outputs and answers[1].texts("S") == answers[0].texts("S")

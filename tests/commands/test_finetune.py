@@ -40,9 +40,8 @@ def test_embeddings_that_the_model_lacks_are_named(commands, triples, stock, tmp
 def test_a_training_that_resumes_without_its_drafts_says_so(commands, triples, tmp_path):
     train = triples.train(f"--restore-file {triples.checkpoint} --max-update 1 --save-dir on")
     result = commands.done(train.replace("--draft-lang mt", ""), tmp_path)
-    note = f"the training of {triples.checkpoint} resumes without drafts"
-    assert note in result.err and "Give --draft-lang mt" in result.err
-    assert note not in commands.done(train, tmp_path).err
+    assert "without drafts" in result.err and "--draft-lang mt" in result.err
+    assert "without drafts" not in commands.done(train, tmp_path).err
 
 
 def test_a_stock_checkpoint_gives_the_stock_commands_outputs(commands, stock, root):

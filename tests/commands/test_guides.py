@@ -12,7 +12,6 @@ from enct5_corpus import write_corpus
 from example_scripts import Programs, bash
 from plain_files import put
 
-pytestmark = pytest.mark.slow  # every page trains something
 GUIDES = ROOT / "examples" / "guides"
 PAGES = sorted(path.stem for path in GUIDES.glob("*.md") if path.stem != "README")
 SIDE = "--{0}-embed-dim 16 --{0}-ffn-embed-dim 16 --{0}-layers 1 --{0}-attention-heads 2".format
