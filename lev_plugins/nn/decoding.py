@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .kernels import TORCH, Kernels
 from .packing import AttentionLayout
-from .transformer import Attention, Block, EncoderOutput, TransformerBlock
+from .transformer import Attention, EncoderOutput, TransformerBlock
 
 KVCache = tuple[Tensor, Tensor]
 
@@ -34,7 +34,7 @@ def append_kv(before: KVCache | None, newest: KVCache) -> KVCache:
     return torch.cat([old_keys, keys], 2), torch.cat([old_values, values], 2)
 
 
-class DecoderBlock(Block):
+class DecoderBlock(nn.Module):
     """Causal self-attention, attention to the source, feed-forward.
 
     ``block``: self-attention, feed-forward layer and their norms; perhaps an encoder's as well.

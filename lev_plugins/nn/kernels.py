@@ -79,8 +79,6 @@ def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
     … × keys; each row begins where kernels of attention want it. A mask serves many layers, in
     each of which torch would make it anew. It is not to be written to.
     """
-    if torch.compiler.is_compiling():  # which knows no tables of tensors
-        return mask
     by_dtype = _added_masks.setdefault(mask, {})
     if dtype not in by_dtype:
         *rows, keys = mask.shape

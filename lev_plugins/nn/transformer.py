@@ -118,9 +118,6 @@ class Attention(nn.Module):
 
     def keys_values(self, memory: EncoderOutput) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory for this layer, B × H × S × D each."""
-        if torch.compiler.is_compiling():  # with a table of layers each would need its own graph
-            key, value = self._split(self.inputs(memory.states), 2)
-            return key, value
         if id(self) not in memory.cache:
             key, value = self._split(self.inputs(memory.states), 2)
             if not self.training:  # read at every step
@@ -225,25 +222,7 @@ def rename_old(state_dict: dict[str, Tensor]) -> None:
         state_dict[new] = state_dict.pop(name)
 
 
-class Block(nn.Module):
-    """What a Transformer has many of; once compiled, it is so in training alone.
-
-    There all batches have few kinds of shapes. Decoding would need a graph for each step's.
-    """
-
-    is_compiled = False
-
-    def compile(self, *args: Any, **options: Any) -> None:
-        super().compile(*args, **options)
-        self.is_compiled = True
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        if self.is_compiled and not self.training:
-            return self.forward(*args, **options)
-        return super().__call__(*args, **options)
-
-
-class TransformerBlock(Block):
+class TransformerBlock(nn.Module):
     """Self-attention, attention to a memory where ``cross``, feed-forward."""
 
     kernels: Kernels = TORCH

@@ -56,8 +56,5 @@ def prepare_training(model: nn.Module) -> None:
     """For a training that begins, of a model that lies on its device."""
     cpu.keep_memory()
     devices = {parameter.device.type for parameter in model.parameters()}
-    if "cuda" not in devices:
-        return
-    if cuda.may_use_tf32():
+    if "cuda" in devices and cuda.may_use_tf32():
         cuda.choose_precision()
-    cuda.compile_blocks(model)
