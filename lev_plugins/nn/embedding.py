@@ -1,4 +1,4 @@
-"""What stands for a token before the first block: its vector and its place."""
+"""Token embeddings and positional encodings."""
 
 import math
 
@@ -78,18 +78,9 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
         """B × T tokens → B × (T − first) × C, for the tokens from ``first`` on."""
-        places = None if self.positions is None else self.positions(tokens)[:, first:]
-        return self._at(tokens[:, first:], places)
-
-    def at_position(self, tokens: Tensor, place: int) -> Tensor:
-        """B × T tokens that all stand at one place, counted from 0 → B × T × C."""
-        known = self.positions
-        places = None if known is None else known.weight[known.pad + 1 + place]
-        return self._at(tokens, places)
-
-    def _at(self, tokens: Tensor, places: Tensor | None) -> Tensor:
-        x = self.scaled_embedding(tokens)
-        x = x if places is None else x + places
+        x = self.scaled_embedding(tokens[:, first:])
+        if self.positions is not None:
+            x = x + self.positions(tokens)[:, first:]
         x = x if self.norm is None else self.norm(x)
         return self.kernels.dropout(x, self.dropout, self.training)
 
