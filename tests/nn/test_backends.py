@@ -6,7 +6,7 @@ from closeness import assert_near
 
 from lev_plugins.nn.backbone import EncoderBody
 from lev_plugins.nn.backends import FollowsDevice, cpu, optimize
-from lev_plugins.nn.kernels import TORCH, Linear
+from lev_plugins.nn.kernels import TORCH
 from lev_plugins.nn.transformer import BlockSize, TransformerBlock, TransformerStack
 
 
@@ -54,9 +54,3 @@ def encoder_like(model: EncoderBody) -> EncoderBody:
     copy = encoder()
     copy.load_state_dict(model.state_dict())
     return copy
-
-
-def test_a_layer_alone_is_torchs():
-    layer = Linear(3, 2)
-    x = torch.randn(4, 3)
-    assert torch.equal(layer(x), torch.nn.functional.linear(x, layer.weight, layer.bias))

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 from torch import Tensor
 
-from lev_plugins.nn.arrays import TORCH
 from lev_plugins.ops.alignment import lcs_masks, masks_by_host
 from lev_plugins.ops.edits import Compaction, Opening, insertion_labels
-from lev_runtime.processors import limit_insertions
 
 pytestmark = pytest.mark.device
 
@@ -98,19 +96,6 @@ def test_placeholders_open_every_slot_by_its_count_and_scores_move_with_their_to
         assert scores[i, :size].tolist() == opened(numbers[i, : len(row)].tolist(), counts, 0.0)
         assert scores[i, size:].eq(-1.0).all()
     assert torch.equal(Compaction(result.ne(PLH) & result.ne(PAD))(result, PAD), data.tokens)
-
-
-@given(SENTENCES, st.lists(st.integers(-3, 12), min_size=5, max_size=5))
-def test_insertions_are_cut_from_the_left_to_exactly_the_room(sentences, rooms):
-    data = Batch(sentences)
-    room = torch.tensor(rooms[: len(data.rows)])
-    limited = limit_insertions(data.slots, room, TORCH)
-    assert limited.le(data.slots).all() and limited.ge(0).all()
-    for wanted, given_, space in zip(data.slots, limited, room.clamp(min=0), strict=True):
-        assert int(given_.sum()) == min(int(wanted.sum()), int(space))
-        # filled from the left: behind the first slot that was cut nothing is inserted
-        cut = given_.lt(wanted).nonzero().flatten().tolist()
-        assert not cut or not given_[cut[0] + 1 :].any()
 
 
 # labels ---------------------------------------------------------------------------------------

@@ -43,12 +43,6 @@ def test_a_text_takes_one_pass_and_one_or_two_for_each_place_that_differs(draft,
     assert passes(draft, LINE) <= most
 
 
-def test_a_guess_is_as_long_as_was_asked_for():
-    assert DraftGuide([5, 6, 7]).guess(2) == [5, 6]
-    assert DraftGuide([5, 6, 7]).guess(9) == [5, 6, 7]
-    assert passes(LINE, LINE, most=4) == -(-(len(LINE) + 1) // 5)
-
-
 def test_no_draft_makes_it_take_more_passes_than_tokens():
     rng = random.Random(1)
     for _ in range(200):

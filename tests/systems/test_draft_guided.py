@@ -137,17 +137,6 @@ def test_whatever_the_drafts_it_writes_what_greedy_decoding_writes(system, make)
     assert passes < tokens
 
 
-@each_model
-def test_its_own_text_as_a_draft_takes_one_pass(system, make):
-    model = make()
-    for row in system.rows:
-        expected = greedy(system, [model], [row], max_len_b=12)
-        drafts = [best["tokens"].tolist()[:-1] for best, *_ in expected]
-        guided_groups = guided(system, [model], [row], drafts, max_len_b=12)
-        assert_same(guided_groups, expected)
-        assert guided_groups[0][0]["steps"] == 1
-
-
 @pytest.mark.parametrize("learned", [True, False])
 def test_drafts_above_the_positions_are_read_as_far_as_there_are_any(learned):
     limits = {"max_source_positions": 9, "max_target_positions": 7}
@@ -236,14 +225,6 @@ def test_a_model_that_reads_one_token_at_a_time_and_an_edit_model_are_refused():
         tiny.task(draft_guided=True).build_generator([], Namespace())
 
 
-def test_a_prefix_or_constraints_of_a_call_are_refused():
-    model = PBD.build(3)
-    generator = translation().build_generator([model], options())
-    for name in ("prefix_tokens", "constraints"):
-        with refuses("--draft-guided", "prefix"):
-            generator.generate([model], PBD.sample(PBD.rows), **{name: torch.tensor([[4]])})
-
-
 # how far to guess ------------------------------------------------------------------------------
 
 
@@ -257,13 +238,3 @@ def test_it_guesses_further_where_guesses_were_right_and_less_in_large_batches()
     right, mixed, wrong = after(16), after(4), after(0)
     assert right.best(1) > mixed.best(1) > wrong.best(1) >= 1
     assert mixed.best(1) > mixed.best(64) >= 1
-
-
-def test_where_guesses_cost_more_than_they_bring_none_are_made_for_a_while():
-    reach = Reach(symbols=8000)
-    for _ in range(100):
-        reach.saw(0, 1)
-    assert reach.best(64) == 0 < reach.best(1)
-    for _ in range(10_000):
-        reach.saw(0, 0)
-    assert reach.best(64) > 0

@@ -17,7 +17,6 @@ from seq2seq_models import ALL, GATED, PRE, ROWS, SIZES, VARIANTS, gated, masked
 
 from lev_plugins.fairseq_patches.hooks import Start
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
-from lev_plugins.systems.gated.gates import chosen_gates
 
 pytestmark = pytest.mark.device
 
@@ -116,12 +115,6 @@ def test_each_variant_is_its_equations(variant, gates, target):
                 looks = extra["attn"][0][0, place]
                 expected = pointer_by_hand(model, named, state, looks, source.tolist(), target)
             torch.testing.assert_close(logits[0, place], expected, **EXACT)
-
-
-def test_gates_are_read_in_any_order():
-    assert chosen_gates("skip, generate,skip") == ["generate", "skip"]
-    assert chosen_gates("all") == ["mask", "copy", "generate", "skip"]
-    assert chosen_gates("none") == []
 
 
 def test_chances_that_round_to_nothing_have_a_finite_logarithm():

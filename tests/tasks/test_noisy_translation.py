@@ -1,7 +1,6 @@
 """The task of noisy text: which files are read, with which noise, and what is refused."""
 
 import logging
-import pickle
 
 import numpy as np
 import pytest
@@ -136,13 +135,6 @@ def test_noise_on_validation_and_test_is_fixed_and_can_be_another(folder):
     assert before != LINES[:5] and valid(noise_seed=2) != before
 
 
-def test_folders_of_training_data_take_turns(folder):
-    put(folder / "second" / "train.clean", ["another text"])
-    task = task_of(f"{folder}:{folder / 'second'}", noise="delete")
-    assert [len(loaded(task, epoch=epoch)) for epoch in (1, 2, 3)] == [12, 1, 12]
-    assert len(loaded(task, "valid", epoch=2)) == 5
-
-
 def binarised(folder, split):
     for lang in ("noisy", "clean"):
         rows = map(torch.tensor, ([4, 5, 2], [6, 2]))
@@ -165,11 +157,6 @@ def test_a_table_of_confusions_is_read_with_the_data_only(folder):
     gone = task_of(folder, noise="ocr", noise_confusions=str(folder / "gone"))
     with refuses(f"{folder}/gone"):
         loaded(gone, "valid")
-
-
-def test_a_data_set_says_the_same_in_a_process_that_is_sent_it(folder):
-    data = loaded(task_of(folder, noise="random,swap"))
-    assert texts(pickle.loads(pickle.dumps(data))) == texts(data)
 
 
 def test_long_sources_are_cut_where_that_is_asked_for(folder):
