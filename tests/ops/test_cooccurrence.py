@@ -10,18 +10,6 @@ import torch
 
 from lev_plugins.ops.cooccurrence import cooccurrence_embeddings
 
-CONCEPTS = 40  # a word c of the source stands for CONCEPTS + c of the target
-
-
-def translations(seed: int, count: int = 1000) -> list[np.ndarray]:
-    """Pairs of a language and its translation word by word."""
-    draw = random.Random(seed)
-    pairs = []
-    for _ in range(count):
-        source = draw.sample(range(CONCEPTS), draw.randint(2, 6))
-        pairs.append(np.array([*source, *(CONCEPTS + word for word in source)]))
-    return pairs
-
 
 def plainly(pairs: Sequence[Sequence[int]], symbols: int, dim: int) -> np.ndarray:
     """The same by loops over symbols, and by the whole decomposition."""
@@ -41,13 +29,6 @@ def plainly(pairs: Sequence[Sequence[int]], symbols: int, dim: int) -> np.ndarra
     vectors = left[:, :dim] * np.sqrt(strengths[:dim])
     vectors -= vectors.mean(0)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-def test_words_that_translate_each_other_are_nearest():
-    vectors = cooccurrence_embeddings(translations(seed=1), 2 * CONCEPTS, dim=32)
-    likeness = vectors @ vectors.T - 2 * torch.eye(2 * CONCEPTS)
-    nearest = likeness[:CONCEPTS].argmax(1)
-    assert nearest.tolist() == list(range(CONCEPTS, 2 * CONCEPTS))
 
 
 @pytest.mark.parametrize("dim", [2, 5])

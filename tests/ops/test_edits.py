@@ -4,10 +4,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from rapidfuzz.distance import LCSseq
 from torch import Tensor
 
-from lev_plugins.ops.alignment import lcs_masks, masks_by_host
 from lev_plugins.ops.edits import Compaction, Opening, insertion_labels
 
 pytestmark = pytest.mark.device
@@ -22,9 +20,6 @@ SENTENCES = st.lists(
     min_size=1,
     max_size=5,
 )
-# few different tokens, so that repetitions and ties are the rule
-WORDS = st.lists(st.integers(3, 6), max_size=9)
-PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6)
 
 
 def rectangle(rows: list[list], width: int, fill) -> Tensor:
@@ -123,19 +118,3 @@ def test_insertion_labels_lead_from_what_stands_back_to_the_target(sentences):
 
 def pad_right(rows, extra: int = 0) -> Tensor:
     return rectangle([list(row) for row in rows], max(map(len, rows)) + extra, PAD).long()
-
-
-@pytest.mark.parametrize("masks", [lcs_masks, masks_by_host])
-@given(PAIRS, st.integers(0, 3), st.integers(0, 3))
-def test_both_sides_keep_one_longest_common_subsequence(masks, pairs, extra_x, extra_y):
-    xs, ys = zip(*pairs, strict=True)
-    x, y = pad_right(xs, extra_x), pad_right(ys, extra_y)
-    keep_x, keep_y = masks(x, y, PAD)
-    assert keep_x.dtype == keep_y.dtype == torch.bool
-    for i, (first, other) in enumerate(pairs):
-        assert x[i][keep_x[i]].tolist() == y[i][keep_y[i]].tolist()
-        assert int(keep_x[i].sum()) == LCSseq.similarity(first, other)
-        assert not keep_x[i, len(first) :].any() and not keep_y[i, len(other) :].any()
-        alone = lcs_masks(pad_right([first]), pad_right([other]), PAD)
-        assert torch.equal(alone[0][0], keep_x[i, : len(first)])
-        assert torch.equal(alone[1][0], keep_y[i, : len(other)])

@@ -20,7 +20,7 @@ from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq, task
 from test_seq2seq import stock
 from tiny import Triple
 
-from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator, Reach
+from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator
 from lev_plugins.nn.t5 import T5Size
 from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
 from lev_plugins.tasks.post_editing import PostEditingConfig
@@ -223,18 +223,3 @@ def test_a_model_that_reads_one_token_at_a_time_and_an_edit_model_are_refused():
         translation().build_generator([lstm], options())
     with refuses("--draft-guided", "edit model"):
         tiny.task(draft_guided=True).build_generator([], Namespace())
-
-
-# how far to guess ------------------------------------------------------------------------------
-
-
-def test_it_guesses_further_where_guesses_were_right_and_less_in_large_batches():
-    def after(accepted: int) -> Reach:
-        reach = Reach()
-        for _ in range(100):
-            reach.saw(accepted, 16)
-        return reach
-
-    right, mixed, wrong = after(16), after(4), after(0)
-    assert right.best(1) > mixed.best(1) > wrong.best(1) >= 1
-    assert mixed.best(1) > mixed.best(64) >= 1
