@@ -18,9 +18,7 @@ from torch import Tensor
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.output import atomic_replace
-from lev_runtime.io.text_files import open_text
-
-from ..io.line_index import checked_blocks
+from lev_runtime.io.text_files import open_text, read_lines
 
 logger = logging.getLogger(__name__)
 #: of a text whose index is kept in a file
@@ -110,11 +108,9 @@ class TextDataset(FairseqDataset):
         """Places and lengths of all lines, 2 × lines + 1; size and time of the text at the end."""
         state = self._state()
         starts, sizes = array("q", [0]), array("q")
-        for block in checked_blocks(self.path, self._file):
-            for line in block.splitlines(keepends=True):
-                starts.append(starts[-1] + len(line))
-                text = line.decode("utf-8").rstrip("\r\n")
-                sizes.append(self._length(text))
+        for line in read_lines(self.path, ends=True):
+            starts.append(starts[-1] + len(line.encode()))
+            sizes.append(self._length(line.rstrip("\r\n")))
         sizes.append(state[1])
         return np.stack([np.frombuffer(starts, np.int64), np.frombuffer(sizes, np.int64)])
 

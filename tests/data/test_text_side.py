@@ -14,16 +14,14 @@ from refusals import refuses
 
 from lev_plugins.data import text_side
 from lev_plugins.data.text_side import TextDataset
-from lev_plugins.io import line_index
 from lev_runtime.io.text_files import read_lines
 
 TEXT = st.text(st.characters(exclude_characters="\r\ufeff", exclude_categories=["Cs"]))
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of a few bytes, and indexes of all texts are kept."""
-    monkeypatch.setattr(line_index, "BLOCK_BYTES", 7)
+def kept_indexes(monkeypatch):
+    """Indexes of all texts are kept."""
     monkeypatch.setattr(text_side, "LARGE_BYTES", 1)
 
 
@@ -43,20 +41,16 @@ def not_counted(*_):
     pytest.fail("counted again")
 
 
-@given(text=TEXT, windows=st.booleans(), block=st.integers(1, 9))
-def test_lines_and_lengths_are_those_of_a_file_read_in_order(
-    tmp_path_factory, text, windows, block
-):
+@given(text=TEXT, windows=st.booleans())
+def test_lines_and_lengths_are_those_of_a_file_read_in_order(tmp_path_factory, text, windows):
     path = tmp_path_factory.getbasetemp() / "indexed"
     path.write_bytes((text.replace("\n", "\r\n") if windows else text).encode())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_index, "BLOCK_BYTES", block)
-        data = text_of(path)
+    data = text_of(path)
     assert lines_of(data) == list(read_lines(str(path)))
     assert data.sizes.tolist() == [len(tokens) for tokens in data]
 
 
-def test_hostile_lines_and_compressed_ones_are_read(tmp_path, small_blocks):
+def test_hostile_lines_and_compressed_ones_are_read(tmp_path, kept_indexes):
     path = put(tmp_path / "a", HOSTILE)
     compressed = tmp_path / "b"
     compressed.write_bytes(lzma.compress(path.read_bytes()))
@@ -77,7 +71,7 @@ def test_hostile_lines_and_compressed_ones_are_read(tmp_path, small_blocks):
         (b"\xef\xbb\xbfok\n", "line 1"),
     ],
 )
-def test_refuses_text_that_is_not_plain_and_keeps_no_index(tmp_path, small_blocks, content, where):
+def test_refuses_text_that_is_not_plain_and_keeps_no_index(tmp_path, kept_indexes, content, where):
     path = tmp_path / "a"
     path.write_bytes(content)
     with refuses(f"{path}: {where}"):
@@ -85,7 +79,7 @@ def test_refuses_text_that_is_not_plain_and_keeps_no_index(tmp_path, small_block
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_lengths_are_counted_once_for_all_processes(tmp_path, small_blocks, monkeypatch):
+def test_lengths_are_counted_once_for_all_processes(tmp_path, kept_indexes, monkeypatch):
     path = put(tmp_path / "a", ["one", "two words", ""])
     first = text_of(path)
     monkeypatch.setattr(TextDataset, "_counted", not_counted)
@@ -105,7 +99,7 @@ def test_lengths_are_counted_once_for_all_processes(tmp_path, small_blocks, monk
         (lambda path: np.save(f"{path}.lines.npy", np.zeros((2, 3), int)), [3, 6]),
     ],
 )
-def test_lengths_of_another_text_are_counted_again(tmp_path, small_blocks, change, sizes):
+def test_lengths_of_another_text_are_counted_again(tmp_path, kept_indexes, change, sizes):
     path = put(tmp_path / "a", ["one", "two words"])
     os.utime(path, ns=(0, 0))
     text_of(path)
@@ -114,7 +108,7 @@ def test_lengths_of_another_text_are_counted_again(tmp_path, small_blocks, chang
     assert text_of(path, str.strip).sizes.tolist() == [2, len(path.read_text().split())]
 
 
-def test_an_index_that_cannot_be_kept_is_in_memory(tmp_path, small_blocks, caplog):
+def test_an_index_that_cannot_be_kept_is_in_memory(tmp_path, kept_indexes, caplog):
     path = put(tmp_path / "a", HOSTILE)
     (tmp_path / "a.lines.npy").mkdir()
     data = text_of(path)

@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.metrics import CORRECTION_METRICS, CorrectionCounts, Metric, correction_counts
 from lev_plugins.metrics.corpus import add_up
-from lev_runtime.word_edits import (
-    WordEdit,
-    word_edits,
-)
+from lev_runtime.word_edits import WordEdit, f_half, precision, recall, word_edits
 from lev_runtime.words import aligned, right_words
 
 Words = list[str]
@@ -144,3 +141,8 @@ def test_a_span_between_equal_words_is_an_edit_and_word_for_word_ones_are_split(
 ):
     expected = [WordEdit(start, end, tuple(words.split())) for start, end, words in edits]
     assert word_edits(source.split(), target.split()) == expected
+
+
+@pytest.mark.parametrize(("counts", "worth"), [((0, 4, 4), 0), ((0, 0, 0), 100)])
+def test_rates_of_nothing_right(counts, worth):
+    assert [rate(counts) for rate in (precision, recall, f_half)] == [worth] * 3
