@@ -81,7 +81,7 @@ def _same_words(target: bytes, draft: bytes) -> bool:
 
 
 def dictionary_path(directory: str, lang: str | None) -> str:
-    """Where fairseq keeps the dictionary of a language."""
+    """Returns the path of the dictionary of a language."""
     return os.path.join(directory, f"dict.{lang}.txt" if lang else "dict.txt")
 
 

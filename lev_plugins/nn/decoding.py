@@ -15,7 +15,7 @@ KVCache = tuple[Tensor, Tensor]
 
 
 def causal_mask(real: Tensor, first: int = 0) -> Tensor:
-    """What the queries ``first`` … T − 1 see of the tokens generated: B × (T − first) × T.
+    """Masks for the queries ``first`` … T − 1 what they may not see: B × (T − first) × T.
 
     ``real``: B × T, bool. A padded query sees itself, so that its softmax is not empty.
     """
@@ -111,7 +111,7 @@ class TiedOutput(nn.Module):
         self.bias = nn.Parameter(torch.zeros(table.num_embeddings)) if bias else None
 
     def output_weight(self) -> Tensor:
-        """What features become logits of symbols by: V × C."""
+        """Returns the output matrix: V × C."""
         return self.table.weight
 
     def forward(self, features: Tensor) -> Tensor:

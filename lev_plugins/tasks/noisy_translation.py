@@ -216,7 +216,7 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
         return pairs
 
     def encoding(self) -> Callable[[str], str]:
-        """What cuts a line into subwords with spaces between them: ``--tokenizer``, ``--bpe``.
+        """Returns the function that cuts a line into subwords (``--tokenizer``, ``--bpe``).
 
         It holds no task: data sets have it, and workers that are spawned are sent those.
         """

@@ -1,4 +1,4 @@
-"""What is read or written for what: tables of confusions, built in or learned from pairs of texts.
+"""Tables of confusions, built in or learned from pairs of texts.
 
 A table has, for a clean segment of one to :data:`LONGEST` characters, the segments of none to as
 many that stand in its place. Spaces are in no segment, so words are neither cut nor joined.
@@ -180,7 +180,7 @@ def _characters(line: str) -> list[str]:
 def _with_neighbour(
     clean: Sequence[str], noisy: Sequence[str], change: Change
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """What became what; an insertion with the character beside it."""
+    """Returns both sides of a change; an insertion with a neighbouring character."""
     i, j, k, m = change
     if i < j:
         return clean[i:j], noisy[k:m]

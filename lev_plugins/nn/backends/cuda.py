@@ -1,4 +1,4 @@
-"""What is faster on a GPU of NVIDIA's than torch's own choice."""
+"""Settings that are faster on a GPU of NVIDIA's than torch's defaults."""
 
 import logging
 import os
@@ -33,7 +33,7 @@ def choose_precision() -> None:
 
 
 def may_use_tf32() -> bool:
-    """Whether the GPU has TF32, and torch was told nothing of it.
+    """Returns whether the GPU has TF32 and no setting of torch forbids it.
 
     TF32 keeps 10 bits of the factors' 23 and adds in single precision, several times as fast.
     """

@@ -125,7 +125,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         return self.output(features)
 
     def needs_weights(self) -> bool:
-        """Whether the last block says where it looked; fairseq prints it as the alignment."""
+        """Returns whether the last block gives its attention, fairseq's alignment."""
         return not self.training
 
     def mask(self, tokens: Tensor, memory: EncoderOutput, first: int) -> Tensor:
