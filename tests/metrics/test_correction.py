@@ -1,60 +1,12 @@
 """Words right, corrected and miscorrected, edits of words, and the metrics that count them."""
 
-from collections.abc import Iterator
-from itertools import combinations
-
-import editdistance
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.metrics import CORRECTION_METRICS, CorrectionCounts, Metric, correction_counts
 from lev_plugins.metrics.corpus import add_up
 from lev_runtime.word_edits import WordEdit, f_half, precision, recall, word_edits
-from lev_runtime.words import aligned, right_words
-
-Words = list[str]
-Pairs = tuple[tuple[int, int], ...]
-
-ABC = st.lists(st.sampled_from("abc"), max_size=4)
-
-
-def alignments(a: Words, b: Words) -> Iterator[Pairs]:
-    """Every alignment of two texts: as many places of one as of the other, in order."""
-    for size in range(min(len(a), len(b)) + 1):
-        for places in combinations(range(len(a)), size):
-            for others in combinations(range(len(b)), size):
-                yield tuple(zip(places, others))
-
-
-def worth(pairs: Pairs, a: Words, b: Words) -> tuple[int, int]:
-    """Errors and equal words; less is better."""
-    equal = sum(a[i] == b[j] for i, j in pairs)
-    return len(a) + len(b) - len(pairs) - equal, -equal
-
-
-def rights(words: Words, reference: Words) -> set[frozenset[int]]:
-    """Words of the reference that are right, by each of the best alignments."""
-    rated = [(worth(pairs, words, reference), pairs) for pairs in alignments(words, reference)]
-    best = min(value for value, _ in rated)
-    return {
-        frozenset(j for i, j in pairs if words[i] == reference[j])
-        for value, pairs in rated
-        if value == best
-    }
-
-
-@given(ABC, ABC)
-@example(list("ab"), list("bc"))  # not at the same place
-@example(list("abcxy"), list("xydef"))  # five errors and no equal word, or six and two
-def test_an_alignment_has_the_fewest_errors_and_of_these_the_most_equal_words(a, b):
-    pairs = aligned(a, b)
-    assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:]))
-    assert worth(tuple(pairs), a, b) == min(
-        worth(alignment_, a, b) for alignment_ in alignments(a, b)
-    )
-    assert worth(tuple(pairs), a, b)[0] == editdistance.eval(a, b)
-    assert right_words(a, b) in rights(a, b)
 
 
 def test_counts_by_hand():

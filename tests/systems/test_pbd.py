@@ -77,18 +77,6 @@ def test_one_block_computes_what_the_paper_says(norm):
 # parameters -----------------------------------------------------------------------------------
 
 
-def test_all_but_the_attention_to_the_source_and_the_segments_is_shared():
-    model = build(encoder_learned_pos=True, encoder_normalize_before=True)
-    encoder = set(map(id, model.encoder.parameters()))
-    own = {
-        name for name, parameter in model.decoder.named_parameters() if id(parameter) not in encoder
-    }
-    assert encoder < set(map(id, model.decoder.parameters())) | encoder
-    parts = ("cross_attention", "cross_norm", "self_attention.segment")
-    assert own and all(any(part in name for part in parts) for name in own)
-    assert len([name for name in own if "segment" in name]) == 2, "one for each block"
-
-
 def test_a_checkpoint_with_every_name_of_a_parameter_is_read_too():
     model, other = (build(seed, **NORMS["pre-norm"]) for seed in (1, 2))
     everything = torch.nn.Module.state_dict(model)
